@@ -1,0 +1,261 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// COSPOOL_ROOMS chooses what to build: "all" (default), "pure" (the rooms without I/O, which build
+// in seconds and need no other package), or room names separated by commas. Rooms that a named
+// room imports, and the tests of every chosen room, come along.
+
+/// What every room of the house is built with.
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .treatAllWarnings(as: .error),
+]
+
+/// One room: a target, the rooms it imports, and the foreign products it imports.
+struct Room {
+  enum Kind {
+    case library
+    case executable(product: String)
+    case systemLibrary
+    case test
+  }
+
+  var name: String
+  var path: String
+  var kind: Kind = .library
+  var rooms: [String] = []
+  var foreign: [String] = []
+  var extraSettings: [SwiftSetting] = []
+
+  var isPure: Bool { foreign.isEmpty }
+}
+
+/// Foreign products by name, with the package each comes from.
+let foreignProducts: [String: (package: String, dependency: Package.Dependency)] = [
+  "ArgumentParser": (
+    "swift-argument-parser",
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
+  ),
+  "AsyncHTTPClient": (
+    "async-http-client",
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
+  ),
+  "Crypto": (
+    "swift-crypto", .package(url: "https://github.com/apple/swift-crypto", "4.0.0"..<"5.0.0")
+  ),
+  "GRDB": ("GRDB.swift", .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")),
+  "Hummingbird": (
+    "hummingbird",
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
+  ),
+  "Logging": ("swift-log", .package(url: "https://github.com/apple/swift-log", from: "1.6.0")),
+  "NIOCore": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
+  "NIOPosix": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
+  "NIOHTTP1": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
+  "NIOWebSocket": (
+    "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
+  ),
+  "NIOFoundationCompat": (
+    "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
+  ),
+  "NIOSSL": (
+    "swift-nio-ssl", .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0")
+  ),
+  "ServiceLifecycle": (
+    "swift-service-lifecycle",
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
+  ),
+  "Subprocess": (
+    "swift-subprocess", .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
+  ),
+]
+
+let rooms: [Room] = [
+  // Sources
+  Room(name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()]),
+  Room(name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
+  // Protocol
+  Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
+  Room(
+    name: "DeltaCodec", path: "Protocol/DeltaCodec", rooms: ["SequenceCRDT", "QueueModel"]),
+  Room(
+    name: "WireProtocol", path: "Protocol/WireProtocol",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"]),
+  // Server
+  Room(
+    name: "ServerCore", path: "Server/ServerCore",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+  Room(
+    name: "ServerStore", path: "Server/ServerStore",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore"],
+    foreign: ["GRDB"]),
+  Room(
+    name: "SyncServer", path: "Server/SyncServer",
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
+    ],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Crypto"]),
+  Room(
+    name: "SyncServerCommand", path: "Server/SyncServerCommand",
+    kind: .executable(product: "cospool-server"),
+    rooms: ["QueueModel", "ServerCore", "SyncServer"],
+    foreign: ["ArgumentParser", "ServiceLifecycle", "Logging"]),
+  // Client
+  Room(
+    name: "ClientCore", path: "Client/ClientCore",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+  Room(
+    name: "ClientStore", path: "Client/ClientStore",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore"],
+    foreign: ["GRDB"]),
+  Room(
+    name: "SyncClient", path: "Client/SyncClient",
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
+    ],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"]),
+  Room(
+    name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
+    rooms: ["QueueModel", "SyncClient"],
+    foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"]),
+  Room(
+    name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
+    rooms: ["QueueModel"],
+    foreign: ["ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOFoundationCompat"]),
+  // Tests
+  Room(
+    name: "SyncTestSupport", path: "Tests/SyncTestSupport",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+  test("SequenceCRDTTests", ["SequenceCRDT", "SyncTestSupport"]),
+  test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
+  test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
+  test(
+    "WireProtocolTests",
+    ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "CZlib", "SyncTestSupport"]),
+  test(
+    "ServerCoreTests",
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "SyncTestSupport",
+    ]),
+  test(
+    "ServerStoreTests",
+    ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore"],
+    foreign: ["GRDB"]),
+  test(
+    "SyncServerTests",
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
+      "SyncServer", "SyncTestSupport",
+    ],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
+  test(
+    "ClientCoreTests",
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "SyncTestSupport",
+    ]),
+  test(
+    "ClientStoreTests",
+    ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore"],
+    foreign: ["GRDB"]),
+  test(
+    "SyncClientTests",
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
+      "SyncClient", "SyncTestSupport",
+    ],
+    foreign: ["NIOCore", "NIOPosix", "Logging"]),
+  test("SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"], foreign: ["Hummingbird"]),
+  test("SyncCommandTests", ["QueueModel", "SyncCommand"], foreign: ["ArgumentParser"]),
+  test("TidyTests", []),
+  test(
+    "EndToEndTests",
+    [
+      "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand",
+    ],
+    foreign: ["GRDB", "NIOCore", "NIOPosix"]),
+]
+
+func test(_ name: String, _ rooms: [String], foreign: [String] = []) -> Room {
+  Room(name: name, path: "Tests/\(name)", kind: .test, rooms: rooms, foreign: foreign)
+}
+
+let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
+
+/// The names of a room and of all it imports, directly or not.
+@MainActor func closure(of name: String) -> Set<String> {
+  guard let room = roomsByName[name] else {
+    fatalError("COSPOOL_ROOMS names \(name), which is no room of this package")
+  }
+  return room.rooms.reduce(into: [name]) { $0.formUnion(closure(of: $1)) }
+}
+
+@MainActor func isPure(_ name: String) -> Bool {
+  closure(of: name).allSatisfy { roomsByName[$0]?.foreign.isEmpty ?? false }
+}
+
+@MainActor func chosenRooms() -> [Room] {
+  switch Context.environment["COSPOOL_ROOMS"] ?? "all" {
+  case "all", "":
+    return rooms
+  case "pure":
+    return rooms.filter { isPure($0.name) }
+  case let list:
+    let named = Set(list.split(separator: ",").map(String.init))
+    var chosen = named.reduce(into: Set<String>()) { $0.formUnion(closure(of: $1)) }
+    for name in named where roomsByName[name + "Tests"] != nil {
+      chosen.formUnion(closure(of: name + "Tests"))
+    }
+    return rooms.filter { chosen.contains($0.name) }
+  }
+}
+
+@MainActor func target(for room: Room) -> Target {
+  let dependencies =
+    room.rooms.map { Target.Dependency.byName(name: $0) }
+    + room.foreign.map { product in
+      guard let foreign = foreignProducts[product] else { fatalError("unknown product \(product)") }
+      return .product(name: product, package: foreign.package)
+    }
+  let swiftSettings = settings + room.extraSettings
+  switch room.kind {
+  case .library:
+    return .target(
+      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+  case .executable:
+    return .executableTarget(
+      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+  case .systemLibrary:
+    return .systemLibrary(
+      name: room.name, path: room.path, pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])])
+  case .test:
+    return .testTarget(
+      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+  }
+}
+
+let chosen = chosenRooms()
+
+var dependencies: [String: Package.Dependency] = [:]
+for product in Set(chosen.flatMap(\.foreign)) {
+  guard let foreign = foreignProducts[product] else { continue }
+  dependencies[foreign.package] = foreign.dependency
+}
+
+let package = Package(
+  name: "cospool",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: chosen.compactMap { room in
+    switch room.kind {
+    case .executable(let product): .executable(name: product, targets: [room.name])
+    case .library where !room.path.hasPrefix("Tests/"):
+      .library(name: room.name, targets: [room.name])
+    default: nil
+    }
+  },
+  dependencies: dependencies.keys.sorted().compactMap { dependencies[$0] },
+  targets: chosen.map(target(for:))
+)

@@ -1,0 +1,147 @@
+public import SequenceCRDT
+
+/// What a person or program asks of the queues; `Workspace.perform` turns it into operations.
+public enum Command: Hashable, Sendable {
+  /// Makes a session known, or names it again; a deleted one comes back empty.
+  case addSession(SessionID, name: String?, project: String?)
+  /// Sets a session's display name.
+  case renameSession(SessionID, name: String)
+  /// Deletes a session and cancels the messages it holds now.
+  case deleteSession(SessionID)
+  /// Queues a prompt, and requeues the session's thread at the end.
+  case send(Send)
+  /// Gives a message new content, by the minimal text changes against what the editor saw.
+  case edit(MessageID, content: String, base: EditBase?)
+  /// Moves messages, in the order given, to one place of their session's queue.
+  case move([MessageID], to: MoveTarget)
+  /// Takes messages out of their queues; their content is kept.
+  case cancel([MessageID])
+  /// Brings a cancelled message back to its old place.
+  case restore(MessageID)
+  /// Cancels all messages of a session.
+  case clear(SessionID)
+  /// Makes a message urgent or normal.
+  case setPriority(MessageID, Priority)
+  /// Pauses a session's queue.
+  case pause(SessionID, reason: String?)
+  /// Resumes a session's queue.
+  case resume(SessionID)
+  /// Moves a thread to a position of the thread queue, counted from 1 over all threads in it.
+  case moveThread(SessionID, to: Int)
+  /// Takes threads out of the thread queue.
+  case removeThreads([SessionID])
+  /// Empties the thread queue.
+  case clearThreads
+  /// Shows a thread again whose lock stayed.
+  case unlockThread(SessionID)
+
+  /// The parts of a `send`.
+  public struct Send: Hashable, Sendable {
+    /// Where the prompt waits; made known where it is not yet.
+    public var session: SessionID
+    /// The prompt's name for ever; sending the same id and content again changes nothing.
+    public var id: MessageID
+    /// The prompt; white space at its ends is trimmed, blank text is refused.
+    public var text: String
+    /// Urgent prompts go before normal ones.
+    public var priority: Priority
+    /// The session's project path, where it is to be set.
+    public var project: String?
+    /// Whether the thread queue is on: off leaves the thread queue alone (S2-45).
+    public var requeuesThread: Bool
+
+    /// Puts the parts together.
+    public init(
+      session: SessionID, id: MessageID, text: String, priority: Priority = .normal,
+      project: String? = nil, requeuesThread: Bool = true
+    ) {
+      self.session = session
+      self.id = id
+      self.text = text
+      self.priority = priority
+      self.project = project
+      self.requeuesThread = requeuesThread
+    }
+  }
+}
+
+/// Where messages move to.
+public enum MoveTarget: Hashable, Sendable {
+  /// The first of them gets this position, counted from 1.
+  case position(Int)
+  /// In front of this message; into its queue, where that is another one.
+  case before(MessageID)
+  /// Behind this message; into its queue, where that is another one.
+  case after(MessageID)
+}
+
+/// What the device gives a command: who it is, what time it is, and its settings.
+public struct CommandContext: Hashable, Sendable {
+  /// The author of the operations.
+  public var replica: ReplicaID
+  /// The stamp of all register writes of the command.
+  public var stamp: Stamp
+  /// How many messages a session may hold for a local enqueue to be taken (S0-6, S1-10).
+  public var queueSizeMax: Int
+
+  /// Puts the parts together.
+  public init(replica: ReplicaID, stamp: Stamp, queueSizeMax: Int = Limits.queueSizeDefault) {
+    self.replica = replica
+    self.stamp = stamp
+    self.queueSizeMax = queueSizeMax
+  }
+}
+
+/// What a command did.
+public struct CommandOutcome: Hashable, Sendable {
+  /// The operations to store and send; empty where the command changed nothing.
+  public var operations: [Operation]
+  /// The queues the command touched.
+  public var touched: TouchedQueues
+  /// What to tell the person.
+  public var notice: Notice
+
+  /// Puts the parts together.
+  public init(operations: [Operation] = [], touched: TouchedQueues = .init(), notice: Notice) {
+    self.operations = operations
+    self.touched = touched
+    self.notice = notice
+  }
+
+  /// The answer to a command.
+  public enum Notice: Hashable, Sendable {
+    /// Done; nothing more to say.
+    case done
+    /// Everything was so already; no operation was made.
+    case unchanged
+    /// A message waits at this effective position among `count`; `warning` from 80 % of the cap.
+    case queued(MessageID, position: Int, count: Int, warning: Bool)
+    /// Items were moved; the first now has this effective position.
+    case moved(position: Int)
+    /// So many items were affected.
+    case affected(count: Int)
+  }
+}
+
+/// Which queues changed, so that observers look at those alone.
+public struct TouchedQueues: Hashable, Sendable {
+  /// The thread queue changed.
+  public var threads: Bool
+  /// These sessions' message queues or settings changed.
+  public var sessions: Set<SessionID>
+
+  /// Names the queues.
+  public init(threads: Bool = false, sessions: Set<SessionID> = []) {
+    self.threads = threads
+    self.sessions = sessions
+  }
+
+  /// Whether nothing changed.
+  public var isEmpty: Bool { !threads && sessions.isEmpty }
+
+  /// Adds the queues of `other`.
+  public mutating func formUnion(_ other: TouchedQueues) {
+    threads = threads || other.threads
+    sessions.formUnion(other.sessions)
+  }
+}

@@ -1,0 +1,27 @@
+/// Every maximum of the model, in one place; each is tested at the limit and one past it.
+public enum Limits {
+  /// UTF-8 bytes of a session id.
+  public static let sessionIDBytesMax = 128
+  /// UTF-8 bytes of a session's or device's name, of a project path and of a pause reason.
+  public static let nameBytesMax = 1_024
+  /// UTF-8 bytes of one message's content.
+  public static let contentBytesMax = 1 << 20
+  /// Sessions a workspace may hold.
+  public static let sessionsMax = 10_000
+  /// Devices a workspace may hold.
+  public static let devicesMax = 100
+  /// Waiting messages of one session that a local enqueue may reach, where no setting says else.
+  public static let queueSizeDefault = 10
+  /// The range the queue size setting may take.
+  public static let queueSizeRange = 1...1_000
+  /// Operations that may wait for others, per workspace.
+  public static let pendingOperationsMax = 100_000
+  /// Messages or sessions one command may name.
+  public static let batchMax = 10_000
+  /// Tags one operation may clear.
+  public static let clearedTagsMax = 10_000
+  /// How far ahead of the server's clock a stamp may be, in milliseconds.
+  public static let stampAheadMillisecondsMax: Int64 = 120_000
+  /// Sequence numbers a replica uses before it takes a new replica id.
+  public static let sequenceMax: UInt32 = 1 << 31
+}

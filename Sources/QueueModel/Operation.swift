@@ -1,0 +1,275 @@
+public import SequenceCRDT
+
+/// One replicated change: its id and what it does.
+///
+/// An operation takes as many ids as it has units: a text insertion one a Unicode scalar, a text
+/// deletion one a deleted scalar, everything else one. `id` names the first unit. All references
+/// are to operation ids: an *element reference* names an `openSession` or `addMessage`, an *origin*
+/// names a slot or scalar (nil is the start or the end of the list), a *tag* names the operation
+/// that put it. An operation waits until every id it names is known.
+public struct Operation: Hashable, Sendable {
+  /// The id of the first unit.
+  public var id: OperationID
+  /// What it does.
+  public var body: Body
+
+  /// Puts an operation together.
+  public init(id: OperationID, body: Body) {
+    self.id = id
+    self.body = body
+  }
+
+  /// The kinds of operations; the specification numbers them in this order, from 1.
+  public enum Body: Hashable, Sendable {
+    /// The replica belongs to this device; the first operation of every replica.
+    case announceDevice(device: DeviceID, name: String)
+    /// Introduces a session (or names it again), puts an `exists` tag.
+    case openSession(session: SessionID, clears: [OperationID])
+    /// Introduces a message, puts its `live` tag, its slot and its session's `exists` tag.
+    case addMessage(AddMessage)
+    /// Inserts text into the content introduced by `message`.
+    case insertText(InsertText)
+    /// Deletes scalars of the content introduced by `message`.
+    case deleteText(DeleteText)
+    /// Inserts a fresh slot into a session's queue and moves the message there.
+    case placeMessage(
+      message: OperationID, session: OperationID, origins: Origins, stamp: Stamp)
+    /// Inserts a fresh slot into the thread queue and moves the thread there.
+    case placeThread(session: OperationID, origins: Origins, stamp: Stamp)
+    /// Requeues a thread: fresh slot, `queued` tag, `locked` tag if it locks, new `queuedAt`.
+    case enqueueThread(EnqueueThread)
+    /// Puts a tag (this operation's id) and clears the tags it saw.
+    case addTag(element: OperationID, field: TagField, clears: [OperationID], note: String)
+    /// Clears the tags it saw.
+    case clearTags(element: OperationID, field: TagField, clears: [OperationID])
+    /// Writes a register; the latest stamp wins.
+    case setRegister(
+      element: OperationID, field: RegisterField, value: RegisterValue, stamp: Stamp)
+  }
+
+  /// The neighbours an insertion saw: nil is the start (left) or the end (right) of the list.
+  public struct Origins: Hashable, Sendable {
+    /// The slot or scalar to the left.
+    public var left: OperationID?
+    /// The slot or scalar to the right.
+    public var right: OperationID?
+
+    /// Between `left` and `right`.
+    public init(left: OperationID?, right: OperationID?) {
+      self.left = left
+      self.right = right
+    }
+  }
+
+  /// Introduces a message at the place of its slot.
+  public struct AddMessage: Hashable, Sendable {
+    /// The message's own name, the same in every operation that adds it.
+    public var message: MessageID
+    /// The session whose queue takes it.
+    public var session: OperationID
+    /// Where in that queue its slot goes.
+    public var origins: Origins
+    /// Orders position and priority writes; its milliseconds are the time of creation.
+    public var stamp: Stamp
+    /// The first value of the priority register.
+    public var priority: Priority
+    /// The `exists` tags of the session that the author saw.
+    public var clears: [OperationID]
+
+    /// Puts the parts together.
+    public init(
+      message: MessageID, session: OperationID, origins: Origins, stamp: Stamp,
+      priority: Priority, clears: [OperationID]
+    ) {
+      self.message = message
+      self.session = session
+      self.origins = origins
+      self.stamp = stamp
+      self.priority = priority
+      self.clears = clears
+    }
+  }
+
+  /// Inserts a run of scalars; scalar *k* has the id `id + k` and, for *k* > 0, the left origin
+  /// `id + k − 1` and the same right origin.
+  public struct InsertText: Hashable, Sendable {
+    /// The `addMessage` that introduced the content.
+    public var message: OperationID
+    /// The neighbours of the whole run.
+    public var origins: Origins
+    /// At least one scalar.
+    public var text: String
+
+    /// Puts the parts together.
+    public init(message: OperationID, origins: Origins, text: String) {
+      self.message = message
+      self.origins = origins
+      self.text = text
+    }
+  }
+
+  /// Deletes scalars with consecutive ids: unit *k* deletes `first + k`, or, backwards,
+  /// `first + count − 1 − k`.
+  public struct DeleteText: Hashable, Sendable {
+    /// The `addMessage` that introduced the content.
+    public var message: OperationID
+    /// The lowest deleted id.
+    public var first: OperationID
+    /// How many, at least 1.
+    public var count: Int
+    /// Whether the units run from the highest id down, as backspaces do.
+    public var backwards: Bool
+
+    /// Puts the parts together.
+    public init(message: OperationID, first: OperationID, count: Int, backwards: Bool = false) {
+      self.message = message
+      self.first = first
+      self.count = count
+      self.backwards = backwards
+    }
+  }
+
+  /// Puts a thread at a place of the thread queue because something was sent in it.
+  public struct EnqueueThread: Hashable, Sendable {
+    /// The session.
+    public var session: OperationID
+    /// Where its slot goes.
+    public var origins: Origins
+    /// Orders position writes; its milliseconds become `queuedAt`.
+    public var stamp: Stamp
+    /// The `queued` tags the author saw.
+    public var clearsQueued: [OperationID]
+    /// Whether the operation also puts a `locked` tag.
+    public var locks: Bool
+    /// The `locked` tags the author saw.
+    public var clearsLocked: [OperationID]
+
+    /// Puts the parts together.
+    public init(
+      session: OperationID, origins: Origins, stamp: Stamp, clearsQueued: [OperationID],
+      locks: Bool, clearsLocked: [OperationID]
+    ) {
+      self.session = session
+      self.origins = origins
+      self.stamp = stamp
+      self.clearsQueued = clearsQueued
+      self.locks = locks
+      self.clearsLocked = clearsLocked
+    }
+  }
+
+  /// How many ids the operation takes.
+  ///
+  /// - Complexity: O(1), O(*n*) in the text of an insertion.
+  public var length: Int {
+    switch body {
+    case .insertText(let insertion): insertion.text.unicodeScalars.count
+    case .deleteText(let deletion): deletion.count
+    default: 1
+    }
+  }
+
+  /// The id of the last unit; nil where the count would leave the range of sequence numbers.
+  package var lastID: OperationID? { id.advanced(by: length - 1) }
+
+  /// The operation without its first `count` units, where those are known already.
+  ///
+  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
+  package func droppingFirst(_ count: Int) -> Operation? {
+    guard count > 0 else { return self }
+    guard count < length, let newID = id.advanced(by: count) else { return nil }
+    switch body {
+    case .insertText(var insertion):
+      insertion.text = String(
+        String.UnicodeScalarView(insertion.text.unicodeScalars.dropFirst(count)))
+      insertion.origins.left = id.advanced(by: count - 1)
+      return Operation(id: newID, body: .insertText(insertion))
+    case .deleteText(var deletion):
+      if !deletion.backwards {
+        guard let first = deletion.first.advanced(by: count) else { return nil }
+        deletion.first = first
+      }
+      deletion.count -= count
+      return Operation(id: newID, body: .deleteText(deletion))
+    default:
+      return nil
+    }
+  }
+}
+
+/// Which observed-remove tag set of an element an operation speaks of.
+public struct TagField: RawRepresentable, Hashable, Sendable {
+  /// The number on the wire.
+  public var rawValue: UInt8
+
+  /// Wraps a number; unknown ones are kept and passed on.
+  public init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  /// A session is not deleted.
+  public static let exists = TagField(rawValue: 1)
+  /// A thread is in the thread queue.
+  public static let queued = TagField(rawValue: 2)
+  /// A thread is being worked on and therefore hidden.
+  public static let locked = TagField(rawValue: 3)
+  /// A session's queue is paused; the note is the reason.
+  public static let paused = TagField(rawValue: 4)
+  /// A message is not cancelled.
+  public static let live = TagField(rawValue: 5)
+}
+
+/// Which last-writer-wins register of an element an operation writes.
+public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
+  /// The number on the wire.
+  public var rawValue: UInt8
+
+  /// Wraps a number; unknown ones are kept and passed on.
+  public init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  /// Orders by number.
+  public static func < (left: RegisterField, right: RegisterField) -> Bool {
+    left.rawValue < right.rawValue
+  }
+
+  /// A session's display name: text.
+  public static let name = RegisterField(rawValue: 1)
+  /// A session's project path: text.
+  public static let project = RegisterField(rawValue: 2)
+  /// A message's priority: a number, see `Priority`.
+  public static let priority = RegisterField(rawValue: 3)
+}
+
+/// What a register can hold.
+public enum RegisterValue: Hashable, Sendable {
+  /// A number.
+  case number(UInt64)
+  /// Text of at most `Limits.nameBytesMax` bytes.
+  case text(String)
+}
+
+/// How urgent a message is; the raw value is the wire's.
+public enum Priority: UInt8, Hashable, Sendable, Codable, CaseIterable {
+  /// Waits its turn.
+  case normal = 0
+  /// Goes before all normal messages, behind earlier urgent ones.
+  case urgent = 1
+
+  /// `normal` or `urgent`, as in files and answers (S0-50).
+  public var name: String {
+    switch self {
+    case .normal: "normal"
+    case .urgent: "urgent"
+    }
+  }
+
+  /// Reads `normal` or `urgent`.
+  public init?(name: some StringProtocol) {
+    guard let value = Priority.allCases.first(where: { $0.name == name.lowercased() }) else {
+      return nil
+    }
+    self = value
+  }
+}

@@ -1,0 +1,112 @@
+public import SequenceCRDT
+
+/// Why a command was refused; nothing changed.
+public enum QueueError: Error, Hashable, Sendable {
+  /// The session's queue is at its cap (S0-57).
+  case queueFull(current: Int, max: Int)
+  /// No message has this id, or it is not where the command needs it (S0-58).
+  case messageNotFound(id: String)
+  /// A shortened message id fits several messages.
+  case messageAmbiguous(prefix: String, candidates: [String])
+  /// No session has this id.
+  case sessionNotFound(id: String)
+  /// The session is not in the thread queue.
+  case threadNotQueued(session: String)
+  /// The message's id is in use, with other content.
+  case messageIDTaken(id: String)
+  /// The text is empty or blank (S2-43).
+  case blankText
+  /// The text is longer than one message may be.
+  case contentTooLong(bytes: Int, max: Int)
+  /// The session id cannot be used.
+  case invalidSessionID(name: String, reason: String)
+  /// A name, path or reason is too long or empty.
+  case invalidName(field: String, reason: String)
+  /// A place in a queue that does not exist.
+  case invalidPosition(position: Int, count: Int)
+  /// The command names itself as its own neighbour, or nothing at all.
+  case invalidMove(reason: String)
+  /// The message is cancelled; `restore` brings it back.
+  case messageCancelled(id: String)
+  /// The message is not cancelled, so it cannot be restored.
+  case messageNotCancelled(id: String)
+  /// A documented maximum is reached.
+  case limitReached(what: String, max: Int)
+
+  /// A stable name for scripts and the local API.
+  public var code: String {
+    switch self {
+    case .queueFull: "queueFull"
+    case .messageNotFound: "messageNotFound"
+    case .messageAmbiguous: "messageAmbiguous"
+    case .sessionNotFound: "sessionNotFound"
+    case .threadNotQueued: "threadNotQueued"
+    case .messageIDTaken: "messageIDTaken"
+    case .blankText: "blankText"
+    case .contentTooLong: "contentTooLong"
+    case .invalidSessionID: "invalidSessionID"
+    case .invalidName: "invalidName"
+    case .invalidPosition: "invalidPosition"
+    case .invalidMove: "invalidMove"
+    case .messageCancelled: "messageCancelled"
+    case .messageNotCancelled: "messageNotCancelled"
+    case .limitReached: "limitReached"
+    }
+  }
+}
+
+extension QueueError: CustomStringConvertible {
+  /// What happened and what to do, in one or two sentences.
+  public var description: String {
+    switch self {
+    case .queueFull(let current, let max):
+      "Queue full (\(current)/\(max)). Cancel a message or wait for one to complete."
+    case .messageNotFound(let id):
+      "No message \(id). List the queue to see the ids."
+    case .messageAmbiguous(let prefix, let candidates):
+      "\(prefix) fits several messages: \(candidates.joined(separator: ", ")). Give more digits."
+    case .sessionNotFound(let id):
+      "No session \(id). List the sessions to see their ids."
+    case .threadNotQueued(let session):
+      "Session \(session) is not in the thread queue."
+    case .messageIDTaken(let id):
+      "Message \(id) exists already, with other content. Leave the id out to get a fresh one."
+    case .blankText:
+      "The text is blank. Nothing was queued."
+    case .contentTooLong(let bytes, let max):
+      "The text has \(bytes) bytes; a message holds at most \(max). Split it."
+    case .invalidSessionID(let name, let reason):
+      "\"\(name)\" cannot be a session id: \(reason)."
+    case .invalidName(let field, let reason):
+      "This \(field) cannot be used: \(reason)."
+    case .invalidPosition(let position, let count):
+      count == 0
+        ? "There is no position \(position): the queue is empty."
+        : "There is no position \(position): choose 1 to \(count)."
+    case .invalidMove(let reason):
+      "This move is not possible: \(reason)."
+    case .messageCancelled(let id):
+      "Message \(id) is cancelled. Restore it first."
+    case .messageNotCancelled(let id):
+      "Message \(id) is not cancelled, so there is nothing to restore."
+    case .limitReached(let what, let max):
+      "A workspace holds at most \(max) \(what)."
+    }
+  }
+}
+
+/// Why operations from outside were refused; nothing of the batch was applied.
+public enum MergeError: Error, Hashable, Sendable {
+  /// An operation refers to an id that is known but is not what the reference needs.
+  case invalidReference(operation: OperationID, reference: OperationID, reason: String)
+  /// An operation is malformed: an empty text, a field out of range.
+  case invalidOperation(operation: OperationID, reason: String)
+  /// The right origin stands before the left one.
+  case originsOutOfOrder(operation: OperationID)
+  /// Too many operations wait for others.
+  case tooManyPending(max: Int)
+  /// A documented maximum would be passed.
+  case limitReached(operation: OperationID, what: String, max: Int)
+  /// A snapshot's state contradicts itself.
+  case invalidImage(reason: String)
+}

@@ -1,0 +1,92 @@
+/// One waiting message, as people and programs see it.
+public struct MessageView: Hashable, Sendable, Identifiable {
+  /// The message's name for ever.
+  public var id: MessageID
+  /// The session whose queue holds it.
+  public var session: SessionID
+  /// The prompt.
+  public var content: String
+  /// Urgent messages stand before normal ones.
+  public var priority: Priority
+  /// Whether it waits or was cancelled.
+  public var status: MessageStatus
+  /// Place in the effective order, from 1; 0 for a message that is in no queue.
+  public var position: Int
+  /// Milliseconds since 1970 on the clock of the device that queued it.
+  public var createdAt: Int64
+  /// The device that queued it; nil where its announcement is not known.
+  public var device: DeviceView?
+}
+
+/// What became of a message.
+public enum MessageStatus: String, Hashable, Sendable, Codable {
+  /// Waits in its queue.
+  case queued
+  /// Was withdrawn; `restore` brings it back.
+  case cancelled
+}
+
+/// A device as the workspace knows it.
+public struct DeviceView: Hashable, Sendable {
+  /// The device's id.
+  public var id: DeviceID
+  /// Its name at the time of its latest announcement.
+  public var name: String
+}
+
+/// One session's message queue in effective order.
+public struct MessageQueueView: Hashable, Sendable {
+  /// The session.
+  public var session: SessionID
+  /// Whether nothing may start.
+  public var paused: Bool
+  /// The reasons given with the pauses that hold, in a fixed order.
+  public var pauseReasons: [String]
+  /// The waiting messages; positions run from 1 without gaps.
+  public var messages: [MessageView]
+}
+
+/// One entry of the thread queue.
+public struct ThreadView: Hashable, Sendable, Identifiable {
+  /// The session.
+  public var id: SessionID { session }
+  /// The session.
+  public var session: SessionID
+  /// Its display name, or its id where none was given.
+  public var name: String
+  /// Its project path, empty where none was given.
+  public var project: String
+  /// Place from 1 over all threads in the queue, locked ones counted (S2-34).
+  public var position: Int
+  /// Milliseconds since 1970 of the latest requeue.
+  public var queuedAt: Int64
+  /// Being worked on, and therefore not for its person now (S2-22).
+  public var locked: Bool
+}
+
+/// The thread queue.
+public struct ThreadQueueView: Hashable, Sendable {
+  /// Every thread in the queue in order, locked ones too.
+  public var threads: [ThreadView]
+
+  /// The threads that need their person now: not locked, in order.
+  public var ready: [ThreadView] { threads.filter { !$0.locked } }
+}
+
+/// One session.
+public struct SessionView: Hashable, Sendable, Identifiable {
+  /// The session's id.
+  public var id: SessionID
+  /// Its display name, or its id where none was given.
+  public var name: String
+  /// Its project path, empty where none was given.
+  public var project: String
+  /// Whether its queue is paused.
+  public var paused: Bool
+  /// How many messages wait.
+  public var waiting: Int
+  /// Its place in the thread queue, nil where it is not in it.
+  public var threadPosition: Int?
+  /// Whether its thread is locked.
+  public var locked: Bool
+}

@@ -1,0 +1,186 @@
+package import SequenceCRDT
+
+/// The whole replicated state as plain values in canonical order: what a snapshot holds.
+///
+/// Workspaces that applied the same operations have equal images, whatever the order of arrival.
+/// Arrays are sorted as said; runs are as long as they can be. Waiting operations are not part of
+/// it. Anchors are slot ids throughout, never elements.
+package struct WorkspaceImage: Hashable, Sendable {
+  /// By replica id.
+  package var replicas: [Replica] = []
+  /// By session id.
+  package var sessions: [Session] = []
+  /// By message id.
+  package var messages: [Message] = []
+  /// The thread queue's slots in their order.
+  package var threadSlots: [SlotRun] = []
+  /// Per slot of `threadSlots`, in order: the index into `sessions` of the thread it was made for.
+  package var threadSlotOwners: [Int] = []
+
+  package init() {}
+
+  package struct Replica: Hashable, Sendable {
+    package var id: ReplicaID
+    /// The last applied sequence number.
+    package var seq: UInt32
+    /// The rolling digest of its operations up to `seq`.
+    package var digest: UInt64
+    /// Its announcement, where it made one: the operation's seq, the device and its name.
+    package var announcement: Announcement?
+
+    package init(id: ReplicaID, seq: UInt32, digest: UInt64, announcement: Announcement?) {
+      self.id = id
+      self.seq = seq
+      self.digest = digest
+      self.announcement = announcement
+    }
+  }
+
+  package struct Announcement: Hashable, Sendable {
+    package var seq: UInt32
+    package var device: DeviceID
+    package var name: String
+
+    package init(seq: UInt32, device: DeviceID, name: String) {
+      self.seq = seq
+      self.device = device
+      self.name = name
+    }
+  }
+
+  /// A stretch of slots or scalars with consecutive ids: unit *k* > 0 has the left origin
+  /// `id + k − 1` and the right origin of the run.
+  package struct SlotRun: Hashable, Sendable {
+    package var id: OperationID
+    package var length: Int
+    package var origins: Operation.Origins
+
+    package init(id: OperationID, length: Int, origins: Operation.Origins) {
+      self.id = id
+      self.length = length
+      self.origins = origins
+    }
+  }
+
+  package struct Register: Hashable, Sendable {
+    package var field: RegisterField
+    package var value: RegisterValue
+    package var stamp: Stamp
+    package var writer: OperationID
+
+    package init(field: RegisterField, value: RegisterValue, stamp: Stamp, writer: OperationID) {
+      self.field = field
+      self.value = value
+      self.stamp = stamp
+      self.writer = writer
+    }
+  }
+
+  package struct Tags: Hashable, Sendable {
+    package var field: TagField
+    /// By tag id; never empty.
+    package var tags: [Tag]
+
+    package init(field: TagField, tags: [Tag]) {
+      self.field = field
+      self.tags = tags
+    }
+  }
+
+  package struct Tag: Hashable, Sendable {
+    package var id: OperationID
+    package var note: String
+
+    package init(id: OperationID, note: String) {
+      self.id = id
+      self.note = note
+    }
+  }
+
+  package struct Session: Hashable, Sendable {
+    package var key: SessionID
+    /// Every `openSession` that named it, by id; never empty.
+    package var references: [OperationID]
+    /// By field, only those with a tag.
+    package var tags: [Tags]
+    /// By field.
+    package var registers: [Register]
+    /// The winning slot of the thread queue with its stamp; the writer is the slot's id.
+    package var threadPosition: ThreadPosition?
+    /// The stamp and id of the latest `enqueueThread`, whose milliseconds are `queuedAt`.
+    package var enqueued: ThreadPosition?
+    /// The message queue's slots in their order.
+    package var slots: [SlotRun]
+    /// Per slot of `slots`, in order: the index into `messages` of the message it was made for.
+    package var slotOwners: [Int]
+
+    package init(key: SessionID) {
+      self.key = key
+      references = []
+      tags = []
+      registers = []
+      threadPosition = nil
+      enqueued = nil
+      slots = []
+      slotOwners = []
+    }
+  }
+
+  package struct ThreadPosition: Hashable, Sendable {
+    package var stamp: Stamp
+    package var slot: OperationID
+
+    package init(stamp: Stamp, slot: OperationID) {
+      self.stamp = stamp
+      self.slot = slot
+    }
+  }
+
+  package struct Message: Hashable, Sendable {
+    package var id: MessageID
+    /// Every `addMessage` that named it, by id, with its content; never empty.
+    package var additions: [Addition]
+    /// By field, only those with a tag.
+    package var tags: [Tags]
+    /// By field.
+    package var registers: [Register]
+    /// The index into `sessions` of the queue that holds it, the winning slot and its stamp.
+    package var session: Int
+    package var position: ThreadPosition
+
+    package init(id: MessageID, session: Int, position: ThreadPosition) {
+      self.id = id
+      additions = []
+      tags = []
+      registers = []
+      self.session = session
+      self.position = position
+    }
+  }
+
+  package struct Addition: Hashable, Sendable {
+    package var id: OperationID
+    package var stamp: Stamp
+    /// The content's scalars, deleted ones too, in order.
+    package var runs: [TextRun]
+    /// The text of all visible runs, one after the other.
+    package var text: String
+
+    package init(id: OperationID, stamp: Stamp, runs: [TextRun], text: String) {
+      self.id = id
+      self.stamp = stamp
+      self.runs = runs
+      self.text = text
+    }
+  }
+
+  package struct TextRun: Hashable, Sendable {
+    package var slots: SlotRun
+    package var isVisible: Bool
+
+    package init(slots: SlotRun, isVisible: Bool) {
+      self.slots = slots
+      self.isVisible = isVisible
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/// One incarnation of a device's store: a random 64-bit number, never reused.
+///
+/// A restored or cloned store takes a new replica id, so that an operation id never names two
+/// different operations.
+public struct ReplicaID: RawRepresentable, Hashable, Comparable, Sendable, Codable {
+  /// The number; 0 is reserved and never a replica.
+  public var rawValue: UInt64
+
+  /// Wraps a number drawn at random by the caller.
+  public init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+
+  /// Orders by number; the order breaks ties between concurrent operations.
+  public static func < (left: ReplicaID, right: ReplicaID) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// The name of one operation: its replica, and its place in that replica's dense count from 1.
+///
+/// Slots and text scalars carry the id of the operation that inserted them.
+public struct OperationID: Hashable, Comparable, Sendable, Codable {
+  /// The author.
+  public var replica: ReplicaID
+  /// 1 for the author's first operation, without gaps.
+  public var seq: UInt32
+
+  /// Names operation number `seq` of `replica`.
+  public init(replica: ReplicaID, seq: UInt32) {
+    self.replica = replica
+    self.seq = seq
+  }
+
+  /// Orders by replica, then by sequence number.
+  public static func < (left: OperationID, right: OperationID) -> Bool {
+    (left.replica, left.seq) < (right.replica, right.seq)
+  }
+
+  /// The id `distance` places later in the same replica, or nil where none can exist.
+  package func advanced(by distance: Int) -> OperationID? {
+    let (sum, overflow) = Int(seq).addingReportingOverflow(distance)
+    guard !overflow, sum >= 1, sum <= Int(UInt32.max) else { return nil }
+    return OperationID(replica: replica, seq: UInt32(sum))
+  }
+}
+
+/// A stretch of consecutive operation ids of one replica.
+public struct OperationRange: Hashable, Sendable, Codable {
+  /// The author.
+  public var replica: ReplicaID
+  /// The first sequence number, at least 1.
+  public var first: UInt32
+  /// The last sequence number, at least `first`.
+  public var last: UInt32
+
+  /// The ids `first...last` of `replica`.
+  public init(replica: ReplicaID, first: UInt32, last: UInt32) {
+    precondition(first >= 1 && first <= last, "an operation range is not empty and starts at 1")
+    self.replica = replica
+    self.first = first
+    self.last = last
+  }
+
+  /// How many ids the range holds.
+  public var count: Int { Int(last) - Int(first) + 1 }
+
+  /// Whether the range holds `id`.
+  public func contains(_ id: OperationID) -> Bool {
+    id.replica == replica && id.seq >= first && id.seq <= last
+  }
+}
