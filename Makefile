@@ -1,0 +1,38 @@
+# Cospool: everything a person or a build machine calls. `make help` lists the targets.
+
+SWIFT ?= swift
+LINTED = Package.swift Sources Protocol Server Client Tests
+SCRIPTS = Tests/Scripts
+
+.PHONY: help setup build run demo test test-pure lint format clean
+
+help: ## Lists the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+setup: ## Checks the toolchain and installs the system libraries that are missing
+	@$(SCRIPTS)/setup.sh
+
+build: setup ## Builds everything (debug)
+	@$(SWIFT) build
+
+run: setup build ## Starts a server and one paired daemon; the data stay in .run (or RUN_DIR)
+	@$(SCRIPTS)/run.sh
+
+demo: setup build ## Two devices edit offline, come back, and hold the same queues
+	@$(SCRIPTS)/demo.sh
+
+test: setup lint ## Lint, then the whole test suite with real processes
+	@$(SWIFT) build --build-tests
+	@$(SWIFT) test --skip-build --parallel --num-workers 2
+
+test-pure: ## The rooms without input and output alone: seconds instead of minutes
+	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
+
+lint: ## Checks the formatting of all Swift files
+	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)
+
+format: ## Formats all Swift files
+	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
+
+clean: ## Removes what was built; keeps the data of `make run`
+	@rm -rf .build .build-pure

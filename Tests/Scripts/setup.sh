@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Checks the Swift toolchain and installs the two system libraries where they are missing.
+# Idempotent; quick and silent in effect when nothing is to do.
+set -euo pipefail
+
+swift_needed_major=6
+swift_needed_minor=2
+packages=(libsqlite3-dev zlib1g-dev)
+
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+check_swift() {
+  command -v swift >/dev/null ||
+    fail "no swift found. Install Swift ${swift_needed_major}.${swift_needed_minor} or newer:" \
+      "https://www.swift.org/install"
+  local version major minor
+  version=$(swift --version 2>/dev/null |
+    sed -n 's/.*Swift version \([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p' | head -n 1)
+  [ -n "$version" ] || fail "cannot read the version from 'swift --version'"
+  major=${version%%.*}
+  minor=${version#*.}
+  if [ "$major" -lt "$swift_needed_major" ] ||
+    { [ "$major" -eq "$swift_needed_major" ] && [ "$minor" -lt "$swift_needed_minor" ]; }; then
+    fail "Swift $version is too old; ${swift_needed_major}.${swift_needed_minor} or newer is needed:" \
+      "https://www.swift.org/install"
+  fi
+}
+
+missing_debian_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+      echo "$package"
+  done
+}
+
+install_debian() {
+  local missing
+  mapfile -t missing < <(missing_debian_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      fail "missing: ${missing[*]}. As root: apt-get install ${missing[*]}"
+    root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
+}
+
+check_other() {
+  if command -v pkg-config >/dev/null && pkg-config --exists sqlite3 zlib; then
+    return 0
+  fi
+  cat >&2 <<'TEXT'
+setup: the headers of SQLite and zlib are not found. Install them, and pkg-config:
+  Fedora, RHEL   dnf install sqlite-devel zlib-devel pkgconf
+  Arch           pacman -S sqlite zlib pkgconf
+  openSUSE       zypper install sqlite3-devel zlib-devel pkg-config
+  Alpine         apk add sqlite-dev zlib-dev pkgconf
+TEXT
+  exit 1
+}
+
+check_swift
+case "$(uname -s)" in
+Darwin) ;; # both libraries come with the developer tools
+*)
+  if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+    install_debian
+  else
+    check_other
+  fi
+  ;;
+esac

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+/// What the documents tell people to type exists. The subcommands and options are checked by
+/// EndToEndTests, which has the executables at hand.
+@Suite struct ReadmeTests {
+  static let documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+
+  static func makeTargets() throws -> Set<String> {
+    Set(
+      try Repository.text("Makefile").split(separator: "\n").compactMap { line in
+        guard let colon = line.firstIndex(of: ":"), line.first?.isLowercase == true else {
+          return nil
+        }
+        return String(line[..<colon])
+      })
+  }
+
+  /// The targets named as `make x` in code blocks or in backticks.
+  static func namedTargets(in text: String) -> Set<String> {
+    let spans = Markdown.codeLines(in: text) + Markdown.codeWords(text)
+    return Set(
+      spans.flatMap { span -> [String] in
+        let words = span.split { $0 == " " || $0 == ";" || $0 == "&" }.map(String.init)
+        return zip(words, words.dropFirst()).compactMap { command, target in
+          command == "make" && target.first?.isLowercase == true ? target : nil
+        }
+      })
+  }
+
+  @Test(arguments: documents) func makeTargetsExist(document: String) throws {
+    let targets = try Self.makeTargets()
+    for name in Self.namedTargets(in: try Repository.text(document)) {
+      #expect(targets.contains(name), "\(document) names make \(name)")
+    }
+  }
+
+  @Test func readmeNamesTheStableTargets() throws {
+    let named = Self.namedTargets(in: try Repository.text("README.md"))
+    #expect(named.isSuperset(of: ["setup", "run", "demo", "test"]))
+  }
+
+  @Test(arguments: documents) func executablesExist(document: String) throws {
+    let products = Set(try PackageManifest.rooms().compactMap(\.product))
+    #expect(products == ["cospool", "cospoold", "cospool-server"])
+    for line in Markdown.codeLines(in: try Repository.text(document)) {
+      var words = line.split(separator: " ").map(String.init)
+      if words.first == "$" { words.removeFirst() }
+      guard let first = words.first?.split(separator: "/").last, first.hasPrefix("cospool") else {
+        continue
+      }
+      #expect(products.contains(String(first)), "\(document) runs \(first)")
+    }
+  }
+
+  @Test(arguments: documents) func linkedFilesExist(document: String) throws {
+    let text = try Repository.text(document)
+    for part in text.components(separatedBy: "](").dropFirst() {
+      let link = part.prefix { $0 != ")" && $0 != "#" }
+      guard !link.isEmpty, !link.contains("://") else { continue }
+      #expect(Repository.exists(String(link)), "\(document) links to \(link)")
+    }
+  }
+
+  @Test func buildMachineRunsEverything() throws {
+    let script = try Repository.text(".ci/run")
+    #expect(script.contains("make setup") && script.contains("make test"))
+    #expect(script.contains("set -euo pipefail"))
+  }
+
+  @Test func changelogHasItsSections() throws {
+    let text = try Repository.text("CHANGELOG.md")
+    for section in ["Safety", "Features", "Fixes", "Internals"] {
+      #expect(text.contains("### \(section)"), "CHANGELOG.md has no section \(section)")
+    }
+  }
+
+  @Test func namedTargetsAreFound() {
+    let text = """
+      Run `make setup && make test` once.
+      ```
+      make demo
+      $ cospool status
+      ```
+      Do not make trouble.
+      """
+    #expect(Self.namedTargets(in: text) == ["setup", "test", "demo"])
+  }
+}

@@ -1,0 +1,67 @@
+/// The law of the house: what each room may import. ARCHITECTURE.md shows this table.
+///
+/// A room may import the rooms named here, the modules of its foreign products, and what
+/// `system` names. Nothing else; the direction of the arrows is the design.
+struct RoomRule: Equatable {
+  var name: String
+  var folder: String
+  var rooms: Set<String> = []
+  var foreign: Set<String> = []
+  /// Modules of the toolchain and the operating system.
+  var system: Set<String> = []
+  var mayHoldSQL = false
+}
+
+enum RoomTable {
+  private static let model: Set<String> = ["SequenceCRDT", "QueueModel"]
+  private static let codec = model.union(["DeltaCodec"])
+  private static let wire = codec.union(["WireProtocol"])
+  private static let platform: Set<String> = [
+    "Foundation", "FoundationEssentials", "Synchronization", "Dispatch", "Glibc", "Musl", "Darwin",
+  ]
+
+  static let rules: [RoomRule] = [
+    RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
+    RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
+    RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
+    RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
+    RoomRule(
+      name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
+    RoomRule(name: "ServerCore", folder: "Server/ServerCore", rooms: wire),
+    RoomRule(
+      name: "ServerStore", folder: "Server/ServerStore", rooms: wire.union(["ServerCore"]),
+      foreign: ["GRDB"], system: platform, mayHoldSQL: true),
+    RoomRule(
+      name: "SyncServer", folder: "Server/SyncServer",
+      rooms: wire.union(["ServerCore", "ServerStore"]),
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Crypto"],
+      system: platform),
+    RoomRule(
+      name: "SyncServerCommand", folder: "Server/SyncServerCommand",
+      rooms: ["QueueModel", "ServerCore", "SyncServer"],
+      foreign: ["ArgumentParser", "ServiceLifecycle", "Logging"], system: platform),
+    RoomRule(name: "ClientCore", folder: "Client/ClientCore", rooms: wire),
+    RoomRule(
+      name: "ClientStore", folder: "Client/ClientStore", rooms: wire.union(["ClientCore"]),
+      foreign: ["GRDB"], system: platform, mayHoldSQL: true),
+    RoomRule(
+      name: "SyncClient", folder: "Client/SyncClient",
+      rooms: wire.union(["ClientCore", "ClientStore"]),
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+      system: platform),
+    RoomRule(
+      name: "SyncDaemon", folder: "Client/SyncDaemon", rooms: ["QueueModel", "SyncClient"],
+      foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
+      system: platform),
+    RoomRule(
+      name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["QueueModel"],
+      foreign: ["ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOFoundationCompat"],
+      system: platform),
+  ]
+
+  /// Modules that tests may import besides the rooms and products Package.swift gives them.
+  static let testSystem = platform.union(["Testing"])
+
+  /// The only file that may import CZlib is in this room.
+  static let zlibRoom = "WireProtocol"
+}

@@ -1,0 +1,53 @@
+import Testing
+
+/// Words that must not stand in the project. They are put together here, so that this file does
+/// not hold them itself.
+@Suite struct WordTests {
+  @Test func nothingForcesTry() throws {
+    for file in try Repository.swiftFiles() {
+      #expect(!file.code.contains("try" + "!"), "\(file.path) forces a try")
+    }
+  }
+
+  @Test func nothingIsLeftForLater() throws {
+    let marks = [
+      "TO" + "DO", "FIX" + "ME", "XX" + "X:", "not impl" + "emented", "unimpl" + "emented",
+    ]
+    for (path, text) in try Repository.texts() {
+      for mark in marks {
+        #expect(!text.contains(mark), "\(path) holds \(mark)")
+      }
+    }
+  }
+
+  @Test func roomsDoNotGiveUp() throws {
+    for file in try Repository.swiftFiles() where file.path != "Package.swift" {
+      #expect(!file.code.contains("fatal" + "Error("), "\(file.path): use precondition or an error")
+    }
+  }
+
+  @Test func noPathOfOneMachineIsWrittenDown() throws {
+    let roots = ["/wo" + "rk/", "/tmp/con" + "tract", "/ro" + "ot/", "/ho" + "me/runner"]
+    for (path, text) in try Repository.texts() {
+      for root in roots {
+        var rest = text[...]
+        while let range = rest.firstRange(of: root) {
+          let before =
+            range.lowerBound > text.startIndex
+            ? text[text.index(before: range.lowerBound)] : " "
+          // A longer path that merely contains the word is somebody's example, not this machine.
+          #expect(
+            before.isLetter || before.isNumber || "._~-/".contains(before),
+            "\(path) names a path of one machine")
+          rest = rest[range.upperBound...]
+        }
+      }
+    }
+  }
+
+  @Test func noPlaceholderFilesAreLeft() throws {
+    for file in try Repository.swiftFiles() {
+      #expect(!file.path.hasSuffix("/Placeholder.swift"), "\(file.path) is left over")
+    }
+  }
+}
