@@ -1,0 +1,50 @@
+import Foundation
+public import QueueModel
+
+/// How a device keeps its queues.
+public struct ClientConfiguration: Sendable {
+  /// Holds `cospool.sqlite`, `credentials.json`, the device's id and incarnation, and the lock;
+  /// made, readable by its owner alone, where it does not exist.
+  public var dataDirectory: String
+  /// What a person calls the device.
+  public var deviceName: String
+  /// How many messages a session may hold for a local enqueue to be taken, clamped to
+  /// `Limits.queueSizeRange`.
+  public var queueSizeMax: Int
+  /// Whether the thread queue is on for sends of this device (S2-45).
+  public var queueEnabled: Bool
+  /// A PEM file with roots to trust besides the system's, for `wss`.
+  public var certificateFile: String?
+
+  /// Puts the settings together.
+  ///
+  /// - Parameter deviceName: the host's name where nil.
+  public init(
+    dataDirectory: String, deviceName: String? = nil,
+    queueSizeMax: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
+    certificateFile: String? = nil
+  ) {
+    self.dataDirectory = dataDirectory
+    self.deviceName = deviceName ?? ClientConfiguration.hostName
+    self.queueSizeMax = queueSizeMax
+    self.queueEnabled = queueEnabled
+    self.certificateFile = certificateFile
+  }
+
+  private static var hostName: String {
+    let name = ProcessInfo.processInfo.hostName
+    let first = name.prefix { $0 != "." }
+    return first.isEmpty ? "device" : String(first)
+  }
+
+  var queueSizeClamped: Int {
+    min(max(queueSizeMax, Limits.queueSizeRange.lowerBound), Limits.queueSizeRange.upperBound)
+  }
+
+  /// The name as an announcement may carry it: trimmed, not empty, within the limit.
+  var deviceNameClamped: String {
+    var name = deviceName.trimmingCharacters(in: .whitespacesAndNewlines)
+    while name.utf8.count > Limits.nameBytesMax { name.removeLast() }
+    return name.isEmpty ? "device" : name
+  }
+}

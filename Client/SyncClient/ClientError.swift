@@ -1,0 +1,118 @@
+public import QueueModel
+
+/// Why the client library could not do what was asked; what to do is in `description`.
+public enum ClientError: Error, Hashable, Sendable {
+  /// The queues refused the command; nothing changed.
+  case queue(QueueError)
+  /// Another process uses the data directory.
+  case locked(path: String)
+  /// The store was damaged and has been set aside; opening again starts fresh.
+  case corruptStore(path: String, keptAt: String)
+  /// The store is from a newer version; it was not touched.
+  case newerStore(path: String, found: Int, supported: Int)
+  /// The disk refused; nothing changed.
+  case storage(message: String, isFull: Bool)
+  /// No server is paired.
+  case notPaired
+  /// The queues belong to another server or workspace already.
+  case alreadyPaired(server: String)
+  /// Sync was turned off on this device.
+  case syncDisabled
+  /// The server does not know the device any more.
+  case authentication(message: String)
+  /// The server refused, with its code.
+  case refused(code: String, message: String)
+  /// The server cannot be reached, or does not answer as one.
+  case unreachable(message: String)
+  /// The address is not `ws://host:port` or `wss://host:port`.
+  case invalidServerURL(String)
+  /// It took longer than the caller wanted to wait.
+  case timeout
+  /// The client was closed.
+  case closed
+
+  /// A stable name for scripts and the local API.
+  public var code: String {
+    switch self {
+    case .queue(let error): error.code
+    case .locked: "locked"
+    case .corruptStore: "corruptStore"
+    case .newerStore: "newerStore"
+    case .storage(_, let isFull): isFull ? "diskFull" : "storage"
+    case .notPaired: "notPaired"
+    case .alreadyPaired: "alreadyPaired"
+    case .syncDisabled: "syncDisabled"
+    case .authentication: "authentication"
+    case .refused(let code, _): code
+    case .unreachable: "unreachable"
+    case .invalidServerURL: "invalidServerURL"
+    case .timeout: "timeout"
+    case .closed: "closed"
+    }
+  }
+
+  /// What a command-line tool exits with: 1 failed, 2 usage, 3 authentication, 4 unreachable,
+  /// 5 conflict, 6 corrupt data, 7 disk, 75 try again later.
+  public var exitCode: Int32 {
+    switch self {
+    case .queue(.messageIDTaken): 5
+    case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL: 2
+    case .queue, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
+    case .locked, .timeout: 75
+    case .corruptStore: 6
+    case .storage: 7
+    case .authentication: 3
+    case .unreachable: 4
+    case .refused(let code, _): ClientError.exitCode(ofRefusal: code)
+    }
+  }
+
+  private static func exitCode(ofRefusal code: String) -> Int32 {
+    switch code {
+    case "unauthorized", "revoked", "wrongWorkspace", "wrongCode": 3
+    case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections": 75
+    case "fork", "foreignReplica": 5
+    default: 1
+    }
+  }
+}
+
+extension ClientError: CustomStringConvertible {
+  /// What happened and what to do, in one or two sentences.
+  public var description: String {
+    switch self {
+    case .queue(let error):
+      error.description
+    case .locked(let path):
+      "\(path) is in use by another process. Stop it, or choose another data directory."
+    case .corruptStore(let path, let keptAt):
+      "\(path) is damaged. It is kept at \(keptAt); start again and the queues come back from the "
+        + "server, where one is paired."
+    case .newerStore(let path, let found, let supported):
+      "\(path) has format \(found), and this version reads up to \(supported). Install a newer "
+        + "version; the file was not changed."
+    case .storage(let message, true):
+      "The disk is full, and nothing was changed: \(message). Make space and try again."
+    case .storage(let message, false):
+      "The data cannot be stored, and nothing was changed: \(message)."
+    case .notPaired:
+      "This device is not paired with a server. Pair it first."
+    case .alreadyPaired(let server):
+      "This device is paired with \(server) already. Use another data directory for another one."
+    case .syncDisabled:
+      "Sync is off on this device. Turn it on first."
+    case .authentication(let message):
+      "The server does not accept this device: \(message). Its data are kept; pair it again."
+    case .refused(let code, let message):
+      "The server refused (\(code)): \(message)."
+    case .unreachable(let message):
+      "The server cannot be reached: \(message)."
+    case .invalidServerURL(let text):
+      "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
+    case .timeout:
+      "It took too long. Try again later."
+    case .closed:
+      "The client is closed."
+    }
+  }
+}

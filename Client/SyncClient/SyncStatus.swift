@@ -1,0 +1,96 @@
+public import QueueModel
+public import SequenceCRDT
+
+/// What a command did on this device.
+public struct CommandReceipt: Hashable, Sendable {
+  /// What to tell the person.
+  public var notice: CommandOutcome.Notice
+  /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
+  public var operations: OperationRange?
+}
+
+/// How far a change has come.
+public enum ChangeState: Hashable, Sendable {
+  /// It is durable here.
+  case onThisDevice
+  /// It is durable at the server.
+  case onServer
+  /// It is durable at the server and on these other devices.
+  case seen(by: [DeviceView])
+}
+
+/// The outcome of pairing.
+public struct PairingResult: Hashable, Sendable, Codable {
+  /// The workspace the device belongs to now.
+  public var workspace: WorkspaceID
+  /// What people call the workspace.
+  public var workspaceName: String
+  /// The device's id.
+  public var device: DeviceID
+  /// The server's address.
+  public var server: String
+}
+
+/// Where sync stands; its JSON is what `cospool status` shows.
+public struct SyncStatus: Hashable, Sendable, Codable {
+  /// The states of the connection.
+  public enum State: String, Hashable, Sendable, Codable {
+    /// No server is paired; everything works on this device.
+    case notPaired
+    /// A person turned sync off.
+    case disabled
+    /// On the way to the server.
+    case connecting
+    /// Connected; changes flow.
+    case connected
+    /// Waits before it tries again.
+    case waiting
+    /// The server refused for good; data are kept, and nothing is tried until a person acts.
+    case refused
+  }
+
+  /// Another device of the workspace, as the server told last.
+  public struct Device: Hashable, Sendable, Codable {
+    /// Its id.
+    public var id: DeviceID
+    /// Its name.
+    public var name: String
+    /// Whether it is connected.
+    public var connected: Bool
+    /// Whether it has stored everything that the server has, as far as this device knows.
+    public var seenEverything: Bool
+  }
+
+  /// Where the connection stands.
+  public var state: State
+  /// The address of the paired server.
+  public var server: String?
+  /// The workspace's id.
+  public var workspace: String?
+  /// This device's id.
+  public var device: String
+  /// This device's name.
+  public var deviceName: String
+  /// The replica that authors new operations, as 16 hexadecimal digits.
+  public var replica: String
+  /// Operations that the server has not acknowledged yet.
+  public var outgoing: Int
+  /// Operations that wait for others.
+  public var pending: Int
+  /// What those wait for.
+  public var missing: [OperationRange]
+  /// The latest trouble, until it is over.
+  public var lastError: String?
+  /// The code of the server's latest refusal, until it is over.
+  public var refusalCode: String?
+  /// Since when it is connected, milliseconds since 1970.
+  public var connectedSince: Int64?
+  /// When everything was last in sync, milliseconds since 1970.
+  public var lastSyncedAt: Int64?
+  /// The milliseconds until the next try, in state `waiting`, when the status was made.
+  public var retryAfterMilliseconds: Int64?
+  /// The other devices of the workspace.
+  public var devices: [Device]
+  /// Digest mismatches that a snapshot repaired.
+  public var repairs: Int
+}
