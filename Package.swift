@@ -70,7 +70,8 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
   ),
   "Subprocess": (
-    "swift-subprocess", .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
+    "swift-subprocess",
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
   ),
 ]
 

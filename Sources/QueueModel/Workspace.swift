@@ -1,45 +1,137 @@
 public import SequenceCRDT
 
-/// The replicated queues of one person or team. SKETCH: signatures only, engine follows.
+/// The replicated queues of one person or team: sessions, thread queue and message queues.
+///
+/// A value: copying it is cheap until one copy changes. Operations come in through `merge` (from
+/// elsewhere) or are made by `perform` (a local command); the state depends on the set of applied
+/// operations alone. Ids, times and settings come in as arguments; the workspace has no clock.
 public struct Workspace: Sendable {
-  package init() { fatalError("sketch") }
-  package init(image: WorkspaceImage) throws(MergeError) { fatalError("sketch") }
-  package func image() -> WorkspaceImage { fatalError("sketch") }
-  public var vector: VersionVector { fatalError("sketch") }
-  package func digest(of replica: ReplicaID) -> UInt64 { fatalError("sketch") }
-  package var latestStamp: Stamp { fatalError("sketch") }
-  package var pendingOperations: [Operation] { fatalError("sketch") }
-  public var missingRanges: [OperationRange] { fatalError("sketch") }
+  /// What is applied: every operation up to each entry.
+  public internal(set) var vector = VersionVector()
+  /// The rolling digest of each replica's applied operations.
+  var digests: [ReplicaID: OperationDigest] = [:]
+  var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
+  var sessionStates: [SessionID: SessionState] = [:]
+  var messageStates: [MessageID: MessageState] = [:]
+  /// Which session an `openSession` introduced.
+  var sessionKeys: [OperationID: SessionID] = [:]
+  /// Which message an `addMessage` introduced.
+  var messageKeys: [OperationID: MessageID] = [:]
+  var threadSlots = RunSequence()
+  /// By content index of the thread slots: the session each slot was made for.
+  var threadSlotOwners: [SessionID] = []
+  var pending = PendingOperations()
+  /// The latest stamp of any applied operation; a device's clock must not fall behind it.
+  package internal(set) var latestStamp = Stamp.zero
 
-  package struct MergeOutcome: Sendable {
-    package var applied: [Operation]
-    package var waiting: Int
-    package var duplicates: Int
-    package var touched: TouchedQueues
+  /// An empty workspace.
+  package init() {}
+
+  /// The rolling digest of a replica's applied operations; 0 where none is known.
+  package func digest(of replica: ReplicaID) -> UInt64 {
+    digests[replica]?.value ?? 0
   }
 
-  package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
-    fatalError("sketch")
+  /// Operations that wait until others are known, by replica and sequence number.
+  package var pendingOperations: [Operation] { pending.operations }
+
+  /// What is missing for the waiting operations to be applied, by replica.
+  public var missingRanges: [OperationRange] { pending.missingRanges(given: vector) }
+
+  /// The device a replica belongs to, where its announcement is known.
+  public func device(of replica: ReplicaID) -> DeviceView? {
+    announcements[replica].map { DeviceView(id: $0.device, name: $0.name) }
   }
 
-  package mutating func perform(_ command: Command, in context: CommandContext)
-    throws(QueueError) -> CommandOutcome
-  { fatalError("sketch") }
-
-  package mutating func announce(device: DeviceID, name: String, replica: ReplicaID) -> [Operation]
-  { fatalError("sketch") }
-
-  public func threadQueue() -> ThreadQueueView { fatalError("sketch") }
-  public func messageQueue(_ session: SessionID) throws(QueueError) -> MessageQueueView {
-    fatalError("sketch")
-  }
-  public func message(_ id: MessageID) throws(QueueError) -> MessageView { fatalError("sketch") }
-  public func messageID(fromPrefix prefix: some StringProtocol) throws(QueueError) -> MessageID {
-    fatalError("sketch")
-  }
-  public func sessions() -> [SessionView] { fatalError("sketch") }
-  public func editBase(_ id: MessageID) throws(QueueError) -> EditBase { fatalError("sketch") }
-  package func checkInvariants() throws {}
+  func sessionKey(_ reference: OperationID) -> SessionID? { sessionKeys[reference] }
 }
 
-public struct EditBase: Hashable, Sendable {}
+extension Workspace {
+  /// What a merge did.
+  package struct MergeOutcome: Sendable {
+    /// What was applied, in order, formerly waiting operations included, known parts cut off.
+    package var applied: [Operation] = []
+    /// How many operations wait for others now.
+    package var waiting = 0
+    /// How many operations were known already.
+    package var duplicates = 0
+    /// The queues that changed.
+    package var touched = TouchedQueues()
+  }
+
+  /// Takes operations from elsewhere, in any order; those that need unknown ones wait.
+  ///
+  /// - Throws: `MergeError`; nothing of the batch is applied then.
+  /// - Complexity: O(operations · log) where they come in order, plus the integration of each.
+  package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
+    let backup = self
+    var outcome = MergeOutcome()
+    do {
+      for operation in operations { try admit(operation, into: &outcome) }
+      if !pending.isEmpty { try drain(into: &outcome) }
+    } catch {
+      self = backup
+      throw error
+    }
+    outcome.waiting = pending.count
+    return outcome
+  }
+
+  private mutating func admit(
+    _ operation: Operation, into outcome: inout MergeOutcome
+  ) throws(MergeError) {
+    try checkForm(operation)
+    let known = vector[operation.id.replica]
+    guard let last = operation.lastID else {
+      throw .invalidOperation(operation: operation.id, reason: "its ids overflow")
+    }
+    if last.seq <= known {
+      outcome.duplicates += 1
+      return
+    }
+    if operation.id.seq <= known + 1, areKnown(operation.dependencies) {
+      try applyUnknownPart(of: operation, into: &outcome)
+    } else {
+      try pending.insert(operation)
+    }
+  }
+
+  private mutating func applyUnknownPart(
+    of operation: Operation, into outcome: inout MergeOutcome
+  ) throws(MergeError) {
+    let known = vector[operation.id.replica]
+    let cut = Int(known) + 1 - Int(operation.id.seq)
+    guard let rest = operation.droppingFirst(cut) else {
+      throw .invalidOperation(
+        operation: operation.id, reason: "it overlaps known operations and cannot be cut")
+    }
+    try apply(rest, touched: &outcome.touched)
+    outcome.applied.append(rest)
+  }
+
+  /// Applies what no longer has to wait, until nothing moves.
+  private mutating func drain(into outcome: inout MergeOutcome) throws(MergeError) {
+    var moved = true
+    while moved {
+      moved = false
+      for replica in pending.replicas {
+        while let next = pending.first(of: replica) {
+          let known = vector[replica]
+          if let last = next.lastID, last.seq <= known {
+            pending.removeFirst(of: replica)
+            outcome.duplicates += 1
+            continue
+          }
+          guard next.id.seq <= known + 1, areKnown(next.dependencies) else { break }
+          pending.removeFirst(of: replica)
+          try applyUnknownPart(of: next, into: &outcome)
+          moved = true
+        }
+      }
+    }
+  }
+
+  func areKnown(_ ids: [OperationID]) -> Bool {
+    ids.allSatisfy(vector.contains)
+  }
+}

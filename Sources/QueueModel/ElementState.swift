@@ -1,0 +1,163 @@
+import SequenceCRDT
+
+/// A last-writer-wins register: the latest stamp wins, ties go by the writing operation.
+struct Register<Value: Hashable & Sendable>: Hashable, Sendable {
+  var value: Value
+  var stamp: Stamp
+  var writer: OperationID
+
+  /// Whether this write replaces `other`.
+  func wins(over other: Register?) -> Bool {
+    guard let other else { return true }
+    return (stamp, writer) > (other.stamp, other.writer)
+  }
+}
+
+/// An observed-remove set of tags; the element has the property while one tag is left.
+struct TagSet: Hashable, Sendable {
+  /// By tag id.
+  private(set) var tags: [WorkspaceImage.Tag] = []
+
+  init(tags: [WorkspaceImage.Tag] = []) {
+    self.tags = tags
+  }
+
+  var isEmpty: Bool { tags.isEmpty }
+  var ids: [OperationID] { tags.map(\.id) }
+
+  mutating func insert(_ id: OperationID, note: String = "") {
+    let index = tags.firstIndex { id < $0.id } ?? tags.count
+    tags.insert(WorkspaceImage.Tag(id: id, note: note), at: index)
+  }
+
+  mutating func clear(_ ids: [OperationID]) {
+    tags.removeAll { ids.contains($0.id) }
+  }
+}
+
+/// What every element has: the operations that introduced it, tags and registers.
+struct ElementState: Sendable {
+  /// By id; never empty.
+  private(set) var references: [OperationID] = []
+  private(set) var tags: [TagField: TagSet] = [:]
+  private(set) var registers: [RegisterField: Register<RegisterValue>] = [:]
+
+  init() {}
+
+  init(
+    references: [OperationID], tags: [WorkspaceImage.Tags], registers: [WorkspaceImage.Register]
+  ) {
+    self.references = references
+    for set in tags { self.tags[set.field] = TagSet(tags: set.tags) }
+    for register in registers {
+      self.registers[register.field] = Register(
+        value: register.value, stamp: register.stamp, writer: register.writer)
+    }
+  }
+
+  mutating func addReference(_ id: OperationID) {
+    references.insert(id, at: references.firstIndex { id < $0 } ?? references.count)
+  }
+
+  func has(_ field: TagField) -> Bool {
+    !(tags[field]?.isEmpty ?? true)
+  }
+
+  func tagIDs(_ field: TagField) -> [OperationID] {
+    tags[field]?.ids ?? []
+  }
+
+  func notes(_ field: TagField) -> [String] {
+    tags[field]?.tags.map(\.note) ?? []
+  }
+
+  /// Clears the tags an author saw and puts the author's own, where there is one.
+  mutating func updateTags(
+    _ field: TagField, clearing ids: [OperationID], adding tag: OperationID?, note: String = ""
+  ) {
+    tags[field, default: TagSet()].clear(ids)
+    if let tag { tags[field, default: TagSet()].insert(tag, note: note) }
+    if tags[field]?.isEmpty ?? false { tags[field] = nil }
+  }
+
+  mutating func write(_ field: RegisterField, _ write: Register<RegisterValue>) {
+    if write.wins(over: registers[field]) { registers[field] = write }
+  }
+
+  func text(_ field: RegisterField) -> String? {
+    guard case .text(let text)? = registers[field]?.value else { return nil }
+    return text
+  }
+
+  var imageTags: [WorkspaceImage.Tags] {
+    tags.sorted { $0.key.rawValue < $1.key.rawValue }
+      .map { WorkspaceImage.Tags(field: $0.key, tags: $0.value.tags) }
+  }
+
+  var imageRegisters: [WorkspaceImage.Register] {
+    registers.sorted { $0.key < $1.key }.map {
+      WorkspaceImage.Register(
+        field: $0.key, value: $0.value.value, stamp: $0.value.stamp, writer: $0.value.writer)
+    }
+  }
+}
+
+/// A session: thread queue entry and message queue in one.
+struct SessionState: Sendable {
+  var key: SessionID
+  var element = ElementState()
+  /// The winning slot of the thread queue.
+  var threadPosition: Register<OperationID>?
+  /// The latest requeue; its stamp's milliseconds are `queuedAt`.
+  var enqueued: Register<OperationID>?
+  /// The message queue's slots.
+  var slots = RunSequence()
+  /// By content index of the slots: the message each slot was made for.
+  var slotOwners: [MessageID] = []
+  /// How many messages stand in the queue: live, and here by their position.
+  var waiting = 0
+
+  var exists: Bool { element.has(.exists) }
+  var isInThreadQueue: Bool { exists && element.has(.queued) }
+  var isLocked: Bool { element.has(.locked) }
+  var isPaused: Bool { element.has(.paused) }
+}
+
+/// A message: content, place and properties.
+struct MessageState: Sendable {
+  /// One `addMessage` and the content it introduced.
+  struct Addition: Sendable {
+    var id: OperationID
+    var stamp: Stamp
+    var content = TextContent()
+  }
+
+  var id: MessageID
+  var element = ElementState()
+  /// By id; more than one where devices added the same id without knowing of each other.
+  var additions: [Addition] = []
+  /// The queue and slot that hold it now.
+  var session: SessionID
+  var position: Register<OperationID>
+
+  var isLive: Bool { element.has(.live) }
+
+  var priority: Priority {
+    guard case .number(let number)? = element.registers[.priority]?.value,
+      let raw = UInt8(exactly: number), let priority = Priority(rawValue: raw)
+    else { return .normal }
+    return priority
+  }
+
+  /// The addition whose content shows: the earliest by stamp, then id.
+  var primary: Addition? {
+    additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
+  }
+
+  mutating func withContent<Result, Failure: Error>(
+    of addition: OperationID, _ body: (inout TextContent) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard let index = additions.firstIndex(where: { $0.id == addition }) else { return nil }
+    return try body(&additions[index].content)
+  }
+}

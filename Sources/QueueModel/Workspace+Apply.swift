@@ -1,0 +1,301 @@
+import SequenceCRDT
+
+/// How one operation changes the state. Everything it names is known when it gets here; each
+/// function checks its references first and changes the state after that, so that a refused
+/// operation leaves nothing behind.
+extension Workspace {
+  /// Checks what can be checked without the state.
+  func checkForm(_ operation: Operation) throws(MergeError) {
+    let id = operation.id
+    guard id.replica.rawValue != 0, id.seq >= 1 else {
+      throw .invalidOperation(operation: id, reason: "replica and sequence number start at 1")
+    }
+    guard operation.length >= 1, let last = operation.lastID, last.seq <= Limits.sequenceMax else {
+      throw .invalidOperation(operation: id, reason: "it is empty or its ids overflow")
+    }
+    for dependency in operation.dependencies
+    where dependency.replica == id.replica && dependency.seq >= id.seq {
+      throw .invalidReference(
+        operation: id, reference: dependency, reason: "it names itself or a later operation")
+    }
+    switch operation.body {
+    case .announceDevice(_, let name), .addTag(_, _, _, let name),
+      .setRegister(_, _, .text(let name), _):
+      guard name.utf8.count <= Limits.nameBytesMax else {
+        throw .limitReached(operation: id, what: "bytes of a text", max: Limits.nameBytesMax)
+      }
+    case .insertText(let insertion):
+      guard insertion.text.utf8.count <= Limits.contentBytesMax else {
+        throw .limitReached(operation: id, what: "bytes of content", max: Limits.contentBytesMax)
+      }
+    case .deleteText(let deletion):
+      guard deletion.first.advanced(by: deletion.count - 1) != nil else {
+        throw .invalidOperation(operation: id, reason: "its targets overflow")
+      }
+    default:
+      break
+    }
+    guard operation.clears.count <= Limits.clearedTagsMax else {
+      throw .limitReached(operation: id, what: "cleared tags", max: Limits.clearedTagsMax)
+    }
+  }
+
+  /// Applies the next operation of its replica.
+  ///
+  /// - Precondition: its dependencies are known and its id follows the replica's last.
+  mutating func apply(_ operation: Operation, touched: inout TouchedQueues) throws(MergeError) {
+    let id = operation.id
+    switch operation.body {
+    case .announceDevice(let device, let name):
+      announcements[id.replica] = WorkspaceImage.Announcement(
+        seq: id.seq, device: device, name: name)
+    case .openSession(let session, let clears):
+      try openSession(session, clears: clears, id: id)
+      touched.sessions.insert(session)
+      touched.threads = true
+    case .addMessage(let addition):
+      try addMessage(addition, id: id, touched: &touched)
+    case .insertText(let insertion):
+      try editContent(insertion.message, operation: id, touched: &touched) {
+        content throws(SequenceFault) in
+        try content.insert(
+          id: id, text: insertion.text, left: insertion.origins.left,
+          right: insertion.origins.right)
+      }
+    case .deleteText(let deletion):
+      try editContent(deletion.message, operation: id, touched: &touched) {
+        content throws(SequenceFault) in
+        try content.delete(first: deletion.first, count: deletion.count)
+      }
+    case .placeMessage(let message, let session, let origins, let stamp):
+      let key = try messageKey(message, operation: id)
+      let queue = try sessionKey(session, operation: id)
+      try insertSlot(for: key, in: queue, origins: origins, id: id)
+      write(Register(value: id, stamp: stamp, writer: id), of: key, in: queue, &touched)
+    case .placeThread(let session, let origins, let stamp):
+      let key = try sessionKey(session, operation: id)
+      try insertThreadSlot(for: key, origins: origins, id: id)
+      write(Register(value: id, stamp: stamp, writer: id), threadOf: key)
+      touched.threads = true
+    case .enqueueThread(let enqueue):
+      try enqueueThread(enqueue, id: id, touched: &touched)
+    case .addTag(let element, let field, let clears, let note):
+      try updateTags(element, field, clears: clears, tag: id, note: note, id: id, &touched)
+    case .clearTags(let element, let field, let clears):
+      try updateTags(element, field, clears: clears, tag: nil, note: "", id: id, &touched)
+    case .setRegister(let element, let field, let value, let stamp):
+      let write = Register(value: value, stamp: stamp, writer: id)
+      if let key = sessionKeys[element] {
+        sessionStates[key]?.element.write(field, write)
+        touched.sessions.insert(key)
+        touched.threads = true
+      } else {
+        let key = try messageKey(element, operation: id)
+        changeMessage(key, &touched) { $0.element.write(field, write) }
+      }
+    }
+    vector[id.replica] = operation.lastID?.seq ?? id.seq
+    digests[id.replica, default: OperationDigest()].add(operation)
+    if let stamp = operation.stamp { latestStamp = max(latestStamp, stamp) }
+  }
+
+  private func sessionKey(
+    _ reference: OperationID, operation: OperationID
+  ) throws(MergeError) -> SessionID {
+    guard let key = sessionKeys[reference] else {
+      throw .invalidReference(
+        operation: operation, reference: reference, reason: "it introduced no session")
+    }
+    return key
+  }
+
+  private func messageKey(
+    _ reference: OperationID, operation: OperationID
+  ) throws(MergeError) -> MessageID {
+    guard let key = messageKeys[reference] else {
+      throw .invalidReference(
+        operation: operation, reference: reference, reason: "it introduced no message")
+    }
+    return key
+  }
+
+  private mutating func openSession(
+    _ key: SessionID, clears: [OperationID], id: OperationID
+  ) throws(MergeError) {
+    guard sessionStates[key] != nil || sessionStates.count < Limits.sessionsMax else {
+      throw .limitReached(operation: id, what: "sessions", max: Limits.sessionsMax)
+    }
+    sessionKeys[id] = key
+    sessionStates[key, default: SessionState(key: key)].element.addReference(id)
+    sessionStates[key]?.element.updateTags(.exists, clearing: clears, adding: id)
+  }
+
+  private mutating func addMessage(
+    _ addition: Operation.AddMessage, id: OperationID, touched: inout TouchedQueues
+  ) throws(MergeError) {
+    let queue = try sessionKey(addition.session, operation: id)
+    try insertSlot(for: addition.message, in: queue, origins: addition.origins, id: id)
+    touchExistence(of: queue, clearing: addition.clears, adding: id, &touched)
+    messageKeys[id] = addition.message
+    let position = Register(value: id, stamp: addition.stamp, writer: id)
+    if messageStates[addition.message] == nil {
+      messageStates[addition.message] = MessageState(
+        id: addition.message, session: queue, position: position)
+    }
+    changeMessage(addition.message, &touched) { message in
+      message.element.addReference(id)
+      message.additions.append(MessageState.Addition(id: id, stamp: addition.stamp))
+      message.additions.sort { $0.id < $1.id }
+      message.element.updateTags(.live, clearing: [], adding: id)
+      message.element.write(
+        .priority,
+        Register(
+          value: .number(UInt64(addition.priority.rawValue)), stamp: addition.stamp, writer: id))
+    }
+    write(position, of: addition.message, in: queue, &touched)
+  }
+
+  private mutating func enqueueThread(
+    _ enqueue: Operation.EnqueueThread, id: OperationID, touched: inout TouchedQueues
+  ) throws(MergeError) {
+    let key = try sessionKey(enqueue.session, operation: id)
+    try insertThreadSlot(for: key, origins: enqueue.origins, id: id)
+    let register = Register(value: id, stamp: enqueue.stamp, writer: id)
+    write(register, threadOf: key)
+    if register.wins(over: sessionStates[key]?.enqueued) {
+      sessionStates[key]?.enqueued = register
+    }
+    sessionStates[key]?.element.updateTags(.queued, clearing: enqueue.clearsQueued, adding: id)
+    sessionStates[key]?.element.updateTags(
+      .locked, clearing: enqueue.clearsLocked, adding: enqueue.locks ? id : nil)
+    touched.threads = true
+    touched.sessions.insert(key)
+  }
+
+  private mutating func updateTags(
+    _ element: OperationID, _ field: TagField, clears: [OperationID], tag: OperationID?,
+    note: String, id: OperationID, _ touched: inout TouchedQueues
+  ) throws(MergeError) {
+    if let key = sessionKeys[element] {
+      sessionStates[key]?.element.updateTags(field, clearing: clears, adding: tag, note: note)
+      touched.sessions.insert(key)
+      touched.threads = true
+    } else {
+      let key = try messageKey(element, operation: id)
+      changeMessage(key, &touched) {
+        $0.element.updateTags(field, clearing: clears, adding: tag, note: note)
+      }
+    }
+  }
+
+  private mutating func touchExistence(
+    of key: SessionID, clearing ids: [OperationID], adding tag: OperationID,
+    _ touched: inout TouchedQueues
+  ) {
+    let existed = sessionStates[key]?.exists ?? false
+    sessionStates[key]?.element.updateTags(.exists, clearing: ids, adding: tag)
+    if !existed { touched.threads = true }
+    touched.sessions.insert(key)
+  }
+
+  private mutating func insertSlot(
+    for message: MessageID, in queue: SessionID, origins: Operation.Origins, id: OperationID
+  ) throws(MergeError) {
+    guard let count = sessionStates[queue]?.slotOwners.count else { return }
+    do {
+      try sessionStates[queue]?.slots.integrate(
+        id: id, length: 1, left: origins.left, right: origins.right, contentStart: count)
+    } catch {
+      throw MergeError(error, operation: id)
+    }
+    sessionStates[queue]?.slotOwners.append(message)
+  }
+
+  private mutating func insertThreadSlot(
+    for session: SessionID, origins: Operation.Origins, id: OperationID
+  ) throws(MergeError) {
+    do {
+      try threadSlots.integrate(
+        id: id, length: 1, left: origins.left, right: origins.right,
+        contentStart: threadSlotOwners.count)
+    } catch {
+      throw MergeError(error, operation: id)
+    }
+    threadSlotOwners.append(session)
+  }
+
+  /// Writes a message's position, keeping the counts of both queues.
+  private mutating func write(
+    _ position: Register<OperationID>, of message: MessageID, in queue: SessionID,
+    _ touched: inout TouchedQueues
+  ) {
+    touched.sessions.insert(queue)
+    changeMessage(message, &touched) { state in
+      guard position.wins(over: state.position) || state.position == position else { return }
+      state.position = position
+      state.session = queue
+    }
+  }
+
+  private mutating func write(_ position: Register<OperationID>, threadOf key: SessionID) {
+    if position.wins(over: sessionStates[key]?.threadPosition) {
+      sessionStates[key]?.threadPosition = position
+    }
+  }
+
+  /// Changes a message and keeps the waiting counts of the queues it leaves and enters.
+  private mutating func changeMessage(
+    _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
+  ) {
+    guard var state = messageStates.removeValue(forKey: id) else { return }
+    if state.isLive { sessionStates[state.session]?.waiting -= 1 }
+    touched.sessions.insert(state.session)
+    change(&state)
+    if state.isLive { sessionStates[state.session]?.waiting += 1 }
+    touched.sessions.insert(state.session)
+    messageStates[id] = state
+  }
+
+  private mutating func editContent(
+    _ reference: OperationID, operation: OperationID, touched: inout TouchedQueues,
+    _ edit: (inout TextContent) throws(SequenceFault) -> Void
+  ) throws(MergeError) {
+    let key = try messageKey(reference, operation: operation)
+    do {
+      _ = try messageStates[key]?.withContent(of: reference, edit)
+    } catch {
+      throw MergeError(error, operation: operation)
+    }
+    if let session = messageStates[key]?.session { touched.sessions.insert(session) }
+  }
+}
+
+extension Operation {
+  /// The tags the operation clears.
+  var clears: [OperationID] {
+    switch body {
+    case .openSession(_, let clears): clears
+    case .addMessage(let addition): addition.clears
+    case .enqueueThread(let enqueue): enqueue.clearsQueued + enqueue.clearsLocked
+    case .addTag(_, _, let clears, _), .clearTags(_, _, let clears): clears
+    default: []
+    }
+  }
+}
+
+extension MergeError {
+  /// What a sequence refuses, with the operation it refused.
+  init(_ fault: SequenceFault, operation: OperationID) {
+    switch fault {
+    case .unknownOrigin(let origin):
+      self = .invalidReference(
+        operation: operation, reference: origin, reason: "it is no place of this list")
+    case .originsOutOfOrder:
+      self = .originsOutOfOrder(operation: operation)
+    case .invalidRun(let id):
+      self = .invalidReference(operation: operation, reference: id, reason: "the run is invalid")
+    case .wrongCount:
+      self = .invalidOperation(operation: operation, reason: "the counts do not fit")
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import SequenceCRDT
+
+/// A structure that contradicts itself.
+package struct InvariantViolation: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong, and where.
+  package var reason: String
+
+  package var description: String { reason }
+}
+
+extension Workspace {
+  /// Checks the whole state against itself: sequences, references, positions, counts, tags.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  /// - Complexity: O(state · log).
+  package func checkInvariants() throws(InvariantViolation) {
+    let threadIndex = try check(threadSlots, "thread queue")
+    guard threadSlotOwners.count == threadSlots.unitCount else {
+      throw InvariantViolation(reason: "thread slots and owners differ in number")
+    }
+    var waiting: [SessionID: Int] = [:]
+    var messages: [SessionID: [MessageState]] = [:]
+    for message in messageStates.values {
+      try check(message)
+      if message.isLive { waiting[message.session, default: 0] += 1 }
+      messages[message.session, default: []].append(message)
+    }
+    for session in sessionStates.values {
+      try check(session, messages: messages.removeValue(forKey: session.key) ?? [], threadIndex)
+      guard session.waiting == waiting[session.key] ?? 0 else {
+        throw InvariantViolation(reason: "session \(session.key) counts its messages wrongly")
+      }
+    }
+    guard messages.isEmpty else {
+      throw InvariantViolation(reason: "a message stands in no session")
+    }
+    for replica in Set(digests.keys).union(announcements.keys) where vector[replica] == 0 {
+      throw InvariantViolation(reason: "replica \(replica.rawValue) is noted but not known")
+    }
+  }
+
+  private func check(
+    _ session: SessionState, messages: [MessageState], _ threadIndex: RunSequence.UnitIndex
+  ) throws(InvariantViolation) {
+    let name = "session \(session.key)"
+    let index = try check(session.slots, name)
+    guard session.slotOwners.count == session.slots.unitCount else {
+      throw InvariantViolation(reason: "\(name): slots and owners differ in number")
+    }
+    guard !session.element.references.isEmpty,
+      session.element.references.allSatisfy({ sessionKeys[$0] == session.key })
+    else { throw InvariantViolation(reason: "\(name) has no way to be named") }
+    try check(session.element, name)
+    if let slot = session.threadPosition?.value {
+      guard let owner = threadIndex.contentIndex(of: slot), threadSlotOwners[owner] == session.key
+      else { throw InvariantViolation(reason: "\(name) stands at a slot that is not its own") }
+    }
+    for message in messages {
+      guard let owner = index.contentIndex(of: message.position.value),
+        session.slotOwners[owner] == message.id
+      else {
+        throw InvariantViolation(
+          reason: "message \(message.id) stands at a slot that is not its own")
+      }
+    }
+    guard !session.element.has(.queued) || session.threadPosition != nil else {
+      throw InvariantViolation(reason: "\(name) is queued nowhere")
+    }
+  }
+
+  private func check(_ message: MessageState) throws(InvariantViolation) {
+    let name = "message \(message.id)"
+    guard !message.additions.isEmpty,
+      message.additions.allSatisfy({ messageKeys[$0.id] == message.id })
+    else { throw InvariantViolation(reason: "\(name) has no way to be named") }
+    try check(message.element, name)
+    for addition in message.additions { _ = try check(addition.content.sequence, name) }
+  }
+
+  private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {
+    let writers = element.registers.values.map(\.writer) + element.tags.values.flatMap(\.ids)
+    guard (writers + element.references).allSatisfy(vector.contains) else {
+      throw InvariantViolation(reason: "\(name) holds something nobody wrote")
+    }
+  }
+
+  private func check(
+    _ sequence: RunSequence, _ name: String
+  ) throws(InvariantViolation) -> RunSequence.UnitIndex {
+    let index: RunSequence.UnitIndex
+    do {
+      try sequence.checkInvariants()
+      index = try RunSequence.UnitIndex(sequence)
+    } catch {
+      throw InvariantViolation(reason: "\(name): \(error)")
+    }
+    guard sequence.runs.allSatisfy({ vector.contains($0.unitID(at: $0.length - 1)) }) else {
+      throw InvariantViolation(reason: "\(name): a unit nobody inserted")
+    }
+    return index
+  }
+}

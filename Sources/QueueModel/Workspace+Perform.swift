@@ -1,0 +1,380 @@
+package import SequenceCRDT
+
+extension Workspace {
+  /// Turns a command into operations and applies them.
+  ///
+  /// All operations of a command have consecutive ids and one stamp. What the command cannot do is
+  /// refused before the first operation is made.
+  ///
+  /// - Throws: `QueueError`; nothing changed then.
+  package mutating func perform(
+    _ command: Command, in context: CommandContext
+  ) throws(QueueError) -> CommandOutcome {
+    var author = Author(context: context)
+    let notice = try run(command, by: &author)
+    return CommandOutcome(operations: author.operations, touched: author.touched, notice: notice)
+  }
+
+  /// Makes the operation that says which device a replica belongs to, if it is not said already.
+  package mutating func announce(
+    device: DeviceID, name: String, replica: ReplicaID
+  ) -> [Operation] {
+    let announced = announcements[replica]
+    guard announced?.device != device || announced?.name != name else { return [] }
+    var author = Author(context: CommandContext(replica: replica, stamp: latestStamp))
+    emit(.announceDevice(device: device, name: name), by: &author)
+    return author.operations
+  }
+
+  /// Collects what a command makes.
+  struct Author {
+    var context: CommandContext
+    var operations: [Operation] = []
+    var touched = TouchedQueues()
+
+    var stamp: Stamp { context.stamp }
+  }
+
+  /// Makes the author's next operation and applies it.
+  @discardableResult
+  mutating func emit(_ body: Operation.Body, by author: inout Author) -> OperationID {
+    let replica = author.context.replica
+    let operation = Operation(
+      id: OperationID(replica: replica, seq: vector[replica] + 1), body: body)
+    do {
+      try checkForm(operation)
+      try apply(operation, touched: &author.touched)
+    } catch {
+      preconditionFailure("a command made an operation that cannot be applied: \(error)")
+    }
+    author.operations.append(operation)
+    return operation.id
+  }
+
+  private mutating func run(
+    _ command: Command, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    switch command {
+    case .addSession(let id, let name, let project):
+      try addSession(id, name: name, project: project, by: &author)
+    case .renameSession(let id, let name):
+      try renameSession(id, name: name, by: &author)
+    case .deleteSession(let id):
+      try deleteSession(id, by: &author)
+    case .send(let send):
+      try self.send(send, by: &author)
+    case .edit(let id, let content, let base):
+      try edit(id, content: content, base: base, by: &author)
+    case .move(let ids, let target):
+      try move(ids, to: target, by: &author)
+    case .cancel(let ids):
+      try cancel(ids, by: &author)
+    case .restore(let id):
+      try restore(id, by: &author)
+    case .clear(let session):
+      try clear(session, by: &author)
+    case .setPriority(let id, let priority):
+      try setPriority(id, priority, by: &author)
+    case .pause(let session, let reason):
+      try pause(session, reason: reason ?? "", by: &author)
+    case .resume(let session):
+      try resume(session, by: &author)
+    case .moveThread(let session, let position):
+      try moveThread(session, to: position, by: &author)
+    case .removeThreads(let sessions):
+      try removeThreads(sessions, by: &author)
+    case .clearThreads:
+      try removeThreads(threadOrder(), by: &author)
+    case .unlockThread(let session):
+      try unlockThread(session, by: &author)
+    }
+  }
+}
+
+// MARK: - Sessions
+
+extension Workspace {
+  private mutating func addSession(
+    _ id: SessionID, name: String?, project: String?, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let name = try checkedName(name, field: "name")
+    let project = try checkedName(project, field: "project path")
+    let reference = try ensureSession(id, by: &author)
+    if sessionStates[id]?.exists != true {
+      emit(.addTag(element: reference, field: .exists, clears: [], note: ""), by: &author)
+    }
+    setText(name, .name, of: id, by: &author)
+    setText(project, .project, of: id, by: &author)
+    return author.operations.isEmpty ? .unchanged : .done
+  }
+
+  private mutating func renameSession(
+    _ id: SessionID, name: String, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    _ = try existingSession(id)
+    setText(try checkedName(name, field: "name"), .name, of: id, by: &author)
+    return author.operations.isEmpty ? .unchanged : .done
+  }
+
+  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. What
+  /// another device adds at the same time keeps the session alive.
+  private mutating func deleteSession(
+    _ id: SessionID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(id)
+    let reference = try self.reference(of: session)
+    for message in effectiveOrder(of: id) { withdraw(message, by: &author) }
+    for field in [TagField.queued, .locked, .paused, .exists] where session.element.has(field) {
+      emit(
+        .clearTags(
+          element: reference, field: field,
+          clears: sessionStates[id]?.element.tagIDs(field) ?? []),
+        by: &author)
+    }
+    return .done
+  }
+
+  private mutating func setText(
+    _ text: String?, _ field: RegisterField, of id: SessionID, by author: inout Author
+  ) {
+    guard let text, let session = sessionStates[id], session.element.text(field) != text,
+      let reference = session.element.references.first
+    else { return }
+    emit(
+      .setRegister(element: reference, field: field, value: .text(text), stamp: author.stamp),
+      by: &author)
+  }
+
+  private func checkedName(_ name: String?, field: String) throws(QueueError) -> String? {
+    guard let name else { return nil }
+    let trimmed = name.trimmedOfWhitespace()
+    guard !trimmed.isEmpty else { throw .invalidName(field: field, reason: "it is blank") }
+    guard trimmed.utf8.count <= Limits.nameBytesMax else {
+      throw .invalidName(
+        field: field, reason: "it is longer than \(Limits.nameBytesMax) bytes")
+    }
+    return trimmed
+  }
+
+  /// A reference to the session, made known first where it is not.
+  private mutating func ensureSession(
+    _ id: SessionID, by author: inout Author
+  ) throws(QueueError) -> OperationID {
+    if let session = sessionStates[id] { return try reference(of: session) }
+    guard sessionStates.count < Limits.sessionsMax else {
+      throw .limitReached(what: "sessions", max: Limits.sessionsMax)
+    }
+    return emit(.openSession(session: id, clears: []), by: &author)
+  }
+
+  func reference(of session: SessionState) throws(QueueError) -> OperationID {
+    guard let reference = session.element.references.first else {
+      throw .sessionNotFound(id: session.key.rawValue)
+    }
+    return reference
+  }
+}
+
+// MARK: - Messages
+
+extension Workspace {
+  private mutating func send(
+    _ send: Command.Send, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let text = try checkedContent(send.text)
+    let project = try checkedName(send.project, field: "project path")
+    if let message = messageStates[send.id] {
+      guard message.session == send.session,
+        message.primary?.content.text.unicodeScalars.elementsEqual(text.unicodeScalars) ?? false
+      else { throw .messageIDTaken(id: send.id.description) }
+      return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+    }
+    let waiting = effectiveOrder(of: send.session).count
+    guard waiting < author.context.queueSizeMax else {
+      throw .queueFull(current: waiting, max: author.context.queueSizeMax)
+    }
+    let session = try ensureSession(send.session, by: &author)
+    setText(project, .project, of: send.session, by: &author)
+    let message = emit(
+      .addMessage(
+        Operation.AddMessage(
+          message: send.id, session: session,
+          origins: .init(
+            sessionStates[send.session]?.slots.originsAtEnd ?? (left: nil, right: nil)),
+          stamp: author.stamp, priority: send.priority,
+          clears: sessionStates[send.session]?.element.tagIDs(.exists) ?? [])),
+      by: &author)
+    emit(
+      .insertText(
+        Operation.InsertText(
+          message: message, origins: .init(left: nil, right: nil), text: text)),
+      by: &author)
+    if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
+    return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+  }
+
+  private mutating func requeueThread(
+    _ id: SessionID, reference: OperationID, by author: inout Author
+  ) {
+    let element = sessionStates[id]?.element ?? ElementState()
+    emit(
+      .enqueueThread(
+        Operation.EnqueueThread(
+          session: reference, origins: .init(threadSlots.originsAtEnd), stamp: author.stamp,
+          clearsQueued: element.tagIDs(.queued), locks: true,
+          clearsLocked: element.tagIDs(.locked))),
+      by: &author)
+  }
+
+  /// The answer to a send; the warning comes from 80 % of the cap (C-7).
+  private func queuedNotice(
+    _ id: MessageID, in session: SessionID, max: Int
+  ) -> CommandOutcome.Notice {
+    let order = effectiveOrder(of: session)
+    return .queued(
+      id, position: order.firstIndex(of: id).map { $0 + 1 } ?? 0, count: order.count,
+      warning: order.count * 10 >= max * 8)
+  }
+
+  private func checkedContent(_ text: String) throws(QueueError) -> String {
+    let trimmed = text.trimmedOfWhitespace()
+    guard !trimmed.isEmpty else { throw .blankText }
+    let bytes = trimmed.utf8.count
+    guard bytes <= Limits.contentBytesMax else {
+      throw .contentTooLong(bytes: bytes, max: Limits.contentBytesMax)
+    }
+    return trimmed
+  }
+
+  private mutating func edit(
+    _ id: MessageID, content: String, base: EditBase?, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let content = try checkedContent(content)
+    let message = try waitingMessage(id)
+    let base = if let base { base } else { try editBase(id) }
+    guard message.additions.contains(where: { $0.id == base.content }) else {
+      throw .messageNotFound(id: id.description)
+    }
+    try emitEdits(from: base, to: content, of: id, by: &author)
+    return author.operations.isEmpty ? .unchanged : .done
+  }
+
+  private mutating func cancel(
+    _ ids: [MessageID], by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    try checkBatch(ids.count)
+    for id in ids where messageStates[id] == nil { throw .messageNotFound(id: id.description) }
+    var count = 0
+    for id in ids where messageStates[id]?.isLive == true {
+      withdraw(id, by: &author)
+      count += 1
+    }
+    return count == 0 ? .unchanged : .affected(count: count)
+  }
+
+  private mutating func withdraw(_ id: MessageID, by author: inout Author) {
+    guard let element = messageStates[id]?.element, let reference = element.references.first
+    else { return }
+    emit(
+      .clearTags(element: reference, field: .live, clears: element.tagIDs(.live)), by: &author)
+  }
+
+  /// Restoring also keeps the session alive, as sending does. It is the undo of a cancel, so the
+  /// cap does not stand in its way.
+  private mutating func restore(
+    _ id: MessageID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    guard let message = messageStates[id], let reference = message.element.references.first else {
+      throw .messageNotFound(id: id.description)
+    }
+    guard !isWaiting(message) else { throw .messageNotCancelled(id: id.description) }
+    if !message.isLive {
+      emit(.addTag(element: reference, field: .live, clears: [], note: ""), by: &author)
+    }
+    try touchExistence(of: message.session, by: &author)
+    return queuedNotice(id, in: message.session, max: author.context.queueSizeMax)
+  }
+
+  private mutating func touchExistence(
+    of id: SessionID, by author: inout Author
+  ) throws(QueueError) {
+    guard let session = sessionStates[id] else { throw .sessionNotFound(id: id.rawValue) }
+    emit(
+      .addTag(
+        element: try reference(of: session), field: .exists,
+        clears: session.element.tagIDs(.exists), note: ""),
+      by: &author)
+  }
+
+  private mutating func clear(
+    _ id: SessionID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    _ = try existingSession(id)
+    let order = effectiveOrder(of: id)
+    for message in order { withdraw(message, by: &author) }
+    return order.isEmpty ? .unchanged : .affected(count: order.count)
+  }
+
+  private mutating func setPriority(
+    _ id: MessageID, _ priority: Priority, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let message = try waitingMessage(id)
+    if message.priority != priority, let reference = message.element.references.first {
+      emit(
+        .setRegister(
+          element: reference, field: .priority, value: .number(UInt64(priority.rawValue)),
+          stamp: author.stamp),
+        by: &author)
+    }
+    guard !author.operations.isEmpty else { return .unchanged }
+    let index = effectiveOrder(of: message.session).firstIndex(of: id)
+    return .moved(position: index.map { $0 + 1 } ?? 0)
+  }
+
+  func waitingMessage(_ id: MessageID) throws(QueueError) -> MessageState {
+    guard let message = messageStates[id] else { throw .messageNotFound(id: id.description) }
+    guard isWaiting(message) else { throw .messageCancelled(id: id.description) }
+    return message
+  }
+
+  func checkBatch(_ count: Int) throws(QueueError) {
+    guard count <= Limits.batchMax else {
+      throw .limitReached(what: "items in one command", max: Limits.batchMax)
+    }
+  }
+}
+
+// MARK: - Pause
+
+extension Workspace {
+  private mutating func pause(
+    _ id: SessionID, reason: String, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(id)
+    let reason = reason.trimmedOfWhitespace()
+    guard reason.utf8.count <= Limits.nameBytesMax else {
+      throw .invalidName(
+        field: "reason", reason: "it is longer than \(Limits.nameBytesMax) bytes")
+    }
+    guard session.element.notes(.paused) != [reason] else { return .unchanged }
+    emit(
+      .addTag(
+        element: try reference(of: session), field: .paused,
+        clears: session.element.tagIDs(.paused), note: reason),
+      by: &author)
+    return .done
+  }
+
+  private mutating func resume(
+    _ id: SessionID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(id)
+    guard session.isPaused else { return .unchanged }
+    emit(
+      .clearTags(
+        element: try reference(of: session), field: .paused,
+        clears: session.element.tagIDs(.paused)),
+      by: &author)
+    return .done
+  }
+}

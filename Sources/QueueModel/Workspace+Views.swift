@@ -1,0 +1,148 @@
+import SequenceCRDT
+
+extension Workspace {
+  /// The thread queue: every thread in it, in slot order, with derived positions (S2-34).
+  ///
+  /// - Complexity: O(slots).
+  public func threadQueue() -> ThreadQueueView {
+    var threads: [ThreadView] = []
+    for key in threadOrder() {
+      guard let session = sessionStates[key] else { continue }
+      threads.append(
+        ThreadView(
+          session: key, name: session.displayName, project: session.element.text(.project) ?? "",
+          position: threads.count + 1, queuedAt: session.enqueued?.stamp.milliseconds ?? 0,
+          locked: session.isLocked))
+    }
+    return ThreadQueueView(threads: threads)
+  }
+
+  /// The sessions in the thread queue, in order.
+  func threadOrder() -> [SessionID] {
+    var order: [SessionID] = []
+    for run in threadSlots.runs {
+      for offset in 0..<run.length {
+        let key = threadSlotOwners[run.contentStart + offset]
+        guard let session = sessionStates[key], session.isInThreadQueue,
+          session.threadPosition?.value == run.unitID(at: offset)
+        else { continue }
+        order.append(key)
+      }
+    }
+    return order
+  }
+
+  /// A session's message queue in effective order: urgent, then normal, each in slot order.
+  ///
+  /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
+  /// - Complexity: O(slots of the session).
+  public func messageQueue(_ session: SessionID) throws(QueueError) -> MessageQueueView {
+    let state = try existingSession(session)
+    var messages: [MessageView] = []
+    for id in effectiveOrder(of: session) {
+      guard let message = messageStates[id] else { continue }
+      messages.append(view(of: message, position: messages.count + 1))
+    }
+    return MessageQueueView(
+      session: session, paused: state.isPaused,
+      pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages)
+  }
+
+  /// The waiting messages of a session in effective order.
+  func effectiveOrder(of session: SessionID) -> [MessageID] {
+    guard let state = sessionStates[session], state.exists else { return [] }
+    var blocks: [Priority: [MessageID]] = [:]
+    for run in state.slots.runs {
+      for offset in 0..<run.length {
+        let id = state.slotOwners[run.contentStart + offset]
+        guard let message = messageStates[id], message.isLive, message.session == session,
+          message.position.value == run.unitID(at: offset)
+        else { continue }
+        blocks[message.priority, default: []].append(id)
+      }
+    }
+    return (blocks[.urgent] ?? []) + (blocks[.normal] ?? [])
+  }
+
+  /// One message, cancelled ones too.
+  ///
+  /// - Throws: `QueueError.messageNotFound`.
+  public func message(_ id: MessageID) throws(QueueError) -> MessageView {
+    guard let message = messageStates[id] else { throw .messageNotFound(id: id.description) }
+    guard isWaiting(message) else { return view(of: message, position: 0) }
+    let index = effectiveOrder(of: message.session).firstIndex(of: id)
+    return view(of: message, position: index.map { $0 + 1 } ?? 0)
+  }
+
+  /// Whether a message stands in a queue: live, and its session exists.
+  func isWaiting(_ message: MessageState) -> Bool {
+    message.isLive && sessionStates[message.session]?.exists ?? false
+  }
+
+  private func view(of message: MessageState, position: Int) -> MessageView {
+    let primary = message.primary
+    return MessageView(
+      id: message.id, session: message.session, content: primary?.content.text ?? "",
+      priority: message.priority, status: isWaiting(message) ? .queued : .cancelled,
+      position: position, createdAt: primary?.stamp.milliseconds ?? 0,
+      device: (primary?.id.replica).flatMap(device(of:)))
+  }
+
+  /// The messages of a session that were taken out of its queue, by id.
+  public func cancelledMessages(of session: SessionID) -> [MessageView] {
+    messageStates.values.filter { $0.session == session && !isWaiting($0) }
+      .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
+  }
+
+  /// The message that a full id or a unique prefix names; hyphens may be left out.
+  ///
+  /// - Throws: `QueueError.messageNotFound`, or `messageAmbiguous` with up to ten candidates.
+  /// - Complexity: O(messages) for a prefix.
+  public func messageID(fromPrefix text: some StringProtocol) throws(QueueError) -> MessageID {
+    if let id = MessageID(text) {
+      guard messageStates[id] != nil else { throw .messageNotFound(id: id.description) }
+      return id
+    }
+    guard let prefix = IdentifierPrefix(text) else { throw .messageNotFound(id: String(text)) }
+    let candidates = messageStates.keys.filter(prefix.matches).sorted()
+    guard let id = candidates.first else { throw .messageNotFound(id: String(text)) }
+    guard candidates.count == 1 else {
+      throw .messageAmbiguous(
+        prefix: String(text), candidates: candidates.prefix(10).map(\.description))
+    }
+    return id
+  }
+
+  /// Every session that exists, by id.
+  public func sessions() -> [SessionView] {
+    let order = threadOrder()
+    let positions = Dictionary(order.enumerated().map { ($1, $0 + 1) }) { first, _ in first }
+    return sessionStates.values.filter(\.exists).sorted { $0.key < $1.key }
+      .map { view(of: $0, threadPosition: positions[$0.key]) }
+  }
+
+  /// One session, or nil where it was never seen or is deleted.
+  public func session(_ id: SessionID) -> SessionView? {
+    guard let state = sessionStates[id], state.exists else { return nil }
+    let index = state.isInThreadQueue ? threadOrder().firstIndex(of: id) : nil
+    return view(of: state, threadPosition: index.map { $0 + 1 })
+  }
+
+  private func view(of session: SessionState, threadPosition: Int?) -> SessionView {
+    SessionView(
+      id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
+      paused: session.isPaused, waiting: session.waiting, threadPosition: threadPosition,
+      locked: session.isLocked)
+  }
+
+  func existingSession(_ id: SessionID) throws(QueueError) -> SessionState {
+    guard let state = sessionStates[id], state.exists else {
+      throw .sessionNotFound(id: id.rawValue)
+    }
+    return state
+  }
+}
+
+extension SessionState {
+  var displayName: String { element.text(.name) ?? key.rawValue }
+}

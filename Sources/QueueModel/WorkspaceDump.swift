@@ -1,0 +1,112 @@
+import SequenceCRDT
+
+/// The whole workspace for people and scripts: equal on two devices exactly if they know the same
+/// operations. Written with sorted keys it is canonical JSON.
+public struct WorkspaceDump: Hashable, Sendable, Codable {
+  /// How far a replica is known, and whose it is.
+  public struct Replica: Hashable, Sendable, Codable {
+    /// The replica id, 16 hexadecimal digits.
+    public var replica: String
+    /// Its last applied operation.
+    public var seq: UInt32
+    /// The digest of its operations, 16 hexadecimal digits.
+    public var digest: String
+    /// The device's id, nil before its announcement is known.
+    public var device: DeviceID?
+    /// The device's name, nil before its announcement is known.
+    public var deviceName: String?
+  }
+
+  /// One thread of the thread queue.
+  public struct Thread: Hashable, Sendable, Codable {
+    /// The session.
+    public var session: SessionID
+    /// Place from 1.
+    public var position: Int
+    /// Milliseconds since 1970 of the latest requeue.
+    public var queuedAt: Int64
+    /// Whether it is hidden because it is being worked on.
+    public var locked: Bool
+  }
+
+  /// One session with its messages.
+  public struct Session: Hashable, Sendable, Codable {
+    /// The session's id.
+    public var session: SessionID
+    /// Its display name.
+    public var name: String
+    /// Its project path.
+    public var project: String
+    /// Whether its queue is paused.
+    public var paused: Bool
+    /// The reasons given with its pauses.
+    public var pauseReasons: [String]
+    /// The waiting messages in effective order.
+    public var messages: [Message]
+    /// The cancelled messages by id.
+    public var cancelled: [Message]
+  }
+
+  /// One message.
+  public struct Message: Hashable, Sendable, Codable {
+    /// The message's id.
+    public var id: MessageID
+    /// The prompt.
+    public var content: String
+    /// `normal` or `urgent`.
+    public var priority: String
+    /// Place from 1, 0 for a cancelled message.
+    public var position: Int
+    /// Milliseconds since 1970 on the author's clock.
+    public var createdAt: Int64
+    /// The author's device, nil before its announcement is known.
+    public var device: DeviceID?
+  }
+
+  /// By replica id.
+  public var replicas: [Replica]
+  /// The thread queue in order.
+  public var threads: [Thread]
+  /// By session id; deleted ones are left out.
+  public var sessions: [Session]
+}
+
+extension Workspace {
+  /// Everything a person can see, and the version vector with its digests.
+  ///
+  /// - Complexity: O(state).
+  public func dump() -> WorkspaceDump {
+    WorkspaceDump(
+      replicas: vector.sorted.map { entry in
+        let device = device(of: entry.replica)
+        return WorkspaceDump.Replica(
+          replica: hexadecimal(entry.replica.rawValue), seq: entry.seq,
+          digest: hexadecimal(digest(of: entry.replica)), device: device?.id,
+          deviceName: device?.name)
+      },
+      threads: threadQueue().threads.map {
+        WorkspaceDump.Thread(
+          session: $0.session, position: $0.position, queuedAt: $0.queuedAt, locked: $0.locked)
+      },
+      sessions: sessions().map(dump(of:)))
+  }
+
+  private func dump(of session: SessionView) -> WorkspaceDump.Session {
+    let queue = try? messageQueue(session.id)
+    return WorkspaceDump.Session(
+      session: session.id, name: session.name, project: session.project, paused: session.paused,
+      pauseReasons: queue?.pauseReasons ?? [], messages: (queue?.messages ?? []).map(dump(of:)),
+      cancelled: cancelledMessages(of: session.id).map(dump(of:)))
+  }
+
+  private func dump(of message: MessageView) -> WorkspaceDump.Message {
+    WorkspaceDump.Message(
+      id: message.id, content: message.content, priority: message.priority.name,
+      position: message.position, createdAt: message.createdAt, device: message.device?.id)
+  }
+
+  private func hexadecimal(_ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}

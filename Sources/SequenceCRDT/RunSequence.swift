@@ -1,0 +1,377 @@
+/// An insert-only sequence in FugueMax order, kept as runs of units with consecutive ids.
+///
+/// A *unit* is a slot of a queue or a scalar of a text. Units never move; hiding one leaves it in
+/// place, because others may name it as an origin. The order depends on the set of insertions
+/// alone, so replicas that know the same insertions agree, whatever the order of arrival.
+///
+/// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
+/// Text Editing", arXiv:2305.00583 (FugueMax), executed by comparing origins as in the YATA
+/// family. Lookup of an id is a scan over the runs from the end, where almost all edits happen.
+package struct RunSequence: Sendable {
+  /// Units with consecutive ids that stand side by side: unit *k* > 0 has the left origin
+  /// `id + k − 1` and the run's right origin.
+  package struct Run: Hashable, Sendable {
+    /// The id of the first unit.
+    package var id: OperationID
+    /// How many units, at least 1.
+    package var length: Int
+    /// The left origin of the first unit; nil is the start.
+    package var left: OperationID?
+    /// The right origin of every unit; nil is the end.
+    package var right: OperationID?
+    /// Whether the units count as content.
+    package var isVisible: Bool
+    /// Where the owner keeps the content of the first unit; later units follow.
+    package var contentStart: Int
+
+    /// Puts a run together.
+    package init(
+      id: OperationID, length: Int, left: OperationID?, right: OperationID?, isVisible: Bool,
+      contentStart: Int
+    ) {
+      self.id = id
+      self.length = length
+      self.left = left
+      self.right = right
+      self.isVisible = isVisible
+      self.contentStart = contentStart
+    }
+
+    /// The id of the unit at an offset below `length`.
+    package func unitID(at offset: Int) -> OperationID {
+      OperationID(replica: id.replica, seq: id.seq &+ UInt32(truncatingIfNeeded: offset))
+    }
+
+    var lastID: OperationID { unitID(at: length - 1) }
+
+    /// The offset of `other` in this run, or nil.
+    func offset(of other: OperationID) -> Int? {
+      guard other.replica == id.replica, other.seq >= id.seq else { return nil }
+      let offset = Int(other.seq - id.seq)
+      return offset < length ? offset : nil
+    }
+
+    /// Whether `next`, standing right behind, can become part of this run.
+    func canAbsorb(_ next: Run) -> Bool {
+      next.left == lastID && next.id == id.advanced(by: length) && next.right == right
+        && next.isVisible == isVisible && next.contentStart == contentStart + length
+    }
+  }
+
+  /// Where a unit stands: a run and an offset in it. The start is before (0, 0); the end is
+  /// (number of runs, 0).
+  fileprivate struct Place: Comparable {
+    var run: Int
+    var offset: Int
+
+    static let start = Place(run: -1, offset: 0)
+
+    static func < (left: Place, right: Place) -> Bool {
+      (left.run, left.offset) < (right.run, right.offset)
+    }
+  }
+
+  /// The runs in order, hidden ones too.
+  package private(set) var runs: [Run] = []
+  /// How many units are visible.
+  package private(set) var visibleCount = 0
+  /// How many units there are.
+  package private(set) var unitCount = 0
+
+  package init() {}
+
+  /// Restores a sequence from its runs in order.
+  ///
+  /// - Throws: `SequenceFault` where two runs hold the same id.
+  package init(runs: [Run]) throws(SequenceFault) {
+    self.runs = runs
+    for run in runs {
+      guard run.length >= 1, run.id.seq >= 1, run.id.advanced(by: run.length - 1) != nil else {
+        throw .invalidRun(run.id)
+      }
+      unitCount += run.length
+      visibleCount += run.isVisible ? run.length : 0
+    }
+    _ = try UnitIndex(self)
+  }
+
+  /// Whether the sequence holds the unit.
+  ///
+  /// - Complexity: O(runs), from the end.
+  package func contains(_ id: OperationID) -> Bool {
+    place(of: id) != nil
+  }
+
+  /// Whether the unit is here and visible.
+  package func isVisible(_ id: OperationID) -> Bool {
+    place(of: id).map { runs[$0.run].isVisible } ?? false
+  }
+
+  /// The index of the unit's content, or nil.
+  package func contentIndex(of id: OperationID) -> Int? {
+    place(of: id).map { runs[$0.run].contentStart + $0.offset }
+  }
+
+  private func place(of id: OperationID) -> Place? {
+    for index in runs.indices.reversed() {
+      if let offset = runs[index].offset(of: id) { return Place(run: index, offset: offset) }
+    }
+    return nil
+  }
+
+  private func leftPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
+    guard let origin else { return .start }
+    guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
+    return place
+  }
+
+  private func rightPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
+    guard let origin else { return Place(run: runs.count, offset: 0) }
+    guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
+    return place
+  }
+
+  /// Checks that units with these origins could be integrated.
+  ///
+  /// - Throws: `SequenceFault` where an origin is unknown or they stand in the wrong order.
+  package func checkOrigins(left: OperationID?, right: OperationID?) throws(SequenceFault) {
+    guard try leftPlace(of: left) < rightPlace(of: right) else { throw .originsOutOfOrder }
+  }
+
+  /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
+  ///
+  /// The scan starts behind the left origin and decides for each unit found there, by comparing
+  /// origins, whether the new units go before it: units hanging on an earlier left origin end
+  /// the gap; among those with the same left origin, a later right origin goes first, and equal
+  /// ones go by id.
+  ///
+  /// - Precondition: the ids are new to the sequence.
+  /// - Throws: `SequenceFault`; the sequence is unchanged then.
+  /// - Complexity: O(runs) and, where *k* concurrent runs meet in the gap, O(*k* · runs).
+  package mutating func integrate(
+    id: OperationID, length: Int, left: OperationID?, right: OperationID?, contentStart: Int
+  ) throws(SequenceFault) {
+    let leftPlace = try leftPlace(of: left)
+    let rightPlace = try rightPlace(of: right)
+    guard leftPlace < rightPlace else { throw .originsOutOfOrder }
+
+    var current = self.place(behind: leftPlace)
+    var destination = current
+    var isScanning = false
+    while true {
+      if !isScanning { destination = current }
+      if current >= rightPlace || current.run >= runs.count { break }
+      let other = runs[current.run]
+      let otherLeft =
+        current.offset > 0
+        ? Place(run: current.run, offset: current.offset - 1) : try self.leftPlace(of: other.left)
+      if otherLeft < leftPlace { break }
+      if otherLeft == leftPlace {
+        let otherRight = try self.rightPlace(of: other.right)
+        if otherRight < rightPlace {
+          isScanning = true
+        } else {
+          if otherRight == rightPlace && id < other.unitID(at: current.offset) { break }
+          isScanning = false
+        }
+      }
+      // Later units of a run hang on their predecessor and never end the gap: step over them.
+      let next = Place(run: current.run + 1, offset: 0)
+      current = min(next, max(rightPlace, current))
+    }
+    insert(
+      Run(
+        id: id, length: length, left: left, right: right, isVisible: true,
+        contentStart: contentStart),
+      at: destination)
+    visibleCount += length
+    unitCount += length
+  }
+
+  private func place(behind place: Place) -> Place {
+    guard place.run >= 0 else { return Place(run: 0, offset: 0) }
+    return place.offset + 1 < runs[place.run].length
+      ? Place(run: place.run, offset: place.offset + 1) : Place(run: place.run + 1, offset: 0)
+  }
+
+  private mutating func insert(_ run: Run, at place: Place) {
+    var index = place.run
+    if place.offset > 0 {
+      split(run: place.run, at: place.offset)
+      index += 1
+    }
+    if index > 0, runs[index - 1].canAbsorb(run) {
+      runs[index - 1].length += run.length
+    } else {
+      runs.insert(run, at: index)
+    }
+  }
+
+  /// Cuts a run in two before the unit at `offset`.
+  private mutating func split(run index: Int, at offset: Int) {
+    let whole = runs[index]
+    runs[index].length = offset
+    runs.insert(
+      Run(
+        id: whole.unitID(at: offset), length: whole.length - offset,
+        left: whole.unitID(at: offset - 1), right: whole.right, isVisible: whole.isVisible,
+        contentStart: whole.contentStart + offset),
+      at: index + 1)
+  }
+
+  /// Hides the units `first … first + count − 1`; those hidden already stay so.
+  ///
+  /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
+  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
+    try check(first: first, count: count)
+    var hidden = 0
+    while hidden < count {
+      guard let id = first.advanced(by: hidden), let place = place(of: id) else { return }
+      hidden += hidePart(of: place, atMost: count - hidden)
+    }
+  }
+
+  /// Checks that the units `first … first + count − 1` are all here.
+  ///
+  /// - Throws: `SequenceFault.unknownOrigin` naming the first that is not.
+  package func check(first: OperationID, count: Int) throws(SequenceFault) {
+    var checked = 0
+    while checked < count {
+      guard let id = first.advanced(by: checked), let place = place(of: id) else {
+        throw .unknownOrigin(first.advanced(by: checked) ?? first)
+      }
+      checked += runs[place.run].length - place.offset
+    }
+  }
+
+  private mutating func hidePart(of place: Place, atMost count: Int) -> Int {
+    let length = min(runs[place.run].length - place.offset, count)
+    guard runs[place.run].isVisible else { return length }
+    var index = place.run
+    if place.offset > 0 {
+      split(run: index, at: place.offset)
+      index += 1
+    }
+    if length < runs[index].length { split(run: index, at: length) }
+    runs[index].isVisible = false
+    visibleCount -= length
+    if index + 1 < runs.count, runs[index].canAbsorb(runs[index + 1]) {
+      runs[index].length += runs[index + 1].length
+      runs.remove(at: index + 1)
+    }
+    if index > 0, runs[index - 1].canAbsorb(runs[index]) {
+      runs[index - 1].length += runs[index].length
+      runs.remove(at: index)
+    }
+    return length
+  }
+}
+
+extension RunSequence {
+  /// The neighbours for an insertion right behind a unit (nil: at the start).
+  ///
+  /// - Returns: nil where the unit is not here.
+  package func origins(
+    behind unit: OperationID?
+  ) -> (left: OperationID?, right: OperationID?)? {
+    guard let unit else { return (left: nil, right: runs.first?.id) }
+    guard let place = place(of: unit) else { return nil }
+    let next = self.place(behind: place)
+    return (
+      left: unit, right: next.run < runs.count ? runs[next.run].unitID(at: next.offset) : nil
+    )
+  }
+
+  /// The neighbours for an insertion right before a unit, or nil where it is not here.
+  package func origins(
+    before unit: OperationID
+  ) -> (left: OperationID?, right: OperationID?)? {
+    guard let place = place(of: unit) else { return nil }
+    if place.offset > 0 {
+      return (left: runs[place.run].unitID(at: place.offset - 1), right: unit)
+    }
+    return (left: place.run > 0 ? runs[place.run - 1].lastID : nil, right: unit)
+  }
+
+  /// The neighbours for an insertion at the end.
+  package var originsAtEnd: (left: OperationID?, right: OperationID?) {
+    (left: runs.last?.lastID, right: nil)
+  }
+
+  /// Checks the structure: counts, maximal runs, unique ids, origins that exist and enclose.
+  ///
+  /// - Throws: `SequenceFault` naming the first run that is wrong.
+  /// - Complexity: O(runs · log runs).
+  package func checkInvariants() throws(SequenceFault) {
+    let copy = try RunSequence(runs: runs)
+    guard copy.visibleCount == visibleCount, copy.unitCount == unitCount else {
+      throw .wrongCount
+    }
+    let index = try UnitIndex(self)
+    for (number, run) in runs.enumerated() {
+      let place = Place(run: number, offset: 0)
+      if let left = run.left {
+        guard let leftPlace = index.place(of: left) else { throw .unknownOrigin(left) }
+        guard leftPlace < place else { throw .originsOutOfOrder }
+      }
+      if let right = run.right {
+        guard let rightPlace = index.place(of: right) else { throw .unknownOrigin(right) }
+        guard rightPlace.run > number else { throw .originsOutOfOrder }
+      }
+      if number > 0, runs[number - 1].canAbsorb(run) { throw .invalidRun(run.id) }
+    }
+  }
+
+  /// Finds units by id in O(log runs); made for one state of a sequence.
+  package struct UnitIndex {
+    private var spans: [ReplicaID: [(first: UInt32, run: Int)]] = [:]
+    private let runs: [Run]
+
+    /// - Throws: `SequenceFault.invalidRun` where two runs hold the same id.
+    /// - Complexity: O(runs · log runs).
+    package init(_ sequence: RunSequence) throws(SequenceFault) {
+      runs = sequence.runs
+      for (number, run) in runs.enumerated() {
+        spans[run.id.replica, default: []].append((first: run.id.seq, run: number))
+      }
+      for replica in spans.keys {
+        spans[replica]?.sort { $0.first < $1.first }
+        let sorted = spans[replica] ?? []
+        for (before, after) in zip(sorted, sorted.dropFirst())
+        where Int(before.first) + runs[before.run].length > Int(after.first) {
+          throw .invalidRun(OperationID(replica: replica, seq: after.first))
+        }
+      }
+    }
+
+    /// The index of the unit's content, or nil.
+    package func contentIndex(of id: OperationID) -> Int? {
+      place(of: id).map { runs[$0.run].contentStart + $0.offset }
+    }
+
+    fileprivate func place(of id: OperationID) -> Place? {
+      guard let list = spans[id.replica] else { return nil }
+      var low = 0
+      var high = list.count
+      while low < high {
+        let middle = (low + high) / 2
+        if list[middle].first <= id.seq { low = middle + 1 } else { high = middle }
+      }
+      guard low > 0 else { return nil }
+      let run = list[low - 1].run
+      return runs[run].offset(of: id).map { Place(run: run, offset: $0) }
+    }
+  }
+}
+
+/// Why a sequence refuses an insertion or a list of runs.
+package enum SequenceFault: Error, Hashable, Sendable {
+  /// An origin or target is no unit of this sequence.
+  case unknownOrigin(OperationID)
+  /// The right origin does not stand behind the left one.
+  case originsOutOfOrder
+  /// A run is empty, overflows, repeats an id, or should be one with its neighbour.
+  case invalidRun(OperationID)
+  /// The cached counts are wrong.
+  case wrongCount
+}
