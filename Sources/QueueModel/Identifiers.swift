@@ -110,9 +110,12 @@ private func hexadecimalDigits(_ value: UInt64) -> [UInt8] {
 
 /// Names one queued prompt for ever; made by the device that queued it.
 public struct MessageID: UniqueIdentifier {
+  /// The first eight bytes, big-endian.
   public let high: UInt64
+  /// The last eight bytes, big-endian.
   public let low: UInt64
 
+  /// Puts an identifier together from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -121,9 +124,12 @@ public struct MessageID: UniqueIdentifier {
 
 /// Names one paired device.
 public struct DeviceID: UniqueIdentifier {
+  /// The first eight bytes, big-endian.
   public let high: UInt64
+  /// The last eight bytes, big-endian.
   public let low: UInt64
 
+  /// Puts an identifier together from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -132,9 +138,12 @@ public struct DeviceID: UniqueIdentifier {
 
 /// Names one person's (or team's) queues: the unit of sync, access and logging.
 public struct WorkspaceID: UniqueIdentifier {
+  /// The first eight bytes, big-endian.
   public let high: UInt64
+  /// The last eight bytes, big-endian.
   public let low: UInt64
 
+  /// Puts an identifier together from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low

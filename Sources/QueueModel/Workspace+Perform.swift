@@ -187,6 +187,7 @@ extension Workspace {
       guard message.session == send.session,
         message.primary?.content.text.unicodeScalars.elementsEqual(text.unicodeScalars) ?? false
       else { throw .messageIDTaken(id: send.id.description) }
+      guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
       return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
     }
     let waiting = effectiveOrder(of: send.session).count
