@@ -1,0 +1,141 @@
+package import QueueModel
+
+/// Draws commands as people on several devices might give them, refused ones among them.
+package struct CommandGenerator {
+  /// What the editors of one device saw when they opened a message.
+  package typealias OpenEditors = [MessageID: EditBase]
+
+  private let sessions: [SessionID]
+  /// All messages ever queued, on any device.
+  private var messages: [MessageID] = []
+  private var nextNumber: UInt64 = 1
+
+  package init(sessionCount: Int = 4) {
+    sessions = (1...max(sessionCount, 1)).map { .named("session-\($0)") }
+  }
+
+  /// The next command for a device in this state.
+  package mutating func command(
+    for workspace: Workspace, editors: inout OpenEditors, using generator: inout SeededGenerator
+  ) -> Command {
+    let kind = generator.pick(weighted: CommandGenerator.weights)
+    let session = anySession(&generator)
+    switch kind {
+    case .addSession:
+      return .addSession(
+        session, name: generator.chance(50) ? name(&generator) : nil,
+        project: generator.chance(50) ? name(&generator) : nil)
+    case .renameSession: return .renameSession(session, name: name(&generator))
+    case .deleteSession: return .deleteSession(session)
+    case .send: return send(to: session, &generator)
+    case .edit: return edit(in: workspace, &editors, &generator)
+    case .move: return move(in: workspace, &generator)
+    case .cancel:
+      return .cancel((0..<(1 + generator.below(2))).map { _ in anyMessage(workspace, &generator) })
+    case .restore: return .restore(anyMessage(workspace, &generator))
+    case .clear: return .clear(session)
+    case .setPriority:
+      return .setPriority(
+        anyMessage(workspace, &generator), generator.chance(50) ? .urgent : .normal)
+    case .pause: return .pause(session, reason: generator.chance(50) ? name(&generator) : nil)
+    case .resume: return .resume(session)
+    case .moveThread: return .moveThread(session, to: 1 + generator.below(sessions.count))
+    case .removeThreads: return .removeThreads([session])
+    case .clearThreads: return .clearThreads
+    case .unlockThread: return .unlockThread(session)
+    }
+  }
+
+  private enum Kind {
+    case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
+    case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
+  }
+
+  private static let weights: [(weight: Int, value: Kind)] = [
+    (4, .addSession), (3, .renameSession), (3, .deleteSession), (24, .send), (24, .edit),
+    (16, .move), (8, .cancel), (8, .restore), (2, .clear), (6, .setPriority), (4, .pause),
+    (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
+  ]
+
+  private static let texts = [
+    "fix", "the failing test", "naïve", "e\u{301}té", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "a\u{0}b", "\u{202E}rtl\u{202C}",
+    "line\nbreak", "שלום", "z", "tabs\tand  spaces",
+  ]
+
+  private mutating func send(to session: SessionID, _ generator: inout SeededGenerator) -> Command {
+    var id = MessageID.numbered(nextNumber)
+    nextNumber += 1
+    // Now and then two devices queue under one id.
+    if generator.chance(6), let used = generator.pick(messages) { id = used }
+    messages.append(id)
+    return .send(
+      Command.Send(
+        session: session, id: id, text: name(&generator),
+        priority: generator.chance(20) ? .urgent : .normal,
+        project: generator.chance(10) ? name(&generator) : nil,
+        requeuesThread: generator.chance(85)))
+  }
+
+  /// Opens an editor, or saves what was typed into one opened earlier, maybe long ago.
+  private func edit(
+    in workspace: Workspace, _ editors: inout OpenEditors, _ generator: inout SeededGenerator
+  ) -> Command {
+    let message = anyMessage(workspace, &generator)
+    let seen = (try? workspace.message(message).content) ?? ""
+    let changed = edited(seen, &generator)
+    switch generator.below(3) {
+    case 0: return .edit(message, content: changed, base: nil)
+    case 1: return .edit(message, content: changed, base: try? workspace.editBase(message))
+    default:
+      let base = editors[message]
+      editors[message] = try? workspace.editBase(message)
+      return .edit(message, content: changed, base: base)
+    }
+  }
+
+  /// The text with a stretch of scalars replaced.
+  private func edited(_ text: String, _ generator: inout SeededGenerator) -> String {
+    var scalars = Array(text.unicodeScalars)
+    let first = generator.below(scalars.count + 1)
+    let last = min(scalars.count, first + generator.below(4))
+    let typed = generator.chance(75) ? Array(name(&generator).unicodeScalars.prefix(6)) : []
+    scalars.replaceSubrange(first..<last, with: typed)
+    return String(String.UnicodeScalarView(scalars))
+  }
+
+  private func move(in workspace: Workspace, _ generator: inout SeededGenerator) -> Command {
+    let count = generator.pick(weighted: [(6, 1), (3, 2), (1, 3)])
+    var moved: [MessageID] = []
+    for _ in 0..<count {
+      let message = anyMessage(workspace, &generator)
+      if !moved.contains(message) { moved.append(message) }
+    }
+    let target: MoveTarget =
+      switch generator.below(3) {
+      case 0: .position(1 + generator.below(5))
+      case 1: .before(anyMessage(workspace, &generator))
+      default: .after(anyMessage(workspace, &generator))
+      }
+    return .move(moved, to: target)
+  }
+
+  /// Mostly one that waits on this device; else any that ever was.
+  private func anyMessage(
+    _ workspace: Workspace, _ generator: inout SeededGenerator
+  ) -> MessageID {
+    if generator.chance(75) {
+      let session = anySession(&generator)
+      let waiting = (try? workspace.messageQueue(session))?.messages ?? []
+      if let message = generator.pick(waiting) { return message.id }
+    }
+    return generator.pick(messages) ?? .numbered(0)
+  }
+
+  private func anySession(_ generator: inout SeededGenerator) -> SessionID {
+    generator.pick(sessions) ?? .named("session-1")
+  }
+
+  private func name(_ generator: inout SeededGenerator) -> String {
+    generator.pick(CommandGenerator.texts) ?? "text"
+  }
+}

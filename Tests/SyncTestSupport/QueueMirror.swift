@@ -1,0 +1,51 @@
+package import QueueModel
+
+/// What an observer keeps: arrays changed by change events alone, never read from the workspace.
+package struct QueueMirror {
+  private var tracker: ChangeTracker
+  private var threads: [ThreadView]
+  private var messages: [SessionID: [MessageView]]
+  private var sessions: [SessionID: SessionView]
+
+  package init(workspace: Workspace) {
+    tracker = ChangeTracker(workspace: workspace)
+    threads = workspace.threadQueue().threads
+    messages = [:]
+    sessions = [:]
+    for session in workspace.sessions() {
+      sessions[session.id] = session
+      messages[session.id] = (try? workspace.messageQueue(session.id))?.messages
+    }
+  }
+
+  /// Applies the events of one change.
+  package mutating func follow(_ workspace: Workspace, touched: TouchedQueues) {
+    for change in tracker.changes(in: workspace, touched: touched) {
+      switch change {
+      case .threads(let steps):
+        for step in steps { step.apply(to: &threads) }
+      case .messages(let session, let steps):
+        for step in steps { step.apply(to: &messages[session, default: []]) }
+      case .session(let view): sessions[view.id] = view
+      case .sessionDeleted(let session): sessions[session] = nil
+      }
+    }
+  }
+
+  /// Differences between the mirror and the views, in words; empty where none.
+  package func differences(from workspace: Workspace) -> [String] {
+    var report = DifferenceReport()
+    report.check("mirrored threads", workspace.threadQueue().threads, threads)
+    let known = workspace.sessions()
+    report.check("mirrored sessions", known, sessions.values.sorted { $0.id < $1.id })
+    for (session, mirrored) in messages {
+      let queue = (try? workspace.messageQueue(session))?.messages ?? []
+      report.check("mirrored queue of \(session)", queue, mirrored)
+    }
+    for session in known where messages[session.id] == nil {
+      let queue = (try? workspace.messageQueue(session.id))?.messages ?? []
+      report.check("unmirrored queue of \(session.id)", queue, [])
+    }
+    return report.lines
+  }
+}

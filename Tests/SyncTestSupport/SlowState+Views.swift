@@ -1,0 +1,204 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// The views as the contract describes them, from scratch at each call.
+extension SlowState {
+  package func exists(_ key: SessionID) -> Bool {
+    sessions[key]?.tags[.exists]?.holds ?? false
+  }
+
+  package func isLive(_ message: MessageID) -> Bool {
+    messages[message]?.tags[.live]?.holds ?? false
+  }
+
+  /// The keys of all sessions that are not deleted, in order.
+  package var existingSessions: [SessionID] { sessions.keys.filter(exists).sorted() }
+
+  /// The waiting messages of a session: urgent ones, then normal ones, each by slot.
+  package func effectiveOrder(of key: SessionID) -> [MessageID] {
+    guard exists(key), let session = sessions[key] else { return [] }
+    let waiting = session.slots.order().compactMap { slot -> MessageID? in
+      guard let message = session.slotOwners[slot], messages[message]?.position.slot == slot,
+        isLive(message)
+      else { return nil }
+      return message
+    }
+    return waiting.filter { priority(of: $0) == .urgent }
+      + waiting.filter { priority(of: $0) != .urgent }
+  }
+
+  /// All threads in the queue in order, locked ones too.
+  package var threadOrder: [SessionID] {
+    threadSlots.order().compactMap { slot in
+      guard let key = threadSlotOwners[slot], let session = sessions[key],
+        session.threadPosition?.slot == slot, exists(key), session.tags[.queued]?.holds ?? false
+      else { return nil }
+      return key
+    }
+  }
+
+  package func priority(of message: MessageID) -> Priority {
+    guard case .number(let number)? = messages[message]?.registers[.priority]?.value,
+      let raw = UInt8(exactly: number)
+    else { return .normal }
+    return Priority(rawValue: raw) ?? .normal
+  }
+
+  /// The addition whose text is the message's content.
+  package func shownAddition(of message: MessageID) -> OperationID? {
+    messages[message]?.additions.min { ($0.value.stamp, $0.key) < ($1.value.stamp, $1.key) }?.key
+  }
+
+  package func content(of message: MessageID) -> String {
+    guard let shown = shownAddition(of: message),
+      let addition = messages[message]?.additions[shown]
+    else { return "" }
+    return addition.text
+  }
+
+  /// The session's name, or its id where none was given.
+  package func name(of key: SessionID) -> String {
+    let name = text(.name, of: key)
+    return name.isEmpty ? key.rawValue : name
+  }
+
+  /// The session's project path, empty where none was given.
+  package func project(of key: SessionID) -> String { text(.project, of: key) }
+
+  package func isPaused(_ key: SessionID) -> Bool { sessions[key]?.tags[.paused]?.holds ?? false }
+
+  package func isLocked(_ key: SessionID) -> Bool { sessions[key]?.tags[.locked]?.holds ?? false }
+
+  /// The reasons of the pauses that hold, in the order of their tags.
+  package func pauseReasons(of key: SessionID) -> [String] {
+    (sessions[key]?.tags[.paused]?.holding ?? []).map(\.note).filter { !$0.isEmpty }
+  }
+
+  private func text(_ field: RegisterField, of key: SessionID) -> String {
+    guard case .text(let text)? = sessions[key]?.registers[field]?.value else { return "" }
+    return text
+  }
+}
+
+extension SlowState.Addition {
+  /// The visible scalars.
+  package var text: String {
+    var view = String.UnicodeScalarView()
+    for id in scalars.order() where !deleted.contains(id) {
+      if let scalar = characters[id] { view.append(scalar) }
+    }
+    return String(view)
+  }
+}
+
+/// Compares what the engine shows with what the oracle computes, down to the last scalar.
+extension SlowState {
+  /// Every difference between the engine's views and the oracle's, in words; empty where none.
+  package func differences(from workspace: Workspace) -> [String] {
+    var report = DifferenceReport()
+    report.check("vector", workspace.vector, vector)
+    compareThreads(with: workspace, &report)
+    compareSessions(with: workspace, &report)
+    for key in sessions.keys.sorted() { compareQueue(of: key, with: workspace, &report) }
+    compareMessages(with: workspace, &report)
+    return report.lines
+  }
+
+  private func compareThreads(with workspace: Workspace, _ report: inout DifferenceReport) {
+    let shown = workspace.threadQueue()
+    let order = threadOrder
+    report.check("thread queue", shown.threads.map(\.session), order)
+    for (index, thread) in shown.threads.enumerated() {
+      let key = thread.session
+      report.check("position of thread \(key)", thread.position, index + 1)
+      report.check(text: "name of thread \(key)", thread.name, name(of: key))
+      report.check(text: "project of thread \(key)", thread.project, project(of: key))
+      report.check("lock of thread \(key)", thread.locked, isLocked(key))
+      report.check(
+        "queuedAt of thread \(key)", thread.queuedAt,
+        sessions[key]?.enqueued?.stamp.milliseconds ?? 0)
+    }
+    report.check("ready threads", shown.ready.map(\.session), order.filter { !isLocked($0) })
+  }
+
+  private func compareSessions(with workspace: Workspace, _ report: inout DifferenceReport) {
+    let shown = workspace.sessions()
+    report.check("sessions", shown.map(\.id), existingSessions)
+    let threads = threadOrder
+    for session in shown {
+      let key = session.id
+      report.check(text: "name of \(key)", session.name, name(of: key))
+      report.check(text: "project of \(key)", session.project, project(of: key))
+      report.check("pause of \(key)", session.paused, isPaused(key))
+      report.check("waiting of \(key)", session.waiting, effectiveOrder(of: key).count)
+      report.check("lock of \(key)", session.locked, isLocked(key))
+      report.check(
+        "thread position of \(key)", session.threadPosition,
+        threads.firstIndex(of: key).map { $0 + 1 })
+    }
+  }
+
+  private func compareQueue(
+    of key: SessionID, with workspace: Workspace, _ report: inout DifferenceReport
+  ) {
+    do {
+      let queue = try workspace.messageQueue(key)
+      report.check("existence of \(key)", true, exists(key))
+      report.check("queue of \(key)", queue.messages.map(\.id), effectiveOrder(of: key))
+      report.check("pause of queue \(key)", queue.paused, isPaused(key))
+      report.check("pause reasons of \(key)", queue.pauseReasons, pauseReasons(of: key))
+      for (index, message) in queue.messages.enumerated() {
+        compare(message, position: index + 1, &report)
+      }
+    } catch {
+      report.check("existence of \(key) (\(error))", false, exists(key))
+    }
+  }
+
+  private func compareMessages(with workspace: Workspace, _ report: inout DifferenceReport) {
+    for (id, message) in messages {
+      let position = effectiveOrder(of: message.session).firstIndex(of: id).map { $0 + 1 } ?? 0
+      guard position == 0 else { continue }
+      do {
+        compare(try workspace.message(id), position: 0, &report)
+      } catch {
+        report.check("message \(id)", "\(error)", "shown")
+      }
+    }
+  }
+
+  private func compare(
+    _ view: MessageView, position: Int, _ report: inout DifferenceReport
+  ) {
+    let id = view.id
+    report.check(text: "content of \(id)", view.content, content(of: id))
+    report.check("session of \(id)", view.session, messages[id]?.session)
+    report.check("priority of \(id)", view.priority, priority(of: id))
+    report.check("status of \(id)", view.status, position > 0 ? .queued : .cancelled)
+    report.check("position of \(id)", view.position, position)
+    let shown = shownAddition(of: id)
+    let addition = shown.flatMap { messages[id]?.additions[$0] }
+    report.check("createdAt of \(id)", view.createdAt, addition?.stamp.milliseconds)
+    let announcement = shown.flatMap { announcements[$0.replica] }
+    report.check("device of \(id)", view.device?.id, announcement?.device)
+    report.check("device name of \(id)", view.device?.name, announcement?.name)
+  }
+}
+
+/// Collects differences as lines of text.
+struct DifferenceReport {
+  private(set) var lines: [String] = []
+
+  mutating func check<Value: Equatable>(_ what: String, _ engine: Value, _ oracle: Value) {
+    if engine != oracle { lines.append("\(what): engine \(engine), oracle \(oracle)") }
+  }
+
+  /// Texts are equal only when their scalars are; `String` equates canonical equivalents.
+  mutating func check(text what: String, _ engine: String, _ oracle: String) {
+    if !engine.utf8.elementsEqual(oracle.utf8) {
+      lines.append(
+        "\(what): engine \(engine.unicodeScalars.map(\.value)) “\(engine)”, "
+          + "oracle \(oracle.unicodeScalars.map(\.value)) “\(oracle)”")
+    }
+  }
+}

@@ -1,0 +1,113 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// A device in a test: the real engine, a clock, and the operations it made, without any I/O.
+package struct TestDevice: Sendable {
+  package var workspace: Workspace
+  package let replica: ReplicaID
+  /// Wall clock time for the next commands, in milliseconds since 1970.
+  package var now: Int64
+  package var queueSizeMax: Int
+  /// The operations it made, in order.
+  package private(set) var made: [Operation] = []
+  private var clock = HybridClock()
+
+  /// A fresh device number `number`, from 1, that announced itself.
+  package init(
+    _ number: UInt64, now: Int64 = TestDevice.startOfTime,
+    queueSizeMax: Int = Limits.queueSizeDefault
+  ) {
+    workspace = Workspace()
+    replica = ReplicaID(rawValue: number)
+    self.now = now
+    self.queueSizeMax = queueSizeMax
+    made = workspace.announce(
+      device: DeviceID(high: 0xD, low: number), name: "device \(number)", replica: replica)
+  }
+
+  /// 2026-01-01T00:00:00Z.
+  package static let startOfTime: Int64 = 1_767_225_600_000
+
+  /// Does the command one millisecond after the last one.
+  @discardableResult
+  package mutating func perform(_ command: Command) throws(QueueError) -> CommandOutcome {
+    now += 1
+    clock.observe(workspace.latestStamp)
+    var next = clock
+    let context = CommandContext(
+      replica: replica, stamp: next.tick(milliseconds: now), queueSizeMax: queueSizeMax)
+    let outcome = try workspace.perform(command, in: context)
+    clock = next
+    made.append(contentsOf: outcome.operations)
+    return outcome
+  }
+
+  /// Takes operations from elsewhere.
+  @discardableResult
+  package mutating func merge(
+    _ operations: [Operation]
+  ) throws(MergeError) -> Workspace.MergeOutcome {
+    try workspace.merge(operations)
+  }
+
+  /// Goes through a snapshot; waiting operations come along separately, as they are stored.
+  package mutating func restoreFromImage() throws(MergeError) {
+    let pending = workspace.pendingOperations
+    workspace = try Workspace(image: workspace.image())
+    _ = try workspace.merge(pending)
+  }
+}
+
+/// Short ways to make values in tests.
+extension SessionID {
+  /// The session of this name.
+  ///
+  /// - Precondition: the name is a valid one.
+  package static func named(_ name: String) -> SessionID {
+    do {
+      return try SessionID(name)
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+}
+
+extension MessageID {
+  /// The message of this number.
+  package static func numbered(_ number: UInt64) -> MessageID {
+    MessageID(high: 0x4000, low: number)
+  }
+}
+
+extension Command {
+  /// A send without the parts a test does not care about.
+  package static func send(
+    _ text: String, as number: UInt64, in session: String, _ priority: Priority = .normal,
+    requeues: Bool = true
+  ) -> Command {
+    .send(
+      Send(
+        session: .named(session), id: .numbered(number), text: text, priority: priority,
+        requeuesThread: requeues))
+  }
+}
+
+extension Workspace {
+  /// The texts of a session's queue in effective order; empty where the session is not.
+  package func contents(_ session: String) -> [String] {
+    ((try? messageQueue(.named(session)))?.messages ?? []).map(\.content)
+  }
+
+  /// The message numbers of a session's queue in effective order.
+  package func numbers(_ session: String) -> [UInt64] {
+    ((try? messageQueue(.named(session)))?.messages ?? []).map(\.id.low)
+  }
+
+  /// What became of a message; nil where it is not known.
+  package func status(_ number: UInt64) -> MessageStatus? {
+    (try? message(.numbered(number)))?.status
+  }
+
+  /// The names of all threads in the queue, in order.
+  package var threadNames: [String] { threadQueue().threads.map(\.session.rawValue) }
+}
