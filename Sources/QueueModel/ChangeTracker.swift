@@ -31,24 +31,29 @@ public struct ChangeTracker: Sendable {
     in workspace: Workspace, touched: TouchedQueues
   ) -> [WorkspaceChange] {
     var changes: [WorkspaceChange] = []
-    for session in touched.sessions.sorted() {
+    let steps = touched.threads ? threadSteps(in: workspace) : []
+    for session in touched.sessions.union(steps.isEmpty ? [] : sessions.keys).sorted() {
       let view = workspace.session(session)
       if sessions[session] != view {
         sessions[session] = view
         changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
       }
+      guard touched.sessions.contains(session) else { continue }
       // A deleted session has no queue: its messages leave the mirror one by one.
       let now = (try? workspace.messageQueue(session))?.messages ?? []
       let steps = QueueChange.changes(from: messages[session] ?? [], to: now)
       messages[session] = view == nil ? nil : now
       if !steps.isEmpty { changes.append(.messages(session, steps)) }
     }
-    if touched.threads {
-      let now = workspace.threadQueue().threads
-      let steps = QueueChange.changes(from: threads, to: now)
-      threads = now
-      if !steps.isEmpty { changes.append(.threads(steps)) }
-    }
+    if !steps.isEmpty { changes.append(.threads(steps)) }
     return changes
+  }
+
+  /// A step in the thread queue also shifts the thread positions in the summaries of sessions that
+  /// were not touched themselves.
+  private mutating func threadSteps(in workspace: Workspace) -> [QueueChange<ThreadView>] {
+    let now = workspace.threadQueue().threads
+    defer { threads = now }
+    return QueueChange.changes(from: threads, to: now)
   }
 }

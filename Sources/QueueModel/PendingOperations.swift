@@ -2,40 +2,58 @@ import SequenceCRDT
 
 /// Operations that wait until everything they name is known; bounded.
 struct PendingOperations: Sendable {
-  /// Per replica by sequence number; no empty lists.
-  private var lists: [ReplicaID: [Operation]] = [:]
+  /// What waits of one replica.
+  private struct List: Sendable {
+    /// The first sequence numbers, descending, so that the next to go is last.
+    var seqs: [UInt32] = []
+    var operations: [UInt32: Operation] = [:]
+  }
+
+  /// No empty lists.
+  private var lists: [ReplicaID: List] = [:]
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
   var replicas: [ReplicaID] { lists.keys.sorted() }
-  var operations: [Operation] { replicas.flatMap { lists[$0] ?? [] } }
+  /// By replica and sequence number.
+  var operations: [Operation] { replicas.flatMap(operations(of:)) }
+
+  private func operations(of replica: ReplicaID) -> [Operation] {
+    guard let list = lists[replica] else { return [] }
+    return list.seqs.reversed().compactMap { list.operations[$0] }
+  }
 
   func first(of replica: ReplicaID) -> Operation? {
-    lists[replica]?.first
+    guard let list = lists[replica], let seq = list.seqs.last else { return nil }
+    return list.operations[seq]
   }
 
   mutating func removeFirst(of replica: ReplicaID) {
-    guard var list = lists.removeValue(forKey: replica), !list.isEmpty else { return }
-    list.removeFirst()
+    guard let seq = lists[replica]?.seqs.popLast() else { return }
+    lists[replica]?.operations[seq] = nil
     count -= 1
-    if !list.isEmpty { lists[replica] = list }
+    if lists[replica]?.seqs.isEmpty ?? false { lists[replica] = nil }
   }
 
-  /// Keeps an operation; one that a waiting operation covers already is dropped.
+  /// Keeps an operation; of two that start at the same id, the longer one.
   mutating func insert(_ operation: Operation) throws(MergeError) {
-    var list = lists[operation.id.replica] ?? []
-    var index = list.count
-    while index > 0, list[index - 1].id.seq >= operation.id.seq { index -= 1 }
-    if index < list.count, list[index].id == operation.id,
-      list[index].length >= operation.length
-    {
+    let id = operation.id
+    if let known = lists[id.replica]?.operations[id.seq] {
+      if known.length < operation.length { lists[id.replica]?.operations[id.seq] = operation }
       return
     }
     guard count < Limits.pendingOperationsMax else {
       throw .tooManyPending(max: Limits.pendingOperationsMax)
     }
-    list.insert(operation, at: index)
-    lists[operation.id.replica] = list
+    let seqs = lists[id.replica]?.seqs ?? []
+    var low = 0
+    var high = seqs.count
+    while low < high {
+      let middle = (low + high) / 2
+      if seqs[middle] > id.seq { low = middle + 1 } else { high = middle }
+    }
+    lists[id.replica, default: List()].seqs.insert(id.seq, at: low)
+    lists[id.replica]?.operations[id.seq] = operation
     count += 1
   }
 
@@ -53,7 +71,7 @@ struct PendingOperations: Sendable {
     var missing: [OperationRange] = []
     for (replica, last) in needed.sorted(by: { $0.key < $1.key }) {
       var next = Int(vector[replica]) + 1
-      for operation in lists[replica] ?? [] where Int(operation.id.seq) <= Int(last) {
+      for operation in operations(of: replica) where Int(operation.id.seq) <= Int(last) {
         append(&missing, replica, from: next, to: Int(operation.id.seq) - 1)
         next = max(next, Int(operation.id.seq) + operation.length)
       }

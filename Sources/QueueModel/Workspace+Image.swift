@@ -148,9 +148,10 @@ extension Workspace {
       }
       note(session.registers)
       note([session.threadPosition, session.enqueued].compactMap { $0?.stamp })
-      guard sessionStates.updateValue(state, forKey: session.key) == nil else {
+      guard sessionStates[session.key] == nil else {
         throw MergeError.invalidImage(reason: "session \(session.key) stands there twice")
       }
+      sessionStates[session.key] = state
       for reference in session.references { sessionKeys[reference] = session.key }
     }
   }
@@ -180,9 +181,10 @@ extension Workspace {
       }
       note(message.registers)
       note([message.position.stamp])
-      guard messageStates.updateValue(state, forKey: message.id) == nil else {
+      guard messageStates[message.id] == nil else {
         throw MergeError.invalidImage(reason: "message \(message.id) stands there twice")
       }
+      messageStates[message.id] = state
       if state.isLive { sessionStates[state.session]?.waiting += 1 }
     }
   }

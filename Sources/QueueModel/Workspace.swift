@@ -11,12 +11,12 @@ public struct Workspace: Sendable {
   /// The rolling digest of each replica's applied operations.
   var digests: [ReplicaID: OperationDigest] = [:]
   var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
-  var sessionStates: [SessionID: SessionState] = [:]
-  var messageStates: [MessageID: MessageState] = [:]
+  var sessionStates = ShardedDictionary<SessionID, SessionState>()
+  var messageStates = ShardedDictionary<MessageID, MessageState>()
   /// Which session an `openSession` introduced.
-  var sessionKeys: [OperationID: SessionID] = [:]
+  var sessionKeys = ShardedDictionary<OperationID, SessionID>()
   /// Which message an `addMessage` introduced.
-  var messageKeys: [OperationID: MessageID] = [:]
+  var messageKeys = ShardedDictionary<OperationID, MessageID>()
   var threadSlots = RunSequence()
   /// By content index of the thread slots: the session each slot was made for.
   var threadSlotOwners: [SessionID] = []
@@ -42,8 +42,6 @@ public struct Workspace: Sendable {
   public func device(of replica: ReplicaID) -> DeviceView? {
     announcements[replica].map { DeviceView(id: $0.device, name: $0.name) }
   }
-
-  func sessionKey(_ reference: OperationID) -> SessionID? { sessionKeys[reference] }
 }
 
 extension Workspace {
