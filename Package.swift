@@ -30,6 +30,8 @@ struct Room {
   var rooms: [String] = []
   var foreign: [String] = []
   var extraSettings: [SwiftSetting] = []
+  /// Whether the folder holds an article about the room.
+  var hasArticle = false
 
   var isPure: Bool { foreign.isEmpty }
 }
@@ -77,8 +79,10 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
 
 let rooms: [Room] = [
   // Sources
-  Room(name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()]),
-  Room(name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
+  Room(
+    name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
+    hasArticle: true),
+  Room(name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"], hasArticle: true),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -221,20 +225,24 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
       guard let foreign = foreignProducts[product] else { fatalError("unknown product \(product)") }
       return .product(name: product, package: foreign.package)
     }
+  let exclude = room.hasArticle ? ["README.md"] : []
   let swiftSettings = settings + room.extraSettings
   switch room.kind {
   case .library:
     return .target(
-      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+      name: room.name, dependencies: dependencies, path: room.path,
+      exclude: exclude, swiftSettings: swiftSettings)
   case .executable:
     return .executableTarget(
-      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+      name: room.name, dependencies: dependencies, path: room.path,
+      exclude: exclude, swiftSettings: swiftSettings)
   case .systemLibrary:
     return .systemLibrary(
       name: room.name, path: room.path, pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])])
   case .test:
     return .testTarget(
-      name: room.name, dependencies: dependencies, path: room.path, swiftSettings: swiftSettings)
+      name: room.name, dependencies: dependencies, path: room.path,
+      exclude: exclude, swiftSettings: swiftSettings)
   }
 }
 
