@@ -1,0 +1,153 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// What scripts rely on: exit codes, shapes, ids, options.
+  @Suite struct CommandLineTests {
+    @Test func usageErrorsExitWithTwo() async throws {
+      try await TestBed.run { bed in
+        for arguments in [
+          ["queue", "nonsense"], ["send", "text"], ["queue", "move"], ["--nope"],
+        ] {
+          let output = try await bed.run("cospool", arguments + ["--data", bed.path("a")])
+          #expect(output.code == 2, "\(output)")
+          #expect(output.standardOutput.isEmpty, "messages go to standard error: \(output)")
+        }
+        #expect(try await bed.run("cospool-server", ["nonsense"]).code == 2)
+        #expect(try await bed.run("cospoold", ["--nonsense"]).code == 2)
+      }
+    }
+
+    @Test func aMissingDaemonExitsWithFour() async throws {
+      try await TestBed.run { bed in
+        let output = try await Device(bed, "a").attempt("status")
+        #expect(output.code == 4, "\(output)")
+        #expect(output.standardError.contains("cospoold"), "it says what to start: \(output)")
+      }
+    }
+
+    @Test func aMissingServerExitsWithFour() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let server = try await bed.server()
+        let code = try await server.code()
+        try await server.stop()
+        let output = try await a.attempt("pair", server.url, code)
+        #expect(output.code == 4, "\(output)")
+      }
+    }
+
+    @Test func everyExecutableExplainsItself() async throws {
+      try await TestBed.run { bed in
+        for name in ["cospool", "cospoold", "cospool-server"] {
+          let help = try await bed.run(name, ["--help"]).succeeded()
+          #expect(help.standardOutput.contains("USAGE"), "\(help)")
+          let version = try await bed.run(name, ["--version"]).succeeded()
+          #expect(version.standardOutput.contains("0.1.0"), "\(version)")
+        }
+      }
+    }
+
+    @Test func dataMayStandBeforeTheSubcommand() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        try await a.send("s", "text")
+        for arguments in [
+          ["--data", a.data, "queue", "list", "-s", "s", "--json"],
+          ["queue", "--data", a.data, "list", "-s", "s", "--json"],
+          ["queue", "list", "--data", a.data, "-s", "s", "--json"],
+          ["queue", "list", "-s", "s", "--json", "--data", a.data],
+        ] {
+          let list: QueueList = try await bed.run("cospool", arguments).succeeded().decoded()
+          #expect(list.messages.map(\.content) == ["text"])
+        }
+        let server = try await bed.server()
+        let pair = try await bed.run("cospool-server", ["--data", server.data, "pair", "--json"])
+        #expect(pair.isSuccess, "\(pair)")
+      }
+    }
+
+    @Test func ambiguousPrefixesListTheCandidates() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let ids = try [
+          "aaaa1111-0000-4000-8000-000000000001", "aaaa2222-0000-4000-8000-000000000002",
+        ]
+        .map { try #require(UUID(uuidString: $0)) }
+        for id in ids { try await a.send("s", "text \(id)", id: id) }
+        let refused = try await a.attempt("queue", "cancel", "aaaa")
+        #expect(refused.code == 1, "\(refused)")
+        for id in ids {
+          #expect(refused.standardError.contains(id.uuidString.lowercased()), "\(refused)")
+        }
+        #expect(try await a.queue("s").messages.count == 2)
+        try await a.cospool("queue", "cancel", "aaaa1")
+        #expect(try await a.queue("s").messages.map(\.id) == [ids[1].uuidString.lowercased()])
+      }
+    }
+
+    @Test func jsonHasTheDocumentedShape() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let before = Int64(Date().timeIntervalSince1970 * 1_000) - 1_000
+        let id = UUID().uuidString.lowercased()
+        try await a.cospool(
+          "send", "-s", "Login", "--id", id, "--urgent", "--project", "/p/shop", "Do it")
+        let queue = try await a.attempt("queue", "list", "-s", "login", "--json").succeeded()
+        #expect(try keys(queue.standardOutput).isSuperset(of: ["session", "paused", "messages"]))
+        let list: QueueList = try queue.decoded()
+        #expect(list.session == "login")
+        #expect(!list.paused)
+        let message = try #require(list.messages.first)
+        #expect(message.id == id)
+        #expect(message.content == "Do it")
+        #expect(message.priority == "urgent")
+        #expect(message.status == "queued")
+        #expect(message.position == 1)
+        #expect(message.createdAt > before)
+        let thread = try #require(try await a.threads().threads.first)
+        #expect(thread.session == "login")
+        #expect(thread.project == "/p/shop")
+        #expect(thread.position == 1)
+        #expect(thread.queuedAt > before)
+        try await a.cospool("queue", "pause", "-s", "login", "--reason", "wait for the review")
+        #expect(try await a.queue("login").paused)
+        try await a.cospool("queue", "resume", "-s", "login")
+        #expect(try await !a.queue("login").paused)
+      }
+    }
+
+    @Test func textIsReadFromStandardInput() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let text = "first line\nsecond line: ünïcödé 🧵"
+        _ = try await a.attempt(["send", "-s", "s", "-"], input: text).succeeded()
+        #expect(try await a.contents("s") == [text])
+      }
+    }
+
+    @Test func theQueueHasItsLimit() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        for index in 1...10 { try await a.send("s", "prompt \(index)") }
+        let refused = try await a.attempt("send", "-s", "s", "one too many")
+        #expect(refused.code == 1, "\(refused)")
+        #expect(
+          refused.standardError.contains(
+            "Queue full (10/10). Cancel a message or wait for one to complete."), "\(refused)")
+        #expect(try await a.queue("s").messages.count == 10)
+      }
+    }
+
+    private func keys(_ text: String) throws -> Set<String> {
+      let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+      return Set(try #require(value as? [String: Any]).keys)
+    }
+  }
+}

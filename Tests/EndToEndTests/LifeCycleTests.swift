@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// Starting and stopping.
+  @Suite struct LifeCycleTests {
+    @Test func terminationIsClean() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        try await a.send("s", "text")
+        try await a.synchronise()
+        let dump = try await a.dump()
+        // The server goes first: the device hears goAway and waits, without an error.
+        #expect(try await server.stop() == .code(0))
+        try await bed.eventually("a waits for the server") {
+          try await a.status().state != "connected"
+        }
+        #expect(try await a.status().refusalCode == nil)
+        try await a.send("s", "offline")
+        #expect(try await a.stop() == .code(0))
+        #expect(!FileManager.default.fileExists(atPath: "\(a.database)-wal"), "checkpointed")
+
+        try await server.start()
+        try await a.start()
+        try await a.synchronise()
+        #expect(try await a.dump() != dump)
+        #expect(try await a.contents("s") == ["text", "offline"])
+      }
+    }
+
+    @Test func interruptionIsCleanToo() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let daemon = try #require(a.daemon)
+        daemon.send(SIGINT)
+        #expect(try await daemon.ended() == .code(0))
+        let process = try #require(server.process)
+        process.send(SIGINT)
+        #expect(try await process.ended() == .code(0))
+      }
+    }
+
+    @Test func oneDaemonPerStore() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        try await a.send("s", "text")
+        let second = Device(bed, "second", data: a.data)
+        let process = try second.launch()
+        let exit = try await process.ended()
+        #expect(exit == .code(5), "\(process.transcript)")
+        #expect(process.standardError.contains(a.data), "\(process.transcript)")
+        #expect(try await a.contents("s") == ["text"], "the first one goes on")
+        // A killed daemon's lock does not outlive it.
+        try await a.kill()
+        try await second.start()
+        #expect(try await second.contents("s") == ["text"])
+      }
+    }
+
+    @Test func oneServerPerDataDirectory() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let second = try bed.start(
+          "cospool-server", ["serve", "--data", server.data, "--host", "127.0.0.1", "--port", "0"])
+        #expect(try await second.ended() == .code(5), "\(second.transcript)")
+        let a = try await bed.device("a", of: server)
+        try await a.synchronise()
+      }
+    }
+
+    @Test func dataDirectoriesArePrivate() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let file = try FileManager.default.attributesOfItem(atPath: a.credentials)
+        #expect(file[.posixPermissions] as? Int == 0o600)
+        for folder in [a.data, server.data] {
+          let attributes = try FileManager.default.attributesOfItem(atPath: folder)
+          #expect((attributes[.posixPermissions] as? Int ?? 0) & 0o077 == 0, "\(folder)")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Synchronization
+
+/// A server with its data directory; it can be stopped, killed, and started again.
+final class Server: Sendable {
+  let bed: TestBed
+  let data: String
+  private let state = Mutex<(process: ChildProcess?, port: Int)>((nil, 0))
+
+  init(_ bed: TestBed, data: String? = nil) {
+    self.bed = bed
+    self.data = data ?? bed.path("server")
+  }
+
+  var process: ChildProcess? { state.withLock { $0.process } }
+  var port: Int { state.withLock { $0.port } }
+  var url: String { "ws://127.0.0.1:\(port)" }
+
+  /// Starts it: on a port of the system's choice first, on the same one later.
+  func start() async throws {
+    let process = try bed.start(
+      "cospool-server", ["serve", "--data", data, "--host", "127.0.0.1", "--port", "\(port)"])
+    let line = try await process.line(holding: "listening on ws://")
+    guard let address = line.firstMatch(of: #/ws://[^:/ ]+:([0-9]+)/#), let port = Int(address.1)
+    else { throw ProcessFailure("no port in: \(line)") }
+    state.withLock { $0 = (process, port) }
+  }
+
+  /// Stops it as an operator does.
+  @discardableResult
+  func stop() async throws -> ChildProcess.Exit {
+    guard let process else { return .code(0) }
+    process.send(SIGTERM)
+    let exit = try await process.ended()
+    state.withLock { $0.process = nil }
+    return exit
+  }
+
+  func kill() async throws {
+    guard let process else { return }
+    process.send(SIGKILL)
+    try await process.ended()
+    state.withLock { $0.process = nil }
+  }
+
+  /// A fresh one-time code.
+  func code(workspace: String? = nil) async throws -> String {
+    let grant: PairingCode = try await command(
+      ["pair"] + (workspace.map { ["--workspace", $0] } ?? []) + ["--json"]
+    ).succeeded().decoded()
+    return grant.code
+  }
+
+  func command(_ arguments: [String]) async throws -> Output {
+    try await bed.run("cospool-server", arguments + ["--data", data])
+  }
+
+  struct PairingCode: Decodable {
+    var code: String
+  }
+}
