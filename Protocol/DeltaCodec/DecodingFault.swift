@@ -1,0 +1,60 @@
+/// Why bytes from outside are not what they claim to be: what, where, and in words.
+package struct DecodingFault: Error, Hashable, Sendable {
+  /// The kinds of faults.
+  package enum Code: String, Hashable, Sendable, CaseIterable {
+    /// The bytes end inside a field.
+    case truncated
+    /// A number is not in its shortest form, or does not fit 64 bits.
+    case overlongNumber
+    /// A field holds a value it must not hold.
+    case invalidValue
+    /// Text is not UTF-8.
+    case invalidText
+    /// A row kind, form or column that this version does not know: update the reader.
+    case unsupported
+    /// A documented maximum of the model is passed.
+    case limitExceeded
+    /// Decoding would take more than the budget allows.
+    case budgetExceeded
+    /// Something follows where the bytes must end.
+    case trailingBytes
+  }
+
+  package var code: Code
+  /// Counted from the start of the decoded bytes.
+  package var offset: Int
+  package var message: String
+
+  package init(_ code: Code, at offset: Int, _ message: String) {
+    self.code = code
+    self.offset = offset
+    self.message = message
+  }
+}
+
+extension DecodingFault: CustomStringConvertible {
+  package var description: String { "\(code.rawValue) at byte \(offset): \(message)" }
+}
+
+/// What one call of a decoder may take; checked before anything is reserved.
+package struct DecodingBudget: Hashable, Sendable {
+  /// Rows of a delta, or records of a snapshot.
+  package var rowsMax: Int
+  /// Units that the rows stand for: scalars, deletions, slots, cleared tags.
+  package var itemsMax: Int
+  /// Entries of the replica table.
+  package var replicasMax: Int
+
+  package init(rowsMax: Int, itemsMax: Int, replicasMax: Int) {
+    self.rowsMax = rowsMax
+    self.itemsMax = itemsMax
+    self.replicasMax = replicasMax
+  }
+
+  /// For one delta.
+  package static let standard = DecodingBudget(
+    rowsMax: 1_000_000, itemsMax: 1_000_000, replicasMax: 65_536)
+  /// For a whole workspace.
+  package static let snapshot = DecodingBudget(
+    rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)
+}

@@ -1,0 +1,223 @@
+import QueueModel
+import SequenceCRDT
+
+/// Reads rows; SPECIFICATION.md, section "Delta".
+struct DeltaDecoder {
+  private typealias Head = DeltaFormat.Head
+  typealias LocalID = DeltaFormat.LocalID
+
+  var source: DeltaSource
+  var context: DeltaFormat.Context
+  let replicas: [ReplicaID]
+  private let budget: DecodingBudget
+  private var itemsLeft: Int
+  private(set) var operations: [Operation] = []
+
+  static func decode(
+    _ bytes: [UInt8], budget: DecodingBudget
+  ) throws(DecodingFault) -> [Operation] {
+    var decoder = try DeltaDecoder(bytes, budget: budget)
+    try decoder.readRows()
+    return decoder.operations
+  }
+
+  private init(_ bytes: [UInt8], budget: DecodingBudget) throws(DecodingFault) {
+    var reader = ByteReader(bytes)
+    let start = try reader.number()
+    let isSingle = start & 2 != 0
+    var replicas: [ReplicaID] = []
+    var bases: [Int] = []
+    if isSingle {
+      bases.append(try DeltaDecoder.base(start >> 2, at: 0))
+      replicas.append(try DeltaDecoder.replica(from: &reader))
+    } else {
+      let count = start >> 2
+      guard count <= UInt64(budget.replicasMax) else {
+        throw DecodingFault(
+          .budgetExceeded, at: 0, "\(count) replicas, at most \(budget.replicasMax)")
+      }
+      guard count <= UInt64(reader.remaining / 9) else { throw reader.truncated() }
+      var seen: Set<ReplicaID> = []
+      for _ in 0..<Int(count) {
+        let offset = reader.position
+        let replica = try DeltaDecoder.replica(from: &reader)
+        guard seen.insert(replica).inserted else {
+          throw DecodingFault(.invalidValue, at: offset, "a replica stands twice in the table")
+        }
+        replicas.append(replica)
+        bases.append(try DeltaDecoder.base(try reader.number(), at: offset + 8))
+      }
+    }
+    self.replicas = replicas
+    self.budget = budget
+    itemsLeft = budget.itemsMax
+    context = DeltaFormat.Context(bases: bases)
+    source = try DeltaSource(rest: reader, usesColumns: start & 1 != 0)
+  }
+
+  private static func replica(from reader: inout ByteReader) throws(DecodingFault) -> ReplicaID {
+    let offset = reader.position
+    let value = try reader.fixed()
+    guard value != 0 else {
+      throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
+    }
+    return ReplicaID(rawValue: value)
+  }
+
+  private static func base(_ value: UInt64, at offset: Int) throws(DecodingFault) -> Int {
+    guard value < UInt64(Limits.sequenceMax) else {
+      throw DecodingFault(.invalidValue, at: offset, "a sequence number is too large")
+    }
+    return Int(value) + 1
+  }
+
+  private mutating func readRows() throws(DecodingFault) {
+    var repeats = 1
+    var rows = 0
+    while !source.isAtEnd(.heads) {
+      let offset = source.offset(.heads)
+      let head = try source[.heads].byte()
+      guard !replicas.isEmpty else {
+        throw DecodingFault(.invalidValue, at: offset, "a row, but no replica in the table")
+      }
+      switch head {
+      case Head.switchReplica:
+        context.author = try source[.structure].index(below: replicas.count, "replica")
+      case Head.skipSequence:
+        let distance = try source[.structure].signed()
+        let (sum, overflow) = context.nextSequences[context.author].addingReportingOverflow(
+          distance)
+        guard !overflow, distance != 0, sum >= 1, sum <= Int(Limits.sequenceMax) else {
+          throw DecodingFault(.invalidValue, at: offset, "no sequence number lies there")
+        }
+        context.nextSequences[context.author] = sum
+        guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
+      case Head.repeatPlacement:
+        guard repeats == 1 else {
+          throw DecodingFault(.invalidValue, at: offset, "a repetition is itself repeated")
+        }
+        repeats = try source[.counts].count(max: Int(Limits.sequenceMax) - 2, "repetitions") + 2
+        try checkLeft(repeats)
+        guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
+      default:
+        rows += 1
+        guard rows <= budget.rowsMax else {
+          throw DecodingFault(.budgetExceeded, at: offset, "more than \(budget.rowsMax) rows")
+        }
+        guard repeats == 1 || head >= Head.placeMessage || head & 0xE0 == Head.placeThread else {
+          throw DecodingFault(.invalidValue, at: offset, "only placements repeat")
+        }
+        try readRow(head, repeats: repeats, offset: offset)
+        repeats = 1
+      }
+    }
+    try source.requireEnd()
+  }
+
+  private mutating func readRow(
+    _ head: UInt8, repeats: Int, offset: Int
+  ) throws(DecodingFault) {
+    switch head {
+    case Head.announceDevice:
+      let device = try source[.identifiers].identifier(DeviceID.self)
+      let name = try readName("a device's name")
+      try append(.announceDevice(device: device, name: name))
+    case Head.openSession:
+      try readOpenSession()
+    case Head.addTag, Head.clearTags:
+      try readTags(puts: head == Head.addTag)
+    case Head.setRegister:
+      try readRegister()
+    case Head.addMessage..<Head.enqueueThread:
+      try readAddMessage(head)
+    case Head.enqueueThread..<Head.deleteText:
+      try readEnqueueThread(head)
+    case Head.deleteText..<Head.placeThread:
+      try readDeleteText(head, offset: offset)
+    case Head.placeThread..<Head.insertText:
+      try readPlacements(head, repeats: repeats, focus: .threadSlot)
+    case Head.insertText..<Head.placeMessage:
+      try readInsertText(head)
+    case Head.placeMessage...:
+      try readPlacements(head, repeats: repeats, focus: .messageSlot)
+    default:
+      throw DecodingFault(.unsupported, at: offset, "row kind \(head) is unknown here: update")
+    }
+  }
+
+  /// The id of the row being read.
+  var id: OperationID {
+    get throws(DecodingFault) {
+      let seq = context.nextSequences[context.author]
+      guard seq <= Int(Limits.sequenceMax) else {
+        throw DecodingFault(
+          .limitExceeded, at: source.offset(.heads), "sequence number \(seq) is too large")
+      }
+      return OperationID(replica: replicas[context.author], seq: UInt32(seq))
+    }
+  }
+
+  /// Takes `count` units from the budget and checks that their ids exist.
+  mutating func reserve(_ count: Int) throws(DecodingFault) {
+    let seq = context.nextSequences[context.author]
+    guard count <= Int(Limits.sequenceMax) - seq + 1 else {
+      throw DecodingFault(
+        .limitExceeded, at: source.offset(.heads), "\(count) ids after \(seq) are too many")
+    }
+    try take(count)
+  }
+
+  mutating func take(_ items: Int) throws(DecodingFault) {
+    try checkLeft(items)
+    itemsLeft -= items
+  }
+
+  private func checkLeft(_ items: Int) throws(DecodingFault) {
+    guard items <= itemsLeft else {
+      throw DecodingFault(
+        .budgetExceeded, at: source.offset(.heads), "more than \(budget.itemsMax) items")
+    }
+  }
+
+  /// Ends a row whose units were reserved.
+  mutating func append(_ body: Operation.Body, length: Int) throws(DecodingFault) {
+    operations.append(Operation(id: try id, body: body))
+    context.nextSequences[context.author] += length
+  }
+
+  private mutating func append(_ body: Operation.Body) throws(DecodingFault) {
+    try reserve(1)
+    try append(body, length: 1)
+  }
+
+  private mutating func readOpenSession() throws(DecodingFault) {
+    let mode = try source[.modes].byte()
+    guard mode == DeltaFormat.ClearsTag.none || mode == DeltaFormat.ClearsTag.list else {
+      throw invalid(.modes, "a session's mode is \(mode)")
+    }
+    let offset = source.offset(.strings)
+    let name = try readText(max: Limits.sessionIDBytesMax, "a session id")
+    let session: SessionID
+    do {
+      session = try SessionID(name)
+    } catch {
+      throw DecodingFault(.invalidValue, at: offset, error.description)
+    }
+    guard session.rawValue.utf8.elementsEqual(name.utf8) else {
+      throw DecodingFault(.invalidValue, at: offset, "a session id is not lower-cased and trimmed")
+    }
+    let clears = try readClears(mode, neighbour: nil, same: nil)
+    try reserve(1)
+    context.session = LocalID(
+      replica: context.author, seq: context.nextSequences[context.author])
+    try append(.openSession(session: session, clears: clears), length: 1)
+  }
+
+  func invalid(_ column: DeltaFormat.Column, _ message: String) -> DecodingFault {
+    DecodingFault(.invalidValue, at: source.offset(column), message)
+  }
+
+  func global(_ id: LocalID) -> OperationID {
+    OperationID(replica: replicas[id.replica], seq: UInt32(truncatingIfNeeded: id.seq))
+  }
+}

@@ -1,0 +1,111 @@
+/// The numbers of the delta format; SPECIFICATION.md, section "Delta".
+enum DeltaFormat {
+  /// Up to so many rows the fields of each row stand together; above, each field has its column.
+  static let rowsInRowFormMax = 24
+  /// 2024-01-01T00:00:00Z in milliseconds since 1970: where stamps of a delta count from.
+  static let epochMilliseconds: Int64 = 1_704_067_200_000
+  /// The first stamp's five bytes when it does not fit them.
+  static let longStamp: UInt64 = (1 << 40) - 1
+  /// The sequence number of the session that is meant before any was named.
+  static let firstSession = 2
+  /// Columns from here on may be skipped by readers that do not know them.
+  static let optionalColumnsFrom: UInt8 = 64
+
+  /// The first byte of a row; ranges hold tags in their low bits.
+  enum Head {
+    static let announceDevice: UInt8 = 0x01
+    static let openSession: UInt8 = 0x02
+    static let addTag: UInt8 = 0x03
+    static let clearTags: UInt8 = 0x04
+    static let setRegister: UInt8 = 0x05
+    static let switchReplica: UInt8 = 0x0C
+    static let skipSequence: UInt8 = 0x0D
+    static let repeatPlacement: UInt8 = 0x0E
+    static let addMessage: UInt8 = 0x10
+    static let enqueueThread: UInt8 = 0x20
+    static let deleteText: UInt8 = 0x40
+    static let placeThread: UInt8 = 0x60
+    static let insertText: UInt8 = 0x80
+    static let placeMessage: UInt8 = 0xC0
+  }
+
+  /// Where the left origin is: bits 0 and 1 of a head.
+  enum LeftTag {
+    static let focus: UInt8 = 0
+    static let start: UInt8 = 1
+    static let explicit: UInt8 = 2
+  }
+
+  /// Where the right origin is: bits 2 and 3 of a head.
+  enum RightTag {
+    static let end: UInt8 = 0
+    static let besideLeft: UInt8 = 1
+    static let previous: UInt8 = 2
+    static let explicit: UInt8 = 3
+  }
+
+  /// Which tags a row clears: two bits of a mode byte.
+  enum ClearsTag {
+    static let none: UInt8 = 0
+    /// One: the left origin, or the element where the row has no origins.
+    static let neighbour: UInt8 = 1
+    /// One: the session; or, for `locked`, the same list as for `queued`.
+    static let same: UInt8 = 2
+    static let list: UInt8 = 3
+  }
+
+  /// The columns of the column form; in the row form all fields share one stream.
+  enum Column: Int, CaseIterable {
+    case heads, structure, modes, messages, sessions, lefts, rights, targets, counts, times
+    case counters, clears, identifiers, values, strings, texts
+
+    static let count = allCases.count
+  }
+
+  /// What references are predicted from: the last id of each kind, per replica.
+  enum Focus: Int, CaseIterable {
+    case text, messageSlot, threadSlot, message, session, tag
+  }
+
+  /// An operation id with its replica as an index into the delta's table.
+  struct LocalID: Hashable {
+    var replica: Int
+    var seq: Int
+  }
+
+  /// What both sides remember from row to row.
+  struct Context {
+    private var focuses: [[Int]]
+    /// The sequence number each replica's next row has unless it says otherwise.
+    var nextSequences: [Int]
+    var author = 0
+    /// The content that text rows speak of.
+    var message: LocalID?
+    var session = LocalID(replica: 0, seq: DeltaFormat.firstSession)
+    /// Milliseconds since 1970.
+    var milliseconds: Int64?
+    var counter: UInt16 = 0
+    /// The right origin of the last row, per kind of list.
+    private var rights: [LocalID?] = [nil, nil, nil]
+
+    /// - Parameter bases: the first sequence number in the table, per replica.
+    init(bases: [Int]) {
+      nextSequences = bases
+      let before = bases.map { $0 - 1 }
+      focuses = Array(repeating: before, count: Focus.allCases.count)
+      focuses[Focus.session.rawValue] = Array(
+        repeating: DeltaFormat.firstSession, count: bases.count)
+    }
+
+    subscript(focus: Focus, replica: Int) -> Int {
+      get { focuses[focus.rawValue][replica] }
+      set { focuses[focus.rawValue][replica] = newValue }
+    }
+
+    /// The right origin of the last row in a list of this kind.
+    subscript(lastRight focus: Focus) -> LocalID? {
+      get { rights[focus.rawValue] }
+      set { rights[focus.rawValue] = newValue }
+    }
+  }
+}

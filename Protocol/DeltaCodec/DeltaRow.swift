@@ -1,0 +1,110 @@
+import QueueModel
+import SequenceCRDT
+
+/// One row of a delta: an operation, or a run of operations that continue each other.
+struct DeltaRow {
+  private(set) var id: OperationID
+  private(set) var body: Operation.Body
+  /// How many ids the row takes.
+  private(set) var length: Int
+  /// The text of an insertion, kept apart from `body` so that it grows in place.
+  private(set) var text = ""
+  /// What a run of placements moves after the first.
+  private(set) var furtherTargets: [OperationID] = []
+
+  /// - Precondition: the operation is not empty and its ids exist.
+  init(_ operation: Operation) {
+    precondition(operation.id.replica.rawValue != 0 && operation.id.seq >= 1)
+    id = operation.id
+    length = operation.length
+    precondition(length >= 1, "an operation has at least one unit")
+    body = operation.body
+    switch operation.body {
+    case .insertText(let insertion):
+      text = insertion.text
+    case .deleteText(var deletion) where deletion.count == 1:
+      deletion.backwards = false
+      body = .deleteText(deletion)
+    default:
+      break
+    }
+  }
+
+  /// The rows of operations in their order.
+  static func rows(of operations: [Operation]) -> [DeltaRow] {
+    var rows: [DeltaRow] = []
+    guard let first = operations.first else { return rows }
+    var open = DeltaRow(first)
+    for operation in operations.dropFirst() where !open.absorb(operation) {
+      rows.append(open)
+      open = DeltaRow(operation)
+    }
+    rows.append(open)
+    return rows
+  }
+
+  /// Takes `next` in where it continues the row; otherwise leaves the row as it is.
+  private mutating func absorb(_ next: Operation) -> Bool {
+    guard next.id.replica == id.replica, Int(next.id.seq) == Int(id.seq) + length else {
+      return false
+    }
+    let lastID = OperationID(replica: id.replica, seq: next.id.seq - 1)
+    switch (body, next.body) {
+    case (.insertText(let own), .insertText(let other)):
+      guard own.message == other.message, other.origins.left == lastID,
+        other.origins.right == own.origins.right, !other.text.isEmpty,
+        text.utf8.count + other.text.utf8.count <= Limits.contentBytesMax
+      else { return false }
+      text.unicodeScalars.append(contentsOf: other.text.unicodeScalars)
+      length += other.text.unicodeScalars.count
+      return true
+    case (.deleteText(let own), .deleteText(let other)):
+      return absorb(other, after: own)
+    case (
+      .placeMessage(_, let ownSession, let ownOrigins, let ownStamp),
+      .placeMessage(let message, let session, let origins, let stamp)
+    ):
+      guard session == ownSession, origins.left == lastID, origins.right == ownOrigins.right,
+        stamp == ownStamp
+      else { return false }
+      furtherTargets.append(message)
+      length += 1
+      return true
+    case (
+      .placeThread(_, let ownOrigins, let ownStamp), .placeThread(let session, let origins, let stamp)
+    ):
+      guard origins.left == lastID, origins.right == ownOrigins.right, stamp == ownStamp else {
+        return false
+      }
+      furtherTargets.append(session)
+      length += 1
+      return true
+    default:
+      return false
+    }
+  }
+
+  private mutating func absorb(
+    _ other: Operation.DeleteText, after own: Operation.DeleteText
+  ) -> Bool {
+    guard own.message == other.message, own.first.replica == other.first.replica,
+      other.count >= 1, Int.max - own.count >= other.count
+    else { return false }
+    let goesForwards = !own.backwards && (!other.backwards || other.count == 1)
+    let goesBackwards =
+      (own.backwards || own.count == 1) && (other.backwards || other.count == 1)
+    var merged = own
+    merged.count += other.count
+    if goesForwards, Int(other.first.seq) - Int(own.first.seq) == own.count {
+      merged.backwards = false
+    } else if goesBackwards, Int(own.first.seq) - Int(other.first.seq) == other.count {
+      merged.first = other.first
+      merged.backwards = true
+    } else {
+      return false
+    }
+    body = .deleteText(merged)
+    length = merged.count
+    return true
+  }
+}
