@@ -71,7 +71,8 @@ struct DeltaRow {
       length += 1
       return true
     case (
-      .placeThread(_, let ownOrigins, let ownStamp), .placeThread(let session, let origins, let stamp)
+      .placeThread(_, let ownOrigins, let ownStamp),
+      .placeThread(let session, let origins, let stamp)
     ):
       guard origins.left == lastID, origins.right == ownOrigins.right, stamp == ownStamp else {
         return false

@@ -1,0 +1,112 @@
+import DeltaCodec
+
+/// What deltas and snapshots are wrapped in; SPECIFICATION.md, section "Envelope".
+///
+/// ```
+/// byte 0      bits 7–4 magic, bits 3–1 version, bit 0 deflated
+/// [number]    the body's length after inflation, where it is deflated
+/// body
+/// checksum    2 bytes where the whole has at most 256, else 4
+/// ```
+struct Envelope {
+  /// What the body is.
+  enum Kind: UInt8 {
+    case delta = 0xC
+    case snapshot = 0xD
+  }
+
+  static let version: UInt8 = 1
+  /// Bodies below this length are never worth compressing.
+  static let deflateBytesMin = 32
+  /// The longest envelope with a short checksum.
+  static let shortBytesMax = 256
+
+  var kind: Kind
+  var inflateBytesMax: Int
+  var dictionary = PresetDictionary.standard
+
+  static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
+  static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
+
+  func wrap(_ body: [UInt8]) -> [UInt8] {
+    let plain = assemble(body, inflatedLength: nil)
+    guard body.count >= Envelope.deflateBytesMin,
+      let deflated = Zlib.deflate(body, dictionary: dictionary.bytes)
+    else { return plain }
+    let packed = assemble(deflated, inflatedLength: body.count)
+    return packed.count < plain.count ? packed : plain
+  }
+
+  private func assemble(_ body: [UInt8], inflatedLength: Int?) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.byte(kind.rawValue << 4 | Envelope.version << 1 | (inflatedLength == nil ? 0 : 1))
+    if let inflatedLength { writer.count(inflatedLength) }
+    writer.raw(body)
+    let isShort = writer.bytes.count + 2 <= Envelope.shortBytesMax
+    let sum = checksum(writer.bytes[...], isDeflated: inflatedLength != nil, isShort: isShort)
+    writer.fixed(UInt64(sum), bytes: isShort ? 2 : 4)
+    return writer.bytes
+  }
+
+  func unwrap(_ bytes: [UInt8]) throws(WireError) -> [UInt8] {
+    guard let head = bytes.first else { throw WireError(.truncated, at: 0, "there is nothing") }
+    guard head >> 4 == kind.rawValue else {
+      throw WireError(.wrongMagic, at: 0, "this is no \(kind)")
+    }
+    let version = head >> 1 & 7
+    guard version == Envelope.version else {
+      throw WireError(.unsupportedVersion, at: 0, "version \(version) is unknown here: update")
+    }
+    let isShort = bytes.count <= Envelope.shortBytesMax
+    let end = bytes.count - (isShort ? 2 : 4)
+    guard end >= 1, isShort || end + 2 > Envelope.shortBytesMax else {
+      throw WireError(.truncated, at: bytes.count, "no room for a checksum")
+    }
+    let isDeflated = head & 1 == 1
+    let sum = checksum(bytes[..<end], isDeflated: isDeflated, isShort: isShort)
+    for (index, byte) in bytes[end...].enumerated()
+    where byte != UInt8(truncatingIfNeeded: sum >> UInt32(8 * index)) {
+      throw WireError(.wrongChecksum, at: end, "the bytes were damaged: ask for them again")
+    }
+    guard isDeflated else {
+      guard end - 1 <= inflateBytesMax else {
+        throw WireError(.limitExceeded, at: 0, "\(end - 1) bytes, at most \(inflateBytesMax)")
+      }
+      return Array(bytes[1..<end])
+    }
+    return try inflate(bytes, upTo: end)
+  }
+
+  private func inflate(_ bytes: [UInt8], upTo end: Int) throws(WireError) -> [UInt8] {
+    var reader = ByteReader(bytes, range: 1..<end)
+    let length: UInt64
+    do {
+      length = try reader.number()
+    } catch {
+      throw WireError(error)
+    }
+    let ratioMax = UInt64(reader.remaining) * UInt64(WireLimits.inflateRatioMax)
+    guard length <= UInt64(inflateBytesMax), length <= ratioMax else {
+      throw WireError(
+        .limitExceeded, at: 1,
+        "\(length) bytes from \(reader.remaining): at most \(inflateBytesMax) and "
+          + "\(WireLimits.inflateRatioMax) for one")
+    }
+    do {
+      return try Zlib.inflate(
+        bytes[reader.position..<end], length: Int(length), dictionary: dictionary.bytes)
+    } catch {
+      throw WireError(.inflateFailed, at: reader.position, error.message)
+    }
+  }
+
+  /// Deflated bodies mean something only with their dictionary, so its checksum goes in first.
+  private func checksum(
+    _ bytes: ArraySlice<UInt8>, isDeflated: Bool, isShort: Bool
+  ) -> UInt32 {
+    let seed = isDeflated ? dictionary.checksumBytes : []
+    return isShort
+      ? UInt32(Checksum.crc16(bytes, from: Checksum.crc16(seed)))
+      : Checksum.crc32(bytes, from: Checksum.crc32(seed))
+  }
+}

@@ -1,0 +1,202 @@
+import DeltaCodec
+import QueueModel
+import SequenceCRDT
+
+// Reads the fields of frames; SPECIFICATION.md, section "Frames".
+extension ByteReader {
+  mutating func frame() throws(DecodingFault) -> Frame {
+    let head = try byte()
+    let number = head & ~FrameType.optional
+    guard let type = FrameType(rawValue: number) else {
+      if head != number { return .unknownOptional(type: number) }
+      throw DecodingFault(.unsupported, at: 0, "frame type \(number) is unknown here: update")
+    }
+    guard head == number else {
+      throw DecodingFault(.invalidValue, at: 0, "frame type \(number) is not optional")
+    }
+    return switch type {
+    case .pair: .pair(try pairRequest())
+    case .paired: .paired(try pairGrant())
+    case .hello: .hello(try hello())
+    case .welcome: .welcome(try welcome())
+    case .refused: .refused(try refusal())
+    case .changes:
+      .changes(Changes(batch: try self.number(), logPosition: try self.number(), delta: rest()))
+    case .ack: .ack(Ack(batch: try self.number(), logPosition: try self.number()))
+    case .missing: .missing(try ranges())
+    case .snapshot: .snapshot(try snapshotPart())
+    case .request:
+      .request(Request(id: try self.number(), kind: try short("a kind"), payload: rest()))
+    case .response:
+      .response(Response(id: try self.number(), status: try short("a status"), payload: rest()))
+    case .presence: .presence(try presence())
+    case .goAway: .goAway(try goAway())
+    case .error:
+      .error(ProtocolFault(code: try short("a code"), message: try message()))
+    }
+  }
+
+  /// All that is left.
+  private mutating func rest() -> [UInt8] {
+    let slice = try? raw(remaining)
+    return Array(slice ?? [])
+  }
+
+  private mutating func short(_ what: String) throws(DecodingFault) -> UInt16 {
+    UInt16(truncatingIfNeeded: try count(max: Int(UInt16.max), what))
+  }
+
+  private mutating func word(_ what: String) throws(DecodingFault) -> UInt32 {
+    UInt32(truncatingIfNeeded: try count(max: Int(UInt32.max), what))
+  }
+
+  private mutating func message() throws(DecodingFault) -> String {
+    try text(max: WireLimits.messageBytesMax, "a message")
+  }
+
+  private mutating func name() throws(DecodingFault) -> String {
+    try text(max: Limits.nameBytesMax, "a name")
+  }
+
+  private mutating func versions() throws(DecodingFault) -> ClosedRange<UInt16> {
+    let offset = position
+    let lowest = try short("a version")
+    let highest = try short("a version")
+    guard lowest <= highest else {
+      throw DecodingFault(.invalidValue, at: offset, "versions \(lowest) to \(highest)")
+    }
+    return lowest...highest
+  }
+
+  private mutating func token() throws(DecodingFault) -> [UInt8] {
+    let offset = position
+    let token = try blob(max: WireLimits.tokenBytes, "a token's bytes")
+    guard token.count == WireLimits.tokenBytes else {
+      throw DecodingFault(
+        .invalidValue, at: offset, "a token has \(WireLimits.tokenBytes) bytes, not \(token.count)")
+    }
+    return token
+  }
+
+  private mutating func replica() throws(DecodingFault) -> ReplicaID {
+    let offset = position
+    let replica = try fixed()
+    guard replica != 0 else {
+      throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
+    }
+    return ReplicaID(rawValue: replica)
+  }
+
+  private mutating func known() throws(DecodingFault) -> [KnownReplica] {
+    let count = try count(ofAtLeast: 17, max: WireLimits.knownReplicasMax, "known replicas")
+    var replicas: [KnownReplica] = []
+    replicas.reserveCapacity(count)
+    for _ in 0..<count {
+      replicas.append(
+        KnownReplica(
+          replica: try replica(), seq: try word("a sequence number"), digest: try fixed()))
+    }
+    return replicas
+  }
+
+  private mutating func pairRequest() throws(DecodingFault) -> PairRequest {
+    PairRequest(
+      versions: try versions(), code: try text(max: WireLimits.codeBytesMax, "a code"),
+      device: try identifier(DeviceID.self), deviceName: try name())
+  }
+
+  private mutating func pairGrant() throws(DecodingFault) -> PairGrant {
+    PairGrant(
+      workspace: try identifier(WorkspaceID.self), workspaceName: try name(),
+      device: try identifier(DeviceID.self), token: try token())
+  }
+
+  private mutating func hello() throws(DecodingFault) -> Hello {
+    Hello(
+      versions: try versions(), token: try token(), workspace: try identifier(WorkspaceID.self),
+      device: try identifier(DeviceID.self), replica: try replica(),
+      incarnation: try word("an incarnation"), deviceName: try name(), epoch: try number(),
+      known: try known(), frameBytesMax: try word("a frame's length"))
+  }
+
+  private mutating func welcome() throws(DecodingFault) -> Welcome {
+    Welcome(
+      version: try short("a version"), epoch: try number(), known: try known(),
+      logPosition: try number(), logIdentity: try fixed(), serverMilliseconds: Int64(try signed()),
+      frameBytesMax: try word("a frame's length"), pingSeconds: try short("seconds"),
+      backoffMillisecondsMin: try word("milliseconds"))
+  }
+
+  private mutating func refusal() throws(DecodingFault) -> Refusal {
+    let code = RefusalCode(rawValue: try short("a code"))
+    let batch = try number()
+    let retry = try count(max: Int(UInt32.max) + 1, "milliseconds")
+    let serverMilliseconds = Int64(try signed())
+    return Refusal(
+      code: code, message: try message(), batch: batch,
+      retryAfterMilliseconds: retry == 0 ? nil : UInt32(truncatingIfNeeded: retry - 1),
+      serverMilliseconds: serverMilliseconds)
+  }
+
+  private mutating func ranges() throws(DecodingFault) -> [OperationRange] {
+    let count = try count(ofAtLeast: 10, max: WireLimits.missingRangesMax, "ranges")
+    var ranges: [OperationRange] = []
+    ranges.reserveCapacity(count)
+    for _ in 0..<count {
+      let replica = try replica()
+      let offset = position
+      let first = try word("a sequence number")
+      let (last, overflow) = first.addingReportingOverflow(try word("a sequence number"))
+      guard first >= 1, !overflow else {
+        throw DecodingFault(.invalidValue, at: offset, "a range from \(first) that cannot be")
+      }
+      ranges.append(OperationRange(replica: replica, first: first, last: last))
+    }
+    return ranges
+  }
+
+  private mutating func snapshotPart() throws(DecodingFault) -> SnapshotPart {
+    let epoch = try number()
+    let logPosition = try number()
+    let offset = position
+    let index = try word("a part's index")
+    let count = try word("parts")
+    guard index < count, count <= WireLimits.snapshotPartsMax else {
+      throw DecodingFault(.invalidValue, at: offset, "part \(index) of \(count)")
+    }
+    return SnapshotPart(
+      epoch: epoch, logPosition: logPosition, index: index, count: count, bytes: rest())
+  }
+
+  private mutating func presence() throws(DecodingFault) -> [DevicePresence] {
+    let count = try count(ofAtLeast: 19, max: WireLimits.presenceMax, "devices")
+    var devices: [DevicePresence] = []
+    devices.reserveCapacity(count)
+    for _ in 0..<count {
+      let device = try identifier(DeviceID.self)
+      let name = try name()
+      let offset = position
+      let isConnected = try byte()
+      guard isConnected <= 1 else {
+        throw DecodingFault(.invalidValue, at: offset, "\(isConnected) is neither 0 nor 1")
+      }
+      devices.append(
+        DevicePresence(
+          device: device, name: name, isConnected: isConnected == 1,
+          seenLogPosition: try number()))
+    }
+    return devices
+  }
+
+  private mutating func goAway() throws(DecodingFault) -> GoAway {
+    let offset = position
+    let least = try word("milliseconds")
+    let most = try word("milliseconds")
+    guard least <= most else {
+      throw DecodingFault(.invalidValue, at: offset, "from \(least) to \(most) milliseconds")
+    }
+    return GoAway(
+      reconnectAfterMillisecondsMin: least, reconnectAfterMillisecondsMax: most,
+      reason: try message())
+  }
+}

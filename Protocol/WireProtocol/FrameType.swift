@@ -1,0 +1,20 @@
+/// The numbers of the frames; SPECIFICATION.md, section "Frames".
+enum FrameType: UInt8, CaseIterable {
+  case pair = 1
+  case paired = 2
+  case hello = 3
+  case welcome = 4
+  case refused = 5
+  case changes = 6
+  case ack = 7
+  case missing = 8
+  case snapshot = 9
+  case request = 10
+  case response = 11
+  case presence = 12
+  case goAway = 13
+  case error = 14
+
+  /// Set in the first byte of frames that a reader may skip when it does not know their number.
+  static let optional: UInt8 = 0x80
+}

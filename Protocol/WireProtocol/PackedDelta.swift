@@ -1,0 +1,102 @@
+import DeltaCodec
+package import QueueModel
+import SequenceCRDT
+
+/// A delta as it is stored and sent: in an envelope, compressed where that makes it shorter.
+package enum PackedDelta {
+  package static func pack(_ operations: [Operation]) -> [UInt8] {
+    Envelope.delta.wrap(DeltaCodec.encode(operations))
+  }
+
+  /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
+  /// items and inflated bytes.
+  ///
+  /// Parts end between operations; an insertion or deletion that does not fit a part is cut. A
+  /// single operation that cannot be cut is a part of its own, however long.
+  /// - Complexity: O(*n* log *n*).
+  package static func pack(_ operations: [Operation], bytesMax: Int) -> [[UInt8]] {
+    guard !operations.isEmpty else { return [] }
+    let items = operations.reduce(0) { $0 + $1.itemCount }
+    if items <= WireLimits.deltaItemsMax {
+      let body = DeltaCodec.encode(operations)
+      if body.count <= WireLimits.inflateBytesMax {
+        let part = Envelope.delta.wrap(body)
+        if part.count <= bytesMax { return [part] }
+      }
+    }
+    guard let (first, second) = halves(of: operations) else { return [pack(operations)] }
+    return pack(first, bytesMax: bytesMax) + pack(second, bytesMax: bytesMax)
+  }
+
+  package static func unpack(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
+    let body = try Envelope.delta.unwrap(bytes)
+    do {
+      return try DeltaCodec.decode(body, budget: .wire)
+    } catch {
+      throw WireError(error)
+    }
+  }
+
+  /// Two parts of about equal weight, neither empty; nil where there is nothing to cut.
+  private static func halves(
+    of operations: [Operation]
+  ) -> (first: [Operation], second: [Operation])? {
+    if operations.count == 1 {
+      guard let (first, second) = operations[0].halves else { return nil }
+      return ([first], [second])
+    }
+    let weights = operations.map(\.itemCount)
+    let half = weights.reduce(0, +) / 2
+    var sum = 0
+    var cut = 0
+    while cut < operations.count, sum + weights[cut] <= half {
+      sum += weights[cut]
+      cut += 1
+    }
+    cut = min(max(cut, 1), operations.count - 1)
+    return (Array(operations[..<cut]), Array(operations[cut...]))
+  }
+}
+
+extension DecodingBudget {
+  /// For one delta from the wire.
+  static let wire = DecodingBudget(
+    rowsMax: WireLimits.deltaItemsMax, itemsMax: WireLimits.deltaItemsMax, replicasMax: 65_536)
+}
+
+extension Operation {
+  /// What a decoder's budget counts.
+  fileprivate var itemCount: Int {
+    switch body {
+    case .openSession(_, let clears), .addTag(_, _, let clears, _), .clearTags(_, _, let clears):
+      1 + clears.count
+    case .addMessage(let addition):
+      1 + addition.clears.count
+    case .enqueueThread(let enqueue):
+      1 + enqueue.clearsQueued.count + enqueue.clearsLocked.count
+    default:
+      length
+    }
+  }
+
+  /// The operation cut in the middle; nil where it has one unit.
+  fileprivate var halves: (Operation, Operation)? {
+    let cut = length / 2
+    guard cut > 0, let second = droppingFirst(cut) else { return nil }
+    switch body {
+    case .insertText(var insertion):
+      insertion.text = String(
+        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(cut)))
+      return (Operation(id: id, body: .insertText(insertion)), second)
+    case .deleteText(var deletion):
+      if deletion.backwards {
+        guard let first = deletion.first.advanced(by: deletion.count - cut) else { return nil }
+        deletion.first = first
+      }
+      deletion.count = cut
+      return (Operation(id: id, body: .deleteText(deletion)), second)
+    default:
+      return nil
+    }
+  }
+}

@@ -1,0 +1,20 @@
+/// The versions of the protocol, in one place; SPECIFICATION.md, section "Versions".
+///
+/// | version | since | change |
+/// |---|---|---|
+/// | 1 | 0.1.0 | the first |
+package enum ProtocolVersion {
+  /// The newest version this code speaks.
+  package static let current: UInt16 = 1
+  /// The oldest version this code speaks; raised only with a note in the change log.
+  package static let floor: UInt16 = 1
+
+  /// What a client offers.
+  package static var spoken: ClosedRange<UInt16> { floor...current }
+
+  /// The highest version that both sides speak, nil where there is none.
+  package static func choose(_ offered: ClosedRange<UInt16>) -> UInt16? {
+    let highest = min(offered.upperBound, current)
+    return highest >= max(offered.lowerBound, floor) ? highest : nil
+  }
+}

@@ -1,0 +1,54 @@
+package import DeltaCodec
+
+/// Why bytes from the wire were refused: what, where, and in words.
+package struct WireError: Error, Hashable, Sendable {
+  /// The kinds of errors.
+  package enum Code: String, Hashable, Sendable, CaseIterable {
+    /// The bytes end too early.
+    case truncated
+    /// The bytes are something else than was asked for.
+    case wrongMagic
+    /// Written in a version that this reader does not know: update it.
+    case unsupportedVersion
+    /// A kind of frame, row or column that this reader does not know: update it.
+    case unsupported
+    /// The bytes were damaged, or compressed with another dictionary.
+    case wrongChecksum
+    /// The compressed stream is broken.
+    case inflateFailed
+    /// A field holds what it must not hold.
+    case malformed
+    /// A documented maximum is passed.
+    case limitExceeded
+    /// Something follows where the bytes must end.
+    case trailingBytes
+  }
+
+  package var code: Code
+  /// Counted from the start of the frame, or, for faults inside a delta or snapshot, of its
+  /// uncompressed bytes.
+  package var offset: Int
+  package var message: String
+
+  package init(_ code: Code, at offset: Int, _ message: String) {
+    self.code = code
+    self.offset = offset
+    self.message = message
+  }
+
+  package init(_ fault: DecodingFault) {
+    let code: Code =
+      switch fault.code {
+      case .truncated: .truncated
+      case .overlongNumber, .invalidValue, .invalidText: .malformed
+      case .unsupported: .unsupported
+      case .limitExceeded, .budgetExceeded: .limitExceeded
+      case .trailingBytes: .trailingBytes
+      }
+    self.init(code, at: fault.offset, fault.message)
+  }
+}
+
+extension WireError: CustomStringConvertible {
+  package var description: String { "\(code.rawValue) at byte \(offset): \(message)" }
+}

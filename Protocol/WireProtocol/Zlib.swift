@@ -1,0 +1,111 @@
+import CZlib
+
+/// The only place that calls zlib: raw deflate (RFC 1951) with a preset dictionary.
+enum Zlib {
+  /// Why inflation failed.
+  struct Failure: Error {
+    var message: String
+  }
+
+  /// Level 9 with the largest hash tables: deltas are compressed once and read by every device.
+  private static let level = Z_BEST_COMPRESSION
+  private static let memoryLevel: Int32 = 9
+  /// Negative: no zlib header and no checksum of its own.
+  private static let windowBits: Int32 = -15
+  /// How much the output of an inflation grows at a time.
+  private static let stepBytes = 64 << 10
+
+  /// zlib's state points back to its stream, which therefore lives at one address.
+  private struct Stream: ~Copyable {
+    let pointer: UnsafeMutablePointer<z_stream>
+
+    init() {
+      pointer = .allocate(capacity: 1)
+      pointer.initialize(to: z_stream())
+    }
+
+    deinit {
+      pointer.deinitialize(count: 1)
+      pointer.deallocate()
+    }
+  }
+
+  /// - Returns: nil where zlib gets no memory.
+  static func deflate(_ bytes: [UInt8], dictionary: [UInt8]) -> [UInt8]? {
+    let stream = Stream()
+    let pointer = stream.pointer
+    guard
+      deflateInit2_(
+        pointer, level, Z_DEFLATED, windowBits, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+        Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    else { return nil }
+    defer { deflateEnd(pointer) }
+    guard
+      deflateSetDictionary(pointer, dictionary, UInt32(dictionary.count)) == Z_OK,
+      let inputCount = UInt32(exactly: bytes.count),
+      let outputMax = UInt32(exactly: deflateBound(pointer, uLong(bytes.count)))
+    else { return nil }
+    var input = bytes
+    var isDone = false
+    let output = [UInt8](unsafeUninitializedCapacity: Int(outputMax)) { buffer, count in
+      input.withUnsafeMutableBufferPointer { source in
+        // Both pointers are used within this call only, and zlib stays within the counts.
+        pointer.pointee.next_in = source.baseAddress
+        pointer.pointee.avail_in = inputCount
+        pointer.pointee.next_out = buffer.baseAddress
+        pointer.pointee.avail_out = outputMax
+        isDone = CZlib.deflate(pointer, Z_FINISH) == Z_STREAM_END
+        count = Int(outputMax) - Int(pointer.pointee.avail_out)
+      }
+    }
+    return isDone ? output : nil
+  }
+
+  /// Inflates to exactly `length` bytes; memory grows with what really comes out.
+  static func inflate(
+    _ bytes: ArraySlice<UInt8>, length: Int, dictionary: [UInt8]
+  ) throws(Failure) -> [UInt8] {
+    let stream = Stream()
+    let pointer = stream.pointer
+    guard
+      inflateInit2_(pointer, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    else { throw Failure(message: "zlib has no memory") }
+    defer { inflateEnd(pointer) }
+    guard
+      inflateSetDictionary(pointer, dictionary, UInt32(dictionary.count)) == Z_OK,
+      let inputCount = UInt32(exactly: bytes.count)
+    else { throw Failure(message: "zlib takes neither dictionary nor input") }
+    var input = Array(bytes)
+    var output: [UInt8] = []
+    var status = Z_OK
+    input.withUnsafeMutableBufferPointer { source in
+      // `source` outlives the loop; each step of output lives for its own call.
+      pointer.pointee.next_in = source.baseAddress
+      pointer.pointee.avail_in = inputCount
+      while status == Z_OK, output.count <= length {
+        // One byte more than promised shows that the stream holds too much.
+        let room = min(stepBytes, length + 1 - output.count)
+        let step = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+          pointer.pointee.next_out = buffer.baseAddress
+          pointer.pointee.avail_out = UInt32(room)
+          status = CZlib.inflate(pointer, Z_NO_FLUSH)
+          count = room - Int(pointer.pointee.avail_out)
+        }
+        output.append(contentsOf: step)
+      }
+    }
+    guard output.count <= length else {
+      throw Failure(message: "the stream holds more than the \(length) bytes it promises")
+    }
+    guard status == Z_STREAM_END else {
+      throw Failure(message: "the compressed stream is broken (zlib says \(status))")
+    }
+    guard output.count == length else {
+      throw Failure(message: "the stream holds \(output.count) bytes, not \(length)")
+    }
+    guard pointer.pointee.avail_in == 0 else {
+      throw Failure(message: "\(pointer.pointee.avail_in) bytes follow the compressed stream")
+    }
+    return output
+  }
+}
