@@ -88,7 +88,8 @@ final class Device: Sendable {
   func dump() async throws -> String { try await cospool("dump") }
 
   func status() async throws -> Status {
-    try await attempt("status", "--json").succeeded().decoded()
+    let answer: StatusAnswer = try await attempt("status", "--json").succeeded().decoded()
+    return answer.sync
   }
 
   func queue(_ session: String) async throws -> QueueList {
@@ -121,7 +122,7 @@ struct QueueList: Decodable {
     var priority: String
     var status: String
     var position: Int
-    var createdAt: Int64
+    var createdAt: String
     var device: String?
   }
 }
@@ -135,12 +136,17 @@ struct ThreadList: Decodable {
     var name: String
     var project: String
     var position: Int
-    var queuedAt: Int64
+    var queuedAt: String
     var locked: Bool
   }
 }
 
-/// The parts of `cospool status --json` that the tests look at.
+/// `cospool status --json`.
+struct StatusAnswer: Decodable {
+  var sync: Status
+}
+
+/// The part of it that says where sync stands.
 struct Status: Decodable {
   var state: String
   var device: String

@@ -19,14 +19,16 @@ final class TestBed: Sendable {
   }
 
   /// Runs a test; what the processes wrote is part of the failure where it throws.
-  static func run(_ test: (TestBed) async throws -> Void) async throws {
+  static func run(
+    sourceLocation: SourceLocation = #_sourceLocation, _ test: (TestBed) async throws -> Void
+  ) async throws {
     let bed = try TestBed()
     do {
       try await test(bed)
     } catch {
       let transcripts = bed.longLivedTranscripts
       await bed.tearDown()
-      Issue.record(error, "\(transcripts)")
+      Issue.record(error, "\(transcripts)", sourceLocation: sourceLocation)
       return
     }
     await bed.tearDown()

@@ -40,6 +40,11 @@ import Testing
     #expect(SwiftText.literals(#"f("one", "two \(x)")"#) == ["one", #"two \(x)"#])
   }
 
+  @Test func commentsAreCollected() {
+    let text = "let a = \"// no\"  // one\n/* two /* three */ */ let b = 1"
+    #expect(SwiftText.comments(text) == ["// one", "/* two /* three */ */"])
+  }
+
   @Test func functionsAreMeasured() {
     let code = """
       struct S {

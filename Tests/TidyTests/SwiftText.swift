@@ -14,10 +14,15 @@ enum SwiftText {
     split(text).literals
   }
 
-  static func split(_ text: String) -> (code: String, literals: [String]) {
+  /// All comments, in order.
+  static func comments(_ text: String) -> [String] {
+    split(text).comments
+  }
+
+  static func split(_ text: String) -> (code: String, literals: [String], comments: [String]) {
     var scanner = Scanner(Array(text.utf8))
     scanner.scanCode(untilParenthesis: false)
-    return (String(decoding: scanner.code, as: UTF8.self), scanner.literals)
+    return (String(decoding: scanner.code, as: UTF8.self), scanner.literals, scanner.comments)
   }
 
   private struct Scanner {
@@ -25,6 +30,7 @@ enum SwiftText {
     var position = 0
     var code: [UInt8] = []
     var literals: [String] = []
+    var comments: [String] = []
     /// How many string literals stand around the current position.
     var depth = 0
 
@@ -65,7 +71,7 @@ enum SwiftText {
       var open = 0
       while let here = byte() {
         if here == slash, byte(1) == slash {
-          while let next = byte(), next != newline { blank() }
+          scanLineComment()
         } else if here == slash, byte(1) == star {
           scanBlockComment()
         } else if here == quote || here == hash, let hashes = hashesBefore(quote) {
@@ -88,7 +94,14 @@ enum SwiftText {
       return byte(count) == mark ? count : nil
     }
 
+    mutating func scanLineComment() {
+      let start = position
+      while let next = byte(), next != newline { blank() }
+      comments.append(String(decoding: bytes[start..<position], as: UTF8.self))
+    }
+
     mutating func scanBlockComment() {
+      let start = position
       var open = 0
       repeat {
         if byte() == slash, byte(1) == star {
@@ -101,6 +114,7 @@ enum SwiftText {
           blank()
         }
       } while open > 0 && position < bytes.count
+      comments.append(String(decoding: bytes[start..<position], as: UTF8.self))
     }
 
     mutating func scanString(hashes: Int) {

@@ -10,12 +10,15 @@ import Testing
   }
 
   @Test func nothingIsLeftForLater() throws {
-    let marks = [
-      "TO" + "DO", "FIX" + "ME", "XX" + "X:", "not impl" + "emented", "unimpl" + "emented",
-    ]
+    let marks = ["TO" + "DO", "FIX" + "ME", "XX" + "X:"]
     for (path, text) in try Repository.texts() {
+      // A string may hold such a word as data; a comment may not.
+      let read = path.hasSuffix(".swift") ? SwiftText.comments(text).joined(separator: "\n") : text
       for mark in marks {
-        #expect(!text.contains(mark), "\(path) holds \(mark)")
+        #expect(!read.contains(mark), "\(path) holds \(mark)")
+      }
+      for words in ["not impl" + "emented", "unimpl" + "emented"] {
+        #expect(!text.contains(words), "\(path) holds \(words)")
       }
     }
   }
