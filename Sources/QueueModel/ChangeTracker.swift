@@ -32,28 +32,36 @@ public struct ChangeTracker: Sendable {
   ) -> [WorkspaceChange] {
     var changes: [WorkspaceChange] = []
     let steps = touched.threads ? threadSteps(in: workspace) : []
-    for session in touched.sessions.union(steps.isEmpty ? [] : sessions.keys).sorted() {
-      let view = workspace.session(session)
-      if sessions[session] != view {
-        sessions[session] = view
-        changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
-      }
-      guard touched.sessions.contains(session) else { continue }
+    for session in touched.sessions.sorted() {
+      note(workspace.session(session), of: session, in: &changes)
       // A deleted session has no queue: its messages leave the mirror one by one.
       let now = (try? workspace.messageQueue(session))?.messages ?? []
       let steps = QueueChange.changes(from: messages[session] ?? [], to: now)
-      messages[session] = view == nil ? nil : now
+      messages[session] = sessions[session] == nil ? nil : now
       if !steps.isEmpty { changes.append(.messages(session, steps)) }
     }
-    if !steps.isEmpty { changes.append(.threads(steps)) }
+    guard !steps.isEmpty else { return changes }
+    changes.append(.threads(steps))
+    // A step shifts the thread positions of sessions that were not touched themselves.
+    let positions = Dictionary(threads.map { ($0.session, $0.position) }) { first, _ in first }
+    for (session, var view) in sessions.sorted(by: { $0.key < $1.key }) {
+      view.threadPosition = positions[session]
+      note(view, of: session, in: &changes)
+    }
     return changes
   }
 
-  /// A step in the thread queue also shifts the thread positions in the summaries of sessions that
-  /// were not touched themselves.
   private mutating func threadSteps(in workspace: Workspace) -> [QueueChange<ThreadView>] {
     let now = workspace.threadQueue().threads
     defer { threads = now }
     return QueueChange.changes(from: threads, to: now)
+  }
+
+  private mutating func note(
+    _ view: SessionView?, of session: SessionID, in changes: inout [WorkspaceChange]
+  ) {
+    guard sessions[session] != view else { return }
+    sessions[session] = view
+    changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
   }
 }
