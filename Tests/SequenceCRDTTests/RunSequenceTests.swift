@@ -1,0 +1,281 @@
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// The sequence beside the explicit tree of the paper, and the cases in which others interleave.
+struct RunSequenceTests {
+  @Test(arguments: TestSeeds.list(standard: 60))
+  func randomEditsOfSeveralReplicasGiveTheOrderOfTheTree(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let count = 2 + generator.below(4)
+    var authors = (1...count).map { SequenceAuthor(UInt64($0)) }
+    var sent = Array(repeating: Array(repeating: 0, count: count), count: count)
+    for _ in 0..<60 {
+      let index = generator.below(count)
+      if generator.chance(60) {
+        // Mostly near each other, so that insertions meet.
+        let limit = authors[index].order.count + 1
+        let place = generator.chance(50) ? generator.below(limit) : min(limit - 1, 2)
+        try authors[index].insert(at: place, length: 1 + generator.below(3))
+      } else {
+        let from = generator.below(count)
+        guard from != index, sent[from][index] < authors[from].made.count else { continue }
+        try authors[index].receive(authors[from].made[sent[from][index]])
+        sent[from][index] += 1
+      }
+      try expectTreeOrder(authors[index], seed)
+    }
+    let all = authors.flatMap(\.made)
+    for index in authors.indices {
+      for insertion in all.shuffled(using: &generator) where insertion.id.seq > 0 {
+        try authors[index].receive(insertion)
+      }
+      try expectTreeOrder(authors[index], seed)
+      #expect(authors[index].isComplete && authors[index].order == authors[0].order, "seed \(seed)")
+    }
+  }
+
+  private func expectTreeOrder(_ author: SequenceAuthor, _ seed: UInt64) throws {
+    #expect(author.order == author.tree.order(), "seed \(seed)")
+    try author.sequence.checkInvariants()
+  }
+
+  /// Four concurrent insertions of three replicas at one place, in each of the 24 orders.
+  @Test func everyOrderOfFourConcurrentInsertionsGivesOneResult() throws {
+    var base = SequenceAuthor(9)
+    try base.insert(at: 0, length: 2)
+    var authors = [SequenceAuthor(1), SequenceAuthor(20), SequenceAuthor(3)]
+    for index in authors.indices { try authors[index].receive(base.made[0]) }
+    try authors[0].insert(at: 1)
+    try authors[1].insert(at: 1, length: 2)
+    try authors[1].insert(at: 1)
+    try authors[2].insert(at: 1)
+    let all = authors.flatMap(\.made)
+    var results: Set<[OperationID]> = []
+    for order in Permutations.all(of: all) {
+      var reader = SequenceAuthor(99)
+      for insertion in base.made + order { try reader.receive(insertion) }
+      #expect(reader.isComplete)
+      #expect(reader.order == reader.tree.order())
+      results.insert(reader.order)
+    }
+    #expect(results.count == 1)
+  }
+
+  /// A faulty or hostile author may name origins that were never side by side. The order is not
+  /// the paper's then, but it must still be the same for all.
+  @Test(arguments: TestSeeds.list(standard: 60, from: 900))
+  func originsThatWereNeverNeighboursStillGiveOneOrder(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var writer = SequenceAuthor(1)
+    for number in 0..<12 {
+      let order = writer.order
+      let left = generator.below(order.count + 1) - 1
+      let right = left + 1 + generator.below(order.count - left)
+      try writer.receive(
+        Insertion(
+          id: OperationID(
+            replica: ReplicaID(rawValue: UInt64(1 + generator.below(1_000))),
+            seq: UInt32(number + 1)),
+          length: 1, left: left >= 0 ? order[left] : nil,
+          right: right < order.count ? order[right] : nil))
+    }
+    let all = writer.received
+    for _ in 0..<20 {
+      var reader = SequenceAuthor(99)
+      for insertion in all.shuffled(using: &generator) { try reader.receive(insertion) }
+      #expect(reader.tree.order() == writer.tree.order(), "seed \(seed)")
+      withKnownIssue("comparing origins presumes that they were neighbours", isIntermittent: true) {
+        #expect(reader.order == writer.order, "seed \(seed)")
+      }
+    }
+  }
+
+  /// The smallest case of the above: the third author's origins have a unit between them.
+  @Test func aSkippedUnitBetweenOriginsStillGivesOneOrder() throws {
+    func id(_ replica: UInt64) -> OperationID {
+      OperationID(replica: ReplicaID(rawValue: replica), seq: 1)
+    }
+    let insertions = [
+      Insertion(id: id(4), length: 1), Insertion(id: id(5), length: 1, left: id(4)),
+      Insertion(id: id(3), length: 1, right: id(5)), Insertion(id: id(8), length: 1, left: id(4)),
+    ]
+    var results: Set<[OperationID]> = []
+    for order in Permutations.all(of: insertions) {
+      var reader = SequenceAuthor(99)
+      for insertion in order { try reader.receive(insertion) }
+      #expect(reader.tree.order() == [id(4), id(3), id(5), id(8)])
+      results.insert(reader.order)
+    }
+    withKnownIssue("comparing origins presumes that they were neighbours") {
+      #expect(results.count == 1)
+    }
+  }
+
+  @Test func runsTypedForwardsDoNotInterleave() throws {
+    try expectNoInterleaving { author in
+      for index in 0..<4 { try author.insert(at: index + 1) }
+    }
+  }
+
+  @Test func runsTypedBackwardsDoNotInterleave() throws {
+    try expectNoInterleaving { author in
+      for _ in 0..<4 { try author.insert(at: 1) }
+    }
+  }
+
+  /// Backwards, with a tail behind the first unit, between units that others anchor on.
+  @Test func runsWithTailsDoNotInterleave() throws {
+    try expectNoInterleaving { author in
+      try author.insert(at: 1)
+      try author.insert(at: 2)
+      try author.insert(at: 1)
+      try author.insert(at: 1)
+      try author.insert(at: 4)
+    }
+  }
+
+  @Test func runsTypedFromTheMiddleDoNotInterleave() throws {
+    try expectNoInterleaving { author in
+      try author.insert(at: 1, length: 2)
+      try author.insert(at: 2, length: 3)
+      try author.insert(at: 3)
+    }
+  }
+
+  /// Replicas with ids on both sides of each other do the same between two units; each one's
+  /// units must stay side by side on every reader.
+  private func expectNoInterleaving(_ edit: (inout SequenceAuthor) throws -> Void) throws {
+    var base = SequenceAuthor(50)
+    try base.insert(at: 0, length: 2)
+    var authors = [SequenceAuthor(10), SequenceAuthor(60), SequenceAuthor(30)]
+    for index in authors.indices {
+      try authors[index].receive(base.made[0])
+      try edit(&authors[index])
+    }
+    var results: Set<[OperationID]> = []
+    for order in Permutations.interleavings(of: authors.map(\.made), limit: 200) {
+      var reader = SequenceAuthor(99)
+      for insertion in base.made + order { try reader.receive(insertion) }
+      #expect(reader.order == reader.tree.order())
+      results.insert(reader.order)
+    }
+    #expect(results.count == 1)
+    let order = try #require(results.first)
+    let middle = order.dropFirst().dropLast().map(\.replica)
+    var changes = 0
+    for (before, after) in zip(middle, middle.dropFirst()) where before != after { changes += 1 }
+    #expect(changes == authors.count - 1, "interleaved: \(middle)")
+  }
+
+  /// Figure of the paper that separates FugueMax from Fugue: the later right origin goes first.
+  @Test func amongEqualLeftOriginsTheLaterRightOriginGoesFirst() throws {
+    var first = SequenceAuthor(2)
+    let middle = try first.insert(at: 0)
+    var second = SequenceAuthor(1)
+    // Saw nothing: between start and end.
+    let concurrent = try second.insert(at: 0)
+    let before = try first.insert(at: 0)
+    for order in Permutations.all(of: [middle, concurrent, before]) {
+      var reader = SequenceAuthor(99)
+      for insertion in order { try reader.receive(insertion) }
+      #expect(reader.order == reader.tree.order())
+      #expect(reader.order == [concurrent.id, before.id, middle.id])
+    }
+  }
+}
+
+/// What a sequence refuses, and hiding.
+struct RunSequenceFaultTests {
+  private let replica = ReplicaID(rawValue: 1)
+
+  private func id(_ seq: UInt32) -> OperationID { OperationID(replica: replica, seq: seq) }
+
+  private func sequence(length: Int) throws -> RunSequence {
+    var sequence = RunSequence()
+    try sequence.integrate(id: id(1), length: length, left: nil, right: nil, contentStart: 0)
+    return sequence
+  }
+
+  @Test func unknownOriginsAreRefusedAndChangeNothing() throws {
+    var sequence = try sequence(length: 3)
+    let before = sequence.runs
+    #expect(throws: SequenceFault.unknownOrigin(id(7))) {
+      try sequence.integrate(id: id(8), length: 1, left: id(7), right: nil, contentStart: 3)
+    }
+    #expect(throws: SequenceFault.unknownOrigin(id(7))) {
+      try sequence.integrate(id: id(8), length: 1, left: nil, right: id(7), contentStart: 3)
+    }
+    #expect(sequence.runs == before)
+  }
+
+  @Test func originsInTheWrongOrderAreRefused() throws {
+    var sequence = try sequence(length: 3)
+    #expect(throws: SequenceFault.originsOutOfOrder) {
+      try sequence.integrate(id: id(8), length: 1, left: id(3), right: id(1), contentStart: 3)
+    }
+    #expect(throws: SequenceFault.originsOutOfOrder) {
+      try sequence.integrate(id: id(8), length: 1, left: id(2), right: id(2), contentStart: 3)
+    }
+  }
+
+  @Test func hidingKeepsUnitsAsAnchors() throws {
+    var sequence = try sequence(length: 5)
+    try sequence.hide(first: id(2), count: 3)
+    #expect(sequence.visibleCount == 2)
+    #expect(sequence.unitCount == 5)
+    #expect(!sequence.isVisible(id(3)))
+    #expect(sequence.contains(id(3)))
+    try sequence.integrate(id: id(6), length: 1, left: id(3), right: id(4), contentStart: 5)
+    #expect(sequence.isVisible(id(6)))
+    try sequence.checkInvariants()
+  }
+
+  @Test func hidingTwiceCountsOnce() throws {
+    var sequence = try sequence(length: 4)
+    try sequence.hide(first: id(1), count: 2)
+    try sequence.hide(first: id(2), count: 2)
+    #expect(sequence.visibleCount == 1)
+    try sequence.checkInvariants()
+  }
+
+  @Test func hidingMoreThanThereIsHidesNothing() throws {
+    var sequence = try sequence(length: 4)
+    #expect(throws: SequenceFault.self) { try sequence.hide(first: id(3), count: 3) }
+    #expect(sequence.visibleCount == 4)
+  }
+
+  @Test func runsThatContradictThemselvesAreRefused() throws {
+    var runs = try sequence(length: 4).runs
+    runs[0].length = 0
+    #expect(throws: SequenceFault.self) { try RunSequence(runs: runs) }
+    runs = try sequence(length: 4).runs
+    runs.append(runs[0])
+    #expect(throws: SequenceFault.self) { try RunSequence(runs: runs) }
+    runs = try sequence(length: 4).runs
+    runs[0].id.seq = .max
+    #expect(throws: SequenceFault.self) { try RunSequence(runs: runs) }
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 20, from: 500))
+  func aSequenceRestoredFromItsRunsGoesOnAsTheFirst(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var author = SequenceAuthor(1)
+    for _ in 0..<30 {
+      try author.insert(at: generator.below(author.order.count + 1), length: 1 + generator.below(3))
+    }
+    var first = author.sequence
+    try first.hide(first: id(UInt32(1 + generator.below(20))), count: 5)
+    var second = try RunSequence(runs: first.runs)
+    #expect(second.runs == first.runs)
+    let left = author.order[generator.below(author.order.count)]
+    let origins = try #require(first.origins(behind: left))
+    let other = OperationID(replica: ReplicaID(rawValue: 2), seq: 1)
+    let count = first.unitCount
+    try first.integrate(
+      id: other, length: 2, left: origins.left, right: origins.right, contentStart: count)
+    try second.integrate(
+      id: other, length: 2, left: origins.left, right: origins.right, contentStart: count)
+    #expect(second.runs == first.runs, "seed \(seed)")
+  }
+}
