@@ -79,20 +79,23 @@ struct MessageCommandTests {
     #expect(device.workspace.contents("s") == ["a  b"])
   }
 
-  @Test(arguments: [
-    "👩‍👩‍👧‍👦 and 🇩🇪🇫🇷", "e\u{301} is not é", "a\u{0}b", "\u{202E}right\u{202C} to left", "\u{FEFF}mark",
-    "שלום עולם", "\u{10FFFF}\u{1}", "a\r\nb\u{2028}c",
-  ])
-  func everyScalarOfATextIsKept(text: String) throws {
-    var device = TestDevice(1)
-    try device.perform(.send(text, as: 1, in: "s"))
-    let content = try device.workspace.message(.numbered(1)).content
-    #expect(Array(content.unicodeScalars) == Array(text.unicodeScalars))
-    var other = TestDevice(2)
-    try other.merge(device.made)
-    try other.restoreFromImage()
-    let copy = try other.workspace.message(.numbered(1)).content
-    #expect(Array(copy.unicodeScalars) == Array(text.unicodeScalars))
+  // Not arguments of the test: some of them would garble its log.
+  @Test func everyScalarOfATextIsKept() throws {
+    let texts = [
+      "👩‍👩‍👧‍👦 and 🇩🇪🇫🇷", "e\u{301} is not é", "a\u{0}b", "\u{202E}right\u{202C} to left",
+      "\u{FEFF}mark", "שלום עולם", "\u{10FFFF}\u{1}", "a\r\nb\u{2028}c",
+    ]
+    for (index, text) in texts.enumerated() {
+      var device = TestDevice(1)
+      try device.perform(.send(text, as: 1, in: "s"))
+      let content = try device.workspace.message(.numbered(1)).content
+      #expect(content.unicodeScalars.elementsEqual(text.unicodeScalars), "text \(index)")
+      var other = TestDevice(2)
+      try other.merge(device.made)
+      try other.restoreFromImage()
+      let copy = try other.workspace.message(.numbered(1)).content
+      #expect(copy.unicodeScalars.elementsEqual(text.unicodeScalars), "text \(index)")
+    }
   }
 
   @Test func contentMayHaveAMebibyteAndNotAByteMore() throws {

@@ -153,10 +153,12 @@ package struct MergeRun {
       while let batch = network.deliver(using: &generator) { try deliver(batch) }
     }
     let first = participants[0].device.workspace.image()
+    let dump = participants[0].device.workspace.dump()
     for index in participants.indices {
       let workspace = participants[index].device.workspace
       var details: [String] = []
       if !workspace.image().isExactlyEqual(to: first) { details.append("images differ") }
+      if workspace.dump() != dump { details.append("dumps differ") }
       if !workspace.pendingOperations.isEmpty || !workspace.missingRanges.isEmpty {
         details.append("waiting: \(workspace.pendingOperations), \(workspace.missingRanges)")
       }
