@@ -1,0 +1,66 @@
+import QueueModel
+import WireProtocol
+
+/// Every limit and interval of the server in one place. All durations are milliseconds.
+package struct ServerConfiguration: Hashable, Sendable {
+  /// How long a connection may take to authenticate, counted from its acceptance.
+  package var authenticationMilliseconds: Int64 = 10_000
+  /// Bytes a connection may send before it has authenticated.
+  package var preAuthenticationBytesMax = WireLimits.preAuthenticationBytesMax
+  /// Connections of the whole server.
+  package var connectionsMax = 10_000
+  /// Connections one device may hold at a time.
+  package var connectionsPerDeviceMax = 4
+  /// Frames a connection may send per second in the long run, and at once.
+  package var framesPerSecond: Int64 = 200
+  package var frameBurst: Int64 = 2_000
+  /// Bytes a connection may send per second in the long run, and at once.
+  package var bytesPerSecond: Int64 = 4 << 20
+  package var byteBurst: Int64 = 32 << 20
+  /// Bytes of batches that one connection may have waiting before the server stops reading it.
+  package var unsettledBytesMax = 4 << 20
+  /// Bytes waiting for one receiver at which it is cut off.
+  package var slowConsumerBytesMax = 8 << 20
+  /// Bytes handed to the driver for one receiver before the core holds back the rest.
+  package var sendWindowBytes = 2 << 20
+  /// When a workspace without connections leaves memory.
+  package var idleMilliseconds: Int64 = 60_000
+  /// When the content of a workspace whose devices stay connected, but silent, leaves memory.
+  package var connectedIdleMilliseconds: Int64 = 600_000
+  /// Operations a device may lack and still get a delta instead of a snapshot.
+  package var catchUpOperationsMax = 20_000
+  /// Largest delta and snapshot part that the server itself puts together.
+  package var partBytesMax = 256 << 10
+  /// What one transaction of the group commit may hold.
+  package var commitBatchesMax = 1_000
+  package var commitBytesMax = 8 << 20
+  /// Log entries after which a snapshot is due, and after which it is due however small they are.
+  package var snapshotEntries = 256
+  package var snapshotEntriesMax = 4_096
+  /// Replicas a workspace may have had; a hello that names them all fits the budget of an
+  /// unauthenticated connection.
+  package var replicasMax = 2_000
+  /// How far ahead of the server's clock a stamp may be.
+  package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
+  /// Presence goes out at most this often per workspace.
+  package var presenceMilliseconds: Int64 = 200
+  /// Seen positions and last-seen times are written at most this often on their own.
+  package var touchMilliseconds: Int64 = 1_000
+  /// How often the tokens of live connections are checked against the store.
+  package var tokenCheckMilliseconds: Int64 = 1_000
+  /// How long the store is left alone after a failure.
+  package var storageRetryMilliseconds: Int64 = 1_000
+  /// Wrong pairing codes after which a source, and every open code, is done.
+  package var pairingFailuresMax = 5
+  /// How long a source pauses after its wrong codes.
+  package var pairingPauseMilliseconds: Int64 = 60_000
+  /// How long a graceful stop may take before connections are closed all the same.
+  package var stopMilliseconds: Int64 = 3_000
+  /// What `welcome` and `goAway` tell the client.
+  package var pingSeconds: UInt16 = 20
+  package var backoffMillisecondsMin: UInt32 = 500
+  package var goAwayMillisecondsMin: UInt32 = 500
+  package var goAwayMillisecondsMax: UInt32 = 5_000
+
+  package init() {}
+}

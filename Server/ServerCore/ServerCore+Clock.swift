@@ -1,0 +1,85 @@
+import QueueModel
+import WireProtocol
+
+extension ServerCore {
+  mutating func tick(at now: Moment) {
+    let uptime = now.uptimeMilliseconds
+    for id in connections.keys.sorted() {
+      guard let connection = connections[id], !connection.isClosing else { continue }
+      if connection.session == nil,
+        uptime - connection.openedAt >= configuration.authenticationMilliseconds
+      {
+        refuse(id, .authenticationBudget, "no authentication in time", at: now)
+        continue
+      }
+      connections[id]?.frames.refill(uptimeMilliseconds: uptime)
+      connections[id]?.bytes.refill(uptimeMilliseconds: uptime)
+      updateReading(id)
+    }
+    sendDuePresence(at: now)
+    checkTokens(at: now)
+    stageCommit(at: now)
+    unloadIdle(at: now)
+    probeStorage(at: now)
+    finishStopIfDone(at: now)
+  }
+
+  private mutating func checkTokens(at now: Moment) {
+    guard !isCheckingTokens, stopping == nil,
+      now.uptimeMilliseconds - tokensCheckedAt >= configuration.tokenCheckMilliseconds
+    else { return }
+    tokensCheckedAt = now.uptimeMilliseconds
+    let tokens = connections.sorted { $0.key < $1.key }.compactMap { _, connection in
+      connection.session.map {
+        ConnectedToken(workspace: $0.workspace, device: $0.device, hash: $0.tokenHash)
+      }
+    }
+    guard !tokens.isEmpty else { return }
+    isCheckingTokens = true
+    ask(.findLapsed(tokens), for: .findLapsed)
+  }
+
+  /// Finds out whether a store that failed works again.
+  private mutating func probeStorage(at now: Moment) {
+    guard let failedAt = storageFailedAt, !isProbing, commitInFlight == nil,
+      now.uptimeMilliseconds - failedAt >= configuration.storageRetryMilliseconds
+    else { return }
+    isProbing = true
+    ask(.probe, for: .probe)
+  }
+
+  private mutating func unloadIdle(at now: Moment) {
+    for id in workspaces.keys.sorted() {
+      guard let resident = workspaces[id], resident.isQuiet, resident.inbox.isEmpty,
+        !loading.contains(id), !isInFlight(id)
+      else { continue }
+      let idle = now.uptimeMilliseconds - resident.usedAt
+      let isWanted = waitingJoins[id]?.isEmpty == false
+      if resident.members.isEmpty, !isWanted, idle >= configuration.idleMilliseconds {
+        if !resident.devices.values.contains(where: \.needsTouch) { workspaces[id] = nil }
+      } else if resident.content != nil, !isWanted,
+        idle >= configuration.connectedIdleMilliseconds
+      {
+        workspaces[id]?.content = nil
+      }
+    }
+  }
+
+  private func isInFlight(_ id: WorkspaceID) -> Bool {
+    commitInFlight?.entries.contains { $0.append.workspace == id } == true
+      || commitInFlight?.touches.contains { $0.workspace == id } == true
+  }
+
+  /// Ends a stop once everything taken is stored, or when its time is up.
+  mutating func finishStopIfDone(at now: Moment) {
+    guard let stopping, !stopping.isFinished else { return }
+    let isTimeUp = now.uptimeMilliseconds >= stopping.deadline
+    guard isTimeUp || commitInFlight == nil && ready.isEmpty && loading.isEmpty else { return }
+    for id in connections.keys.sorted() {
+      if !isTimeUp, connections[id]?.outgoing.isEmpty == false { return }
+    }
+    for id in connections.keys.sorted() { close(id, .goingAway, "the server stops") }
+    self.stopping?.isFinished = true
+    act(.stopped)
+  }
+}

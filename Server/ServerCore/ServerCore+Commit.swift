@@ -1,0 +1,336 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+extension ServerCore {
+  /// A frame of a welcomed connection arrived.
+  mutating func received(
+    _ frame: Frame, from connection: Connection, _ session: Session, at now: Moment
+  ) {
+    let id = connection.id
+    workspaces[session.workspace]?.usedAt = now.uptimeMilliseconds
+    switch frame {
+    case .changes(let changes):
+      guard changes.batch != 0 else {
+        return fault(id, .malformed, "changes: a batch is numbered from 1")
+      }
+      // After goAway nothing new is taken; the client sends it again elsewhere.
+      guard stopping == nil else { return }
+      connections[id]?.unsettledBytes += changes.delta.count
+      updateReading(id)
+      workspaces[session.workspace]?.enqueue(
+        PendingBatch(
+          connection: id, device: session.device, replica: session.replica, batch: changes.batch,
+          delta: changes.delta))
+      markReady(session.workspace)
+      stageCommit(at: now)
+    case .ack(let ack):
+      guard let resident = workspaces[session.workspace],
+        let device = resident.devices[session.device]
+      else { return }
+      var advanced = device
+      advanced.advance(to: min(ack.logPosition, resident.head))
+      guard advanced != device else { return }
+      advanced.needsTouch = true
+      workspaces[session.workspace]?.devices[session.device] = advanced
+      workspaces[session.workspace]?.presenceIsDue = true
+      sendDuePresence(at: now)
+    case .missing(let ranges):
+      asked(connection, session, for: ranges, at: now)
+    case .request(let request):
+      send(.response(Response(id: request.id, status: 1, payload: [])), to: id)
+    case .unknownOptional:
+      break
+    case .error(let fault):
+      act(.report(.faulted(id, message: "the client says: \(fault.message)")))
+      close(id, .normal, "the client cannot go on")
+    case .pair, .paired, .hello, .welcome, .refused, .snapshot, .response, .presence, .goAway:
+      fault(id, .unexpected, "a client does not send this frame after hello")
+    }
+  }
+
+  mutating func markReady(_ workspace: WorkspaceID) {
+    if !ready.contains(workspace) { ready.append(workspace) }
+  }
+
+  // MARK: - Staging
+
+  /// Validates what waits, and hands it to the store in one transaction, unless one is in flight.
+  mutating func stageCommit(at now: Moment) {
+    guard commitInFlight == nil else { return }
+    if let failedAt = storageFailedAt,
+      now.uptimeMilliseconds - failedAt < configuration.storageRetryMilliseconds
+    {
+      let waiting = ready
+      ready = []
+      for workspace in waiting { refuseInbox(of: workspace, at: now) }
+      return
+    }
+    var commit = CommitInFlight()
+    let waiting = ready
+    ready = []
+    for workspace in waiting { stage(workspace, into: &commit, at: now) }
+    let touchesAreDue =
+      !commit.entries.isEmpty || stopping != nil
+      || now.uptimeMilliseconds - touchedAt >= configuration.touchMilliseconds
+    if touchesAreDue {
+      touchedAt = now.uptimeMilliseconds
+      commit.touches = takeTouches(at: now)
+    }
+    guard !commit.isEmpty else { return }
+    var batch = CommitBatch()
+    batch.appends = commit.entries.map(\.append)
+    batch.touches = commit.touches
+    commitInFlight = commit
+    ask(.commit(batch), for: .commit)
+  }
+
+  private mutating func stage(
+    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: Moment
+  ) {
+    while true {
+      guard commit.entries.count < configuration.commitBatchesMax,
+        commit.bytes < configuration.commitBytesMax
+      else { return markReady(id) }
+      guard
+        isComparing(id) == false,
+        let staging = workspaces[id]?.stageNext(
+          configuration, wallMilliseconds: now.wallMilliseconds)
+      else { return }
+      switch staging {
+      case .nothingWaits:
+        return
+      case .needsContent:
+        return load(id)
+      case .blockedUntilDurable:
+        return markReady(id)
+      case .needsComparison(let operations):
+        lastComparison += 1
+        let comparison = ComparisonID(rawValue: lastComparison)
+        workspaces[id]?.comparisonBegan(comparison)
+        return ask(.compare(id, operations), for: .compare(id, comparison))
+      case .refused(let batch, let code, let message):
+        refuse(batch, code, message, at: now)
+      case .missing(let batch, let ranges):
+        settle(batch)
+        sendIfJoined(.missing(ranges), to: batch.connection)
+      case .duplicate(let batch, let position):
+        acknowledge(batch, at: position)
+      case .staged(let batch, let append):
+        commit.bytes += append.delta.count
+        commit.entries.append((batch, append))
+      case .contentBroken(let batch):
+        refuse(
+          batch, .invalidChanges, "the operations are not causally ready", at: now)
+        // Read again after the commit in flight; until then nothing more is staged.
+        workspaces[id]?.content = nil
+        return markReady(id)
+      }
+    }
+  }
+
+  private func isComparing(_ id: WorkspaceID) -> Bool {
+    workspaces[id]?.comparison != nil
+  }
+
+  private mutating func takeTouches(at now: Moment) -> [DeviceTouch] {
+    var touches: [DeviceTouch] = []
+    for id in workspaces.keys.sorted() {
+      guard let resident = workspaces[id] else { continue }
+      for (device, record) in resident.devices.sorted(by: { $0.key < $1.key })
+      where record.needsTouch {
+        workspaces[id]?.devices[device]?.needsTouch = false
+        touches.append(
+          DeviceTouch(
+            workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
+            wallMilliseconds: now.wallMilliseconds))
+      }
+    }
+    return touches
+  }
+
+  // MARK: - The store's answers
+
+  /// The store has done a task.
+  mutating func finished(_ purpose: Purpose, _ outcome: StoreOutcome, at now: Moment) {
+    switch purpose {
+    case .redeem(let id): redeemed(id, outcome, at: now)
+    case .authenticate(let id): authenticated(id, outcome, at: now)
+    case .findLapsed: foundLapsed(outcome, at: now)
+    case .load(let id): loaded(id, outcome, at: now)
+    case .catchUp(let id): caughtUp(id, outcome, at: now)
+    case .compare(let id, let comparison): compared(id, comparison, outcome, at: now)
+    case .commit: committed(outcome, at: now)
+    case .probe:
+      isProbing = false
+      switch outcome {
+      case .probed: storageWorked()
+      case .failed(let fault): storageFailed(fault, at: now)
+      default: preconditionFailure("the store answered another question")
+      }
+    case .saveSnapshot(let id):
+      switch outcome {
+      case .snapshotSaved(let bytes): workspaces[id]?.snapshotEnded(bytes: bytes)
+      case .failed(let fault):
+        workspaces[id]?.snapshotEnded(bytes: nil)
+        storageFailed(fault, at: now)
+      default: preconditionFailure("the store answered another question")
+      }
+    }
+  }
+
+  private mutating func compared(
+    _ id: WorkspaceID, _ comparison: ComparisonID, _ outcome: StoreOutcome, at now: Moment
+  ) {
+    // The inbox may have been refused meanwhile: dropped.
+    guard workspaces[id]?.comparison == comparison else { return }
+    switch outcome {
+    case .comparison(.same(let position)):
+      workspaces[id]?.comparisonPassed(position: position)
+    case .comparison(.different(let replica)):
+      let owner = workspaces[id]?.marks[replica]?.device
+      if let batch = workspaces[id]?.comparisonFailed() {
+        let isOwn = replica == batch.replica || owner == batch.device
+        refuse(
+          batch, isOwn ? .fork : .foreignReplica,
+          "the same operation ids are stored with other content", at: now)
+      }
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      return refuseInbox(of: id, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+    markReady(id)
+    stageCommit(at: now)
+  }
+
+  private mutating func committed(_ outcome: StoreOutcome, at now: Moment) {
+    guard let commit = commitInFlight else {
+      preconditionFailure("a commit ended that was not in flight")
+    }
+    commitInFlight = nil
+    switch outcome {
+    case .committed:
+      storageWorked()
+      var changed: [WorkspaceID] = []
+      for (batch, append) in commit.entries {
+        if !changed.contains(append.workspace) { changed.append(append.workspace) }
+        publish(batch, append)
+      }
+      for id in changed {
+        resumeJoins(of: id, at: now)
+        saveSnapshotIfDue(id)
+      }
+      sendDuePresence(at: now)
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      for touch in commit.touches {
+        workspaces[touch.workspace]?.devices[touch.device]?.needsTouch = true
+      }
+      for (batch, append) in commit.entries {
+        workspaces[append.workspace]?.stagedWasLost()
+        refuseForStorage(batch, at: now)
+      }
+      for (_, append) in commit.entries { resumeJoins(of: append.workspace, at: now) }
+    default:
+      preconditionFailure("the store answered another question")
+    }
+    stageCommit(at: now)
+  }
+
+  /// A batch became durable: tell its author, and everybody else.
+  private mutating func publish(_ batch: PendingBatch, _ append: LogAppend) {
+    workspaces[append.workspace]?.stagedBecameDurable(append)
+    workspaces[append.workspace]?.devices[batch.device]?.wrote(append.position)
+    workspaces[append.workspace]?.devices[batch.device]?.needsTouch = true
+    workspaces[append.workspace]?.presenceIsDue = true
+    acknowledge(batch, at: append.position)
+    let frame = FrameCodec.encode(
+      .changes(Changes(batch: 0, logPosition: append.position, delta: append.delta)))
+    var receivers: [ConnectionID] = []
+    for id in (workspaces[append.workspace]?.members ?? []).sorted() {
+      guard let session = connections[id]?.session, session.device != batch.device else {
+        continue
+      }
+      guard frame.count <= session.frameBytesMax else {
+        let parts = CatchUp.frames(
+          splitting: append.delta, position: append.position,
+          partBytesMax: session.frameBytesMax - CatchUp.frameOverheadBytes)
+        for part in parts { transmit(part, to: id) }
+        continue
+      }
+      receivers.append(id)
+    }
+    broadcast(frame, to: receivers)
+  }
+
+  private mutating func saveSnapshotIfDue(_ id: WorkspaceID) {
+    guard let resident = workspaces[id], resident.wantsSnapshot(configuration),
+      let content = resident.content
+    else { return }
+    workspaces[id]?.snapshotBegan()
+    ask(.saveSnapshot(id, content, position: resident.head), for: .saveSnapshot(id))
+  }
+
+  // MARK: - Answers to batches
+
+  private mutating func acknowledge(_ batch: PendingBatch, at position: UInt64) {
+    settle(batch)
+    sendIfJoined(.ack(Ack(batch: batch.batch, logPosition: position)), to: batch.connection)
+  }
+
+  private mutating func refuse(
+    _ batch: PendingBatch, _ code: RefusalCode, _ message: String, retryAfter: UInt32? = nil,
+    at now: Moment
+  ) {
+    settle(batch)
+    act(.report(.refused(batch.connection, code, message: message)))
+    sendIfJoined(
+      .refused(
+        Refusal(
+          code: code, message: message, batch: batch.batch, retryAfterMilliseconds: retryAfter,
+          serverMilliseconds: now.wallMilliseconds)),
+      to: batch.connection)
+  }
+
+  private mutating func sendIfJoined(_ frame: Frame, to id: ConnectionID) {
+    guard connections[id]?.session != nil else { return }
+    send(frame, to: id)
+  }
+
+  private mutating func settle(_ batch: PendingBatch) {
+    connections[batch.connection]?.unsettledBytes -= batch.delta.count
+    updateReading(batch.connection)
+  }
+
+  // MARK: - Storage failures
+
+  mutating func storageFailed(_ fault: StorageFault, at now: Moment) {
+    // A damaged workspace is no reason to keep the others waiting.
+    if fault.code != .corrupt { storageFailedAt = now.uptimeMilliseconds }
+    act(.report(.storageFailed(fault)))
+  }
+
+  mutating func storageWorked() {
+    guard storageFailedAt != nil else { return }
+    storageFailedAt = nil
+    act(.report(.storageRecovered))
+  }
+
+  mutating func refuseForStorage(_ id: ConnectionID, at now: Moment) {
+    refuse(
+      id, .storageFailed, "the server cannot read or write its data now",
+      retryAfter: UInt32(clamping: configuration.storageRetryMilliseconds), at: now)
+  }
+
+  private mutating func refuseForStorage(_ batch: PendingBatch, at now: Moment) {
+    refuse(
+      batch, .storageFailed, "the server cannot store now; nothing of the batch is stored",
+      retryAfter: UInt32(clamping: configuration.storageRetryMilliseconds), at: now)
+  }
+
+  mutating func refuseInbox(of id: WorkspaceID, at now: Moment) {
+    for batch in workspaces[id]?.drainInbox() ?? [] { refuseForStorage(batch, at: now) }
+  }
+}

@@ -1,0 +1,247 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+extension ServerCore {
+  /// Counts a frame against the connection's budgets.
+  ///
+  /// - Returns: whether the frame may be looked at.
+  mutating func admit(_ count: Int, from connection: Connection, at now: Moment) -> Bool {
+    let id = connection.id
+    guard count <= WireLimits.frameBytesMax else {
+      fault(id, .tooLarge, "a frame has at most \(WireLimits.frameBytesMax) bytes")
+      return false
+    }
+    connections[id]?.frameBytes += count
+    guard connection.session != nil else {
+      if connection.frameBytes + count > configuration.preAuthenticationBytesMax {
+        refuse(id, .authenticationBudget, "too many bytes before authentication", at: now)
+        return false
+      }
+      return true
+    }
+    connections[id]?.frames.spend(1, uptimeMilliseconds: now.uptimeMilliseconds)
+    connections[id]?.bytes.spend(count, uptimeMilliseconds: now.uptimeMilliseconds)
+    if let spent = connections[id], spent.frames.isOverdrawn || spent.bytes.isOverdrawn {
+      refuse(id, .rateLimited, "too much in too short a time", retryAfter: 5_000, at: now)
+      return false
+    }
+    updateReading(id)
+    return true
+  }
+
+  /// Stops reading a connection that is ahead of its share or of the store, and resumes.
+  mutating func updateReading(_ id: ConnectionID) {
+    guard let connection = connections[id], !connection.isClosing else { return }
+    let shouldRead =
+      !connection.frames.isEmpty && !connection.bytes.isEmpty
+      && connection.unsettledBytes <= configuration.unsettledBytesMax
+    guard shouldRead != connection.isReading else { return }
+    connections[id]?.isReading = shouldRead
+    act(.setReading(id, isOn: shouldRead))
+  }
+
+  /// The first frame of a connection arrived.
+  mutating func greeted(
+    _ connection: Connection, with frame: Frame, at now: Moment,
+    using generator: inout some RandomNumberGenerator
+  ) {
+    switch frame {
+    case .pair(let request):
+      asked(connection, toPair: request, at: now, using: &generator)
+    case .hello(let hello):
+      greeted(connection, with: hello, at: now)
+    default:
+      fault(connection.id, .unexpected, "the first frame must be hello or pair")
+    }
+  }
+
+  private mutating func asked(
+    _ connection: Connection, toPair request: PairRequest, at now: Moment,
+    using generator: inout some RandomNumberGenerator
+  ) {
+    let id = connection.id
+    guard ProtocolVersion.choose(request.versions) != nil else {
+      return refuseVersion(id, offered: request.versions, at: now)
+    }
+    guard stopping == nil else {
+      return refuse(id, .unavailable, "the server is stopping", retryAfter: 1_000, at: now)
+    }
+    let pause = throttle.remainingPause(
+      of: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
+    if let pause {
+      return refuse(
+        id, .tooManyAttempts, "too many wrong codes; wait and get a fresh code",
+        retryAfter: UInt32(clamping: pause), at: now)
+    }
+    guard isUsableName(request.deviceName) else {
+      return fault(id, .malformed, "pair: the device's name is empty or too long")
+    }
+    var token: [UInt8] = []
+    for _ in 0..<4 {
+      let word = generator.next()
+      token += (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
+    }
+    // What can be no code is looked up all the same, so that it counts as a wrong guess.
+    let code = PairingCode(typed: request.code)?.bytes ?? Array(request.code.utf8.prefix(64))
+    connections[id]?.phase = .pairing(request, token: token)
+    ask(
+      .redeem(
+        CodeRedemption(
+          codeHash: secretHash(code), device: request.device, deviceName: request.deviceName,
+          tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
+          failuresMax: configuration.pairingFailuresMax, devicesMax: Limits.devicesMax)),
+      for: .redeem(id))
+  }
+
+  private mutating func greeted(_ connection: Connection, with hello: Hello, at now: Moment) {
+    let id = connection.id
+    guard ProtocolVersion.choose(hello.versions) != nil else {
+      return refuseVersion(id, offered: hello.versions, at: now)
+    }
+    guard hello.token.count == 32 else {
+      return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
+    }
+    guard hello.replica.rawValue != 0, isUsableName(hello.deviceName),
+      hello.frameBytesMax >= WireLimits.frameBytesFloor,
+      hello.known.count <= configuration.replicasMax
+    else {
+      return fault(id, .malformed, "hello: a field is out of its range")
+    }
+    let hash = secretHash(hello.token)
+    connections[id]?.phase = .authenticating(hello, tokenHash: hash)
+    ask(.authenticate(tokenHash: hash), for: .authenticate(id))
+  }
+
+  private func isUsableName(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= Limits.nameBytesMax
+  }
+
+  private mutating func refuseVersion(
+    _ id: ConnectionID, offered: ClosedRange<UInt16>, at now: Moment
+  ) {
+    refuse(
+      id, .unsupportedVersion,
+      "the client speaks versions \(offered.lowerBound) to \(offered.upperBound), the server "
+        + "\(ProtocolVersion.floor) to \(ProtocolVersion.current)", at: now)
+  }
+
+  /// The store looked a pairing code up.
+  mutating func redeemed(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+    guard let connection = connections[id],
+      case .pairing(let request, let token) = connection.phase
+    else { return }
+    switch outcome {
+    case .redemption(.granted(let workspace, let name)):
+      throttle.succeeded(source: connection.source)
+      act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
+      let grant = PairGrant(
+        workspace: workspace, workspaceName: name, device: request.device, token: token)
+      act(.send(FrameCodec.encode(.paired(grant)), to: [id]))
+      close(id, .normal, "paired")
+      // The device's older token was replaced: whoever still uses it is not this device.
+      expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
+    case .redemption(.wrong):
+      throttle.failed(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
+      refuse(
+        id, .wrongCode, "the code is wrong, used or expired; get a fresh one on the server",
+        at: now)
+    case .redemption(.exhausted):
+      throttle.failed(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
+      refuse(
+        id, .tooManyAttempts, "too many wrong guesses; get a fresh code on the server", at: now)
+    case .redemption(.tooManyDevices):
+      refuse(
+        id, .limitReached, "the workspace holds at most \(Limits.devicesMax) devices", at: now)
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      refuseForStorage(id, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+  }
+
+  /// The store looked a token up.
+  mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+    guard let connection = connections[id],
+      case .authenticating(let hello, let tokenHash) = connection.phase
+    else { return }
+    let record: TokenRecord?
+    switch outcome {
+    case .token(let found): record = found
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      return refuseForStorage(id, at: now)
+    default: preconditionFailure("the store answered another question")
+    }
+    guard stopping == nil else {
+      return refuse(id, .unavailable, "the server is stopping", retryAfter: 1_000, at: now)
+    }
+    guard let record else {
+      return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
+    }
+    guard !record.isRevoked else {
+      return refuse(id, .revoked, "the device's access was revoked", at: now)
+    }
+    guard record.workspace == hello.workspace else {
+      return refuse(id, .wrongWorkspace, "the token is another workspace's", at: now)
+    }
+    guard record.device.id == hello.device else {
+      return refuse(id, .unauthorized, "the token is another device's", at: now)
+    }
+    let others = connections.values.count {
+      $0.session?.device == hello.device && $0.session?.workspace == hello.workspace
+    }
+    guard others < configuration.connectionsPerDeviceMax else {
+      return refuse(
+        id, .tooManyConnections,
+        "a device has at most \(configuration.connectionsPerDeviceMax) connections",
+        retryAfter: 10_000, at: now)
+    }
+    let session = Session(
+      workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
+      replica: hello.replica, tokenHash: tokenHash,
+      frameBytesMax: min(Int(hello.frameBytesMax), WireLimits.frameBytesMax))
+    connections[id]?.phase = .joining(hello, session)
+    act(.authenticated(id))
+    if workspaces[session.workspace]?.devices[session.device] == nil {
+      workspaces[session.workspace]?.devices[session.device] = ResidentWorkspace.Device(
+        name: record.device.name, seen: record.device.seenLogPosition)
+    }
+    join(id, at: now)
+  }
+
+  /// The store looked for tokens that lapsed while their devices were connected.
+  mutating func foundLapsed(_ outcome: StoreOutcome, at now: Moment) {
+    isCheckingTokens = false
+    switch outcome {
+    case .lapsed(let lapsed):
+      for token in lapsed {
+        for id in connections.keys.sorted() {
+          guard let session = connections[id]?.session, session.tokenHash == token.hash else {
+            continue
+          }
+          act(.report(.revoked(id, device: session.device)))
+          refuse(id, .revoked, "the device's access was revoked", at: now)
+          workspaces[session.workspace]?.devices[session.device] = nil
+          workspaces[session.workspace]?.presenceIsDue = true
+        }
+      }
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+  }
+
+  private mutating func expel(
+    devices: Set<DeviceID>, of workspace: WorkspaceID, code: RefusalCode, at now: Moment
+  ) {
+    for id in connections.keys.sorted() {
+      guard let session = connections[id]?.session, session.workspace == workspace,
+        devices.contains(session.device)
+      else { continue }
+      refuse(id, code, "the device was paired again and has a fresh token", at: now)
+    }
+  }
+}

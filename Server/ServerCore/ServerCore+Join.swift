@@ -1,0 +1,243 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+extension ServerCore {
+  /// Brings an authenticated connection into its workspace, or lets it wait until that is read.
+  mutating func join(_ id: ConnectionID, at now: Moment) {
+    guard case .joining(let hello, let session) = connections[id]?.phase else { return }
+    let workspace = session.workspace
+    guard let resident = workspaces[workspace] else {
+      waitingJoins[workspace, default: []].append(id)
+      load(workspace)
+      return
+    }
+    workspaces[workspace]?.usedAt = now.uptimeMilliseconds
+    if let mark = resident.marks[hello.replica], mark.device != session.device {
+      return refuse(
+        id, .foreignReplica, "the replica id belongs to another device: take a new one", at: now)
+    }
+    guard let standing = compare(hello, with: resident) else {
+      return refuse(
+        id, .fork, "the replica's operations differ from the stored ones: take a new replica id",
+        at: now)
+    }
+    let missing = resident.committed.ranges(missingFrom: standing.vector)
+    let lacking = missing.reduce(0) { $0 + $1.count }
+    let wantsSnapshot =
+      standing.wantsRepair || lacking > configuration.catchUpOperationsMax
+      || hello.epoch != resident.epoch
+    if wantsSnapshot, resident.content == nil || !resident.isQuiet {
+      waitingJoins[workspace, default: []].append(id)
+      if resident.content == nil { load(workspace) }
+      return
+    }
+    welcome(id, session, at: now)
+    if lacking == 0 {
+      workspaces[workspace]?.devices[session.device]?.advance(to: resident.head)
+    }
+    if wantsSnapshot, let content = resident.content {
+      catchUp(
+        id,
+        .snapshot(
+          content, epoch: resident.epoch, position: resident.head,
+          partBytesMax: partBytesMax(session)))
+    } else if !missing.isEmpty {
+      catchUp(
+        id,
+        .delta(workspace, missing, position: resident.head, partBytesMax: partBytesMax(session)))
+    } else {
+      sendPresence(to: id)
+    }
+  }
+
+  private func partBytesMax(_ session: Session) -> Int {
+    min(configuration.partBytesMax, session.frameBytesMax - CatchUp.frameOverheadBytes)
+  }
+
+  /// Compares what a client says it knows with what is durable.
+  ///
+  /// - Returns: nil where the client's own replica differs.
+  private func compare(
+    _ hello: Hello, with resident: ResidentWorkspace
+  ) -> (vector: VersionVector, wantsRepair: Bool)? {
+    var vector = VersionVector()
+    var wantsRepair = false
+    for entry in hello.known {
+      vector[entry.replica] = max(vector[entry.replica], entry.seq)
+      guard let mark = resident.marks[entry.replica], mark.seq == entry.seq,
+        mark.digest != entry.digest
+      else { continue }
+      if entry.replica == hello.replica { return nil }
+      wantsRepair = true
+    }
+    return (vector, wantsRepair)
+  }
+
+  private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: Moment) {
+    guard let resident = workspaces[session.workspace] else { return }
+    connections[id]?.phase = .joined(session)
+    workspaces[session.workspace]?.members.insert(id)
+    workspaces[session.workspace]?.presenceIsDue = true
+    workspaces[session.workspace]?.devices[session.device]?.name = session.deviceName
+    workspaces[session.workspace]?.devices[session.device]?.needsTouch = true
+    act(
+      .report(
+        .joined(
+          id, workspace: session.workspace, device: session.device, name: session.deviceName)))
+    send(
+      .welcome(
+        Welcome(
+          version: ProtocolVersion.current, epoch: resident.epoch, known: resident.known,
+          logPosition: resident.head, logIdentity: resident.logIdentity,
+          serverMilliseconds: now.wallMilliseconds,
+          frameBytesMax: UInt32(clamping: min(session.frameBytesMax, WireLimits.frameBytesMax)),
+          pingSeconds: configuration.pingSeconds,
+          backoffMillisecondsMin: configuration.backoffMillisecondsMin)),
+      to: id)
+  }
+
+  /// Lets a task put together what a device lacks; what happens meanwhile queues behind it.
+  private mutating func catchUp(_ id: ConnectionID, _ task: CatchUpTask) {
+    connections[id]?.outgoing.hold()
+    ask(.catchUp(task), for: .catchUp(id))
+  }
+
+  /// What a device lacks is ready to be sent.
+  mutating func caughtUp(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+    guard let connection = connections[id], connection.session != nil else { return }
+    switch outcome {
+    case .frames(let frames):
+      connections[id]?.outgoing.release(frames)
+      flush(id)
+      sendPresence(to: id)
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      refuseForStorage(id, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+  }
+
+  /// A client asked for operations it lacks.
+  mutating func asked(
+    _ connection: Connection, _ session: Session, for ranges: [OperationRange], at now: Moment
+  ) {
+    // A client that is being caught up gets them anyway.
+    guard let resident = workspaces[session.workspace], !connection.outgoing.isHeld else { return }
+    let stored = ranges.compactMap { range in
+      let last = min(range.last, resident.committed[range.replica])
+      return range.first <= last
+        ? OperationRange(replica: range.replica, first: range.first, last: last) : nil
+    }
+    guard !stored.isEmpty else { return }
+    guard stored.reduce(0, { $0 + $1.count }) <= configuration.catchUpOperationsMax,
+      stored.count <= configuration.replicasMax
+    else {
+      return refuse(
+        connection.id, .limitReached, "too many operations at once: connect again to catch up",
+        retryAfter: 1_000, at: now)
+    }
+    catchUp(
+      connection.id,
+      .delta(session.workspace, stored, position: 0, partBytesMax: partBytesMax(session)))
+  }
+
+  // MARK: - Loading
+
+  mutating func load(_ workspace: WorkspaceID) {
+    guard loading.insert(workspace).inserted else { return }
+    ask(.load(workspace), for: .load(workspace))
+  }
+
+  /// A workspace was read from the store.
+  mutating func loaded(_ id: WorkspaceID, _ outcome: StoreOutcome, at now: Moment) {
+    loading.remove(id)
+    let joins = waitingJoins.removeValue(forKey: id) ?? []
+    switch outcome {
+    case .workspace(let loaded?):
+      if let resident = workspaces[id] {
+        let moved = resident.head != loaded.header.head
+        workspaces[id]?.refresh(from: loaded)
+        // A commit that was reported as failed got through: the members missed its entries.
+        if moved { restartMembers(of: id) }
+      } else {
+        workspaces[id] = ResidentWorkspace(
+          id: id, loaded: loaded, usedAt: now.uptimeMilliseconds)
+      }
+      for connection in joins { join(connection, at: now) }
+      if workspaces[id]?.inbox.isEmpty == false { markReady(id) }
+      stageCommit(at: now)
+    case .workspace(nil):
+      for connection in joins {
+        refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
+      }
+      refuseInbox(of: id, at: now)
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      for connection in joins { refuseForStorage(connection, at: now) }
+      refuseInbox(of: id, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+  }
+
+  private mutating func restartMembers(of id: WorkspaceID) {
+    for member in (workspaces[id]?.members ?? []).sorted() {
+      close(member, .serviceRestart, "connect again to catch up")
+    }
+  }
+
+  /// Lets those join who waited for the content to be durable.
+  mutating func resumeJoins(of id: WorkspaceID, at now: Moment) {
+    guard !loading.contains(id), let joins = waitingJoins.removeValue(forKey: id) else { return }
+    for connection in joins { join(connection, at: now) }
+  }
+
+  // MARK: - Leaving
+
+  /// A connection of a workspace is gone.
+  mutating func left(_ id: ConnectionID, _ session: Session, at now: Moment) {
+    forget(id, session)
+    workspaces[session.workspace]?.usedAt = now.uptimeMilliseconds
+  }
+
+  /// Takes a connection out of its workspace.
+  mutating func forget(_ id: ConnectionID, _ session: Session) {
+    waitingJoins[session.workspace]?.removeAll { $0 == id }
+    if workspaces[session.workspace]?.members.remove(id) != nil {
+      workspaces[session.workspace]?.presenceIsDue = true
+      workspaces[session.workspace]?.devices[session.device]?.needsTouch = true
+    }
+  }
+
+  // MARK: - Presence
+
+  private func presence(of resident: ResidentWorkspace) -> Frame {
+    let connected = Set(resident.members.compactMap { connections[$0]?.session?.device })
+    return .presence(
+      resident.devices.sorted { $0.key < $1.key }.map { id, device in
+        DevicePresence(
+          device: id, name: device.name, isConnected: connected.contains(id),
+          seenLogPosition: device.seen)
+      })
+  }
+
+  private mutating func sendPresence(to id: ConnectionID) {
+    guard let session = connections[id]?.session, let resident = workspaces[session.workspace]
+    else { return }
+    send(presence(of: resident), to: id)
+  }
+
+  /// Tells all members who is there and how far, where that changed.
+  mutating func sendDuePresence(at now: Moment) {
+    for id in workspaces.keys.sorted() {
+      guard let resident = workspaces[id], resident.presenceIsDue, !resident.members.isEmpty,
+        now.uptimeMilliseconds - resident.presenceSentAt >= configuration.presenceMilliseconds
+      else { continue }
+      workspaces[id]?.presenceIsDue = false
+      workspaces[id]?.presenceSentAt = now.uptimeMilliseconds
+      broadcast(FrameCodec.encode(presence(of: resident)), to: resident.members.sorted())
+    }
+  }
+}

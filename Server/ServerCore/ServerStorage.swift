@@ -1,0 +1,238 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// The port to the server's durable store; `ServerStore` implements it over SQLite, a simulation
+/// in memory.
+///
+/// Calls are synchronous and come from one thread at a time. Everything but `token` and `redeem`,
+/// which find out the workspace, is keyed by the workspace.
+package protocol ServerStorage: AnyObject, Sendable {
+  /// The token with this hash, revoked or not.
+  func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord?
+
+  /// Trades a code for a token in one transaction, or counts a wrong guess against all open codes.
+  func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
+
+  /// Those of the given tokens that were revoked, replaced or removed since.
+  func lapsedTokens(among tokens: [ConnectedToken]) throws(StorageFault) -> [ConnectedToken]
+
+  /// What is known about a workspace besides its content; nil where there is none of that id.
+  func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
+
+  /// The latest snapshot.
+  func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot?
+
+  /// Log entries after a position, in order, at most `limit`.
+  func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int)
+    throws(StorageFault) -> [LogEntry]
+
+  /// Log entries that hold any operation of the ranges, in order.
+  func entries(of workspace: WorkspaceID, overlapping ranges: [OperationRange])
+    throws(StorageFault) -> [LogEntry]
+
+  /// Stores everything in one durable transaction, or nothing.
+  func commit(_ batch: CommitBatch) throws(StorageFault)
+
+  /// Writes something small and durable, to see whether that is possible.
+  func probe() throws(StorageFault)
+
+  /// Stores a snapshot and drops those it makes superfluous.
+  func save(_ snapshot: StoredSnapshot, of workspace: WorkspaceID) throws(StorageFault)
+}
+
+/// Whom a token belongs to.
+package struct TokenRecord: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var device: DeviceRecord
+  package var isRevoked: Bool
+
+  package init(workspace: WorkspaceID, device: DeviceRecord, isRevoked: Bool) {
+    self.workspace = workspace
+    self.device = device
+    self.isRevoked = isRevoked
+  }
+}
+
+/// A paired device.
+package struct DeviceRecord: Hashable, Sendable {
+  package var id: DeviceID
+  package var name: String
+  /// Everything up to here is stored on the device.
+  package var seenLogPosition: UInt64
+
+  package init(id: DeviceID, name: String, seenLogPosition: UInt64) {
+    self.id = id
+    self.name = name
+    self.seenLogPosition = seenLogPosition
+  }
+}
+
+/// A live connection's right to be there.
+package struct ConnectedToken: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var device: DeviceID
+  package var hash: [UInt8]
+
+  package init(workspace: WorkspaceID, device: DeviceID, hash: [UInt8]) {
+    self.workspace = workspace
+    self.device = device
+    self.hash = hash
+  }
+}
+
+/// A device that presents a pairing code.
+package struct CodeRedemption: Hashable, Sendable {
+  package var codeHash: [UInt8]
+  package var device: DeviceID
+  package var deviceName: String
+  package var tokenHash: [UInt8]
+  package var wallMilliseconds: Int64
+  package var failuresMax: Int
+  package var devicesMax: Int
+
+  package init(
+    codeHash: [UInt8], device: DeviceID, deviceName: String, tokenHash: [UInt8],
+    wallMilliseconds: Int64, failuresMax: Int, devicesMax: Int
+  ) {
+    self.codeHash = codeHash
+    self.device = device
+    self.deviceName = deviceName
+    self.tokenHash = tokenHash
+    self.wallMilliseconds = wallMilliseconds
+    self.failuresMax = failuresMax
+    self.devicesMax = devicesMax
+  }
+}
+
+/// What became of a pairing code.
+package enum RedemptionOutcome: Hashable, Sendable {
+  case granted(workspace: WorkspaceID, workspaceName: String)
+  /// Unknown, used or expired; the guess was counted.
+  case wrong
+  /// The code was right but died of wrong guesses.
+  case exhausted
+  /// The workspace has as many devices as it may.
+  case tooManyDevices
+}
+
+/// What is known about a workspace besides its content.
+package struct WorkspaceHeader: Hashable, Sendable {
+  package var name: String
+  package var logIdentity: UInt64
+  package var epoch: UInt64
+  /// The position of the last log entry, 0 for an empty log.
+  package var head: UInt64
+  package var replicas: [ReplicaMark]
+  /// Devices that may connect.
+  package var devices: [DeviceRecord]
+
+  package init(
+    name: String, logIdentity: UInt64, epoch: UInt64, head: UInt64, replicas: [ReplicaMark],
+    devices: [DeviceRecord]
+  ) {
+    self.name = name
+    self.logIdentity = logIdentity
+    self.epoch = epoch
+    self.head = head
+    self.replicas = replicas
+    self.devices = devices
+  }
+}
+
+/// How far a replica is stored, and whose it is.
+package struct ReplicaMark: Hashable, Sendable {
+  package var replica: ReplicaID
+  package var seq: UInt32
+  package var digest: UInt64
+  package var device: DeviceID
+
+  package init(replica: ReplicaID, seq: UInt32, digest: UInt64, device: DeviceID) {
+    self.replica = replica
+    self.seq = seq
+    self.digest = digest
+    self.device = device
+  }
+}
+
+/// One accepted batch, as stored.
+package struct LogEntry: Hashable, Sendable {
+  package var position: UInt64
+  package var delta: [UInt8]
+
+  package init(position: UInt64, delta: [UInt8]) {
+    self.position = position
+    self.delta = delta
+  }
+}
+
+/// A packed image of a workspace at a log position.
+package struct StoredSnapshot: Hashable, Sendable {
+  package var position: UInt64
+  package var bytes: [UInt8]
+
+  package init(position: UInt64, bytes: [UInt8]) {
+    self.position = position
+    self.bytes = bytes
+  }
+}
+
+/// What one transaction of the group commit writes.
+package struct CommitBatch: Hashable, Sendable {
+  package var appends: [LogAppend] = []
+  package var touches: [DeviceTouch] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { appends.isEmpty && touches.isEmpty }
+}
+
+/// One log entry to be stored.
+package struct LogAppend: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var position: UInt64
+  package var delta: [UInt8]
+  /// One per replica in the delta.
+  package var rows: [LogRow]
+
+  package init(workspace: WorkspaceID, position: UInt64, delta: [UInt8], rows: [LogRow]) {
+    self.workspace = workspace
+    self.position = position
+    self.delta = delta
+    self.rows = rows
+  }
+}
+
+/// The operations of one replica within a log entry.
+package struct LogRow: Hashable, Sendable {
+  package var range: OperationRange
+  /// The replica's rolling digest after the last of them.
+  package var digest: UInt64
+  /// The device the replica is bound to.
+  package var device: DeviceID
+
+  package init(range: OperationRange, digest: UInt64, device: DeviceID) {
+    self.range = range
+    self.digest = digest
+    self.device = device
+  }
+}
+
+/// News about a device that may wait for the next transaction.
+package struct DeviceTouch: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var device: DeviceID
+  package var name: String
+  package var seenLogPosition: UInt64
+  package var wallMilliseconds: Int64
+
+  package init(
+    workspace: WorkspaceID, device: DeviceID, name: String, seenLogPosition: UInt64,
+    wallMilliseconds: Int64
+  ) {
+    self.workspace = workspace
+    self.device = device
+    self.name = name
+    self.seenLogPosition = seenLogPosition
+    self.wallMilliseconds = wallMilliseconds
+  }
+}

@@ -1,0 +1,36 @@
+/// Allows `perSecond` units a second in the long run and `burst` at once.
+///
+/// Spending is never refused: a bucket may go into debt, and the owner decides what a debt means.
+struct TokenBucket: Hashable, Sendable {
+  private let perSecond: Int64
+  private let burst: Int64
+  /// In thousandths of a unit, so that refilling needs no fractions.
+  private var level: Int64
+  private var refilledAt: Int64
+
+  init(perSecond: Int64, burst: Int64, uptimeMilliseconds: Int64) {
+    self.perSecond = perSecond
+    self.burst = burst
+    level = burst * 1_000
+    refilledAt = uptimeMilliseconds
+  }
+
+  /// Takes `count` units.
+  mutating func spend(_ count: Int, uptimeMilliseconds: Int64) {
+    refill(uptimeMilliseconds: uptimeMilliseconds)
+    level -= Int64(count) * 1_000
+  }
+
+  /// Adds what the time since the last call allows.
+  mutating func refill(uptimeMilliseconds: Int64) {
+    let elapsed = min(max(uptimeMilliseconds - refilledAt, 0), 3_600_000)
+    refilledAt = max(refilledAt, uptimeMilliseconds)
+    level = min(level + elapsed * perSecond, burst * 1_000)
+  }
+
+  /// Nothing is left: the sender should be slowed down.
+  var isEmpty: Bool { level < 0 }
+
+  /// A whole burst is owed: slowing the sender down did not help.
+  var isOverdrawn: Bool { level < -burst * 1_000 }
+}

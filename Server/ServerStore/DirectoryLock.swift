@@ -1,0 +1,32 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Keeps a second server process off a data directory for as long as it lives.
+///
+/// The lock is the kernel's and goes with the process, however that ends; the file stays.
+package final class DirectoryLock: Sendable {
+  private let descriptor: Int32
+
+  /// Takes the lock at once or not at all.
+  package init(directory: String) throws(StoreOpeningError) {
+    let path = directory + "/server.lock"
+    let opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard opened >= 0 else {
+      throw .unavailable(path: path, reason: String(cString: strerror(errno)))
+    }
+    guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
+      let reason = errno
+      close(opened)
+      if reason == EWOULDBLOCK { throw .locked(path: directory) }
+      throw .unavailable(path: path, reason: String(cString: strerror(reason)))
+    }
+    descriptor = opened
+  }
+
+  deinit {
+    close(descriptor)
+  }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import GRDB
+package import QueueModel
+package import ServerCore
+
+/// A device as the operator sees it.
+package struct DeviceListing: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var workspaceName: String
+  package var id: DeviceID
+  package var name: String
+  /// Milliseconds since 1970.
+  package var pairedAt: Int64
+  package var lastSeenAt: Int64?
+  package var revokedAt: Int64?
+  package var seenLogPosition: UInt64
+}
+
+/// A workspace to be created where none of its name exists.
+package struct WorkspaceProposal: Hashable, Sendable {
+  package var name: String
+  package var id: WorkspaceID
+  package var logIdentity: UInt64
+  package var createdAt: Int64
+
+  package init(name: String, id: WorkspaceID, logIdentity: UInt64, createdAt: Int64) {
+    self.name = name
+    self.id = id
+    self.logIdentity = logIdentity
+    self.createdAt = createdAt
+  }
+}
+
+/// What operators do; safe beside a serving process.
+extension ServerDatabase {
+  /// Stores the hash of a fresh pairing code, and its workspace where that is new.
+  ///
+  /// - Returns: the id of the workspace of that name.
+  package func addPairingCode(
+    hash: [UInt8], for proposal: WorkspaceProposal, expiresAt: Int64
+  ) throws(StorageFault) -> WorkspaceID {
+    try write { db in
+      try db.execute(
+        sql: """
+          INSERT INTO workspaces (id, name, log_identity, created_at) VALUES (?, ?, ?, ?)
+          ON CONFLICT (name) DO NOTHING
+          """,
+        arguments: [
+          proposal.id.column, proposal.name, proposal.logIdentity.column, proposal.createdAt,
+        ])
+      guard
+        let row = try Row.fetchOne(
+          db, sql: "SELECT number, id FROM workspaces WHERE name = ?", arguments: [proposal.name])
+      else { throw StorageFault(code: .internalError, message: "the workspace was not created") }
+      // Long dead codes are of no use to anybody.
+      try db.execute(
+        sql: "DELETE FROM pairing_codes WHERE expires_at < ?",
+        arguments: [proposal.createdAt - 86_400_000])
+      try db.execute(
+        sql: """
+          INSERT INTO pairing_codes (hash, workspace, created_at, expires_at) VALUES (?, ?, ?, ?)
+          """,
+        arguments: [Data(hash), row["number"] as Int64, proposal.createdAt, expiresAt])
+      return try row.identifier("id")
+    }
+  }
+
+  /// The devices of one workspace, or of all, revoked ones too.
+  package func devices(inWorkspaceNamed name: String?) throws(StorageFault) -> [DeviceListing] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT w.id AS workspace, w.name AS workspace_name, d.id, d.name, d.paired_at,
+            d.last_seen_at, d.revoked_at, d.seen_position
+          FROM devices d JOIN workspaces w ON w.number = d.workspace
+          WHERE ? IS NULL OR w.name = ?
+          ORDER BY w.name, d.paired_at, d.id
+          """, arguments: [name, name]
+      ).map { row in
+        DeviceListing(
+          workspace: try row.identifier("workspace"), workspaceName: row["workspace_name"],
+          id: try row.identifier("id"), name: row["name"], pairedAt: row["paired_at"],
+          lastSeenAt: row["last_seen_at"], revokedAt: row["revoked_at"],
+          seenLogPosition: row.position("seen_position"))
+      }
+    }
+  }
+
+  /// Takes a device's access away for good; its token stays known, so that it is told why.
+  package func revoke(
+    _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) throws(StorageFault) {
+    try write { db in
+      try db.execute(
+        sql: """
+          UPDATE devices SET revoked_at = coalesce(revoked_at, ?)
+          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND id = ?
+          """, arguments: [wallMilliseconds, workspace.column, device.column])
+    }
+  }
+
+  /// Whether a workspace of that name exists.
+  package func hasWorkspace(named name: String) throws(StorageFault) -> Bool {
+    try read { db in
+      try Bool.fetchOne(
+        db, sql: "SELECT EXISTS (SELECT 1 FROM workspaces WHERE name = ?)", arguments: [name])
+        ?? false
+    }
+  }
+}

@@ -1,0 +1,285 @@
+import Foundation
+import GRDB
+package import QueueModel
+package import SequenceCRDT
+package import ServerCore
+import Synchronization
+
+/// Remembers when other processes changed the file last, so that the look for lapsed tokens costs
+/// nothing as long as nobody did.
+final class LapsedCheck: Sendable {
+  let dataVersion = Mutex<Int?>(nil)
+}
+
+extension ServerDatabase: ServerStorage {
+  package func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord? {
+    try read { db in
+      let row = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT w.id AS workspace, d.id AS device, d.name, d.seen_position, d.revoked_at
+          FROM tokens t
+          JOIN workspaces w ON w.number = t.workspace
+          JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+          WHERE t.hash = ?
+          """, arguments: [Data(hash)])
+      guard let row else { return nil }
+      return TokenRecord(
+        workspace: try row.identifier("workspace"),
+        device: DeviceRecord(
+          id: try row.identifier("device"), name: row["name"],
+          seenLogPosition: row.position("seen_position")),
+        isRevoked: row["revoked_at"] != nil)
+    }
+  }
+
+  package func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome {
+    try write { db in
+      let now = redemption.wallMilliseconds
+      let code = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT w.number, w.id, w.name, c.failures
+          FROM pairing_codes c JOIN workspaces w ON w.number = c.workspace
+          WHERE c.hash = ? AND c.used_at IS NULL AND c.expires_at > ?
+          """, arguments: [Data(redemption.codeHash), now])
+      guard let code else {
+        try db.execute(
+          sql: """
+            UPDATE pairing_codes SET failures = failures + 1
+            WHERE used_at IS NULL AND expires_at > ?
+            """, arguments: [now])
+        return .wrong
+      }
+      guard code["failures"] < redemption.failuresMax else { return .exhausted }
+      let number: Int64 = code["number"]
+      let others =
+        try Int.fetchOne(
+          db,
+          sql: """
+            SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL
+            """, arguments: [number, redemption.device.column]) ?? 0
+      guard others < redemption.devicesMax else { return .tooManyDevices }
+      try grant(redemption, workspace: number, in: db)
+      return .granted(workspace: try code.identifier("id"), workspaceName: code["name"])
+    }
+  }
+
+  private func grant(
+    _ redemption: CodeRedemption, workspace: Int64, in db: Database
+  ) throws {
+    let device = redemption.device.column
+    let now = redemption.wallMilliseconds
+    try db.execute(
+      sql: """
+        INSERT INTO devices (workspace, id, name, paired_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT (workspace, id) DO UPDATE
+        SET name = excluded.name, paired_at = excluded.paired_at, revoked_at = NULL
+        """, arguments: [workspace, device, redemption.deviceName, now])
+    try db.execute(
+      sql: "DELETE FROM tokens WHERE workspace = ? AND device = ?",
+      arguments: [workspace, device])
+    try db.execute(
+      sql: "INSERT INTO tokens (hash, workspace, device, created_at) VALUES (?, ?, ?, ?)",
+      arguments: [Data(redemption.tokenHash), workspace, device, now])
+    try db.execute(
+      sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
+      arguments: [now, Data(redemption.codeHash)])
+  }
+
+  package func lapsedTokens(
+    among tokens: [ConnectedToken]
+  ) throws(StorageFault) -> [ConnectedToken] {
+    try read { db in
+      let version = try Int.fetchOne(db, sql: "PRAGMA data_version")
+      guard version != lapsedCheck.dataVersion.withLock({ $0 }) else { return [] }
+      let statement = try db.cachedStatement(
+        sql: """
+          SELECT count(*) FROM tokens t
+          JOIN workspaces w ON w.number = t.workspace
+          JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+          WHERE t.hash = ? AND w.id = ? AND t.device = ? AND d.revoked_at IS NULL
+          """)
+      let lapsed = try tokens.filter { token in
+        try Int.fetchOne(
+          statement,
+          arguments: [Data(token.hash), token.workspace.column, token.device.column]) == 0
+      }
+      lapsedCheck.dataVersion.withLock { $0 = version }
+      return lapsed
+    }
+  }
+
+  package func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
+    try read { db in
+      let row = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT number, name, log_identity, epoch,
+            (SELECT coalesce(max(position), 0) FROM log WHERE workspace = number) AS head
+          FROM workspaces WHERE id = ?
+          """, arguments: [workspace.column])
+      guard let row else { return nil }
+      let number: Int64 = row["number"]
+      let replicas = try Row.fetchAll(
+        db,
+        sql: "SELECT replica, device, seq, digest FROM replicas WHERE workspace = ?",
+        arguments: [number]
+      ).map { row in
+        ReplicaMark(
+          replica: ReplicaID(column: row["replica"]), seq: try row.sequence("seq"),
+          digest: UInt64(column: row["digest"]), device: try row.identifier("device"))
+      }
+      let devices = try Row.fetchAll(
+        db,
+        sql: """
+          SELECT id, name, seen_position FROM devices
+          WHERE workspace = ? AND revoked_at IS NULL ORDER BY id
+          """, arguments: [number]
+      ).map { row in
+        DeviceRecord(
+          id: try row.identifier("id"), name: row["name"],
+          seenLogPosition: row.position("seen_position"))
+      }
+      return WorkspaceHeader(
+        name: row["name"], logIdentity: UInt64(column: row["log_identity"]),
+        epoch: UInt64(column: row["epoch"]), head: row.position("head"), replicas: replicas,
+        devices: devices)
+    }
+  }
+
+  package func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
+    try read { db in
+      try Row.fetchOne(
+        db,
+        sql: """
+          SELECT position, bytes FROM snapshots
+          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?)
+          ORDER BY position DESC LIMIT 1
+          """, arguments: [workspace.column]
+      ).map { row in
+        StoredSnapshot(position: row.position("position"), bytes: Array(row["bytes"] as Data))
+      }
+    }
+  }
+
+  package func entries(
+    of workspace: WorkspaceID, after position: UInt64, limit: Int
+  ) throws(StorageFault) -> [LogEntry] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT position, delta FROM log
+          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND position > ?
+          ORDER BY position LIMIT ?
+          """, arguments: [workspace.column, position.column, limit]
+      ).map(LogEntry.init(row:))
+    }
+  }
+
+  package func entries(
+    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
+  ) throws(StorageFault) -> [LogEntry] {
+    try read { db in
+      let number = try number(of: workspace, in: db)
+      let statement = try db.cachedStatement(
+        sql: """
+          SELECT DISTINCT position FROM log_ranges
+          WHERE workspace = ? AND replica = ? AND last_seq >= ? AND first_seq <= ?
+          """)
+      var positions: Set<Int64> = []
+      for range in ranges {
+        positions.formUnion(
+          try Int64.fetchAll(
+            statement,
+            arguments: [number, range.replica.column, Int64(range.first), Int64(range.last)]))
+      }
+      let entry = try db.cachedStatement(
+        sql: "SELECT position, delta FROM log WHERE workspace = ? AND position = ?")
+      return try positions.sorted().compactMap { position in
+        try Row.fetchOne(entry, arguments: [number, position]).map(LogEntry.init(row:))
+      }
+    }
+  }
+
+  package func commit(_ batch: CommitBatch) throws(StorageFault) {
+    try write { db in
+      for append in batch.appends { try insert(append, in: db) }
+      let touch = try db.cachedStatement(
+        sql: """
+          UPDATE devices SET name = ?, last_seen_at = ?, seen_position = max(seen_position, ?)
+          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND id = ?
+          """)
+      for change in batch.touches {
+        try touch.execute(arguments: [
+          change.name, change.wallMilliseconds, change.seenLogPosition.column,
+          change.workspace.column, change.device.column,
+        ])
+      }
+    }
+  }
+
+  private func insert(_ append: LogAppend, in db: Database) throws {
+    let number = try number(of: append.workspace, in: db)
+    try db.cachedStatement(
+      sql: "INSERT INTO log (workspace, position, delta) VALUES (?, ?, ?)"
+    ).execute(arguments: [number, append.position.column, Data(append.delta)])
+    for row in append.rows {
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO log_ranges (workspace, replica, last_seq, first_seq, position, digest)
+          VALUES (?, ?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        number, row.range.replica.column, Int64(row.range.last), Int64(row.range.first),
+        append.position.column, row.digest.column,
+      ])
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO replicas (workspace, replica, device, seq, digest) VALUES (?, ?, ?, ?, ?)
+          ON CONFLICT (workspace, replica) DO UPDATE
+          SET seq = excluded.seq, digest = excluded.digest
+          """
+      ).execute(arguments: [
+        number, row.range.replica.column, row.device.column, Int64(row.range.last),
+        row.digest.column,
+      ])
+    }
+  }
+
+  package func probe() throws(StorageFault) {
+    try write { try $0.execute(sql: "UPDATE server SET probes = probes + 1") }
+  }
+
+  package func save(
+    _ snapshot: StoredSnapshot, of workspace: WorkspaceID
+  ) throws(StorageFault) {
+    try write { db in
+      let number = try number(of: workspace, in: db)
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO snapshots (workspace, position, bytes) VALUES (?, ?, ?)",
+        arguments: [number, snapshot.position.column, Data(snapshot.bytes)])
+      // The one before is kept in case this one turns out unreadable in a backup.
+      try db.execute(
+        sql: """
+          DELETE FROM snapshots WHERE workspace = ? AND position NOT IN (
+            SELECT position FROM snapshots WHERE workspace = ? ORDER BY position DESC LIMIT 2)
+          """, arguments: [number, number])
+    }
+  }
+
+  private func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
+    let number = try Int64.fetchOne(
+      db.cachedStatement(sql: "SELECT number FROM workspaces WHERE id = ?"),
+      arguments: [workspace.column])
+    guard let number else { throw StorageFault(code: .internalError, message: "no such workspace") }
+    return number
+  }
+}
+
+extension LogEntry {
+  init(row: Row) {
+    self.init(position: row.position("position"), delta: Array(row["delta"] as Data))
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import GRDB
+import QueueModel
+package import ServerCore
+
+/// The server's durable store: one SQLite file, `cospool.sqlite`, in the data directory.
+///
+/// WAL with `synchronous = FULL`: a transaction that has returned survives a power failure. One
+/// connection object; the serving process calls it from one thread, and commands like `pair` open
+/// the same file from other processes.
+package final class ServerDatabase: Sendable {
+  /// The file's name within the data directory.
+  package static let fileName = "cospool.sqlite"
+
+  /// The file.
+  package let path: String
+  let queue: DatabaseQueue
+  /// `PRAGMA data_version` at the last look for lapsed tokens; used by the store's thread only,
+  /// and always inside `queue`.
+  let lapsedCheck = LapsedCheck()
+
+  /// Who opens the store, which decides what may be done about a damaged file.
+  package enum Purpose: Hashable, Sendable {
+    /// The serving process, holding the directory's lock: checks the file, sets a damaged one aside.
+    case serving
+    /// A command, perhaps beside a serving process: touches nothing it need not.
+    case administration
+  }
+
+  private init(path: String, queue: DatabaseQueue) {
+    self.path = path
+    self.queue = queue
+  }
+
+  /// Opens the store of a data directory, creating both where they are missing.
+  package static func open(
+    directory: String, for purpose: Purpose
+  ) throws(StoreOpeningError) -> ServerDatabase {
+    try prepare(directory: directory)
+    let path = directory + "/" + fileName
+    do {
+      return ServerDatabase(path: path, queue: try openQueue(path: path, for: purpose))
+    } catch let error as StoreOpeningError {
+      guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
+      throw .corrupt(path: path, keptAt: setAside(path: path), reason: reason)
+    } catch {
+      throw .unavailable(path: path, reason: "\(error)")
+    }
+  }
+
+  /// Closes the file; nothing may be called afterwards.
+  package func close() throws(StorageFault) {
+    do { try queue.close() } catch { throw StorageFault(error) }
+  }
+
+  /// Creates the directory and an empty file, both for their owner alone.
+  package static func prepare(directory: String) throws(StoreOpeningError) {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory)
+      let path = directory + "/" + fileName
+      if !FileManager.default.fileExists(atPath: path) {
+        guard
+          FileManager.default.createFile(
+            atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+        else { throw StoreOpeningError.unavailable(path: path, reason: "it cannot be created") }
+      }
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    } catch let error as StoreOpeningError {
+      throw error
+    } catch {
+      throw .unavailable(path: directory, reason: error.localizedDescription)
+    }
+  }
+
+  private static func openQueue(
+    path: String, for purpose: Purpose
+  ) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.label = "cospool.server.store"
+    configuration.busyMode = .timeout(5)
+    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    do {
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      do {
+        try check(queue, path: path, for: purpose)
+        try queue.inDatabase { db in
+          let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
+          guard mode == "wal" else {
+            throw StoreOpeningError.unavailable(
+              path: path, reason: "the file system does not support SQLite's write-ahead log")
+          }
+        }
+        try ServerSchema.migrator.migrate(queue)
+        return queue
+      } catch {
+        // The first error says what is wrong; closing is only for the file to be moved.
+        try? queue.close()
+        throw error
+      }
+    } catch let error as DatabaseError {
+      throw openingError(error, path: path)
+    }
+  }
+
+  private static func check(
+    _ queue: DatabaseQueue, path: String, for purpose: Purpose
+  ) throws {
+    let isSuperseded = try queue.read { try ServerSchema.migrator.hasBeenSuperseded($0) }
+    guard !isSuperseded else { throw StoreOpeningError.newer(path: path) }
+    guard purpose == .serving else { return }
+    let verdict = try queue.read { try String.fetchAll($0, sql: "PRAGMA quick_check(3)") }
+    guard verdict == ["ok"] else {
+      throw StoreOpeningError.corrupt(
+        path: path, keptAt: nil, reason: verdict.joined(separator: "; "))
+    }
+  }
+
+  private static func openingError(_ error: DatabaseError, path: String) -> StoreOpeningError {
+    let fault = StorageFault(error)
+    switch fault.code {
+    case .corrupt: return .corrupt(path: path, keptAt: nil, reason: fault.message)
+    case .full: return .full(path: path)
+    case .unavailable, .busy, .internalError:
+      return .unavailable(path: path, reason: fault.message)
+    }
+  }
+
+  /// Moves the damaged file and its companions out of the way, under a name that is free.
+  ///
+  /// - Returns: where the file is now; nil where it could not be moved.
+  private static func setAside(path: String) -> String? {
+    let files = FileManager.default
+    guard
+      let kept = (1...10_000).lazy.map({ "\(path).corrupt-\($0)" })
+        .first(where: { !files.fileExists(atPath: $0) })
+    else { return nil }
+    do {
+      for suffix in ["-wal", "-shm"] where files.fileExists(atPath: path + suffix) {
+        try files.moveItem(atPath: path + suffix, toPath: kept + suffix)
+      }
+      try files.moveItem(atPath: path, toPath: kept)
+      return kept
+    } catch {
+      return nil
+    }
+  }
+
+  // MARK: - Transactions
+
+  func write<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
+    do { return try queue.write(body) } catch { throw StorageFault(error) }
+  }
+
+  func read<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
+    do { return try queue.read(body) } catch { throw StorageFault(error) }
+  }
+}
+
+extension StorageFault {
+  /// Sorts SQLite's result codes into what the server can do about them.
+  init(_ error: any Error) {
+    if let fault = error as? StorageFault {
+      self = fault
+      return
+    }
+    guard let error = error as? DatabaseError else {
+      self.init(code: .internalError, message: "\(error)")
+      return
+    }
+    let code: Code =
+      switch error.resultCode {
+      case .SQLITE_FULL: .full
+      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH,
+        .SQLITE_NOMEM:
+        .unavailable
+      case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
+      case .SQLITE_CORRUPT, .SQLITE_NOTADB: .corrupt
+      default: .internalError
+      }
+    self.init(
+      code: code,
+      message: "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")")
+  }
+}

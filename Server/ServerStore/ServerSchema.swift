@@ -1,0 +1,104 @@
+import GRDB
+
+/// The database's schema as a list of steps; steps are added at the end and never changed.
+///
+/// Identifiers are blobs of 16 bytes, 64-bit unsigned numbers are stored by their bit pattern,
+/// times are milliseconds since 1970. Every table but `server` belongs to a workspace.
+enum ServerSchema {
+  static let steps: [(name: String, sql: String)] = [("2026-01 workspaces, log, access", first)]
+
+  static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
+
+  /// The first steps only: a database as an earlier version left it.
+  static func migrator(steps count: Int) -> DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    for step in steps.prefix(count) {
+      migrator.registerMigration(step.name) { try $0.execute(sql: step.sql) }
+    }
+    return migrator
+  }
+
+  private static let first = """
+    CREATE TABLE server (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      probes INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    INSERT INTO server (id) VALUES (1);
+
+    CREATE TABLE workspaces (
+      number INTEGER PRIMARY KEY,
+      id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
+      name TEXT NOT NULL UNIQUE,
+      log_identity INTEGER NOT NULL,
+      epoch INTEGER NOT NULL DEFAULT 0,
+      created_at INTEGER NOT NULL
+    ) STRICT;
+
+    -- One row per accepted batch, the delta as packed.
+    CREATE TABLE log (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      position INTEGER NOT NULL CHECK (position > 0),
+      delta BLOB NOT NULL,
+      UNIQUE (workspace, position)
+    ) STRICT;
+
+    -- Which operations a log entry holds; the ranges of a replica are disjoint and without gaps.
+    CREATE TABLE log_ranges (
+      workspace INTEGER NOT NULL,
+      replica INTEGER NOT NULL,
+      last_seq INTEGER NOT NULL,
+      first_seq INTEGER NOT NULL CHECK (first_seq > 0 AND first_seq <= last_seq),
+      position INTEGER NOT NULL,
+      digest INTEGER NOT NULL,
+      PRIMARY KEY (workspace, replica, last_seq),
+      FOREIGN KEY (workspace, position) REFERENCES log (workspace, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX log_ranges_by_position ON log_ranges (workspace, position);
+
+    CREATE TABLE replicas (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      replica INTEGER NOT NULL,
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      seq INTEGER NOT NULL,
+      digest INTEGER NOT NULL,
+      PRIMARY KEY (workspace, replica)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE snapshots (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      position INTEGER NOT NULL,
+      bytes BLOB NOT NULL,
+      UNIQUE (workspace, position)
+    ) STRICT;
+
+    CREATE TABLE devices (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      id BLOB NOT NULL CHECK (length(id) = 16),
+      name TEXT NOT NULL,
+      paired_at INTEGER NOT NULL,
+      last_seen_at INTEGER,
+      seen_position INTEGER NOT NULL DEFAULT 0,
+      revoked_at INTEGER,
+      PRIMARY KEY (workspace, id)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Tokens and codes are stored as SHA-256; the secrets themselves are nowhere.
+    CREATE TABLE tokens (
+      hash BLOB PRIMARY KEY,
+      workspace INTEGER NOT NULL,
+      device BLOB NOT NULL,
+      created_at INTEGER NOT NULL,
+      FOREIGN KEY (workspace, device) REFERENCES devices (workspace, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX tokens_by_device ON tokens (workspace, device);
+
+    CREATE TABLE pairing_codes (
+      hash BLOB PRIMARY KEY,
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      failures INTEGER NOT NULL DEFAULT 0,
+      used_at INTEGER
+    ) STRICT, WITHOUT ROWID;
+    """
+}

@@ -1,0 +1,37 @@
+/// Why the store could not be opened.
+package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The file is damaged; it was set aside under the second path, nil where it was left in place.
+  case corrupt(path: String, keptAt: String?, reason: String)
+  /// The file was written by a newer version and was not touched.
+  case newer(path: String)
+  /// No space is left.
+  case full(path: String)
+  /// The directory or file cannot be read or written.
+  case unavailable(path: String, reason: String)
+  /// Another process serves this directory.
+  case locked(path: String)
+  /// There is no store at this place yet.
+  case absent(path: String)
+
+  package var description: String {
+    switch self {
+    case .corrupt(let path, let keptAt?, let reason):
+      "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
+        + "or start again with an empty database and pair the devices anew: they hold their data."
+    case .corrupt(let path, nil, let reason):
+      "The database \(path) is damaged (\(reason)). It was left in place; the server will set it "
+        + "aside when it starts."
+    case .newer(let path):
+      "The database \(path) was written by a newer version of cospool-server. Update this one; "
+        + "nothing was changed."
+    case .full(let path):
+      "No space is left for the database \(path). Free some and try again."
+    case .unavailable(let path, let reason):
+      "The database \(path) cannot be used: \(reason)."
+    case .locked(let path):
+      "Another cospool-server serves \(path) already. Stop it, or choose another --data directory."
+    case .absent(let path):
+      "There is no server data at \(path). Start the server or pair a device first."
+    }
+  }
+}

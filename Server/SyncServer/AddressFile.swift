@@ -1,0 +1,29 @@
+import Foundation
+
+/// Where a serving process says how it can be reached, so that `pair` can print a whole command.
+struct AddressFile: Sendable {
+  private let path: String
+
+  init(directory: String) {
+    path = directory + "/listening"
+  }
+
+  /// Best effort: without it `pair` prints a placeholder.
+  func write(_ url: String) {
+    try? Data((url + "\n").utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  /// What the serving process wrote; nil where none is running or it was killed before it could.
+  func read() -> String? {
+    guard let data = FileManager.default.contents(atPath: path),
+      let url = String(bytes: data, encoding: .utf8)?.trimmingCharacters(
+        in: .whitespacesAndNewlines),
+      url.hasPrefix("ws")
+    else { return nil }
+    return url
+  }
+}

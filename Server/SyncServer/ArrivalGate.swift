@@ -1,0 +1,76 @@
+import NIOCore
+import ServerCore
+
+/// Stands first in a channel's pipeline until its device is known: counts every raw byte, and
+/// closes a connection that takes too long to become a WebSocket.
+///
+/// Without it, one could hold a connection with half a request, or fill memory with a large frame
+/// that is never finished.
+final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  private let driver: ServerDriver
+  let acceptedAt: Moment
+  /// Set when the connection became a WebSocket: the core counts from there.
+  var connection: ConnectionID?
+  private var bytes = 0
+  private var deadline: Scheduled<Void>?
+
+  init(driver: ServerDriver) {
+    self.driver = driver
+    acceptedAt = driver.clock.now
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let gate = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let limit = TimeAmount.milliseconds(driver.options.core.authenticationMilliseconds)
+    deadline = context.eventLoop.scheduleTask(in: limit) {
+      let (gate, context) = gate.value
+      if gate.connection == nil { context.close(promise: nil) }
+    }
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let count = unwrapInboundIn(data).readableBytes
+    if let connection {
+      driver.received(count, on: connection)
+    } else {
+      bytes += count
+      guard bytes <= driver.options.core.preAuthenticationBytesMax else {
+        return context.close(promise: nil)
+      }
+    }
+    context.fireChannelRead(data)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is ConnectionAuthenticated {
+      deadline?.cancel()
+      context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+}
+
+/// Tells the driver when a TCP connection is gone, whatever it was used for.
+final class ChannelCensus: ChannelInboundHandler {
+  typealias InboundIn = NIOAny
+
+  private let driver: ServerDriver
+
+  init(driver: ServerDriver) {
+    self.driver = driver
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    driver.channelClosed(context.channel)
+    context.fireChannelInactive()
+  }
+}

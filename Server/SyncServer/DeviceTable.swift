@@ -1,0 +1,25 @@
+import Foundation
+
+/// Devices as a table for people.
+package enum DeviceTable {
+  package static func text(for list: ServerAdministration.DeviceList) -> String {
+    let header = ["ID", "NAME", "WORKSPACE", "PAIRED", "LAST SEEN", "ACCESS"]
+    let rows = list.devices.map { device in
+      [
+        device.id, device.name, device.workspaceName, time(device.pairedAt),
+        device.lastSeenAt.map(time) ?? "never", device.revoked ? "revoked" : "yes",
+      ]
+    }
+    let widths = header.indices.map { column in
+      ([header] + rows).map { $0[column].count }.max() ?? 0
+    }
+    return ([header] + rows).map { row in
+      zip(row, widths).map { $0.padding(toLength: $1, withPad: " ", startingAt: 0) }
+        .joined(separator: "  ").trimmingCharacters(in: .whitespaces)
+    }.joined(separator: "\n")
+  }
+
+  private static func time(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  }
+}

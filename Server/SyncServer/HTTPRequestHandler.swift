@@ -1,0 +1,65 @@
+import NIOCore
+import NIOHTTP1
+
+/// Answers plain HTTP: `/healthz`, and 404 for the rest.
+///
+/// Two routes do not need a router: one upgrades to WebSocket, this is the other.
+final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let driver: ServerDriver
+  private var head: HTTPRequestHead?
+
+  init(driver: ServerDriver) {
+    self.driver = driver
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): self.head = head
+    case .body: break
+    case .end:
+      if let head { respond(to: head, context: context) }
+      head = nil
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  private func respond(to head: HTTPRequestHead, context: ChannelHandlerContext) {
+    let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
+    let isRead = head.method == .GET || head.method == .HEAD
+    let (status, body): (HTTPResponseStatus, String)
+    var headers: HTTPHeaders = ["connection": "close", "cache-control": "no-store"]
+    if path == "/healthz", isRead {
+      let isHealthy = driver.isHealthy
+      status = isHealthy ? .ok : .serviceUnavailable
+      body =
+        #"{"status":"\#(isHealthy ? "ok" : "unavailable")","version":"\#(ServerVersion.text)","#
+        + #""connections":\#(driver.connectionCount)}"# + "\n"
+      headers.add(name: "content-type", value: "application/json")
+    } else if path == SyncServer.path {
+      status = .upgradeRequired
+      body = "This is a WebSocket endpoint, subprotocol \(SyncServer.subprotocol).\n"
+      headers.add(name: "content-type", value: "text/plain; charset=utf-8")
+      headers.add(name: "upgrade", value: "websocket")
+    } else {
+      status = .notFound
+      body = "There is nothing here.\n"
+      headers.add(name: "content-type", value: "text/plain; charset=utf-8")
+    }
+    headers.add(name: "content-length", value: "\(body.utf8.count)")
+    let response = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+    context.write(wrapOutboundOut(.head(response)), promise: nil)
+    if head.method != .HEAD {
+      context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
+    }
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+      bound.value.close(promise: nil)
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// What the commands `pair`, `devices` and `revoke` do; all work beside a serving process.
+package struct ServerAdministration: Sendable {
+  /// The workspace that is used where none is named.
+  package static let workspaceNameDefault = "default"
+
+  private let directory: String
+
+  package init(dataDirectory: String) {
+    directory = dataDirectory
+  }
+
+  /// A fresh code, as it is printed.
+  package struct Pairing: Codable, Hashable, Sendable {
+    package var code: String
+    package var workspace: String
+    package var workspaceName: String
+    /// Milliseconds since 1970.
+    package var expiresAt: Int64
+    /// Where the serving process listens, where one runs.
+    package var server: String?
+
+    /// What a person reads.
+    package var text: String {
+      """
+      Pairing code for workspace "\(workspaceName)": \(code)
+      It works once, within 10 minutes. On the other device, type:
+
+        cospool pair \(server ?? "ws://HOST:PORT") \(code)
+      """
+    }
+  }
+
+  /// A device, as it is printed; times are milliseconds since 1970.
+  package struct Device: Codable, Hashable, Sendable {
+    package var id: String
+    package var name: String
+    package var workspace: String
+    package var workspaceName: String
+    package var pairedAt: Int64
+    package var lastSeenAt: Int64?
+    package var revoked: Bool
+    package var revokedAt: Int64?
+  }
+
+  package struct DeviceList: Codable, Hashable, Sendable {
+    package var devices: [Device]
+  }
+
+  /// Makes a one-time code; creates the workspace where none of its name exists.
+  package func pair(workspaceName: String) throws(SyncServerError) -> Pairing {
+    let name = workspaceName.trimmedOfWhitespace()
+    guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
+      throw SyncServerError(
+        .usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
+    }
+    var generator = SystemRandomNumberGenerator()
+    let code = PairingCode(using: &generator)
+    let now = ProcessClock.wallMilliseconds
+    let expiresAt = now + PairingCode.lifetimeMilliseconds
+    let proposal = WorkspaceProposal(
+      name: name, id: WorkspaceID(randomUsing: &generator), logIdentity: generator.next(),
+      createdAt: now)
+    let workspace = try withDatabase { database throws(StorageFault) in
+      try database.addPairingCode(
+        hash: secretHash(code.bytes), for: proposal, expiresAt: expiresAt)
+    }
+    return Pairing(
+      code: code.display, workspace: workspace.description, workspaceName: name,
+      expiresAt: expiresAt, server: AddressFile(directory: directory).read())
+  }
+
+  /// The devices of one workspace, or of all.
+  package func devices(workspaceName: String?) throws(SyncServerError) -> DeviceList {
+    try requireData()
+    let listed = try withDatabase { database throws(StorageFault) in
+      if let workspaceName, try !database.hasWorkspace(named: workspaceName) {
+        return nil as [DeviceListing]?
+      }
+      return try database.devices(inWorkspaceNamed: workspaceName)
+    }
+    guard let listed else {
+      throw SyncServerError(
+        .failed, "There is no workspace \"\(workspaceName ?? "")\". `pair` creates one.")
+    }
+    return DeviceList(devices: listed.map(Device.init))
+  }
+
+  /// Takes away the access of the device that an id, a unique prefix of one, or a name tells.
+  package func revoke(
+    device key: String, workspaceName: String?
+  ) throws(SyncServerError) -> Device {
+    try requireData()
+    let listed = try withDatabase { database throws(StorageFault) in
+      try database.devices(inWorkspaceNamed: workspaceName)
+    }
+    let device = try ServerAdministration.choose(key, from: listed)
+    let now = ProcessClock.wallMilliseconds
+    try withDatabase { database throws(StorageFault) in
+      try database.revoke(device.id, in: device.workspace, at: now)
+    }
+    var revoked = device
+    revoked.revokedAt = device.revokedAt ?? now
+    return Device(revoked)
+  }
+
+  private static func choose(
+    _ key: String, from devices: [DeviceListing]
+  ) throws(SyncServerError) -> DeviceListing {
+    let wanted = key.trimmedOfWhitespace()
+    let digits = wanted.lowercased().filter { $0 != "-" }
+    var matches = devices.filter { $0.name == wanted }
+    if matches.isEmpty, !digits.isEmpty {
+      matches = devices.filter {
+        $0.id.description.filter { $0 != "-" }.hasPrefix(digits)
+      }
+    }
+    // A name that was used again means the one that still has access.
+    if matches.count > 1, matches.contains(where: { $0.revokedAt == nil }) {
+      matches = matches.filter { $0.revokedAt == nil }
+    }
+    guard let first = matches.first else {
+      throw SyncServerError(
+        .failed, "No device \"\(key)\". `devices` lists them.")
+    }
+    guard matches.count == 1 else {
+      let candidates = matches.map { "\($0.id) (\($0.name), workspace \($0.workspaceName))" }
+      throw SyncServerError(
+        .failed,
+        "\"\(key)\" fits several devices: \(candidates.joined(separator: ", ")). Give the id"
+          + " and, where it is the same in several workspaces, --workspace.")
+    }
+    return first
+  }
+
+  private func requireData() throws(SyncServerError) {
+    let path = directory + "/" + ServerDatabase.fileName
+    guard FileManager.default.fileExists(atPath: path) else {
+      throw SyncServerError(StoreOpeningError.absent(path: directory))
+    }
+  }
+
+  private func withDatabase<Result>(
+    _ body: (ServerDatabase) throws(StorageFault) -> Result
+  ) throws(SyncServerError) -> Result {
+    let database: ServerDatabase
+    do {
+      database = try ServerDatabase.open(directory: directory, for: .administration)
+    } catch {
+      throw SyncServerError(error)
+    }
+    // The process ends soon; a failing close changes nothing about what was done.
+    defer { try? database.close() }
+    do {
+      return try body(database)
+    } catch {
+      throw SyncServerError(error)
+    }
+  }
+}
+
+extension ServerAdministration.Device {
+  init(_ listing: DeviceListing) {
+    self.init(
+      id: listing.id.description, name: listing.name, workspace: listing.workspace.description,
+      workspaceName: listing.workspaceName, pairedAt: listing.pairedAt,
+      lastSeenAt: listing.lastSeenAt, revoked: listing.revokedAt != nil,
+      revokedAt: listing.revokedAt)
+  }
+}
+
+extension WorkspaceID {
+  /// A fresh identifier of RFC 9562, version 4.
+  init(randomUsing generator: inout some RandomNumberGenerator) {
+    self.init(
+      high: generator.next() & ~0xF000 | 0x4000,
+      low: generator.next() & ~(0b11 << 62) | 0b10 << 62)
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+package import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+package import ServerCore
+import ServerStore
+import WireProtocol
+
+/// A running server: one listening socket, one event loop, one store thread.
+///
+/// Plain NIO: there is one route that upgrades to WebSocket and one for health. All sockets and
+/// the core live on one event loop, so that the core needs no lock and its events have one order.
+package final class SyncServer: Sendable {
+  /// Where clients connect.
+  package static let path = "/v1/sync"
+  /// What they speak there.
+  package static let subprotocol = "cospool.v1"
+
+  /// The address as given, and the port that was bound.
+  package let host: String
+  package let port: Int
+  private let group: MultiThreadedEventLoopGroup
+  private let storeThread: NIOThreadPool
+  private let listener: any Channel
+  private let driver: NIOLoopBound<ServerDriver>
+  private let onStop: @Sendable () -> Void
+
+  private init(
+    options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
+    storeThread: NIOThreadPool, listener: any Channel, driver: NIOLoopBound<ServerDriver>,
+    onStop: @escaping @Sendable () -> Void
+  ) {
+    host = options.host
+    self.port = port
+    self.group = group
+    self.storeThread = storeThread
+    self.listener = listener
+    self.driver = driver
+    self.onStop = onStop
+  }
+
+  /// The URL that clients and people use.
+  package var url: String { "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+  /// Takes the data directory's lock, opens the store and listens.
+  package static func start(
+    _ options: SyncServerOptions, logger: Logger
+  ) async throws(SyncServerError) -> SyncServer {
+    let lock: DirectoryLock
+    let database: ServerDatabase
+    do {
+      try ServerDatabase.prepare(directory: options.dataDirectory)
+      lock = try DirectoryLock(directory: options.dataDirectory)
+      database = try ServerDatabase.open(directory: options.dataDirectory, for: .serving)
+    } catch {
+      throw SyncServerError(error)
+    }
+    let address = AddressFile(directory: options.dataDirectory)
+    let server = try await start(options, storage: database, logger: logger) {
+      address.remove()
+      // Everything acknowledged is durable already; closing only tidies the log up.
+      try? database.close()
+      withExtendedLifetime(lock) {}
+    }
+    address.write(server.url)
+    return server
+  }
+
+  /// Listens, with a store of the caller's; `onStop` runs after the last use of it.
+  package static func start(
+    _ options: SyncServerOptions, storage: any ServerStorage, logger: Logger,
+    onStop: @escaping @Sendable () -> Void
+  ) async throws(SyncServerError) -> SyncServer {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let storeThread = NIOThreadPool(numberOfThreads: 1)
+    storeThread.start()
+    let loop = group.next()
+    do {
+      let driver = try await loop.submit {
+        let driver = ServerDriver(
+          loop: loop, options: options, storage: storage, storeThread: storeThread, logger: logger)
+        driver.start()
+        return driver.bound
+      }.get()
+      let listener = try await bootstrap(group, driver).bind(
+        host: options.host, port: options.port
+      ).get()
+      return SyncServer(
+        options: options, port: listener.localAddress?.port ?? options.port, group: group,
+        storeThread: storeThread, listener: listener, driver: driver, onStop: onStop)
+    } catch {
+      try? await group.shutdownGracefully()
+      try? await storeThread.shutdownGracefully()
+      onStop()
+      throw listeningError(error, options)
+    }
+  }
+
+  private static func listeningError(
+    _ error: any Error, _ options: SyncServerOptions
+  ) -> SyncServerError {
+    let place = "\(options.host):\(options.port)"
+    if let error = error as? IOError, error.errnoCode == EADDRINUSE {
+      return SyncServerError(
+        .failed, "\(place) is in use. Choose another --port, or 0 for a free one.")
+    }
+    return SyncServerError(.failed, "Cannot listen on \(place): \(error)")
+  }
+
+  private static func bootstrap(
+    _ group: MultiThreadedEventLoopGroup, _ driver: NIOLoopBound<ServerDriver>
+  ) -> ServerBootstrap {
+    ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 1_024)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(.maxMessagesPerRead, value: 16)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try configure(channel, driver.value) }
+      }
+  }
+
+  private static func configure(_ channel: any Channel, _ driver: ServerDriver) throws {
+    guard driver.channelOpened(channel) else {
+      return channel.close(mode: .all, promise: nil)
+    }
+    let pipeline = channel.pipeline.syncOperations
+    let gate = ArrivalGate(driver: driver)
+    let requests = HTTPRequestHandler(driver: driver)
+    let bound = NIOLoopBound((driver, gate, requests), eventLoop: channel.eventLoop)
+    let upgrader = NIOWebSocketServerUpgrader(
+      maxFrameSize: WireLimits.frameBytesMax,
+      shouldUpgrade: { channel, head in
+        channel.eventLoop.makeSucceededFuture(upgradeHeaders(for: head))
+      },
+      upgradePipelineHandler: { channel, _ in
+        channel.eventLoop.makeCompletedFuture {
+          let (driver, gate, _) = bound.value
+          try upgraded(channel, driver, gate)
+        }
+      })
+    try pipeline.addHandler(ChannelCensus(driver: driver))
+    try pipeline.addHandler(gate)
+    try pipeline.configureHTTPServerPipeline(
+      withServerUpgrade: (
+        upgraders: [upgrader],
+        completionHandler: { context in
+          context.pipeline.syncOperations.removeHandler(bound.value.2, promise: nil)
+        }
+      ))
+    try pipeline.addHandler(requests)
+  }
+
+  private static func upgradeHeaders(for head: HTTPRequestHead) -> HTTPHeaders? {
+    let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
+    guard path == SyncServer.path,
+      head.headers[canonicalForm: "sec-websocket-protocol"].contains(subprotocol[...])
+    else { return nil }
+    return ["Sec-WebSocket-Protocol": subprotocol]
+  }
+
+  private static func upgraded(
+    _ channel: any Channel, _ driver: ServerDriver, _ gate: ArrivalGate
+  ) throws {
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(MaskCheck())
+    try pipeline.addHandler(
+      NIOWebSocketFrameAggregator(
+        minNonFinalFragmentSize: 1, maxAccumulatedFrameCount: 1_024,
+        maxAccumulatedFrameSize: WireLimits.frameBytesMax))
+    let id = driver.opened(channel, acceptedAt: gate.acceptedAt)
+    gate.connection = id
+    try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id))
+  }
+
+  /// Says goodbye to all, stores what was taken, and closes; returns when all is released.
+  package func stop() async {
+    let driver = driver
+    let loop = group.next()
+    // A listener that is closed already needs no closing; the rest must happen all the same.
+    try? await listener.close()
+    try? await loop.flatSubmit { driver.value.stop() }.get()
+    try? await storeThread.shutdownGracefully()
+    try? await group.shutdownGracefully()
+    onStop()
+  }
+
+  /// What the server holds now; for tests and health.
+  package func census() async -> (connections: Int, workspaces: Int) {
+    let driver = driver
+    let counted = try? await group.next().submit {
+      (driver.value.connectionCount, driver.value.residentWorkspaces)
+    }.get()
+    return counted ?? (0, 0)
+  }
+}

@@ -1,0 +1,55 @@
+import ServerCore
+import ServerStore
+
+/// Why a command of the server failed, in words for its operator.
+package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertible {
+  package enum Code: Hashable, Sendable {
+    case failed
+    case usage
+    case corrupt
+    case disk
+    case tryLater
+  }
+
+  package var code: Code
+  package var message: String
+
+  package init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  init(_ error: StoreOpeningError) {
+    let code: Code =
+      switch error {
+      case .corrupt: .corrupt
+      case .full, .unavailable: .disk
+      case .newer, .locked, .absent: .failed
+      }
+    self.init(code, error.description)
+  }
+
+  init(_ fault: StorageFault) {
+    switch fault.code {
+    case .corrupt: self.init(.corrupt, "The database is damaged: \(fault.message).")
+    case .full: self.init(.disk, "No space is left for the database. Nothing was changed.")
+    case .unavailable:
+      self.init(.disk, "The database cannot be read or written: \(fault.message).")
+    case .busy: self.init(.tryLater, "The database is busy. Try again.")
+    case .internalError: self.init(.failed, "The database refused: \(fault.message).")
+    }
+  }
+
+  /// The exit code of the process.
+  package var exitCode: Int32 {
+    switch code {
+    case .failed: 1
+    case .usage: 2
+    case .corrupt: 6
+    case .disk: 7
+    case .tryLater: 75
+    }
+  }
+
+  package var description: String { message }
+}

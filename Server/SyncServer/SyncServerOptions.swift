@@ -1,0 +1,34 @@
+package import ServerCore
+
+/// What a server process is started with.
+package struct SyncServerOptions: Sendable {
+  /// Holds the database, the lock and the address file.
+  package var dataDirectory: String
+  /// The address to listen on.
+  package var host: String
+  /// The port to listen on; 0 takes a free one.
+  package var port: Int
+  /// Limits and intervals of the protocol.
+  package var core = ServerConfiguration()
+  /// How often idle connections are pinged, and how long one may be silent.
+  package var pingMilliseconds: Int64 = 20_000
+  package var silenceMilliseconds: Int64 = 45_000
+  /// How often the core hears that time has passed.
+  package var tickMilliseconds: Int64 = 100
+  /// How long a connection that was told to close may take to do so.
+  package var lingerMilliseconds: Int64 = 1_500
+
+  /// The port where none is given.
+  package static let portDefault = 7420
+
+  package init(dataDirectory: String, host: String = "127.0.0.1", port: Int = portDefault) {
+    self.dataDirectory = dataDirectory
+    self.host = host
+    self.port = port
+  }
+}
+
+/// The version of the server, as `--version` and `/healthz` say it.
+package enum ServerVersion {
+  package static let text = "0.1.0"
+}

@@ -1,0 +1,109 @@
+import NIOCore
+import NIOWebSocket
+import ServerCore
+
+/// Refuses frames that a client did not mask (RFC 6455, section 5.1).
+final class MaskCheck: ChannelInboundHandler {
+  typealias InboundIn = WebSocketFrame
+  typealias InboundOut = WebSocketFrame
+  typealias OutboundOut = WebSocketFrame
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard unwrapInboundIn(data).maskKey != nil else {
+      return context.closeWebSocket(.protocolError)
+    }
+    context.fireChannelRead(data)
+  }
+}
+
+/// Turns a WebSocket's messages into the driver's events, and keeps the connection alive.
+final class WebSocketConnectionHandler: ChannelInboundHandler {
+  typealias InboundIn = WebSocketFrame
+  typealias OutboundOut = WebSocketFrame
+
+  private let driver: ServerDriver
+  private let id: ConnectionID
+  private var heardAt: Int64
+  private var pings: RepeatedTask?
+  private var isClosing = false
+
+  init(driver: ServerDriver, id: ConnectionID) {
+    self.driver = driver
+    self.id = id
+    heardAt = driver.clock.now.uptimeMilliseconds
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let interval = TimeAmount.milliseconds(driver.options.pingMilliseconds)
+    pings = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+      let (handler, context) = bound.value
+      handler.ping(context: context)
+    }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    pings?.cancel()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    pings?.cancel()
+    driver.closed(id)
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let frame = unwrapInboundIn(data)
+    heardAt = driver.clock.now.uptimeMilliseconds
+    switch frame.opcode {
+    case .binary:
+      guard !isClosing else { return }
+      driver.received(Array(frame.unmaskedData.readableBytesView), on: id)
+    case .ping:
+      // A client that does not read its pongs gets none.
+      guard context.channel.isWritable, !isClosing else { return }
+      let pong = WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)
+      context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+    case .pong:
+      break
+    case .connectionClose:
+      let reply = WebSocketFrame(fin: true, opcode: .connectionClose, data: frame.unmaskedData)
+      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      context.writeAndFlush(wrapOutboundOut(reply)).whenComplete { _ in
+        bound.value.close(promise: nil)
+      }
+    case .text:
+      isClosing = true
+      context.closeWebSocket(.unacceptableData)
+    default:
+      isClosing = true
+      context.closeWebSocket(.protocolError)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // The decoder's errors were answered with a close frame by NIO's own handler; what comes here
+    // is a broken socket or too many fragments.
+    context.close(promise: nil)
+  }
+
+  private func ping(context: ChannelHandlerContext) {
+    let silence = driver.clock.now.uptimeMilliseconds - heardAt
+    guard silence < driver.options.silenceMilliseconds else {
+      return context.close(promise: nil)
+    }
+    let ping = WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())
+    context.writeAndFlush(wrapOutboundOut(ping), promise: nil)
+  }
+}
+
+extension ChannelHandlerContext {
+  /// Says why and closes.
+  func closeWebSocket(_ code: WebSocketErrorCode) {
+    var data = ByteBuffer()
+    data.write(webSocketErrorCode: code)
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
+    channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
+      .whenComplete { _ in bound.value.close(promise: nil) }
+  }
+}

@@ -1,0 +1,88 @@
+import ArgumentParser
+import Foundation
+import SyncServer
+
+/// The command line of the server. Logic lives in `SyncServer`; here are words and exit codes.
+@main
+struct CospoolServer: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cospool-server",
+    abstract: "Keeps the work queues of a person's coding agents identical on every device.",
+    discussion: """
+      Data lie in --data DIR, else in $COSPOOL_SERVER_DATA, else in \
+      $XDG_DATA_HOME/cospool-server, else in ~/.local/share/cospool-server.
+
+      EXAMPLES
+        cospool-server                                   serve on 127.0.0.1:\(SyncServerOptions.portDefault)
+        cospool-server serve --host 0.0.0.0 --port 7500  serve the local network
+        cospool-server pair                              print a one-time code for a new device
+        cospool-server pair --workspace team --json      the same for another workspace
+        cospool-server devices                           list the devices
+        cospool-server revoke old-laptop                 take a device's access away
+
+      EXIT CODES
+        0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict, \
+      6 corrupt data, 7 disk, 75 try again later
+      """,
+    version: ServerVersion.text,
+    subcommands: [ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self],
+    defaultSubcommand: ServeCommand.self)
+
+  static func main() async {
+    let arguments = CommandLineArguments.movingGlobalOptions(
+      Array(ProcessInfo.processInfo.arguments.dropFirst()),
+      behind: configuration.subcommands.compactMap { $0.configuration.commandName })
+    do {
+      var command = try parseAsRoot(arguments)
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch let error as SyncServerError {
+      StandardError.write("cospool-server: \(error.message)\n")
+      Foundation.exit(error.exitCode)
+    } catch {
+      let message = fullMessage(for: error)
+      let code = exitCode(for: error)
+      if code.isSuccess {
+        if !message.isEmpty { print(message) }
+        Foundation.exit(0)
+      }
+      if !message.isEmpty { StandardError.write(message + "\n") }
+      Foundation.exit(code == .validationFailure ? 2 : code.rawValue)
+    }
+  }
+}
+
+/// Where the data lie; shared by all commands.
+struct DataOptions: ParsableArguments {
+  @Option(name: .customLong("data"), help: "The data directory.")
+  var directory: String?
+
+  var resolved: String {
+    DataDirectory.resolve(
+      option: directory, environment: ProcessInfo.processInfo.environment,
+      home: NSHomeDirectory())
+  }
+}
+
+enum StandardError {
+  static func write(_ text: String) {
+    FileHandle.standardError.write(Data(text.utf8))
+  }
+}
+
+enum StandardOutput {
+  /// Prints at once, also into a pipe.
+  static func write(_ text: String) {
+    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+  }
+
+  static func write(json value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let data = try encoder.encode(value)
+    FileHandle.standardOutput.write(data + Data("\n".utf8))
+  }
+}
