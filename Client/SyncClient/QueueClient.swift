@@ -1,6 +1,9 @@
+import ClientCore
+import ClientStore
 public import Logging
 public import QueueModel
-public import SequenceCRDT
+import SequenceCRDT
+import WireProtocol
 
 /// The queues of this device, kept in sync with a server.
 ///
@@ -10,11 +13,23 @@ public import SequenceCRDT
 /// ```swift
 /// let client = try await QueueClient.open(.init(dataDirectory: path), logger: logger)
 /// async let sync: Void = client.run()
-/// let send = Command.Send(session: try SessionID("review"), id: MessageID.random(), text: "Go on")
-/// try await client.perform(.send(send))
-/// for await view in client.messageQueueUpdates(send.session) { show(view) }
+/// let session = try SessionID("review")
+/// try await client.perform(.send(.init(session: session, id: .random(), text: "Go on")))
+/// for await view in client.messageQueueUpdates(session) { show(view) }
 /// ```
 public final class QueueClient: Sendable {
+  let engine: Engine
+  let configuration: ClientConfiguration
+  let credentialsFile: CredentialsFile
+
+  private init(
+    engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile
+  ) {
+    self.engine = engine
+    self.configuration = configuration
+    self.credentialsFile = credentialsFile
+  }
+
   /// Takes the data directory's lock and opens or creates the store.
   ///
   /// - Throws: `.locked`, `.corruptStore` (set aside already; opening again starts fresh),
@@ -22,61 +37,92 @@ public final class QueueClient: Sendable {
   public static func open(
     _ configuration: ClientConfiguration, logger: Logger
   ) async throws(ClientError) -> QueueClient {
-    preconditionFailure("\(configuration)")
+    let directory = try DataDirectory(path: configuration.dataDirectory)
+    let credentialsFile = CredentialsFile(directory: directory.path)
+    let credentials = try credentialsFile.load()
+    let device: DeviceID
+    do {
+      device = try DeviceIdentity.load(directory: directory.path, fresh: .random())
+    } catch {
+      throw ClientError(error)
+    }
+    let opened = try openStore(in: directory)
+    let occasion = Occasion(
+      now: 0, wall: Engine.wallMilliseconds, random: Engine.randomValue())
+    let replica: Replica
+    do {
+      replica = try Replica(
+        Replica.Opening(
+          loaded: opened.loaded, device: device, deviceName: configuration.deviceNameClamped,
+          needsFreshReplica: opened.isCopy),
+        at: occasion, store: opened.store)
+    } catch .merge {
+      throw setAside(opened.store)
+    } catch {
+      throw ClientError(error)
+    }
+    if opened.isCopy, opened.loaded.record != nil {
+      logger.notice("the store is a copy of another; it goes on under a new replica id")
+    }
+    let core = ClientCore(
+      replica: replica, credentials: credentials, queueSizeMax: configuration.queueSizeClamped)
+    let engine = Engine(
+      core: core, store: opened.store, directory: directory,
+      imageEntry: opened.loaded.lastEntry - Int64(opened.loaded.tail.count), logger: logger)
+    return QueueClient(
+      engine: engine, configuration: configuration, credentialsFile: credentialsFile)
   }
 
-  /// Keeps the connection to the server, with reconnections, until the task is cancelled; then it
-  /// closes cleanly and returns. Without credentials it waits for pairing.
-  public func run() async throws {}
+  private static func openStore(
+    in directory: DataDirectory
+  ) throws(ClientError) -> ClientStore.Opened {
+    do {
+      return try ClientStore.open(directory: directory.path)
+    } catch {
+      switch error {
+      case .corrupt(let path, let keptAt):
+        throw .corruptStore(path: path, keptAt: keptAt)
+      case .newer(let path, let found, let supported):
+        throw .newerStore(path: path, found: found, supported: supported)
+      case .storage(let error):
+        throw ClientError(error)
+      }
+    }
+  }
 
-  /// Releases the store and the lock; idempotent.
-  public func close() async {}
+  /// Operations that can be read but do not fit together are damage too.
+  private static func setAside(_ store: ClientStore) -> ClientError {
+    do {
+      try store.close()
+      return .corruptStore(path: store.path, keptAt: try ClientStore.setAside(store.path))
+    } catch {
+      return .storage(message: "\(store.path) is damaged: \(error)", isFull: false)
+    }
+  }
+
+  /// Releases the store and the lock; idempotent. `run()` returns.
+  public func close() async {
+    await engine.close()
+  }
 
   /// Does a command; its operations are on disk when the call returns.
+  ///
+  /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
-    throw .closed
+    let command = withSettings(command)
+    return try await engine.submit { core, occasion, store throws(Replica.Fault) in
+      let (outcome, actions) = try core.commandGiven(command, at: occasion, store: store)
+      let receipt = CommandReceipt(
+        notice: outcome.notice, operations: outcome.operations.ranges.first)
+      return (receipt, actions)
+    }
   }
 
-  /// The whole model, a consistent value.
-  public func workspace() -> Workspace { preconditionFailure() }
-
-  /// The thread queue: as it is now, then after every change that touched it.
-  public func threadQueueUpdates() -> AsyncStream<ThreadQueueView> { preconditionFailure() }
-
-  /// A session's queue: as it is now, then after every change that touched it.
-  public func messageQueueUpdates(_ session: SessionID) -> AsyncStream<MessageQueueView> {
-    preconditionFailure("\(session)")
+  /// With the thread queue off, nothing is added to it (S2-45).
+  private func withSettings(_ command: Command) -> Command {
+    guard case .send(var send) = command, !configuration.queueEnabled else { return command }
+    send.requeuesThread = false
+    return .send(send)
   }
-
-  /// Minimal changes: first those that lead from nothing to the present, then every further one.
-  public func changes() -> AsyncStream<WorkspaceChange> { preconditionFailure() }
-
-  /// Where sync stands.
-  public func syncStatus() -> SyncStatus { preconditionFailure() }
-
-  /// Where sync stands: now, then after every change.
-  public func syncStatusUpdates() -> AsyncStream<SyncStatus> { preconditionFailure() }
-
-  /// How far the operations of a command have come.
-  public func changeState(_ range: OperationRange) -> ChangeState { preconditionFailure("\(range)") }
-
-  /// Trades a one-time code for credentials and stores them; `run()` connects at once.
-  public func pair(
-    server: String, code: String
-  ) async throws(ClientError) -> PairingResult {
-    throw .closed
-  }
-
-  /// Turns sync on or off on this device; kept over restarts.
-  public func setSyncEnabled(_ isOn: Bool) async throws(ClientError) {}
-
-  /// Connects at once where the client waits before the next try.
-  public func syncNow() async {}
-
-  /// Returns once the server has everything of this device, and this device all that the server
-  /// is known to have.
-  ///
-  /// - Throws: `.timeout`, `.notPaired`, `.syncDisabled`, `.authentication`, `.refused`.
-  public func waitUntilSynced(timeout: Duration) async throws(ClientError) {}
 }

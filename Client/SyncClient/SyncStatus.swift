@@ -79,6 +79,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var pending: Int
   /// What those wait for.
   public var missing: [OperationRange]
+  /// Connected, the server has everything of this device, and this device has all that the server
+  /// is known to have.
+  public var synced: Bool
   /// The latest trouble, until it is over.
   public var lastError: String?
   /// The code of the server's latest refusal, until it is over.

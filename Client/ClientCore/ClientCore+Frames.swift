@@ -1,0 +1,214 @@
+import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+extension ClientCore {
+  /// A frame came in.
+  package mutating func frameReceived(
+    _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    // Frames of a connection that was given up may still be under way.
+    guard link.connection == id else { return [] }
+    connectionHeard(id, at: occasion)
+    do {
+      switch frame {
+      case .welcome(let welcome):
+        return try welcomed(welcome, at: occasion, store: store)
+      case .refused(let refusal):
+        return try refused(refusal, at: occasion, store: store)
+      case .goAway(let goAway):
+        return sentAway(goAway, at: occasion)
+      case .error(let fault):
+        return fail(
+          Trouble(message: "the server reports error \(fault.code): \(fault.message)"),
+          at: occasion)
+      case .unknownOptional, .response:
+        return []
+      case .changes, .ack, .missing, .snapshot, .presence:
+        guard case .exchanging(let exchange) = link else {
+          return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
+        }
+        return try exchanged(frame, exchange, at: occasion, store: store)
+      case .pair, .paired, .hello, .request:
+        return fail(Trouble(message: "the server sent a frame out of turn"), at: occasion)
+      }
+    } catch {
+      return failed(error, at: occasion)
+    }
+  }
+
+  private mutating func exchanged(
+    _ frame: Frame, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    switch frame {
+    case .changes(let changes):
+      return try changesReceived(changes, exchange, at: occasion, store: store)
+    case .ack(let ack):
+      return try acknowledged(ack, exchange, at: occasion, store: store)
+    case .missing(let ranges):
+      return try reportedMissing(ranges, exchange, at: occasion, store: store)
+    case .snapshot(let part):
+      return try snapshotReceived(part, exchange, at: occasion, store: store)
+    case .presence(let list):
+      devices = list
+      return []
+    default:
+      return []
+    }
+  }
+
+  /// A fault of the replica ends the connection; nothing was applied or acknowledged.
+  mutating func failed(_ fault: Replica.Fault, at occasion: Occasion) -> [Action] {
+    let message =
+      switch fault {
+      case .store(let error): "cannot store: \(error.message)"
+      case .merge(let error): "the server sent operations that do not fit: \(error)"
+      case .queue(let error): error.description
+      case .snapshotBehind:
+        "the server's snapshot lacks operations that this device holds; restore the server from "
+          + "a newer backup, or let the other devices connect first"
+      }
+    return fail(Trouble(message: message), at: occasion)
+  }
+
+  private mutating func sentAway(_ goAway: GoAway, at occasion: Occasion) -> [Action] {
+    let open = link.connection
+    let low = Int64(goAway.reconnectAfterMillisecondsMin)
+    let high = max(low, Int64(goAway.reconnectAfterMillisecondsMax))
+    let delay = low + Int64(occasion.random(4) % UInt64(high - low + 1))
+    link = .waiting(until: occasion.now + delay)
+    trouble = Trouble(message: "the server asked to reconnect later: \(goAway.reason)")
+    return open.map { [.close($0)] } ?? []
+  }
+
+  // MARK: Welcome
+
+  private mutating func welcomed(
+    _ welcome: Welcome, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    guard case .greeting(let id, _) = link, let credentials else {
+      return fail(Trouble(message: "the server sent a second welcome"), at: occasion)
+    }
+    guard ProtocolVersion.spoken.contains(welcome.version) else {
+      return fail(
+        Trouble(message: "the server chose version \(welcome.version), which was not offered"),
+        at: occasion)
+    }
+    serverClock = (welcome.serverMilliseconds, occasion.now)
+    backoffMinimum = min(
+      Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
+    let assessment = replica.assess(welcome)
+    if !assessment.forked.isEmpty {
+      return try rewrite(
+        limit: nil, distrusted: replica.distrusted(of: assessment.forked),
+        why: "the server has other operations under this device's ids", refusal: .fork,
+        at: occasion, store: store)
+    }
+    try replica.accept(
+      welcome, assessment: assessment, workspace: credentials.workspace, store: store)
+    if assessment.isRestoredCopy {
+      try replica.takeFreshReplica(at: occasion, store: store)
+    }
+    var target = VersionVector()
+    for entry in welcome.known { target[entry.replica] = entry.seq }
+    let frameBytes = min(Int(welcome.frameBytesMax), WireLimits.frameBytesMax)
+    var exchange = Exchange(
+      connection: id, since: occasion.now, sinceWall: time(at: occasion),
+      deltaBytesMax: max(1_024, frameBytes - ClientLimits.frameOverheadBytesMax),
+      pingMilliseconds: welcome.pingSeconds == 0
+        ? ClientLimits.pingMilliseconds
+        : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
+      target: target, head: welcome.logPosition, mismatched: assessment.mismatched,
+      lastHeard: occasion.now, lastPing: occasion.now)
+    exchange.hasCaughtUp = assessment.hasEverything && assessment.mismatched.isEmpty
+    trouble = nil
+    link = .exchanging(exchange)
+    var actions: [Action] = []
+    if exchange.hasCaughtUp { actions.append(acknowledgement(on: id)) }
+    return actions + pumped(at: occasion, store: store)
+  }
+
+  func acknowledgement(on id: ConnectionID) -> Action {
+    .send(id, .ack(Ack(batch: 0, logPosition: replica.record.logPosition)))
+  }
+
+  // MARK: Data
+
+  private mutating func changesReceived(
+    _ changes: Changes, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    let operations: [Operation]
+    do {
+      operations = try PackedDelta.unpack(changes.delta)
+    } catch {
+      return fail(Trouble(message: "the server sent a broken delta: \(error)"), at: occasion)
+    }
+    let touched = try replica.merge(
+      Replica.Delivery(
+        operations: operations, packed: changes.delta, logPosition: changes.logPosition),
+      store: store)
+    var exchange = exchange
+    exchange.lastHeard = occasion.now
+    exchange.head = max(exchange.head, changes.logPosition)
+    var actions: [Action] = []
+    let missing = replica.workspace.missingRanges
+    if missing != exchange.reportedMissing {
+      exchange.reportedMissing = missing
+      if !missing.isEmpty { actions.append(.send(exchange.connection, .missing(missing))) }
+    }
+    return received(touched, exchange, actions, at: occasion, store: store)
+  }
+
+  private mutating func received(
+    _ touched: TouchedQueues, _ exchange: Exchange, _ actions: [Action], at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    var exchange = exchange
+    if replica.workspace.vector.includes(exchange.target), exchange.mismatched.isEmpty {
+      exchange.hasCaughtUp = true
+    }
+    link = .exchanging(exchange)
+    var actions = actions
+    actions.append(acknowledgement(on: exchange.connection))
+    if !touched.isEmpty { actions.append(.changed(touched)) }
+    return actions + pumped(at: occasion, store: store)
+  }
+
+  private mutating func snapshotReceived(
+    _ part: SnapshotPart, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    var exchange = exchange
+    var assembly =
+      part.index == 0
+      ? Exchange.Assembly(count: part.count, nextIndex: 0, bytes: []) : exchange.assembly
+    guard assembly?.nextIndex == part.index, assembly?.count == part.count,
+      part.index < part.count
+    else {
+      return fail(Trouble(message: "the parts of a snapshot came out of order"), at: occasion)
+    }
+    assembly?.bytes.append(contentsOf: part.bytes)
+    assembly?.nextIndex = part.index + 1
+    guard let bytes = assembly?.bytes, bytes.count <= ClientLimits.snapshotBytesMax else {
+      return fail(Trouble(message: "the server's snapshot is too large"), at: occasion)
+    }
+    guard part.index + 1 == part.count else {
+      exchange.assembly = assembly
+      link = .exchanging(exchange)
+      return []
+    }
+    let image: WorkspaceImage
+    do {
+      image = try PackedSnapshot.unpack(bytes)
+    } catch {
+      return fail(Trouble(message: "the server sent a broken snapshot: \(error)"), at: occasion)
+    }
+    let touched = try replica.install(
+      image, logPosition: part.logPosition, mismatched: exchange.mismatched, store: store)
+    exchange.assembly = nil
+    exchange.mismatched = []
+    exchange.head = max(exchange.head, part.logPosition)
+    // Entries were renumbered by nothing, but what is outgoing may lie anywhere in the log.
+    if exchange.flights.isEmpty { exchange.cursor = 0 }
+    return received(touched, exchange, [], at: occasion, store: store)
+  }
+}

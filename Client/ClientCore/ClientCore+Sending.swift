@@ -1,0 +1,154 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+extension ClientCore {
+  /// Sends outgoing operations while the window has room.
+  mutating func pumped(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+    guard case .exchanging(var exchange) = link else { return [] }
+    var actions: [Action] = []
+    do {
+      while exchange.heldUntil == nil, exchange.voidedAnswers == 0,
+        exchange.flights.count < ClientLimits.windowBatchesMax,
+        exchange.cursor < replica.lastEntry
+      {
+        let sent = try nextBatch(&exchange, at: occasion, store: store)
+        if sent.isEmpty { break }
+        actions += sent
+      }
+    } catch {
+      return failed(error, at: occasion)
+    }
+    link = .exchanging(exchange)
+    noteIfSynced(at: occasion)
+    return actions
+  }
+
+  private func nextBatch(
+    _ exchange: inout Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    let outgoing = replica.outgoing
+    guard !outgoing.isEmpty else {
+      exchange.cursor = replica.lastEntry
+      return []
+    }
+    let entries: [LogEntry]
+    do {
+      entries = try store.entries(
+        in: outgoing, after: exchange.cursor, countMax: ClientLimits.batchEntriesMax)
+    } catch {
+      throw .store(error)
+    }
+    guard !entries.isEmpty else {
+      exchange.cursor = replica.lastEntry
+      return []
+    }
+    var operations: [Operation] = []
+    var units = 0
+    var bytes = 0
+    for entry in entries {
+      let fresh = entry.operations.filter { operation in
+        guard let last = operation.lastID else { return false }
+        return last.seq > replica.record.acknowledged[operation.id.replica]
+      }
+      let entryUnits = fresh.reduce(0) { $0 + $1.length }
+      let entryBytes = fresh.reduce(0) { $0 + $1.sizeEstimate }
+      // What one entry holds was done by one command and travels together.
+      if !operations.isEmpty,
+        units + entryUnits > ClientLimits.batchUnitsMax
+          || bytes + entryBytes > ClientLimits.batchBytesMax
+      {
+        break
+      }
+      operations += fresh
+      units += entryUnits
+      bytes += entryBytes
+      exchange.cursor = entry.id
+    }
+    guard !operations.isEmpty else { return [] }
+    let parts = PackedDelta.pack(operations, bytesMax: exchange.deltaBytesMax)
+    let ranges = operations.ranges
+    var actions: [Action] = []
+    for (index, part) in parts.enumerated() {
+      exchange.lastBatch += 1
+      let isLast = index == parts.count - 1
+      exchange.flights.append(
+        Exchange.Flight(
+          batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now))
+      let changes = Changes(batch: exchange.lastBatch, logPosition: 0, delta: part)
+      actions.append(.send(exchange.connection, .changes(changes)))
+    }
+    return actions
+  }
+
+  /// Whether the server has everything and the device all that is known to be there.
+  package var isSynced: Bool {
+    guard case .exchanging(let exchange) = link else { return false }
+    return exchange.hasCaughtUp && exchange.flights.isEmpty && exchange.voidedAnswers == 0
+      && exchange.assembly == nil && exchange.heldUntil == nil && replica.outgoing.isEmpty
+  }
+
+  mutating func noteIfSynced(at occasion: Occasion) {
+    if isSynced { lastSyncedWall = time(at: occasion) }
+  }
+
+  mutating func acknowledged(
+    _ ack: Ack, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    var exchange = exchange
+    guard let index = exchange.flights.firstIndex(where: { $0.batch == ack.batch }) else {
+      // An answer to a batch that goes again; that one's answer will count.
+      exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
+      link = .exchanging(exchange)
+      return pumped(at: occasion, store: store)
+    }
+    let flight = exchange.flights.remove(at: index)
+    exchange.head = max(exchange.head, ack.logPosition)
+    exchange.missingRounds = 0
+    reauthorings = 0
+    try replica.acknowledge(
+      flight.ranges, logPosition: ack.logPosition, hasCaughtUp: exchange.hasCaughtUp,
+      store: store)
+    link = .exchanging(exchange)
+    var actions: [Action] = []
+    if exchange.flights.isEmpty, exchange.hasCaughtUp {
+      actions.append(acknowledgement(on: exchange.connection))
+    }
+    return actions + pumped(at: occasion, store: store)
+  }
+
+  mutating func reportedMissing(
+    _ ranges: [OperationRange], _ exchange: Exchange, at occasion: Occasion,
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    var exchange = exchange
+    if exchange.flights.isEmpty, exchange.voidedAnswers > 0 {
+      exchange.voidedAnswers -= 1
+      link = .exchanging(exchange)
+      return pumped(at: occasion, store: store)
+    }
+    exchange.missingRounds += 1
+    let held = ranges.filter { replica.workspace.vector[$0.replica] >= $0.first }
+    guard exchange.missingRounds < ClientLimits.missingRoundsMax, !held.isEmpty else {
+      return fail(
+        Trouble(message: "the server lacks operations that this device does not have either"),
+        at: occasion)
+    }
+    try replica.withdrawAcknowledgement(of: held, store: store)
+    exchange.voidFlights(alreadyAnswered: 1)
+    link = .exchanging(exchange)
+    return pumped(at: occasion, store: store)
+  }
+}
+
+extension Operation {
+  /// About how many bytes the operation takes uncompressed.
+  var sizeEstimate: Int {
+    switch body {
+    case .insertText(let insertion): 24 + insertion.text.utf8.count
+    case .openSession(_, let clears), .addTag(_, _, let clears, _), .clearTags(_, _, let clears):
+      48 + 12 * clears.count
+    default: 64
+    }
+  }
+}

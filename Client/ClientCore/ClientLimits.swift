@@ -1,0 +1,32 @@
+/// Times and maxima of the sync connection; SPECIFICATION.md, section "Connections".
+package enum ClientLimits {
+  /// From the start of a connection to its upgrade, and from `hello` to `welcome`.
+  package static let openingMilliseconds: Int64 = 15_000
+  /// A connection without a sign of life for so long is dead.
+  package static let silenceMilliseconds: Int64 = 45_000
+  package static let pingMilliseconds: Int64 = 20_000
+  /// A batch not answered for so long was lost; the connection is started again.
+  package static let answerMilliseconds: Int64 = 30_000
+  package static let backoffMillisecondsMin: Int64 = 500
+  package static let backoffMillisecondsMax: Int64 = 30_000
+  /// A connection that lasted so long was healthy: the backoff starts over.
+  package static let healthMilliseconds: Int64 = 60_000
+  /// Batches under way at once.
+  package static let windowBatchesMax = 8
+  /// Ids in one batch, where one command does not take more.
+  package static let batchUnitsMax = 4_096
+  /// Log entries looked at for one batch.
+  package static let batchEntriesMax = 128
+  /// Bytes of one batch, below the frame's limit.
+  package static let batchBytesMax = 256 << 10
+  /// What a frame adds to a delta at most.
+  package static let frameOverheadBytesMax = 64
+  /// Bytes of a whole snapshot, all parts together.
+  package static let snapshotBytesMax = 64 << 20
+  /// The wall clock is corrected where it differs from the server's by more.
+  package static let clockToleranceMilliseconds: Int64 = 2_000
+  /// Rewritings of unsent operations without any acknowledgement in between.
+  package static let reauthoringsMax = 3
+  /// Times the server may ask for missing operations without any acknowledgement in between.
+  package static let missingRoundsMax = 4
+}

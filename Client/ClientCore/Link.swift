@@ -1,0 +1,129 @@
+package import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+/// Names one connection; events of an earlier one are dropped by it.
+package struct ConnectionID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// What lets a device in.
+package struct Credentials: Hashable, Sendable {
+  /// The server's address, as the person gave it.
+  package var server: String
+  package var workspace: WorkspaceID
+  package var workspaceName: String
+  package var token: [UInt8]
+
+  package init(server: String, workspace: WorkspaceID, workspaceName: String, token: [UInt8]) {
+    self.server = server
+    self.workspace = workspace
+    self.workspaceName = workspaceName
+    self.token = token
+  }
+}
+
+/// The latest trouble with the server.
+package struct Trouble: Hashable, Sendable {
+  package var message: String
+  package var refusal: RefusalCode?
+
+  package init(message: String, refusal: RefusalCode? = nil) {
+    self.message = message
+    self.refusal = refusal
+  }
+}
+
+/// The states of the connection.
+enum Link: Sendable {
+  /// Nobody runs the sync, it is turned off, there is no server, or the server refused for good.
+  case idle(Idleness)
+  /// Waits before the next try.
+  case waiting(until: Int64)
+  /// A transport is being opened.
+  case connecting(ConnectionID, since: Int64)
+  /// `hello` is under way.
+  case greeting(ConnectionID, since: Int64)
+  /// Changes flow.
+  case exchanging(Exchange)
+
+  enum Idleness: Sendable {
+    case stopped
+    case disabled
+    case unpaired
+    case refused
+  }
+
+  var connection: ConnectionID? {
+    switch self {
+    case .idle, .waiting: nil
+    case .connecting(let id, _), .greeting(let id, _): id
+    case .exchanging(let exchange): exchange.connection
+    }
+  }
+}
+
+/// An open session after `welcome`.
+struct Exchange: Sendable {
+  /// A batch that the server has not answered.
+  struct Flight: Sendable {
+    var batch: UInt64
+    /// What its acknowledgement covers; empty where further parts of the same operations follow.
+    var ranges: [OperationRange]
+    var sentAt: Int64
+  }
+
+  /// A snapshot that is coming in.
+  struct Assembly: Sendable {
+    var count: UInt32
+    var nextIndex: UInt32
+    var bytes: [UInt8]
+  }
+
+  let connection: ConnectionID
+  let since: Int64
+  let sinceWall: Int64
+  let deltaBytesMax: Int
+  let pingMilliseconds: Int64
+  /// What the server knew at the start; once all of it is here, the device has caught up.
+  let target: VersionVector
+  var hasCaughtUp = false
+  var head: UInt64
+  var mismatched: Set<ReplicaID>
+  var lastHeard: Int64
+  var lastPing: Int64
+  var lastBatch: UInt64 = 0
+  var flights: [Flight] = []
+  /// Answers still to come for batches that will be sent again.
+  var voidedAnswers = 0
+  /// The log has been looked through for outgoing operations up to this entry.
+  var cursor: Int64 = 0
+  /// Nothing is sent before; `.max` is until the next connection.
+  var heldUntil: Int64?
+  var missingRounds = 0
+  var reportedMissing: [OperationRange] = []
+  var assembly: Assembly?
+
+  /// Sends everything unacknowledged again, once the answers under way have come.
+  mutating func voidFlights(alreadyAnswered: Int) {
+    voidedAnswers += max(0, flights.count - alreadyAnswered)
+    flights = []
+    cursor = 0
+  }
+
+  /// The next time at which something is due.
+  var deadline: Int64 {
+    var next = min(
+      lastHeard + ClientLimits.silenceMilliseconds,
+      max(lastPing, lastHeard) + pingMilliseconds)
+    if let flight = flights.first {
+      next = min(next, flight.sentAt + ClientLimits.answerMilliseconds)
+    }
+    if let heldUntil, heldUntil != .max { next = min(next, heldUntil) }
+    return next
+  }
+}

@@ -1,0 +1,163 @@
+import QueueModel
+import SequenceCRDT
+
+/// Gives operations new ids under a fresh replica; references among them follow.
+///
+/// Needed when the server has other operations under the same ids (a fork), and when stamps are so
+/// far ahead of its clock that it refuses them.
+struct OperationRewriter {
+  private struct Stretch {
+    var first: UInt32
+    var last: UInt32
+    var newFirst: UInt32
+  }
+
+  private let replica: ReplicaID
+  private var next: UInt32
+  /// By old replica, in rising order.
+  private var stretches: [ReplicaID: [Stretch]] = [:]
+  private var stamps: [Stamp: Stamp] = [:]
+  private(set) var operations: [Operation] = []
+
+  /// Rewrites for `replica`, whose operations up to `lastSeq` exist already.
+  ///
+  /// - Parameter limit: stamps behind it are moved down to it, in their order; nil leaves all.
+  init(
+    _ originals: [Operation], replica: ReplicaID, lastSeq: UInt32, limit: Stamp?
+  ) {
+    self.replica = replica
+    next = lastSeq + 1
+    if let limit {
+      let ahead = Set(originals.compactMap(\.stamp)).filter { $0 > limit }.sorted()
+      for (index, stamp) in ahead.enumerated() {
+        stamps[stamp] = Stamp(rawValue: limit.rawValue &+ UInt64(index))
+      }
+    }
+    for original in originals { rewrite(original) }
+  }
+
+  private mutating func rewrite(_ original: Operation) {
+    // The new replica has announced itself; nothing refers to an announcement.
+    if case .announceDevice = original.body { return }
+    if case .deleteText(let deletion) = original.body {
+      for piece in pieces(of: deletion) { append(.deleteText(piece), length: piece.count) }
+      return
+    }
+    let length = original.length
+    stretches[original.id.replica, default: []].append(
+      Stretch(
+        first: original.id.seq, last: original.id.seq &+ UInt32(clamping: length - 1),
+        newFirst: next))
+    append(rewritten(original.body), length: length)
+  }
+
+  private mutating func append(_ body: Operation.Body, length: Int) {
+    operations.append(Operation(id: OperationID(replica: replica, seq: next), body: body))
+    next = next &+ UInt32(clamping: length)
+  }
+
+  private func stretch(of id: OperationID) -> Stretch? {
+    guard let list = stretches[id.replica] else { return nil }
+    var low = 0
+    var high = list.count
+    while low < high {
+      let middle = (low + high) / 2
+      if list[middle].last < id.seq { low = middle + 1 } else { high = middle }
+    }
+    guard low < list.count, list[low].first <= id.seq else { return nil }
+    return list[low]
+  }
+
+  private func mapped(_ id: OperationID) -> OperationID {
+    guard let stretch = stretch(of: id) else { return id }
+    return OperationID(replica: replica, seq: stretch.newFirst &+ (id.seq &- stretch.first))
+  }
+
+  private func mapped(_ origins: Operation.Origins) -> Operation.Origins {
+    Operation.Origins(left: origins.left.map(mapped), right: origins.right.map(mapped))
+  }
+
+  private func mapped(_ stamp: Stamp) -> Stamp { stamps[stamp] ?? stamp }
+
+  /// The scalars of one deletion may have got ids that no longer follow on each other.
+  private func pieces(of deletion: Operation.DeleteText) -> [Operation.DeleteText] {
+    var pieces: [Operation.DeleteText] = []
+    for offset in 0..<max(deletion.count, 0) {
+      guard let old = deletion.first.advanced(by: offset) else { break }
+      let new = mapped(old)
+      if let last = pieces.last, last.first.advanced(by: last.count) == new {
+        pieces[pieces.count - 1].count += 1
+      } else {
+        pieces.append(
+          Operation.DeleteText(
+            message: mapped(deletion.message), first: new, count: 1,
+            backwards: deletion.backwards))
+      }
+    }
+    return deletion.backwards ? pieces.reversed() : pieces
+  }
+
+  private func rewritten(_ body: Operation.Body) -> Operation.Body {
+    switch body {
+    case .announceDevice, .deleteText:
+      return body
+    case .openSession(let session, let clears):
+      return .openSession(session: session, clears: clears.map(mapped))
+    case .addMessage(var addition):
+      addition.session = mapped(addition.session)
+      addition.origins = mapped(addition.origins)
+      addition.stamp = mapped(addition.stamp)
+      addition.clears = addition.clears.map(mapped)
+      return .addMessage(addition)
+    case .insertText(var insertion):
+      insertion.message = mapped(insertion.message)
+      insertion.origins = mapped(insertion.origins)
+      return .insertText(insertion)
+    case .placeMessage(let message, let session, let origins, let stamp):
+      return .placeMessage(
+        message: mapped(message), session: mapped(session), origins: mapped(origins),
+        stamp: mapped(stamp))
+    case .placeThread(let session, let origins, let stamp):
+      return .placeThread(
+        session: mapped(session), origins: mapped(origins), stamp: mapped(stamp))
+    case .enqueueThread(var enqueue):
+      enqueue.session = mapped(enqueue.session)
+      enqueue.origins = mapped(enqueue.origins)
+      enqueue.stamp = mapped(enqueue.stamp)
+      enqueue.clearsQueued = enqueue.clearsQueued.map(mapped)
+      enqueue.clearsLocked = enqueue.clearsLocked.map(mapped)
+      return .enqueueThread(enqueue)
+    case .addTag(let element, let field, let clears, let note):
+      return .addTag(
+        element: mapped(element), field: field, clears: clears.map(mapped), note: note)
+    case .clearTags(let element, let field, let clears):
+      return .clearTags(element: mapped(element), field: field, clears: clears.map(mapped))
+    case .setRegister(let element, let field, let value, let stamp):
+      return .setRegister(
+        element: mapped(element), field: field, value: value, stamp: mapped(stamp))
+    }
+  }
+}
+
+extension Operation {
+  /// The operation's first `count` units; nil where it cannot be cut there.
+  func keepingFirst(_ count: Int) -> Operation? {
+    guard count < length else { return self }
+    guard count > 0 else { return nil }
+    switch body {
+    case .insertText(var insertion):
+      insertion.text = String(
+        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(count)))
+      return Operation(id: id, body: .insertText(insertion))
+    case .deleteText(var deletion):
+      if deletion.backwards {
+        guard let first = deletion.first.advanced(by: deletion.count - count) else { return nil }
+        deletion.first = first
+      }
+      deletion.count = count
+      return Operation(id: id, body: .deleteText(deletion))
+    default:
+      return nil
+    }
+  }
+}

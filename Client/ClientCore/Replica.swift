@@ -1,0 +1,171 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// The device's copy of the workspace, with what it must remember to sync it.
+///
+/// Every change goes to the store first and shows in memory only after the store has it, so that
+/// memory and disk agree whatever fails.
+package struct Replica: Sendable {
+  package internal(set) var workspace: Workspace
+  package internal(set) var record: ReplicaRecord
+  package internal(set) var receipts: ReceiptBook
+  /// The id of the latest log entry.
+  package internal(set) var lastEntry: Int64
+  var clock: HybridClock
+
+  /// Why a replica could not do something; nothing changed.
+  package enum Fault: Error, Hashable, Sendable {
+    case queue(QueueError)
+    case store(StoreError)
+    case merge(MergeError)
+    /// A snapshot lacks operations that this device holds only as state.
+    case snapshotBehind
+  }
+
+  /// What the opener gives a replica.
+  package struct Opening: Sendable {
+    package var loaded: LoadedReplica
+    package var device: DeviceID
+    package var deviceName: String
+    /// The store is a restored or cloned copy: new operations need a new author.
+    package var needsFreshReplica: Bool
+
+    package init(
+      loaded: LoadedReplica, device: DeviceID, deviceName: String, needsFreshReplica: Bool
+    ) {
+      self.loaded = loaded
+      self.device = device
+      self.deviceName = deviceName
+      self.needsFreshReplica = needsFreshReplica
+    }
+  }
+
+  /// Takes up what a store held, or starts anew; announces the device where that is due.
+  package init(
+    _ opening: Opening, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) {
+    let loaded = opening.loaded
+    do {
+      workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
+      for entry in loaded.tail { _ = try workspace.merge(entry.operations) }
+      _ = try workspace.merge(loaded.pending)
+    } catch {
+      throw .merge(error)
+    }
+    let fresh = Replica.replicaID(from: occasion)
+    record =
+      loaded.record
+      ?? ReplicaRecord(device: opening.device, deviceName: opening.deviceName, replica: fresh)
+    receipts = ReceiptBook(loaded.receipts)
+    lastEntry = loaded.lastEntry
+    clock = HybridClock(latest: workspace.latestStamp)
+    let isOtherDevice = record.device != opening.device
+    record.device = opening.device
+    record.deviceName = opening.deviceName
+    if loaded.record != nil, opening.needsFreshReplica || isOtherDevice {
+      record.takeReplica(fresh)
+    }
+    try announceIfNeeded(store: store, mustCommit: loaded.record != record)
+  }
+
+  /// A replica id from an event's randomness; 0 is reserved.
+  static func replicaID(from occasion: Occasion) -> ReplicaID {
+    let value = occasion.random(0)
+    return ReplicaID(rawValue: value == 0 ? occasion.random(1) | 1 : value)
+  }
+
+  /// Operations that the server is not known to have, as ranges by replica.
+  package var outgoing: [OperationRange] {
+    workspace.vector.ranges(missingFrom: record.acknowledged)
+  }
+
+  package var outgoingCount: Int {
+    workspace.vector.operationCount(missingFrom: record.acknowledged)
+  }
+
+  private mutating func announceIfNeeded(
+    store: some ReplicaStore, mustCommit: Bool
+  ) throws(Fault) {
+    let announced = workspace.device(of: record.replica)
+    let isDue = announced?.id != record.device || announced?.name != record.deviceName
+    guard isDue || mustCommit else { return }
+    var next = self
+    let operations =
+      isDue
+      ? next.workspace.announce(
+        device: record.device, name: record.deviceName, replica: record.replica)
+      : []
+    try commitLocal(operations, next: &next, store: store)
+    self = next
+  }
+
+  private func commitLocal(
+    _ operations: [Operation], next: inout Replica, store: some ReplicaStore
+  ) throws(Fault) {
+    var transaction = StoreTransaction(record: next.record)
+    if !operations.isEmpty {
+      next.lastEntry += 1
+      transaction.appended = [
+        LogEntry(id: next.lastEntry, isLocal: true, operations: operations)
+      ]
+    }
+    try commit(transaction, to: store)
+  }
+
+  func commit(_ transaction: StoreTransaction, to store: some ReplicaStore) throws(Fault) {
+    do {
+      try store.commit(transaction)
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// Remembers other settings.
+  package mutating func remember(
+    store: some ReplicaStore, _ change: (inout ReplicaRecord) -> Void
+  ) throws(Fault) {
+    var next = record
+    change(&next)
+    guard next != record else { return }
+    try commit(StoreTransaction(record: next), to: store)
+    record = next
+  }
+
+  /// Does a local command; its operations are durable when this returns.
+  ///
+  /// - Parameter wall: the best known time, milliseconds since 1970.
+  package mutating func perform(
+    _ command: Command, queueSizeMax: Int, wall: Int64, at occasion: Occasion,
+    store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome {
+    // The margin is more than any one command takes.
+    if workspace.vector[record.replica] >= Limits.sequenceMax {
+      try takeFreshReplica(at: occasion, store: store)
+    }
+    var next = self
+    next.clock.observe(workspace.latestStamp)
+    let context = CommandContext(
+      replica: record.replica, stamp: next.clock.tick(milliseconds: wall),
+      queueSizeMax: queueSizeMax)
+    let outcome: CommandOutcome
+    do {
+      outcome = try next.workspace.perform(command, in: context)
+    } catch {
+      throw .queue(error)
+    }
+    guard !outcome.operations.isEmpty else { return outcome }
+    try commitLocal(outcome.operations, next: &next, store: store)
+    self = next
+    return outcome
+  }
+
+  /// Continues under a new replica id; earlier operations keep theirs.
+  package mutating func takeFreshReplica(
+    at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) {
+    var next = self
+    next.record.takeReplica(Replica.replicaID(from: occasion))
+    try next.announceIfNeeded(store: store, mustCommit: true)
+    self = next
+  }
+}

@@ -1,0 +1,117 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// The port through which the core reaches durable storage.
+///
+/// Calls are synchronous and come from one caller at a time.
+package protocol ReplicaStore {
+  /// Does all of it, durably, or nothing.
+  func commit(_ transaction: StoreTransaction) throws(StoreError)
+  /// Log entries behind `after` that hold operations of the ranges, in order of arrival.
+  func entries(
+    in ranges: [OperationRange], after: Int64, countMax: Int
+  ) throws(StoreError) -> [LogEntry]
+  /// Log entries behind `after`, in order of arrival.
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
+  /// The snapshot that the log builds on, where there is one.
+  func base() throws(StoreError) -> WorkspaceImage?
+}
+
+/// Operations as they were stored together: one local command, or one delta from the server.
+package struct LogEntry: Hashable, Sendable {
+  /// Rises with every entry, from 1.
+  package var id: Int64
+  /// Made on this device, as opposed to received.
+  package var isLocal: Bool
+  package var operations: [Operation]
+  /// The packed form of exactly these operations, where it exists already.
+  package var packed: [UInt8]?
+
+  package init(id: Int64, isLocal: Bool, operations: [Operation], packed: [UInt8]? = nil) {
+    self.id = id
+    self.isLocal = isLocal
+    self.operations = operations
+    self.packed = packed
+  }
+}
+
+/// One atomic change of a store.
+package struct StoreTransaction: Sendable {
+  package enum PendingChange: Sendable {
+    case none
+    case append([Operation])
+    case replace([Operation])
+  }
+
+  package enum BaseChange: Sendable {
+    case none
+    case install(WorkspaceImage)
+    case clear
+  }
+
+  package var appended: [LogEntry] = []
+  /// Entries that get other operations; those without any are removed.
+  package var replaced: [LogEntry] = []
+  package var pending = PendingChange.none
+  package var base = BaseChange.none
+  /// What to remember from now on.
+  package var record: ReplicaRecord
+  package var receipts: [Receipt] = []
+  package var forgetsReceipts = false
+
+  package init(record: ReplicaRecord) {
+    self.record = record
+  }
+
+  /// Whether a state derived from the log before does not follow by appending alone.
+  package var rewritesHistory: Bool {
+    if !replaced.isEmpty { return true }
+    if case .none = base { return false }
+    return true
+  }
+}
+
+/// What a store holds when it is opened.
+package struct LoadedReplica: Sendable {
+  /// nil in a new store.
+  package var record: ReplicaRecord?
+  /// The state up to `imageEntry`.
+  package var image: WorkspaceImage?
+  /// The entries behind the image.
+  package var tail: [LogEntry]
+  package var lastEntry: Int64
+  package var pending: [Operation]
+  package var receipts: [Receipt]
+
+  package init(
+    record: ReplicaRecord? = nil, image: WorkspaceImage? = nil, tail: [LogEntry] = [],
+    lastEntry: Int64 = 0, pending: [Operation] = [], receipts: [Receipt] = []
+  ) {
+    self.record = record
+    self.image = image
+    self.tail = tail
+    self.lastEntry = lastEntry
+    self.pending = pending
+    self.receipts = receipts
+  }
+}
+
+/// Why a store could not do something; nothing changed.
+package struct StoreError: Error, Hashable, Sendable {
+  package enum Code: Hashable, Sendable {
+    /// No space is left.
+    case full
+    /// The file is damaged.
+    case corrupt
+    /// Anything else the file system or SQLite reports.
+    case failed
+  }
+
+  package var code: Code
+  package var message: String
+
+  package init(code: Code, message: String) {
+    self.code = code
+    self.message = message
+  }
+}

@@ -1,0 +1,135 @@
+package import ClientCore
+import Foundation
+import GRDB
+package import QueueModel
+import SequenceCRDT
+import Synchronization
+import WireProtocol
+
+extension ClientStore {
+  package func commit(_ transaction: StoreTransaction) throws(StoreError) {
+    let before = stored.withLock { $0 }
+    let record = transaction.record
+    do {
+      let mark = try before?.replica == record.replica ? nil : incarnation.renew(record.replica)
+      try database.write { database in
+        try write(transaction.appended, to: database)
+        try replace(transaction.replaced, in: database)
+        try write(transaction.pending, to: database)
+        try write(transaction.base, entry: transaction.appended.last?.id ?? 0, to: database)
+        if transaction.rewritesHistory {
+          try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
+        }
+        if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
+        for receipt in transaction.receipts { try write(receipt, to: database) }
+        try write(record, before: before, to: database)
+        try mark?.write(to: database)
+      }
+    } catch {
+      throw StoreError(error)
+    }
+    stored.withLock { $0 = record }
+    noteSequence(of: transaction)
+  }
+
+  /// The file outside the database learns how far the replica has come.
+  private func noteSequence(of transaction: StoreTransaction) {
+    let replica = transaction.record.replica
+    let last = transaction.appended.flatMap(\.operations)
+      .filter { $0.id.replica == replica }.compactMap { $0.lastID?.seq }.max()
+    if let last { incarnation.advance(to: last) }
+  }
+
+  private func write(_ entries: [LogEntry], to database: Database) throws {
+    let insert = try database.cachedStatement(
+      sql: "INSERT INTO entries (id, is_local, delta) VALUES (?, ?, ?)")
+    for entry in entries {
+      let delta = entry.packed ?? PackedDelta.pack(entry.operations)
+      try insert.execute(arguments: [entry.id, entry.isLocal, Data(delta)])
+      try writeRanges(of: entry, to: database)
+    }
+  }
+
+  private func writeRanges(of entry: LogEntry, to database: Database) throws {
+    let insert = try database.cachedStatement(
+      sql: """
+        INSERT INTO entry_ranges (replica, first_seq, last_seq, entry) VALUES (?, ?, ?, ?)
+        """)
+    for range in entry.operations.ranges {
+      try insert.execute(arguments: [range.replica.column, range.first, range.last, entry.id])
+    }
+  }
+
+  private func replace(_ entries: [LogEntry], in database: Database) throws {
+    for entry in entries {
+      try database.execute(
+        sql: "DELETE FROM entry_ranges WHERE entry = ?", arguments: [entry.id])
+      if entry.operations.isEmpty {
+        try database.execute(sql: "DELETE FROM entries WHERE id = ?", arguments: [entry.id])
+      } else {
+        try database.execute(
+          sql: "UPDATE entries SET delta = ? WHERE id = ?",
+          arguments: [Data(PackedDelta.pack(entry.operations)), entry.id])
+        try writeRanges(of: entry, to: database)
+      }
+    }
+  }
+
+  private func write(
+    _ change: StoreTransaction.PendingChange, to database: Database
+  ) throws {
+    let operations: [QueueModel.Operation]
+    switch change {
+    case .none:
+      return
+    case .append(let added):
+      operations = added
+    case .replace(let all):
+      try database.execute(sql: "DELETE FROM pending")
+      operations = all
+    }
+    guard !operations.isEmpty else { return }
+    try database.execute(
+      sql: "INSERT INTO pending (delta) VALUES (?)",
+      arguments: [Data(PackedDelta.pack(operations))])
+  }
+
+  private func write(
+    _ change: StoreTransaction.BaseChange, entry: Int64, to database: Database
+  ) throws {
+    switch change {
+    case .none:
+      break
+    case .clear:
+      try database.execute(sql: "DELETE FROM images WHERE kind = 'base'")
+    case .install(let image):
+      try database.execute(
+        sql: "INSERT OR REPLACE INTO images (kind, entry, snapshot) VALUES ('base', ?, ?)",
+        arguments: [0, Data(PackedSnapshot.pack(image))])
+    }
+  }
+
+  private func write(_ receipt: Receipt, to database: Database) throws {
+    try database.execute(
+      sql: """
+        INSERT OR REPLACE INTO receipts (replica, last_seq, log_position) VALUES (?, ?, ?)
+        """,
+      arguments: [
+        receipt.replica.column, receipt.lastSeq, Int64(bitPattern: receipt.logPosition),
+      ])
+  }
+
+  /// Keeps the state up to an entry, so that the next opening need not replay the log.
+  package func keep(_ image: WorkspaceImage, upTo entry: Int64) throws(StoreError) {
+    let snapshot = Data(PackedSnapshot.pack(image))
+    do {
+      try database.write { database in
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO images (kind, entry, snapshot) VALUES ('cache', ?, ?)",
+          arguments: [entry, snapshot])
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package import ClientCore
+import Foundation
+import GRDB
+package import QueueModel
+package import SequenceCRDT
+import WireProtocol
+
+extension ClientStore {
+  package func entries(
+    in ranges: [OperationRange], after: Int64, countMax: Int
+  ) throws(StoreError) -> [LogEntry] {
+    do {
+      return try database.read { database in
+        var ids: Set<Int64> = []
+        for range in ranges {
+          // Ranges of one replica do not overlap, so `last_seq` alone finds the first of them.
+          let rows = try Int64.fetchAll(
+            database,
+            sql: """
+              SELECT entry FROM entry_ranges
+              WHERE replica = ? AND last_seq >= ? AND first_seq <= ? AND entry > ?
+              ORDER BY entry LIMIT ?
+              """,
+            arguments: [range.replica.column, range.first, range.last, after, countMax])
+          ids.formUnion(rows)
+        }
+        return try ids.sorted().prefix(countMax).compactMap { id in
+          try Row.fetchOne(
+            database, sql: "SELECT id, is_local, delta FROM entries WHERE id = ?",
+            arguments: [id]
+          ).map(entry)
+        }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  package func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+    do {
+      return try database.read { try fetchEntries($0, after: after, countMax: countMax) }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  package func base() throws(StoreError) -> WorkspaceImage? {
+    do {
+      return try database.read { try fetchImage($0, kind: "base")?.image }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Everything that is needed to take up where the store left off.
+  static func load(_ database: Database) throws -> LoadedReplica {
+    let image = try fetchImage(database, kind: "cache") ?? fetchImage(database, kind: "base")
+    let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
+      .flatMap { try PackedDelta.unpack(Array($0)) }
+    return LoadedReplica(
+      record: try fetchRecord(database), image: image?.image,
+      tail: try fetchEntries(database, after: image?.entry ?? 0, countMax: nil),
+      lastEntry: try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0,
+      pending: pending,
+      receipts: try Row.fetchAll(
+        database, sql: "SELECT replica, last_seq, log_position FROM receipts"
+      ).map { row in
+        Receipt(
+          replica: ReplicaID(column: row[0]), lastSeq: try sequence(row[1]),
+          logPosition: UInt64(bitPattern: row[2]))
+      })
+  }
+}
+
+private func fetchEntries(
+  _ database: Database, after: Int64, countMax: Int?
+) throws -> [LogEntry] {
+  try Row.fetchAll(
+    database,
+    sql: "SELECT id, is_local, delta FROM entries WHERE id > ? ORDER BY id LIMIT ?",
+    arguments: [after, countMax ?? -1]
+  ).map(entry)
+}
+
+private func entry(_ row: Row) throws -> LogEntry {
+  let delta: Data = row[2]
+  return LogEntry(
+    id: row[0], isLocal: row[1], operations: try PackedDelta.unpack(Array(delta)))
+}
+
+private func fetchImage(
+  _ database: Database, kind: String
+) throws -> (image: WorkspaceImage, entry: Int64)? {
+  guard
+    let row = try Row.fetchOne(
+      database, sql: "SELECT snapshot, entry FROM images WHERE kind = ?", arguments: [kind])
+  else { return nil }
+  let snapshot: Data = row[0]
+  return (try PackedSnapshot.unpack(Array(snapshot)), row[1])
+}
+
+/// A sequence number from a column that anybody could have written.
+func sequence(_ column: Int64) throws(StoreError) -> UInt32 {
+  guard let value = UInt32(exactly: column) else {
+    throw StoreError(code: .corrupt, message: "\(column) is no sequence number")
+  }
+  return value
+}
+
+extension ReplicaID {
+  /// The signed integer of the same bits.
+  var column: Int64 { Int64(bitPattern: rawValue) }
+
+  init(column: Int64) {
+    self.init(rawValue: UInt64(bitPattern: column))
+  }
+}

@@ -1,0 +1,105 @@
+import ClientCore
+import GRDB
+import QueueModel
+import SequenceCRDT
+
+/// The names in the table `settings`.
+enum SettingName: String {
+  case device
+  case deviceName
+  case replica
+  case incarnation
+  case workspace
+  case logIdentity
+  case logPosition
+  case isSyncEnabled
+  case repairs
+  case incarnationToken
+  case incarnationInode
+  case incarnationBirth
+}
+
+extension ClientStore {
+  func write(_ record: ReplicaRecord, before: ReplicaRecord?, to database: Database) throws {
+    let old = before.map(settings(of:)) ?? [:]
+    for (name, value) in settings(of: record) where old[name] != value {
+      try database.writeSetting(name, value)
+    }
+    for replica in record.ownReplicas where before?.ownReplicas.contains(replica) != true {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO own_replicas (replica) VALUES (?)",
+        arguments: [replica.column])
+    }
+    try write(record.acknowledged, before: before?.acknowledged ?? .init(), to: database)
+  }
+
+  private func write(
+    _ vector: VersionVector, before: VersionVector, to database: Database
+  ) throws {
+    guard vector != before else { return }
+    for (replica, seq) in vector.sorted where before[replica] != seq {
+      try database.cachedStatement(
+        sql: "INSERT OR REPLACE INTO acknowledged (replica, seq) VALUES (?, ?)"
+      ).execute(arguments: [replica.column, seq])
+    }
+    for (replica, _) in before.sorted where vector[replica] == 0 {
+      try database.execute(
+        sql: "DELETE FROM acknowledged WHERE replica = ?", arguments: [replica.column])
+    }
+  }
+
+  private func settings(of record: ReplicaRecord) -> [SettingName: String] {
+    var settings: [SettingName: String] = [
+      .device: record.device.description,
+      .deviceName: record.deviceName,
+      .replica: String(record.replica.rawValue),
+      .incarnation: String(record.incarnation),
+      .logIdentity: String(record.logIdentity),
+      .logPosition: String(record.logPosition),
+      .isSyncEnabled: record.isSyncEnabled ? "1" : "0",
+      .repairs: String(record.repairs),
+    ]
+    settings[.workspace] = record.workspace?.description
+    return settings
+  }
+
+  /// The record of a store that was written before; nil in a new one.
+  static func fetchRecord(_ database: Database) throws -> ReplicaRecord? {
+    guard let text = try database.setting(.replica) else { return nil }
+    guard let replica = UInt64(text), replica != 0,
+      let device = try database.setting(.device).flatMap({ DeviceID($0) }),
+      let incarnation = try database.setting(.incarnation).flatMap({ UInt32($0) })
+    else {
+      throw StoreError(code: .corrupt, message: "the settings of the device cannot be read")
+    }
+    var record = ReplicaRecord(
+      device: device, deviceName: try database.setting(.deviceName) ?? "",
+      replica: ReplicaID(rawValue: replica))
+    record.incarnation = incarnation
+    record.workspace = try database.setting(.workspace).flatMap { WorkspaceID($0) }
+    record.logIdentity = try database.setting(.logIdentity).flatMap { UInt64($0) } ?? 0
+    record.logPosition = try database.setting(.logPosition).flatMap { UInt64($0) } ?? 0
+    record.isSyncEnabled = try database.setting(.isSyncEnabled) != "0"
+    record.repairs = try database.setting(.repairs).flatMap { Int($0) } ?? 0
+    record.ownReplicas.formUnion(
+      try Int64.fetchAll(database, sql: "SELECT replica FROM own_replicas")
+        .map(ReplicaID.init(column:)))
+    for row in try Row.fetchAll(database, sql: "SELECT replica, seq FROM acknowledged") {
+      record.acknowledged[ReplicaID(column: row[0])] = try sequence(row[1])
+    }
+    return record
+  }
+}
+
+extension Database {
+  func setting(_ name: SettingName) throws -> String? {
+    try String.fetchOne(
+      self, sql: "SELECT value FROM settings WHERE name = ?", arguments: [name.rawValue])
+  }
+
+  func writeSetting(_ name: SettingName, _ value: String) throws {
+    try execute(
+      sql: "INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)",
+      arguments: [name.rawValue, value])
+  }
+}

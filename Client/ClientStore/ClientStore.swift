@@ -1,0 +1,169 @@
+package import ClientCore
+import GRDB
+import QueueModel
+import SequenceCRDT
+import Synchronization
+import WireProtocol
+
+/// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronisation.
+///
+/// One connection, one short transaction for each invariant. Calls block; they belong on a queue of
+/// their own.
+package final class ClientStore: ReplicaStore, Sendable {
+  /// The name of the file in the data directory.
+  package static let fileName = "cospool.sqlite"
+
+  /// Why a store cannot be opened.
+  package enum OpenError: Error, Hashable, Sendable {
+    /// It was damaged and lies at `keptAt` now; opening again starts fresh.
+    case corrupt(path: String, keptAt: String)
+    /// A newer version wrote it; it was not touched.
+    case newer(path: String, found: Int, supported: Int)
+    case storage(StoreError)
+  }
+
+  /// An open store and what it held.
+  package struct Opened: Sendable {
+    package var store: ClientStore
+    package var loaded: LoadedReplica
+    /// Whether the database, or the whole directory, is a copy put in place of another.
+    package var isCopy: Bool
+  }
+
+  let database: DatabaseQueue
+  let incarnation: IncarnationFile
+  /// The record as stored last, so that only differences are written.
+  let stored: Mutex<ReplicaRecord?>
+  package let path: String
+
+  private init(
+    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?, path: String
+  ) {
+    self.database = database
+    self.incarnation = incarnation
+    stored = Mutex(record)
+    self.path = path
+  }
+
+  /// Opens or creates the store of a data directory, and reads what it holds.
+  package static func open(directory: String) throws(OpenError) -> Opened {
+    let path = directory + "/" + fileName
+    do {
+      try refuseNewer(at: path)
+      let database = try connect(to: path)
+      try Schema.migrator.migrate(database)
+      let loaded = try database.read(load)
+      let incarnation = try IncarnationFile(path: directory + "/incarnation")
+      let isCopy = try database.read { try incarnation.isForeign(to: $0, record: loaded.record) }
+      let store = ClientStore(
+        database: database, incarnation: incarnation, record: loaded.record, path: path)
+      return Opened(store: store, loaded: loaded, isCopy: isCopy)
+    } catch let error as OpenError {
+      throw error
+    } catch {
+      let error = StoreError(error)
+      guard error.code == .corrupt else { throw .storage(error) }
+      throw .corrupt(path: path, keptAt: try setAside(path))
+    }
+  }
+
+  private static func connect(to path: String) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.journalMode = .wal
+    configuration.foreignKeysEnabled = true
+    configuration.busyMode = .timeout(5)
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA synchronous = FULL")
+      try database.execute(sql: "PRAGMA fullfsync = ON")
+    }
+    let database = try DatabaseQueue(path: path, configuration: configuration)
+    let report = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+    guard report == "ok" else {
+      throw StoreError(code: .corrupt, message: report ?? "quick_check gave no answer")
+    }
+    return database
+  }
+
+  /// Looks at the version through a connection that cannot write.
+  private static func refuseNewer(at path: String) throws {
+    guard FileAccess.exists(path), FileAccess.size(path) != 0 else { return }
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.busyMode = .timeout(5)
+    let database = try DatabaseQueue(path: path, configuration: configuration)
+    let found = try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } ?? 0
+    try database.close()
+    guard found <= Schema.version else {
+      throw OpenError.newer(path: path, found: found, supported: Schema.version)
+    }
+  }
+
+  /// Renames a damaged file and its companions; nothing is ever deleted.
+  ///
+  /// - Returns: where the file lies now.
+  package static func setAside(_ path: String) throws(OpenError) -> String {
+    var number = 1
+    while FileAccess.exists("\(path).corrupt-\(number)") { number += 1 }
+    let kept = "\(path).corrupt-\(number)"
+    do {
+      try FileAccess.rename(path, to: kept)
+      for suffix in ["-wal", "-shm"] where FileAccess.exists(path + suffix) {
+        try FileAccess.rename(path + suffix, to: kept + suffix)
+      }
+    } catch {
+      throw .storage(error)
+    }
+    return kept
+  }
+
+  /// Closes the connection; the write-ahead log is folded into the file.
+  package func close() throws(StoreError) {
+    do {
+      try database.close()
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Lets the file grow to so many pages and no further: stands in for a full disk.
+  package func limitPages(to count: Int) throws(StoreError) {
+    do {
+      try database.writeWithoutTransaction {
+        try $0.execute(sql: "PRAGMA max_page_count = \(count)")
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// The number of pages the file has.
+  package func pageCount() throws(StoreError) -> Int {
+    do {
+      return try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}
+
+extension StoreError {
+  /// Sorts what SQLite and the file system report.
+  init(_ error: any Error) {
+    switch error {
+    case let error as StoreError:
+      self = error
+    case let error as DatabaseError:
+      let code: Code =
+        switch error.resultCode {
+        case .SQLITE_FULL: .full
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: .corrupt
+        default: .failed
+        }
+      self.init(code: code, message: error.description)
+    case let error as WireError:
+      self.init(code: .corrupt, message: "a stored delta cannot be read: \(error)")
+    default:
+      self.init(code: .failed, message: "\(error)")
+    }
+  }
+}

@@ -1,0 +1,21 @@
+package import ClientCore
+package import QueueModel
+
+/// The device's id, in a file of its own: it outlives the database, and a database restored
+/// elsewhere does not bring it along.
+package enum DeviceIdentity {
+  package static let fileName = "device"
+
+  /// Reads the id, or keeps `fresh` where there is none yet.
+  package static func load(
+    directory: String, fresh: DeviceID
+  ) throws(StoreError) -> DeviceID {
+    let path = directory + "/" + fileName
+    if let text = try FileAccess.read(path) {
+      let line = text.split(separator: "\n").first ?? ""
+      if let device = DeviceID(line) { return device }
+    }
+    try FileAccess.replace(path, with: fresh.description + "\n")
+    return fresh
+  }
+}

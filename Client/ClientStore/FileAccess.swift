@@ -1,0 +1,142 @@
+package import ClientCore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The few calls to the file system that need more than a path and bytes.
+package enum FileAccess {
+  /// What tells a file from a copy of it.
+  package struct Identity: Hashable, Sendable {
+    package var inode: UInt64
+    /// Nanoseconds since 1970; 0 where the file system does not say.
+    package var birth: Int64
+  }
+
+  package static func exists(_ path: String) -> Bool {
+    access(path, F_OK) == 0
+  }
+
+  static func size(_ path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  static func rename(_ path: String, to target: String) throws(StoreError) {
+    guard renameFile(path, target) == 0 else { throw failure("rename", path) }
+  }
+
+  /// Reads a small file; nil where there is none.
+  package static func read(_ path: String) throws(StoreError) -> String? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    if file < 0 {
+      if errno == ENOENT { return nil }
+      throw failure("open", path)
+    }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    while true {
+      let count = readFile(file, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("read", path) }
+      if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+      bytes.append(contentsOf: buffer.prefix(count))
+    }
+  }
+
+  /// Replaces a file by another in one step, durable and readable by its owner alone.
+  package static func replace(_ path: String, with text: String) throws(StoreError) {
+    let fresh = path + ".new"
+    unlink(fresh)
+    let file = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("create", fresh) }
+    do {
+      defer { close(file) }
+      try write(Array(text.utf8), to: file, path: fresh)
+      guard fsync(file) == 0 else { throw failure("fsync", fresh) }
+    }
+    try rename(fresh, to: path)
+    try synchronizeDirectory(of: path)
+  }
+
+  private static func synchronizeDirectory(of path: String) throws(StoreError) {
+    let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    let handle = open(directory.isEmpty ? "/" : directory, O_RDONLY | O_CLOEXEC)
+    guard handle >= 0 else { throw failure("open", directory) }
+    defer { close(handle) }
+    guard fsync(handle) == 0 else { throw failure("fsync", directory) }
+  }
+
+  static func write(
+    _ bytes: [UInt8], to file: Int32, path: String
+  ) throws(StoreError) {
+    var done = 0
+    while done < bytes.count {
+      let count = bytes[done...].withUnsafeBytes {
+        pwrite(file, $0.baseAddress, $0.count, off_t(done))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure("write", path) }
+      done += count
+    }
+  }
+
+  /// The identity of an open file.
+  static func identity(of file: Int32) -> Identity? {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return nil }
+    #if canImport(Darwin)
+      let birth = status.st_birthtimespec
+      return Identity(
+        inode: UInt64(status.st_ino),
+        birth: Int64(birth.tv_sec) &* 1_000_000_000 &+ Int64(birth.tv_nsec))
+    #else
+      return Identity(inode: UInt64(status.st_ino), birth: birthTime(of: file) ?? 0)
+    #endif
+  }
+
+  static func failure(_ what: String, _ path: String) -> StoreError {
+    let code = errno
+    let message = "\(what) \(path): \(String(cString: strerror(code)))"
+    return StoreError(
+      code: code == ENOSPC || code == EDQUOT ? .full : .failed, message: message)
+  }
+}
+
+private func renameFile(_ path: String, _ target: String) -> Int32 { rename(path, target) }
+
+private func readFile(_ file: Int32, _ buffer: inout [UInt8], _ count: Int) -> Int {
+  read(file, &buffer, count)
+}
+
+#if !canImport(Darwin)
+  /// `statx` with its 256-byte answer; Swift does not import its declaration.
+  private typealias ExtendedStatus =
+    @convention(c) (Int32, UnsafePointer<CChar>, Int32, UInt32, UnsafeMutableRawPointer) -> Int32
+
+  /// When an open file was created, in nanoseconds since 1970; nil where that is not known.
+  private func birthTime(of file: Int32) -> Int64? {
+    guard let symbol = dlsym(nil, "statx") else { return nil }
+    // The type is the one that statx(2) documents.
+    let call = unsafeBitCast(symbol, to: ExtendedStatus.self)
+    let emptyPath: Int32 = 0x1000
+    let birthTimeMask: UInt32 = 0x800
+    var answer = [UInt8](repeating: 0, count: 256)
+    return answer.withUnsafeMutableBytes { bytes -> Int64? in
+      guard let start = bytes.baseAddress, call(file, "", emptyPath, birthTimeMask, start) == 0
+      else { return nil }
+      // The mask of what was filled in is at 0, the birth time (seconds, nanoseconds) at 80.
+      guard bytes.load(fromByteOffset: 0, as: UInt32.self) & birthTimeMask != 0 else {
+        return nil
+      }
+      let seconds = bytes.load(fromByteOffset: 80, as: Int64.self)
+      let nanoseconds = bytes.load(fromByteOffset: 88, as: UInt32.self)
+      return seconds &* 1_000_000_000 &+ Int64(nanoseconds)
+    }
+  }
+#endif

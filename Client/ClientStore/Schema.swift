@@ -1,0 +1,68 @@
+import GRDB
+
+/// The tables, as steps that are only ever added to.
+///
+/// A replica id is stored as the signed integer of the same bits.
+enum Schema {
+  /// The number of steps; `user_version` of the file.
+  static let version = names.count
+  static let names = ["queues", "receipts"]
+
+  static var migrator: DatabaseMigrator { migrator(upTo: version) }
+
+  /// The first steps alone, to make files of earlier versions in tests.
+  static func migrator(upTo count: Int) -> DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    let steps: [@Sendable (Database) throws -> Void] = [createQueues, createReceipts]
+    for (index, step) in steps.prefix(count).enumerated() {
+      migrator.registerMigration(names[index]) { database in
+        try step(database)
+        try database.execute(sql: "PRAGMA user_version = \(index + 1)")
+      }
+    }
+    return migrator
+  }
+
+  @Sendable private static func createQueues(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- What was stored together, in order of arrival: a packed delta each.
+        CREATE TABLE entries (
+          id INTEGER PRIMARY KEY, is_local INTEGER NOT NULL, delta BLOB NOT NULL
+        ) STRICT;
+        -- Which operations an entry holds.
+        CREATE TABLE entry_ranges (
+          replica INTEGER NOT NULL, last_seq INTEGER NOT NULL, entry INTEGER NOT NULL
+            REFERENCES entries (id) ON DELETE CASCADE,
+          first_seq INTEGER NOT NULL, PRIMARY KEY (replica, last_seq, entry)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX entry_ranges_by_entry ON entry_ranges (entry);
+        -- Operations that wait for others.
+        CREATE TABLE pending (id INTEGER PRIMARY KEY, delta BLOB NOT NULL) STRICT;
+        -- 'base': the server's snapshot that the entries build on. 'cache': the state up to an
+        -- entry, for opening quickly.
+        CREATE TABLE images (
+          kind TEXT PRIMARY KEY CHECK (kind IN ('base', 'cache')), entry INTEGER NOT NULL,
+          snapshot BLOB NOT NULL
+        ) STRICT;
+        -- What the server has stored.
+        CREATE TABLE acknowledged (
+          replica INTEGER PRIMARY KEY, seq INTEGER NOT NULL
+        ) STRICT;
+        -- The replica ids this store has had.
+        CREATE TABLE own_replicas (replica INTEGER PRIMARY KEY) STRICT;
+        CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+        """)
+  }
+
+  @Sendable private static func createReceipts(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Where the server's log holds the ends of acknowledged batches.
+        CREATE TABLE receipts (
+          replica INTEGER NOT NULL, last_seq INTEGER NOT NULL, log_position INTEGER NOT NULL,
+          PRIMARY KEY (replica, last_seq)
+        ) STRICT, WITHOUT ROWID;
+        """)
+  }
+}

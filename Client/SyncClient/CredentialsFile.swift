@@ -1,0 +1,76 @@
+import ClientCore
+import ClientStore
+import Foundation
+import QueueModel
+
+/// The file with the device token, readable by its owner alone and outside the database, so that a
+/// lost database can be fetched again.
+struct CredentialsFile: Sendable {
+  let path: String
+
+  init(directory: String) {
+    path = directory + "/credentials.json"
+  }
+
+  private struct Content: Codable {
+    var server: String
+    var workspace: WorkspaceID
+    var workspaceName: String
+    var token: String
+  }
+
+  /// The credentials; nil where the device is not paired.
+  func load() throws(ClientError) -> Credentials? {
+    let text: String?
+    do {
+      text = try FileAccess.read(path)
+    } catch {
+      throw ClientError(error)
+    }
+    guard let text else { return nil }
+    guard let content = try? JSONDecoder().decode(Content.self, from: Data(text.utf8)),
+      let token = bytes(ofHexadecimal: content.token)
+    else {
+      throw .storage(
+        message: "\(path) cannot be read; remove it and pair the device again", isFull: false)
+    }
+    return Credentials(
+      server: content.server, workspace: content.workspace,
+      workspaceName: content.workspaceName, token: token)
+  }
+
+  /// Replaces the file in one step.
+  func save(_ credentials: Credentials) throws(ClientError) {
+    let content = Content(
+      server: credentials.server, workspace: credentials.workspace,
+      workspaceName: credentials.workspaceName,
+      token: credentials.token.map { hexadecimal($0) }.joined())
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    do {
+      let text = String(decoding: try encoder.encode(content), as: UTF8.self)
+      try FileAccess.replace(path, with: text + "\n")
+    } catch let error as StoreError {
+      throw ClientError(error)
+    } catch {
+      throw .storage(message: "\(error)", isFull: false)
+    }
+  }
+
+  private func hexadecimal(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16)
+    return digits.utf8.count == 1 ? "0" + digits : digits
+  }
+
+  private func bytes(ofHexadecimal text: String) -> [UInt8]? {
+    let digits = Array(text.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      let pair = String(decoding: digits[index..<(index + 2)], as: UTF8.self)
+      guard let byte = UInt8(pair, radix: 16) else { return nil }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}

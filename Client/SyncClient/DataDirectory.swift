@@ -1,0 +1,61 @@
+import ClientCore
+import ClientStore
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The lock on a data directory: one process at a time.
+///
+/// The lock is the kernel's and ends with the process, however that ends.
+final class DataDirectory: Sendable {
+  let path: String
+  private let lock: Int32
+
+  /// Makes the directory, readable by its owner alone, where there is none, and takes its lock.
+  init(path: String) throws(ClientError) {
+    self.path = path
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw .storage(message: "cannot make \(path): \(error.localizedDescription)", isFull: false)
+    }
+    let file = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      throw .storage(
+        message: "cannot open \(path)/lock: \(String(cString: strerror(errno)))",
+        isFull: errno == ENOSPC)
+    }
+    guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+      close(file)
+      throw .locked(path: path)
+    }
+    lock = file
+  }
+
+  deinit {
+    close(lock)
+  }
+}
+
+extension ClientError {
+  init(_ error: StoreError) {
+    self = .storage(message: error.message, isFull: error.code == .full)
+  }
+
+  init(_ fault: Replica.Fault) {
+    switch fault {
+    case .queue(let error): self = .queue(error)
+    case .store(let error): self = .init(error)
+    case .merge(let error): self = .storage(message: "\(error)", isFull: false)
+    case .snapshotBehind:
+      self = .storage(message: "the snapshot lacks operations", isFull: false)
+    }
+  }
+}

@@ -1,0 +1,279 @@
+import ClientCore
+import ClientStore
+import Dispatch
+import Foundation
+import Logging
+import QueueModel
+import SequenceCRDT
+import Synchronization
+import WireProtocol
+
+/// Drives the core: one event at a time, on a queue of its own, because storing blocks.
+///
+/// State changes happen under the lock; actions are run in the same turn, so that they reach the
+/// sockets in the order of the events. None of them blocks.
+final class Engine: Sendable {
+  typealias Action = ClientCore.Action
+
+  /// What readers see without waiting for the store.
+  struct Published: Sendable {
+    var workspace: Workspace
+    var status: SyncStatus
+    var core: ClientCore
+  }
+
+  private struct State {
+    var core: ClientCore
+    var observers = Observers()
+    var transports: [ConnectionID: Transport] = [:]
+    /// Where connection requests go while somebody runs the sync.
+    var runner: AsyncStream<ConnectionID>.Continuation?
+    var scheduled: Int64?
+    var isClosed = false
+    /// The log entry up to which the stored image goes.
+    var imageEntry: Int64
+  }
+
+  /// Log entries replayed at an opening at most; the image is stored again after so many.
+  private static let tailMax: Int64 = 4_096
+  /// A closing stores the image where so many entries came since.
+  private static let tailWorthKeeping: Int64 = 64
+
+  let store: ClientStore
+  let logger: Logger
+  private let directory: DataDirectory
+  private let queue = DispatchQueue(label: "cospool.client")
+  private let origin = ContinuousClock.now
+  private let state: Mutex<State>
+  private let published: Mutex<Published>
+
+  init(
+    core: ClientCore, store: ClientStore, directory: DataDirectory, imageEntry: Int64,
+    logger: Logger
+  ) {
+    self.store = store
+    self.directory = directory
+    self.logger = logger
+    state = Mutex(State(core: core, imageEntry: imageEntry))
+    published = Mutex(
+      Published(
+        workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
+  }
+
+  static func randomValue() -> UInt64 {
+    UInt64.random(in: .min ... .max)
+  }
+
+  private var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
+
+  static func milliseconds(_ duration: Duration) -> Int64 {
+    let (seconds, attoseconds) = duration.components
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
+    return overflow ? .max : product &+ attoseconds / 1_000_000_000_000_000
+  }
+
+  static var wallMilliseconds: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+  private func occasion() -> Occasion {
+    Occasion(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
+  }
+
+  /// A consistent picture of the latest event's outcome.
+  var latest: Published { published.withLock { $0 } }
+
+  var path: String { directory.path }
+
+  /// Runs an event on the queue and the actions that follow from it.
+  ///
+  /// - Throws: `.closed`, or what the event throws.
+  func submit<Value: Sendable>(
+    _ event:
+      @escaping @Sendable (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (
+        Value, [Action]
+      )
+  ) async throws(ClientError) -> Value {
+    let result = await withCheckedContinuation {
+      (continuation: CheckedContinuation<Result<Value, ClientError>, Never>) in
+      queue.async { continuation.resume(returning: self.turn(event)) }
+    }
+    return try result.get()
+  }
+
+  /// An event whose failures the core deals with itself.
+  func note(
+    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+  ) async {
+    // A closed engine has nothing to note.
+    try? await submit { core, occasion, store throws(Replica.Fault) in
+      ((), event(&core, occasion, store))
+    }
+  }
+
+  private func turn<Value: Sendable>(
+    _ event: (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (Value, [Action])
+  ) -> Result<Value, ClientError> {
+    state.withLock { state in
+      guard !state.isClosed else { return .failure(.closed) }
+      do throws(Replica.Fault) {
+        let (value, actions) = try event(&state.core, occasion(), store)
+        settle(&state, actions)
+        return .success(value)
+      } catch {
+        return .failure(ClientError(error))
+      }
+    }
+  }
+
+  private func settle(_ state: inout State, _ actions: [Action]) {
+    publish(state.core)
+    for action in actions { run(action, &state) }
+    state.observers.show(published.withLock { $0.status })
+    schedule(&state)
+    if state.core.replica.lastEntry - state.imageEntry >= Engine.tailMax { keepImage(&state) }
+  }
+
+  private func publish(_ core: ClientCore) {
+    let status = SyncStatus(of: core, now: now)
+    published.withLock {
+      $0 = Published(workspace: core.replica.workspace, status: status, core: core)
+    }
+  }
+
+  private func run(_ action: Action, _ state: inout State) {
+    switch action {
+    case .connect(let id):
+      state.runner?.yield(id)
+    case .send(let id, let frame):
+      state.transports[id]?.send(FrameCodec.encode(frame))
+    case .ping(let id):
+      state.transports[id]?.ping()
+    case .close(let id):
+      state.transports.removeValue(forKey: id)?.close()
+    case .changed(let touched):
+      state.observers.show(state.core.replica.workspace, touched: touched)
+    case .report(let trouble):
+      logger.warning("\(trouble.message)")
+    }
+  }
+
+  /// One pending wake-up at a time; one that comes too early does nothing.
+  private func schedule(_ state: inout State) {
+    guard let deadline = state.core.deadline else { return }
+    if let scheduled = state.scheduled, scheduled <= deadline { return }
+    state.scheduled = deadline
+    let delay = min(max(0, deadline - now), 3_600_000)
+    queue.asyncAfter(deadline: .now() + .milliseconds(Int(delay))) { [weak self] in
+      self?.wake(for: deadline)
+    }
+  }
+
+  private func wake(for deadline: Int64) {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      if state.scheduled == deadline { state.scheduled = nil }
+      settle(&state, state.core.timePassed(at: occasion(), store: store))
+    }
+  }
+
+  private func keepImage(_ state: inout State) {
+    let entry = state.core.replica.lastEntry
+    do {
+      try store.keep(state.core.replica.workspace.image(), upTo: entry)
+    } catch {
+      // The image only saves time at the next opening; the log holds everything.
+      logger.warning("cannot store the state's image: \(error)")
+    }
+    state.imageEntry = entry
+  }
+}
+
+extension Engine {
+  /// Takes connection requests; nil where somebody else runs the sync already.
+  func beginRunning() async throws(ClientError) -> AsyncStream<ConnectionID>? {
+    let (stream, continuation) = AsyncStream<ConnectionID>.makeStream(bufferingPolicy: .unbounded)
+    return await onQueue { state -> AsyncStream<ConnectionID>? in
+      guard !state.isClosed else {
+        continuation.finish()
+        return stream
+      }
+      guard state.runner == nil else { return nil }
+      state.runner = continuation
+      self.settle(&state, state.core.started(at: self.occasion(), store: self.store))
+      return stream
+    }
+  }
+
+  func endRunning() async {
+    await onQueue { state in
+      guard !state.isClosed else { return }
+      self.settle(&state, state.core.stopped())
+      state.runner = nil
+    }
+  }
+
+  /// Registers a transport before it is opened, so that the core can give it up at any time.
+  func register(_ transport: Transport, as id: ConnectionID) async -> Bool {
+    await onQueue { state in
+      guard !state.isClosed, state.core.expects(id) else { return false }
+      state.transports[id] = transport
+      return true
+    }
+  }
+
+  /// Stores the image, closes store and streams; idempotent.
+  func close() async {
+    await onQueue { state in
+      guard !state.isClosed else { return }
+      self.settle(&state, state.core.stopped())
+      if state.core.replica.lastEntry - state.imageEntry >= Engine.tailWorthKeeping {
+        self.keepImage(&state)
+      }
+      state.isClosed = true
+      state.runner?.finish()
+      state.runner = nil
+      state.observers.finish()
+      do {
+        try self.store.close()
+      } catch {
+        self.logger.warning("cannot close the store: \(error)")
+      }
+    }
+  }
+
+  private func onQueue<Value: Sendable>(
+    _ body: @escaping @Sendable (inout State) -> Value
+  ) async -> Value {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: self.state.withLock { body(&$0) }) }
+    }
+  }
+
+  /// A stream that starts with what `add` shows and ends with the engine.
+  func observe<Value: Sendable>(
+    _ policy: AsyncStream<Value>.Continuation.BufferingPolicy,
+    _ add:
+      @escaping @Sendable (
+        inout Observers, AsyncStream<Value>.Continuation, Workspace, SyncStatus
+      ) -> UInt64
+  ) -> AsyncStream<Value> {
+    AsyncStream(bufferingPolicy: policy) { continuation in
+      queue.async {
+        let id = self.state.withLock { state -> UInt64? in
+          guard !state.isClosed else { return nil }
+          let status = self.published.withLock { $0.status }
+          return add(
+            &state.observers, continuation, state.core.replica.workspace, status)
+        }
+        guard let id else {
+          continuation.finish()
+          return
+        }
+        continuation.onTermination = { [weak self] _ in self?.forget(id) }
+      }
+    }
+  }
+
+  private func forget(_ id: UInt64) {
+    queue.async { self.state.withLock { $0.observers.remove(id) } }
+  }
+}

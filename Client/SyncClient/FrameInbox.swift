@@ -1,0 +1,81 @@
+import NIOCore
+import NIOWebSocket
+
+/// The end of the pipeline: hands whole messages over, answers pings and closing, and reads from
+/// the socket only while the consumer keeps up.
+final class FrameInbox: ChannelInboundHandler {
+  typealias InboundIn = WebSocketFrame
+  typealias OutboundOut = WebSocketFrame
+
+  private let deliver: (Transport.Incoming) -> Void
+  private let finish: (String) -> Void
+  private var reason = "the connection ended"
+  private var unconsumed = 0
+  private var context: ChannelHandlerContext?
+
+  init(
+    deliver: @escaping (Transport.Incoming) -> Void, finish: @escaping (String) -> Void
+  ) {
+    self.deliver = deliver
+    self.finish = finish
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    context.read()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    finish(reason)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let frame = unwrapInboundIn(data)
+    switch frame.opcode {
+    case .binary:
+      unconsumed += 1
+      deliver(.message(Array(frame.unmaskedData.readableBytesView)))
+    case .ping:
+      let pong = WebSocketFrame(
+        fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
+      context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+      unconsumed += 1
+      deliver(.heard)
+    case .pong:
+      unconsumed += 1
+      deliver(.heard)
+    case .connectionClose:
+      reason = "the server closed the connection"
+      let answer = WebSocketFrame(
+        fin: true, opcode: .connectionClose, maskKey: .random(), data: frame.unmaskedData)
+      context.writeAndFlush(wrapOutboundOut(answer)).assumeIsolated().whenComplete { _ in
+        context.close(promise: nil)
+      }
+    default:
+      reason = "the server sent something else than binary messages"
+      context.close(promise: nil)
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if unconsumed == 0 { context.read() }
+    context.fireChannelReadComplete()
+  }
+
+  /// The consumer is done with one delivery.
+  func consumed() {
+    unconsumed -= 1
+    if unconsumed == 0 { context?.read() }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish(reason)
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    reason = "\(error)"
+    context.close(promise: nil)
+  }
+}

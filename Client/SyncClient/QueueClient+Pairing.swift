@@ -1,0 +1,91 @@
+import ClientCore
+import QueueModel
+import WireProtocol
+
+extension QueueClient {
+  private static let pairingSeconds = 20
+
+  /// Trades a one-time code for credentials and stores them; `run()` connects at once.
+  ///
+  /// Pairing with the same server again renews the token.
+  ///
+  /// - Throws: `.invalidServerURL`, `.alreadyPaired`, `.unreachable`, `.refused`, `.storage`.
+  public func pair(
+    server: String, code: String
+  ) async throws(ClientError) -> PairingResult {
+    let address = try ServerAddress(server)
+    let (known, record) = {
+      let core = engine.latest.core
+      return (core.server, core.replica.record)
+    }()
+    if let known, known != address.url { throw .alreadyPaired(server: known) }
+    let request = PairRequest(
+      versions: ProtocolVersion.spoken, code: code, device: record.device,
+      deviceName: record.deviceName)
+    let grant = try await trade(request, at: address)
+    // Queues that belong to one workspace must not end up in another.
+    if let bound = record.workspace, bound != grant.workspace {
+      throw .alreadyPaired(server: "\(known ?? address.url), workspace \(bound)")
+    }
+    let credentials = Credentials(
+      server: address.url, workspace: grant.workspace, workspaceName: grant.workspaceName,
+      token: grant.token)
+    try credentialsFile.save(credentials)
+    try await engine.submit { core, occasion, store throws(Replica.Fault) in
+      ((), try core.paired(credentials, at: occasion, store: store))
+    }
+    return PairingResult(
+      workspace: grant.workspace, workspaceName: grant.workspaceName, device: grant.device,
+      server: address.url)
+  }
+
+  /// One short connection: question, answer, close.
+  private func trade(
+    _ request: PairRequest, at address: ServerAddress
+  ) async throws(ClientError) -> PairGrant {
+    let transport = Transport(
+      address: address, certificateFile: configuration.certificateFile)
+    let outcome = await withTaskGroup(of: Result<PairGrant, ClientError>.self) { group in
+      group.addTask { await self.answer(to: request, over: transport) }
+      group.addTask {
+        // A cancelled sleep ends the attempt as well.
+        try? await Task.sleep(for: .seconds(QueueClient.pairingSeconds))
+        return .failure(.unreachable(message: "\(address.url) does not answer"))
+      }
+      let first = await group.next() ?? .failure(.timeout)
+      transport.close()
+      group.cancelAll()
+      return first
+    }
+    return try outcome.get()
+  }
+
+  private func answer(
+    to request: PairRequest, over transport: Transport
+  ) async -> Result<PairGrant, ClientError> {
+    do {
+      try await transport.open()
+    } catch {
+      return .failure(.unreachable(message: error.description))
+    }
+    transport.send(FrameCodec.encode(.pair(request)))
+    for await incoming in transport.incoming {
+      defer { transport.consumed() }
+      guard case .message(let bytes) = incoming else { continue }
+      guard let frame = try? FrameCodec.decode(bytes) else {
+        return .failure(.unreachable(message: "the server's answer cannot be read"))
+      }
+      switch frame {
+      case .paired(let grant):
+        return .success(grant)
+      case .refused(let refusal):
+        return .failure(.refused(code: refusal.code.name, message: refusal.message))
+      case .unknownOptional:
+        continue
+      default:
+        return .failure(.unreachable(message: "the server answered with something else"))
+      }
+    }
+    return .failure(.unreachable(message: transport.reason))
+  }
+}

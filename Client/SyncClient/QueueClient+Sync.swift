@@ -1,0 +1,140 @@
+import ClientCore
+import QueueModel
+import WireProtocol
+
+extension QueueClient {
+  /// Keeps the connection to the server, with reconnections, until the task is cancelled or the
+  /// client closed; then it closes the connection cleanly and returns. Without credentials it waits
+  /// for pairing.
+  ///
+  /// - Throws: `ClientError.locked` where another task runs it already.
+  public func run() async throws {
+    guard let requests = try await engine.beginRunning() else {
+      throw ClientError.locked(path: engine.path)
+    }
+    await withDiscardingTaskGroup { group in
+      for await id in requests {
+        group.addTask { await self.serve(id) }
+      }
+      await engine.endRunning()
+    }
+  }
+
+  /// One connection from its opening to its end.
+  private func serve(_ id: ConnectionID) async {
+    guard let server = engine.latest.core.server else { return }
+    let transport: Transport
+    do {
+      transport = Transport(
+        address: try ServerAddress(server), certificateFile: configuration.certificateFile)
+      guard await engine.register(transport, as: id) else { return }
+      try await withTaskCancellationHandler {
+        try await transport.open()
+      } onCancel: {
+        // Closing is idempotent; an open socket says goodbye when the core has stopped.
+        transport.abandonOpening()
+      }
+    } catch {
+      let message = "\(error)"
+      await engine.note { core, occasion, _ in
+        core.connectionLost(id, message: message, at: occasion)
+      }
+      return
+    }
+    await engine.note { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    for await incoming in transport.incoming {
+      await receive(incoming, on: id, from: transport)
+      transport.consumed()
+    }
+    if !Task.isCancelled {
+      let reason = transport.reason
+      await engine.note { core, occasion, _ in
+        core.connectionLost(id, message: reason, at: occasion)
+      }
+    }
+    transport.close()
+    await transport.waitUntilClosed()
+  }
+
+  private func receive(
+    _ incoming: Transport.Incoming, on id: ConnectionID, from transport: Transport
+  ) async {
+    guard case .message(let bytes) = incoming else {
+      await engine.note { core, occasion, _ in
+        core.connectionHeard(id, at: occasion)
+        return []
+      }
+      return
+    }
+    do {
+      let frame = try FrameCodec.decode(bytes)
+      await engine.note { core, occasion, store in
+        core.frameReceived(frame, on: id, at: occasion, store: store)
+      }
+    } catch {
+      let message = "the server sent a frame that cannot be read: \(error)"
+      transport.send(FrameCodec.encode(.error(ProtocolFault(code: 1, message: message))))
+      await engine.note { core, occasion, _ in
+        core.connectionLost(id, message: message, at: occasion)
+      }
+    }
+  }
+
+  /// Turns sync on or off on this device; kept over restarts. Off closes the connection.
+  public func setSyncEnabled(_ isOn: Bool) async throws(ClientError) {
+    try await engine.submit { core, occasion, store throws(Replica.Fault) in
+      ((), try core.syncSwitched(isOn, at: occasion, store: store))
+    }
+  }
+
+  /// Connects at once where the client waits before the next try, or was refused.
+  public func syncNow() async {
+    await engine.note { core, occasion, _ in core.syncRequested(at: occasion) }
+  }
+
+  /// Returns once the server has everything of this device, and this device all that the server
+  /// is known to have.
+  ///
+  /// - Throws: `.timeout`, `.notPaired`, `.syncDisabled`, `.authentication`, `.refused`, `.closed`.
+  public func waitUntilSynced(timeout: Duration) async throws(ClientError) {
+    let outcome = await withTaskGroup(of: ClientError?.self) { group in
+      group.addTask { await self.outcomeOfSync() }
+      group.addTask {
+        // A cancelled sleep ends the wait as well.
+        try? await Task.sleep(for: timeout)
+        return .timeout
+      }
+      let first = await group.next() ?? .timeout
+      group.cancelAll()
+      return first
+    }
+    if let outcome { throw outcome }
+  }
+
+  /// nil once everything is in sync.
+  private func outcomeOfSync() async -> ClientError? {
+    for await status in syncStatusUpdates() {
+      if status.synced { return nil }
+      switch status.state {
+      case .notPaired:
+        return .notPaired
+      case .disabled:
+        return .syncDisabled
+      case .refused:
+        return ClientError.refusal(
+          code: status.refusalCode ?? "refused", message: status.lastError ?? "no reason given")
+      case .connecting, .connected, .waiting:
+        break
+      }
+    }
+    return .closed
+  }
+}
+
+extension ClientError {
+  /// A refusal as callers see it.
+  static func refusal(code: String, message: String) -> ClientError {
+    code == "unauthorized" || code == "revoked"
+      ? .authentication(message: message) : .refused(code: code, message: message)
+  }
+}

@@ -1,0 +1,35 @@
+import Foundation
+
+/// Where a server listens.
+struct ServerAddress: Hashable, Sendable {
+  /// The path of the WebSocket; PROTOCOL, section "Transport".
+  static let path = "/v1/sync"
+  /// The WebSocket subprotocol.
+  static let subprotocol = "cospool.v1"
+
+  var isSecure: Bool
+  var host: String
+  var port: Int
+
+  /// Reads `ws://host[:port]` or `wss://host[:port]`; a path other than the sync path is refused.
+  init(_ text: String) throws(ClientError) {
+    let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme?.lowercased(),
+      scheme == "ws" || scheme == "wss", let host = parts.host, !host.isEmpty,
+      ["", "/", ServerAddress.path].contains(parts.path), parts.query == nil,
+      parts.user == nil
+    else { throw .invalidServerURL(text) }
+    isSecure = scheme == "wss"
+    self.host = host.trimmingCharacters(in: ["[", "]"])
+    port = parts.port ?? (isSecure ? 443 : 80)
+    guard (1...65_535).contains(port) else { throw .invalidServerURL(text) }
+  }
+
+  /// The host as it stands in addresses and in the `Host` field.
+  private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+
+  var hostField: String { "\(bracketedHost):\(port)" }
+
+  /// The form that is stored and shown.
+  var url: String { "\(isSecure ? "wss" : "ws")://\(bracketedHost):\(port)" }
+}

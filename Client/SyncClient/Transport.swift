@@ -1,0 +1,212 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+import Synchronization
+import WireProtocol
+
+/// One WebSocket connection to a server. Opened once, closed once; may be closed at any moment.
+final class Transport: Sendable {
+  /// What comes in.
+  enum Incoming: Sendable {
+    case message([UInt8])
+    /// A ping or pong: the server lives.
+    case heard
+  }
+
+  /// Why a connection could not be opened.
+  struct Failure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  private struct State {
+    var channel: (any Channel)?
+    var inbox: NIOLoopBound<FrameInbox>?
+    var isClosed = false
+    var reason = "the connection ended"
+  }
+
+  private static let closeMilliseconds: Int64 = 500
+  /// Empty or tiny fragments are a way to make a receiver work; no honest server sends them.
+  private static let fragmentsMax = 1_024
+
+  let incoming: AsyncStream<Incoming>
+  private let continuation: AsyncStream<Incoming>.Continuation
+  private let address: ServerAddress
+  private let certificateFile: String?
+  private let state = Mutex(State())
+
+  init(address: ServerAddress, certificateFile: String?) {
+    self.address = address
+    self.certificateFile = certificateFile
+    (incoming, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+  }
+
+  /// Why the connection ended, once `incoming` has ended.
+  var reason: String { state.withLock { $0.reason } }
+
+  /// Connects and upgrades; the caller sees to it that this does not take for ever.
+  func open() async throws(Failure) {
+    do {
+      let security = try makeSecurity()
+      let upgraded: EventLoopFuture<Void> = try await ClientBootstrap(
+        group: MultiThreadedEventLoopGroup.singleton
+      )
+      .connectTimeout(.milliseconds(10_000))
+      .channelOption(ChannelOptions.socketOption(.tcp_nodelay), value: 1)
+      .connect(host: address.host, port: address.port) { channel in
+        self.adopt(channel)
+        return channel.eventLoop.makeCompletedFuture {
+          try self.configure(channel, security: security)
+        }
+      }
+      try await upgraded.get()
+    } catch let failure as Failure {
+      close()
+      throw failure
+    } catch {
+      close()
+      throw Failure(description: "\(address.url): \(error)")
+    }
+  }
+
+  private func makeSecurity() throws -> NIOSSLContext? {
+    guard address.isSecure else { return nil }
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["http/1.1"]
+    if let certificateFile { configuration.additionalTrustRoots = [.file(certificateFile)] }
+    return try NIOSSLContext(configuration: configuration)
+  }
+
+  private func adopt(_ channel: any Channel) {
+    let isClosed = state.withLock { state in
+      state.channel = channel
+      return state.isClosed
+    }
+    if isClosed { channel.close(promise: nil) }
+  }
+
+  /// Runs on the channel's event loop; the future it returns ends with the upgrade.
+  private func configure(
+    _ channel: any Channel, security: NIOSSLContext?
+  ) throws -> EventLoopFuture<Void> {
+    let pipeline = channel.pipeline.syncOperations
+    if let security {
+      // A server name is for names alone; certificates for addresses are checked against the peer.
+      let isAddress = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
+      try pipeline.addHandler(
+        NIOSSLClientHandler(context: security, serverHostname: isAddress ? nil : address.host))
+    }
+    let url = address.url
+    let upgrader = NIOTypedWebSocketClientUpgrader<Void>(
+      maxFrameSize: WireLimits.frameBytesMax,
+      upgradePipelineHandler: { channel, head in
+        channel.eventLoop.makeCompletedFuture {
+          guard head.headers["sec-websocket-protocol"] == [ServerAddress.subprotocol] else {
+            throw Failure(description: "\(url) does not speak \(ServerAddress.subprotocol)")
+          }
+          try self.installInbox(on: channel)
+        }
+      })
+    var headers = HTTPHeaders()
+    headers.add(name: "Host", value: address.hostField)
+    headers.add(name: "Content-Length", value: "0")
+    headers.add(name: "Sec-WebSocket-Protocol", value: ServerAddress.subprotocol)
+    let upgrade = NIOTypedHTTPClientUpgradeConfiguration<Void>(
+      upgradeRequestHead: HTTPRequestHead(
+        version: .http1_1, method: .GET, uri: ServerAddress.path, headers: headers),
+      upgraders: [upgrader],
+      notUpgradingCompletionHandler: { channel in
+        channel.close(promise: nil)
+        return channel.eventLoop.makeFailedFuture(
+          Failure(description: "\(url) answers, but not as a Cospool server"))
+      })
+    return try pipeline.configureUpgradableHTTPClientPipeline(
+      configuration: .init(upgradeConfiguration: upgrade))
+  }
+
+  private func installInbox(on channel: any Channel) throws {
+    let inbox = FrameInbox(
+      deliver: { self.continuation.yield($0) },
+      finish: { reason in
+        self.state.withLock { $0.reason = reason }
+        self.continuation.finish()
+      })
+    state.withLock { $0.inbox = NIOLoopBound(inbox, eventLoop: channel.eventLoop) }
+    try channel.syncOptions?.setOption(.autoRead, value: false)
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(
+      NIOWebSocketFrameAggregator(
+        minNonFinalFragmentSize: 1, maxAccumulatedFrameCount: Transport.fragmentsMax,
+        maxAccumulatedFrameSize: WireLimits.frameBytesMax))
+    try pipeline.addHandler(inbox)
+  }
+
+  /// The consumer has dealt with one element of `incoming`, and more may be read.
+  func consumed() {
+    let (channel, inbox) = state.withLock { ($0.channel, $0.inbox) }
+    guard let channel, let inbox else { return }
+    channel.eventLoop.execute { inbox.value.consumed() }
+  }
+
+  func send(_ bytes: [UInt8]) {
+    write(.binary, ByteBuffer(bytes: bytes))
+  }
+
+  func ping() {
+    write(.ping, ByteBuffer())
+  }
+
+  private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
+    guard let channel = state.withLock({ $0.isClosed ? nil : $0.channel }) else { return }
+    channel.writeAndFlush(
+      WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data), promise: nil)
+  }
+
+  /// Says goodbye and closes; what was sent before still goes out.
+  func close() {
+    let (channel, isUpgraded) = state.withLock { state in
+      let wasClosed = state.isClosed
+      state.isClosed = true
+      return (wasClosed ? nil : state.channel, state.inbox != nil)
+    }
+    guard let channel else {
+      continuation.finish()
+      return
+    }
+    guard isUpgraded else {
+      channel.close(promise: nil)
+      continuation.finish()
+      return
+    }
+    var code = ByteBuffer()
+    code.write(webSocketErrorCode: .normalClosure)
+    channel.writeAndFlush(
+      WebSocketFrame(fin: true, opcode: .connectionClose, maskKey: .random(), data: code)
+    ).whenComplete { _ in
+      // The server answers with its own closing; a silent one is not waited for.
+      channel.eventLoop.scheduleTask(in: .milliseconds(Transport.closeMilliseconds)) {
+        channel.close(promise: nil)
+      }
+    }
+  }
+
+  /// Gives up a connection that is not open yet; an open one is left alone.
+  func abandonOpening() {
+    let channel = state.withLock { state -> (any Channel)? in
+      guard state.inbox == nil else { return nil }
+      state.isClosed = true
+      return state.channel
+    }
+    channel?.close(promise: nil)
+  }
+
+  /// Returns once the socket is closed.
+  func waitUntilClosed() async {
+    guard let channel = state.withLock({ $0.channel }) else { return }
+    // How it closed does not matter any more.
+    try? await channel.closeFuture.get()
+  }
+}
