@@ -30,8 +30,8 @@ struct Room {
   var rooms: [String] = []
   var foreign: [String] = []
   var extraSettings: [SwiftSetting] = []
-  /// Whether the folder holds an article about the room.
-  var hasArticle = false
+  /// Files beside the sources that are not built.
+  var articles: [String] = []
 
   var isPure: Bool { foreign.isEmpty }
 }
@@ -71,6 +71,10 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     "swift-service-lifecycle",
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
   ),
+  "UnixSignals": (
+    "swift-service-lifecycle",
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
+  ),
   "Subprocess": (
     "swift-subprocess",
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
@@ -81,8 +85,10 @@ let rooms: [Room] = [
   // Sources
   Room(
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
-    hasArticle: true),
-  Room(name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"], hasArticle: true),
+    articles: ["README.md"]),
+  Room(
+    name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"], articles: ["README.md"]
+  ),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -108,7 +114,7 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: ["QueueModel", "ServerCore", "SyncServer"],
-    foreign: ["ArgumentParser", "ServiceLifecycle", "Logging"]),
+    foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
   Room(
     name: "ClientCore", path: "Client/ClientCore",
@@ -130,11 +136,15 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["QueueModel"],
-    foreign: ["ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOFoundationCompat"]),
+    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"]),
   // Tests
   Room(
     name: "SyncTestSupport", path: "Tests/SyncTestSupport",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+  Room(
+    name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"],
+    foreign: ["ArgumentParser"], articles: ["RESULTS.md"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "SyncTestSupport"]),
   test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
@@ -173,8 +183,12 @@ let rooms: [Room] = [
       "SyncClient", "SyncTestSupport",
     ],
     foreign: ["NIOCore", "NIOPosix", "Logging"]),
-  test("SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"], foreign: ["Hummingbird"]),
-  test("SyncCommandTests", ["QueueModel", "SyncCommand"], foreign: ["ArgumentParser"]),
+  test(
+    "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
+    foreign: ["Hummingbird", "Logging"]),
+  test(
+    "SyncCommandTests", ["QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
+    foreign: ["ArgumentParser", "Logging"]),
   test("TidyTests", []),
   test(
     "EndToEndTests",
@@ -225,24 +239,23 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
       guard let foreign = foreignProducts[product] else { fatalError("unknown product \(product)") }
       return .product(name: product, package: foreign.package)
     }
-  let exclude = room.hasArticle ? ["README.md"] : []
   let swiftSettings = settings + room.extraSettings
   switch room.kind {
   case .library:
     return .target(
       name: room.name, dependencies: dependencies, path: room.path,
-      exclude: exclude, swiftSettings: swiftSettings)
+      exclude: room.articles, swiftSettings: swiftSettings)
   case .executable:
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,
-      exclude: exclude, swiftSettings: swiftSettings)
+      exclude: room.articles, swiftSettings: swiftSettings)
   case .systemLibrary:
     return .systemLibrary(
       name: room.name, path: room.path, pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])])
   case .test:
     return .testTarget(
       name: room.name, dependencies: dependencies, path: room.path,
-      exclude: exclude, swiftSettings: swiftSettings)
+      exclude: room.articles, swiftSettings: swiftSettings)
   }
 }
 

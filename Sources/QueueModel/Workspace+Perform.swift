@@ -190,7 +190,7 @@ extension Workspace {
       guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
       return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
     }
-    let waiting = effectiveOrder(of: send.session).count
+    let waiting = (try? existingSession(send.session))?.waiting ?? 0
     guard waiting < author.context.queueSizeMax else {
       throw .queueFull(current: waiting, max: author.context.queueSizeMax)
     }
