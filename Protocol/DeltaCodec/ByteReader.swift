@@ -144,15 +144,20 @@ package struct ByteReader: Sendable {
     var scan = position
     for _ in 0..<count {
       guard scan < end else { throw truncated() }
-      scan += 1
-      while scan < end, bytes[scan] & 0xC0 == 0x80 { scan += 1 }
+      // What follows the text may look like its continuation, so the first byte alone decides.
+      switch bytes[scan] {
+      case ..<0x80: scan += 1
+      case 0xC2..<0xE0: scan += 2
+      case 0xE0..<0xF0: scan += 3
+      case 0xF0..<0xF5: scan += 4
+      default: throw DecodingFault(.invalidText, at: scan, "\(what()) is not UTF-8")
+      }
     }
     guard scan - position <= bytesMax else {
       throw DecodingFault(
         .limitExceeded, at: position, "\(what()): \(scan - position) bytes, at most \(bytesMax)")
     }
-    let text = try utf8(bytes: scan - position, what())
-    return text
+    return try utf8(bytes: scan - position, what())
   }
 
   package func requireEnd(_ what: @autoclosure () -> String) throws(DecodingFault) {

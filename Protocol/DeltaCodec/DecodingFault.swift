@@ -53,7 +53,7 @@ package struct DecodingBudget: Hashable, Sendable {
 
   /// For one delta.
   package static let standard = DecodingBudget(
-    rowsMax: 1_000_000, itemsMax: 1_000_000, replicasMax: 65_536)
+    rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
   /// For a whole workspace.
   package static let snapshot = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)

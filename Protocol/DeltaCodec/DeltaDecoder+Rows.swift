@@ -130,7 +130,6 @@ extension DeltaDecoder {
       origins.left = own
     }
     context[focus, context.author] = context.nextSequences[context.author] - 1
-    context[lastRight: focus] = origins.right
   }
 
   mutating func readSession(isExplicit: Bool) throws(DecodingFault) -> LocalID {
@@ -250,11 +249,15 @@ extension DeltaDecoder {
       }
       return LocalOrigins(
         left: left, right: LocalID(replica: left.replica, seq: left.seq + 1))
-    case DeltaFormat.RightTag.previous:
-      guard let right = context[lastRight: focus] else {
-        throw invalid(.heads, "the last right origin is meant, and there was none")
+    case DeltaFormat.RightTag.ahead:
+      guard let left else { throw invalid(.heads, "a right origin ahead of no left one") }
+      let distance =
+        try source[.rights].count(max: Int(Limits.sequenceMax), "a right origin's distance") + 2
+      guard distance <= Int(Limits.sequenceMax) - left.seq else {
+        throw invalid(.rights, "a right origin that cannot exist")
       }
-      return LocalOrigins(left: left, right: right)
+      return LocalOrigins(
+        left: left, right: LocalID(replica: left.replica, seq: left.seq + distance))
     default:
       return LocalOrigins(
         left: left, right: try readReference(focus, .rights, beside: left))
@@ -263,7 +266,6 @@ extension DeltaDecoder {
 
   mutating func inserted(_ origins: LocalOrigins, _ focus: DeltaFormat.Focus, _ length: Int) {
     context[focus, context.author] = context.nextSequences[context.author] + length - 1
-    context[lastRight: focus] = origins.right
   }
 
   mutating func readReference(

@@ -299,8 +299,8 @@ extension DeltaEncoder {
       rightTag = DeltaFormat.RightTag.end
     } else if let left, right == LocalID(replica: left.replica, seq: left.seq + 1) {
       rightTag = DeltaFormat.RightTag.besideLeft
-    } else if right == context[lastRight: focus] {
-      rightTag = DeltaFormat.RightTag.previous
+    } else if let left, let right, right.replica == left.replica, right.seq > left.seq {
+      rightTag = DeltaFormat.RightTag.ahead
     } else {
       rightTag = DeltaFormat.RightTag.explicit
     }
@@ -311,17 +311,18 @@ extension DeltaEncoder {
     if place.leftTag == DeltaFormat.LeftTag.explicit, let left = place.left {
       write(left, place.focus, to: .lefts)
     }
-    if place.rightTag == DeltaFormat.RightTag.explicit, let right = place.right {
-      let isBesideLeft = place.left?.replica == right.replica
-      let base =
-        isBesideLeft ? place.left?.seq ?? 0 : context[place.focus, right.replica]
+    guard let right = place.right else { return }
+    var base = context[place.focus, right.replica]
+    if let left = place.left, left.replica == right.replica { base = left.seq }
+    if place.rightTag == DeltaFormat.RightTag.ahead {
+      self[.rights].count(right.seq - base - 2)
+    } else if place.rightTag == DeltaFormat.RightTag.explicit {
       write(right, base: base, to: .rights)
     }
   }
 
   private mutating func inserted(_ place: Place, upTo last: Int) {
     context[place.focus, context.author] = last
-    context[lastRight: place.focus] = place.right
   }
 
   private mutating func write(

@@ -40,7 +40,8 @@ enum DeltaFormat {
   enum RightTag {
     static let end: UInt8 = 0
     static let besideLeft: UInt8 = 1
-    static let previous: UInt8 = 2
+    /// Further on than that, in the left origin's replica.
+    static let ahead: UInt8 = 2
     static let explicit: UInt8 = 3
   }
 
@@ -85,8 +86,6 @@ enum DeltaFormat {
     /// Milliseconds since 1970.
     var milliseconds: Int64?
     var counter: UInt16 = 0
-    /// The right origin of the last row, per kind of list.
-    private var rights: [LocalID?] = [nil, nil, nil]
 
     /// - Parameter bases: the first sequence number in the table, per replica.
     init(bases: [Int]) {
@@ -100,12 +99,6 @@ enum DeltaFormat {
     subscript(focus: Focus, replica: Int) -> Int {
       get { focuses[focus.rawValue][replica] }
       set { focuses[focus.rawValue][replica] = newValue }
-    }
-
-    /// The right origin of the last row in a list of this kind.
-    subscript(lastRight focus: Focus) -> LocalID? {
-      get { rights[focus.rawValue] }
-      set { rights[focus.rawValue] = newValue }
     }
   }
 }

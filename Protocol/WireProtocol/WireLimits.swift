@@ -6,8 +6,8 @@ package enum WireLimits {
   package static let frameBytesMax = 1 << 20
   /// The least that a side may ask the other to keep frames below.
   package static let frameBytesFloor = 16 << 10
-  /// Units that one delta may stand for.
-  package static let deltaItemsMax = 1_000_000
+  /// Units that one delta may stand for: a message of the greatest length and what comes with it.
+  package static let deltaItemsMax = 1_200_000
   /// Bytes of one delta after inflation.
   package static let inflateBytesMax = 16 << 20
   /// Bytes of one snapshot after inflation.

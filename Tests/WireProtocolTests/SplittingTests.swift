@@ -1,0 +1,89 @@
+import DeltaCodec
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+@testable import WireProtocol
+
+struct SplittingTests {
+  private let replica = ReplicaID(rawValue: 77)
+
+  private func id(_ seq: Int) -> OperationID {
+    OperationID(replica: replica, seq: UInt32(seq))
+  }
+
+  private func noise(_ count: Int, seed: UInt64) -> String {
+    var generator = SeededGenerator(seed: seed)
+    var text = String.UnicodeScalarView()
+    for _ in 0..<count {
+      text.append(Unicode.Scalar(UInt8(32 + generator.below(95))))
+    }
+    return String(text)
+  }
+
+  @Test func nothingGivesNoPart() {
+    #expect(PackedDelta.pack([], bytesMax: 100) == [])
+  }
+
+  @Test func whatFitsIsOnePart() throws {
+    let operations = VectorValues.kinds.flatMap(\.operations)
+    let parts = PackedDelta.pack(operations, bytesMax: 4_096)
+    #expect(parts == [PackedDelta.pack(operations)])
+  }
+
+  @Test(arguments: [64, 200, 1_000, 20_000]) func partsFitAndAddUp(bytesMax: Int) throws {
+    let insertion = Operation(
+      id: id(10),
+      body: .insertText(
+        Operation.InsertText(
+          message: id(3), origins: .init(left: nil, right: nil), text: noise(30_000, seed: 3))))
+    let deletion = Operation(
+      id: id(30_010),
+      body: .deleteText(
+        Operation.DeleteText(message: id(3), first: id(100), count: 20_000, backwards: true)))
+    let operations = [insertion, deletion]
+    let parts = PackedDelta.pack(operations, bytesMax: bytesMax)
+    #expect(parts.allSatisfy { $0.count <= bytesMax })
+    let decoded = try parts.flatMap(PackedDelta.unpack)
+    #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode(operations))
+  }
+
+  @Test func deltasBeyondTheItemLimitAreSplit() throws {
+    let deletion = Operation(
+      id: id(1_500_000),
+      body: .deleteText(
+        Operation.DeleteText(
+          message: id(3), first: id(10), count: WireLimits.deltaItemsMax + 1)))
+    #expect(throws: WireError.self) { try PackedDelta.unpack(PackedDelta.pack([deletion])) }
+    let parts = PackedDelta.pack([deletion], bytesMax: WireLimits.frameBytesMax)
+    #expect(parts.count == 2)
+    let decoded = try parts.flatMap(PackedDelta.unpack)
+    #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode([deletion]))
+  }
+
+  @Test func operationThatCannotBeCutIsAPartOfItsOwn() throws {
+    let name = Operation(
+      id: id(2),
+      body: .setRegister(
+        element: id(2), field: .name, value: .text(noise(1_000, seed: 4)),
+        stamp: VectorValues.stamp))
+    #expect(PackedDelta.pack([name, name], bytesMax: 100).count == 2)
+  }
+
+  @Test func longestMessageFitsOneDelta() throws {
+    var device = TestDevice(9)
+    let outcome = try device.perform(
+      .send(
+        Command.Send(
+          session: .named("s"), id: .numbered(1), text: noise(Limits.contentBytesMax, seed: 5))))
+    #expect(try PackedDelta.unpack(PackedDelta.pack(outcome.operations)).count >= 3)
+    let parts = PackedDelta.pack(outcome.operations, bytesMax: 256 << 10)
+    #expect(parts.allSatisfy { $0.count <= 256 << 10 })
+    var other = Workspace()
+    for part in [PackedDelta.pack(device.made)] + parts {
+      _ = try other.merge(PackedDelta.unpack(part))
+    }
+    #expect(other.image() == device.workspace.image())
+  }
+}

@@ -1,0 +1,298 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import WireProtocol
+
+/// What the vectors hold: a name, a description, and the value.
+enum VectorValues {
+  static let device = DeviceID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_00D1)
+  static let workspace = WorkspaceID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_0057)
+  static let message = MessageID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_0003)
+  static let token = (0..<32).map { UInt8($0 * 7) }
+  static let alice = ReplicaID(rawValue: 0xA11C_E000_0000_0001)
+  static let bob = ReplicaID(rawValue: 0x0B0B_0000_0000_0002)
+  static let stamp = Stamp(milliseconds: 1_767_225_600_000)
+
+  static func a(_ seq: UInt32) -> OperationID { OperationID(replica: alice, seq: seq) }
+  static func b(_ seq: UInt32) -> OperationID { OperationID(replica: bob, seq: seq) }
+
+  typealias Deltas = [(name: String, description: String, operations: [Operation])]
+
+  static func operation(_ seq: UInt32, _ body: Operation.Body) -> Operation {
+    Operation(id: a(seq), body: body)
+  }
+
+  static func insertion(
+    _ id: OperationID, _ left: OperationID?, _ right: OperationID?, _ text: String
+  ) -> Operation {
+    Operation(
+      id: id,
+      body: .insertText(
+        Operation.InsertText(
+          message: a(3), origins: .init(left: left, right: right), text: text)))
+  }
+
+  static func deletion(
+    _ seq: UInt32, _ first: OperationID, _ count: Int, backwards: Bool = false
+  ) -> Operation {
+    operation(
+      seq,
+      .deleteText(
+        Operation.DeleteText(message: a(3), first: first, count: count, backwards: backwards)))
+  }
+
+  static let addition = operation(
+    3,
+    .addMessage(
+      Operation.AddMessage(
+        message: message, session: a(2), origins: .init(left: nil, right: nil), stamp: stamp,
+        priority: .normal, clears: [a(2)])))
+
+  static let enqueueing = operation(
+    20,
+    .enqueueThread(
+      Operation.EnqueueThread(
+        session: a(2), origins: .init(left: b(9), right: nil), stamp: stamp,
+        clearsQueued: [a(12)], locks: true, clearsLocked: [a(12)])))
+
+  /// One for each kind of operation.
+  static let kinds: Deltas = [
+    (
+      "announceDevice", "The first operation of a replica.",
+      [operation(1, .announceDevice(device: device, name: "laptop"))]
+    ),
+    (
+      "openSession", "A session that nobody named before.",
+      [operation(2, .openSession(session: .named("api-server"), clears: []))]
+    ),
+    ("addMessage", "The first message of the session whose number is 2.", [addition]),
+    (
+      "insertText", "Text of scalars with one to four bytes.",
+      [insertion(a(4), nil, nil, "Fix é漢🎉\u{0}")]
+    ),
+    (
+      "deleteText", "Three scalars, forwards.", [deletion(30, a(6), 3)]
+    ),
+    (
+      "placeMessage", "A message moves between two others.",
+      [
+        operation(
+          31,
+          .placeMessage(
+            message: a(3), session: a(2), origins: .init(left: a(13), right: a(22)), stamp: stamp))
+      ]
+    ),
+    (
+      "placeThread", "A thread moves to the front.",
+      [
+        operation(
+          32,
+          .placeThread(session: b(2), origins: .init(left: nil, right: a(12)), stamp: stamp))
+      ]
+    ),
+    ("enqueueThread", "A thread is requeued and locked; both its old tags go.", [enqueueing]),
+    (
+      "addTag", "A session is paused, with a reason.",
+      [operation(33, .addTag(element: a(2), field: .paused, clears: [], note: "rate limit"))]
+    ),
+    (
+      "clearTags", "A message is cancelled.",
+      [operation(34, .clearTags(element: a(3), field: .live, clears: [a(3)]))]
+    ),
+    (
+      "setRegister/text", "A session gets a name.",
+      [
+        operation(
+          35,
+          .setRegister(
+            element: a(2), field: .name, value: .text("API server"),
+            stamp: Stamp(milliseconds: 1_767_225_600_000, counter: 5)))
+      ]
+    ),
+    (
+      "setRegister/number", "A message becomes urgent.",
+      [
+        operation(
+          36, .setRegister(element: a(3), field: .priority, value: .number(1), stamp: stamp))
+      ]
+    ),
+  ]
+
+  /// Typical sequences and the corners of the format.
+  static let sequences: Deltas = [
+    ("nothing", "No operation at all.", []),
+    (
+      "enqueue", "A message, its text, and its thread: what one `send` makes; compressed.",
+      [
+        addition,
+        insertion(
+          a(4), nil, nil,
+          "Please fix the failing test in the parser and add a unit test for the empty line."),
+        Operation(
+          id: a(86),
+          body: .enqueueThread(
+            Operation.EnqueueThread(
+              session: a(2), origins: .init(left: nil, right: nil), stamp: stamp,
+              clearsQueued: [], locks: false, clearsLocked: []))),
+      ]
+    ),
+    (
+      "typing", "Five characters typed one by one, two taken back, one typed: three rows.",
+      "hello".unicodeScalars.enumerated().map { offset, scalar in
+        insertion(
+          a(UInt32(40 + offset)), a(UInt32(39 + offset)), a(5), String(Character(scalar)))
+      } + [
+        deletion(45, a(44), 1), deletion(46, a(43), 1), insertion(a(47), a(42), a(43), "p"),
+      ]
+    ),
+    (
+      "moves", "Three messages move together: one row.",
+      (0..<3).map { offset in
+        operation(
+          50 + offset,
+          .placeMessage(
+            message: a(3 + 4 * offset), session: b(2),
+            origins: .init(left: offset == 0 ? b(7) : a(49 + offset), right: b(8)), stamp: stamp))
+      }
+    ),
+    (
+      "two replicas", "Rows of two authors that name each other, with a gap.",
+      [
+        insertion(b(5), a(9), a(10), "und "), insertion(a(60), b(8), a(10), "then "),
+        insertion(a(70), a(64), b(5), "x"), deletion(71, b(5), 4, backwards: true),
+      ]
+    ),
+    (
+      "far stamps", "Stamps before 2024 and beyond 2041, and the greatest.",
+      [Stamp.zero, Stamp(rawValue: .max), Stamp(milliseconds: 3_000_000_000_000)].enumerated().map {
+        operation(
+          80 + UInt32($0.offset),
+          .setRegister(element: a(2), field: .name, value: .text(""), stamp: $0.element))
+      }
+    ),
+    (
+      "unknown fields", "A tag and a register of numbers that have no name yet are kept.",
+      [
+        operation(90, .addTag(element: a(2), field: TagField(rawValue: 200), clears: [], note: "")),
+        operation(
+          91,
+          .setRegister(
+            element: a(2), field: RegisterField(rawValue: 77), value: .number(.max), stamp: stamp)),
+      ]
+    ),
+    (
+      "columns", "Thirty single insertions before each other: too many for rows.",
+      (0..<30).map { offset in
+        insertion(a(100 + offset), nil, offset == 0 ? nil : a(99 + offset), "z")
+      }
+    ),
+  ]
+
+  static let frames: [(name: String, description: String, frame: Frame)] = [
+    (
+      "pair", "A device trades a code.",
+      .pair(PairRequest(versions: 1...1, code: "BCDF-GHJK", device: device, deviceName: "laptop"))
+    ),
+    (
+      "paired", "The token, shown once.",
+      .paired(
+        PairGrant(workspace: workspace, workspaceName: "home", device: device, token: token))
+    ),
+    (
+      "hello", "A device that knows two replicas.",
+      .hello(
+        Hello(
+          versions: 1...3, token: token, workspace: workspace, device: device, replica: alice,
+          incarnation: 2, deviceName: "laptop", epoch: 0,
+          known: [
+            KnownReplica(replica: bob, seq: 7, digest: 0x1122_3344_5566_7788),
+            KnownReplica(replica: alice, seq: 300, digest: .max),
+          ], frameBytesMax: 1 << 20))
+    ),
+    (
+      "welcome", "The session begins.",
+      .welcome(
+        Welcome(
+          version: 1, epoch: 4, known: [KnownReplica(replica: bob, seq: 9, digest: 1)],
+          logPosition: 1_234, logIdentity: 0xFEED_FACE_CAFE_BEEF,
+          serverMilliseconds: 1_767_225_600_123, frameBytesMax: 1 << 20, pingSeconds: 20,
+          backoffMillisecondsMin: 500))
+    ),
+    (
+      "refused", "A batch was refused for a time.",
+      .refused(
+        Refusal(
+          code: .storageFailed, message: "the disk is full", batch: 5,
+          retryAfterMilliseconds: 2_000, serverMilliseconds: 1_767_225_600_123))
+    ),
+    (
+      "refused/for good", "Trying again is pointless; the code is one of the future.",
+      .refused(Refusal(code: RefusalCode(rawValue: 999), message: "no"))
+    ),
+    (
+      "changes", "One typed character, as the 17th batch of a client.",
+      .changes(
+        Changes(
+          batch: 17, logPosition: 0, delta: PackedDelta.pack([insertion(a(40), a(39), nil, "x")])))
+    ),
+    ("ack", "The 17th batch lies at 1235.", .ack(Ack(batch: 17, logPosition: 1_235))),
+    (
+      "missing", "Two stretches.",
+      .missing([
+        OperationRange(replica: alice, first: 3, last: 9),
+        OperationRange(replica: bob, first: 1, last: 1),
+      ])
+    ),
+    (
+      "snapshot", "The second of three parts.",
+      .snapshot(SnapshotPart(epoch: 1, logPosition: 88, index: 1, count: 3, bytes: [1, 2, 3]))
+    ),
+    (
+      "request", "A question of kind 2.", .request(Request(id: 9, kind: 2, payload: [0xAA, 0xBB]))
+    ),
+    ("response", "Its answer.", .response(Response(id: 9, status: 0, payload: [0xCC]))),
+    (
+      "presence", "One device here, one away.",
+      .presence([
+        DevicePresence(
+          device: device, name: "laptop", isConnected: true, seenLogPosition: 1_235),
+        DevicePresence(
+          device: DeviceID(high: 1, low: 2), name: "phone ☎", isConnected: false,
+          seenLogPosition: 0),
+      ])
+    ),
+    (
+      "goAway", "The server stops.",
+      .goAway(
+        GoAway(
+          reconnectAfterMillisecondsMin: 500, reconnectAfterMillisecondsMax: 5_000,
+          reason: "restart"))
+    ),
+    ("error", "The peer broke the protocol.", .error(ProtocolFault(code: 3, message: "no hello"))),
+    ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
+  ]
+
+  /// The state after a small session of work on two devices.
+  static func image() throws -> WorkspaceImage {
+    var laptop = TestDevice(alice.rawValue)
+    var phone = TestDevice(bob.rawValue)
+    try phone.merge(laptop.made)
+    let api = SessionID.named("api-server")
+    for number in 1...3 {
+      try laptop.perform(
+        .send(
+          Command.Send(
+            session: api, id: .numbered(UInt64(number)), text: "Fix number \(number)",
+            priority: number == 3 ? .urgent : .normal, project: "/home/me/api")))
+    }
+    try phone.merge(laptop.made)
+    try phone.perform(.edit(.numbered(2), content: "Fix the 2nd number", base: nil))
+    try laptop.perform(.edit(.numbered(2), content: "fix number 2!", base: nil))
+    try phone.perform(.move([.numbered(1)], to: .after(.numbered(2))))
+    try phone.perform(.pause(api, reason: "lunch"))
+    try laptop.perform(.cancel([.numbered(3)]))
+    try laptop.perform(.addSession(.named("docs"), name: "Documents", project: nil))
+    try laptop.merge(phone.made)
+    return laptop.workspace.image()
+  }
+}
