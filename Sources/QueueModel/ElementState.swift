@@ -26,12 +26,15 @@ struct TagSet: Hashable, Sendable {
   var ids: [OperationID] { tags.map(\.id) }
 
   mutating func insert(_ id: OperationID, note: String = "") {
-    let index = tags.firstIndex { id < $0.id } ?? tags.count
+    // From the end: most new tags have the highest id.
+    let index = (tags.lastIndex { $0.id < id } ?? -1) + 1
     tags.insert(WorkspaceImage.Tag(id: id, note: note), at: index)
   }
 
   mutating func clear(_ ids: [OperationID]) {
-    tags.removeAll { ids.contains($0.id) }
+    if ids.isEmpty { return }
+    let cleared = Set(ids)
+    tags.removeAll { cleared.contains($0.id) }
   }
 }
 
@@ -56,7 +59,7 @@ struct ElementState: Sendable {
   }
 
   mutating func addReference(_ id: OperationID) {
-    references.insert(id, at: references.firstIndex { id < $0 } ?? references.count)
+    references.insert(id, at: (references.lastIndex { $0 < id } ?? -1) + 1)
   }
 
   func has(_ field: TagField) -> Bool {
@@ -118,7 +121,8 @@ struct SessionState: Sendable {
   var waiting = 0
 
   var exists: Bool { element.has(.exists) }
-  var isInThreadQueue: Bool { exists && element.has(.queued) }
+  /// A tag alone gives no place; no command makes one without the other, but a merge may.
+  var isInThreadQueue: Bool { exists && element.has(.queued) && threadPosition != nil }
   var isLocked: Bool { element.has(.locked) }
   var isPaused: Bool { element.has(.paused) }
 }

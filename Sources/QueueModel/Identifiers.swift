@@ -177,6 +177,12 @@ public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringCo
   /// The lower-cased name.
   public var description: String { rawValue }
 
+  /// Compares bytes: `String` equates canonical equivalents, and then the same operations would
+  /// leave one spelling or the other, depending on the order of arrival.
+  public static func == (left: SessionID, right: SessionID) -> Bool {
+    left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
+  }
+
   /// Orders by Unicode scalars.
   public static func < (left: SessionID, right: SessionID) -> Bool {
     left.rawValue.unicodeScalars.lexicographicallyPrecedes(right.rawValue.unicodeScalars)

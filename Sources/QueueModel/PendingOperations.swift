@@ -35,6 +35,22 @@ struct PendingOperations: Sendable {
     if lists[replica]?.seqs.isEmpty ?? false { lists[replica] = nil }
   }
 
+  /// Forgets the operation that holds this id.
+  ///
+  /// - Returns: false where none does.
+  mutating func remove(holding id: OperationID) -> Bool {
+    guard
+      let operation = operations(of: id.replica).first(where: {
+        $0.id.seq <= id.seq && id.seq <= $0.lastID?.seq ?? 0
+      })
+    else { return false }
+    lists[id.replica]?.seqs.removeAll { $0 == operation.id.seq }
+    lists[id.replica]?.operations[operation.id.seq] = nil
+    if lists[id.replica]?.seqs.isEmpty ?? false { lists[id.replica] = nil }
+    count -= 1
+    return true
+  }
+
   /// Keeps an operation; of two that start at the same id, the longer one.
   mutating func insert(_ operation: Operation) throws(MergeError) {
     let id = operation.id

@@ -110,3 +110,15 @@ public enum MergeError: Error, Hashable, Sendable {
   /// A snapshot's state contradicts itself.
   case invalidImage(reason: String)
 }
+
+extension MergeError {
+  /// The operation that was refused, where it was one.
+  package var operation: OperationID? {
+    switch self {
+    case .invalidReference(let operation, _, _), .invalidOperation(let operation, _),
+      .originsOutOfOrder(let operation), .limitReached(let operation, _, _):
+      operation
+    case .tooManyPending, .invalidImage: nil
+    }
+  }
+}

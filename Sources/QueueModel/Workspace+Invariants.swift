@@ -63,9 +63,6 @@ extension Workspace {
           reason: "message \(message.id) stands at a slot that is not its own")
       }
     }
-    guard !session.element.has(.queued) || session.threadPosition != nil else {
-      throw InvariantViolation(reason: "\(name) is queued nowhere")
-    }
   }
 
   private func check(_ message: MessageState) throws(InvariantViolation) {

@@ -39,6 +39,7 @@ extension Workspace {
   @discardableResult
   mutating func emit(_ body: Operation.Body, by author: inout Author) -> OperationID {
     let replica = author.context.replica
+    let body = clearingWithinLimit(body, by: &author)
     let operation = Operation(
       id: OperationID(replica: replica, seq: vector[replica] + 1), body: body)
     do {
@@ -49,6 +50,48 @@ extension Workspace {
     }
     author.operations.append(operation)
     return operation.id
+  }
+
+  /// Clears the tags beyond `Limits.clearedTagsMax` by operations of their own: no command makes
+  /// so many, but faulty peers may.
+  private mutating func clearingWithinLimit(
+    _ body: Operation.Body, by author: inout Author
+  ) -> Operation.Body {
+    let limit = Limits.clearedTagsMax
+    func excess(_ ids: inout [OperationID], above limit: Int) -> [[OperationID]] {
+      let rest = Array(ids.dropFirst(limit))
+      ids = Array(ids.prefix(limit))
+      return stride(from: 0, to: rest.count, by: Limits.clearedTagsMax).map {
+        Array(rest[$0..<min($0 + Limits.clearedTagsMax, rest.count)])
+      }
+    }
+    var fitting = body
+    var chunks: [(element: OperationID, field: TagField, ids: [[OperationID]])] = []
+    switch body {
+    case .addMessage(var addition):
+      chunks = [(addition.session, .exists, excess(&addition.clears, above: limit))]
+      fitting = .addMessage(addition)
+    case .enqueueThread(var enqueue):
+      chunks = [
+        (enqueue.session, .queued, excess(&enqueue.clearsQueued, above: limit / 2)),
+        (enqueue.session, .locked, excess(&enqueue.clearsLocked, above: limit / 2)),
+      ]
+      fitting = .enqueueThread(enqueue)
+    case .addTag(let element, let field, var clears, let note):
+      chunks = [(element, field, excess(&clears, above: limit))]
+      fitting = .addTag(element: element, field: field, clears: clears, note: note)
+    case .clearTags(let element, let field, var clears):
+      chunks = [(element, field, excess(&clears, above: limit))]
+      fitting = .clearTags(element: element, field: field, clears: clears)
+    default:
+      break
+    }
+    for chunk in chunks {
+      for ids in chunk.ids {
+        emit(.clearTags(element: chunk.element, field: chunk.field, clears: ids), by: &author)
+      }
+    }
+    return fitting
   }
 
   private mutating func run(

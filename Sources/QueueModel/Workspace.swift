@@ -55,24 +55,36 @@ extension Workspace {
     package var duplicates = 0
     /// The queues that changed.
     package var touched = TouchedQueues()
+    /// Why operations that had waited since an earlier merge were forgotten.
+    package var dropped: [MergeError] = []
   }
 
   /// Takes operations from elsewhere, in any order; those that need unknown ones wait.
   ///
+  /// One that waited and turns out invalid now is dropped: it must not keep back those that it
+  /// waited for, which are somebody else's.
+  ///
   /// - Throws: `MergeError`; nothing of the batch is applied then.
   /// - Complexity: O(operations · log) where they come in order, plus the integration of each.
   package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
-    let backup = self
-    var outcome = MergeOutcome()
-    do {
-      for operation in operations { try admit(operation, into: &outcome) }
-      if !pending.isEmpty { try drain(into: &outcome) }
-    } catch {
-      self = backup
-      throw error
+    var dropped: [MergeError] = []
+    while true {
+      let backup = self
+      var outcome = MergeOutcome()
+      do {
+        for operation in operations { try admit(operation, into: &outcome) }
+        if !pending.isEmpty { try drain(into: &outcome) }
+        outcome.waiting = pending.count
+        outcome.dropped = dropped
+        return outcome
+      } catch {
+        self = backup
+        guard let culprit = error.operation, pending.remove(holding: culprit) else {
+          throw error
+        }
+        dropped.append(error)
+      }
     }
-    outcome.waiting = pending.count
-    return outcome
   }
 
   private mutating func admit(

@@ -281,4 +281,16 @@ struct SessionConflictTests {
       ]
     ) { #expect(Set($0.workspace.threadNames) == ["x", "y", "z"]) }
   }
+
+  /// Two spellings of one word are two sessions: were they one, devices would keep one spelling
+  /// or the other, depending on the order of arrival.
+  @Test func canonicalEquivalentsAreTwoSessions() throws {
+    try ConflictScenario.verify(
+      setup: { _ in },
+      authors: [
+        { try $0.perform(.addSession(.named("caf\u{E9}"), name: nil, project: nil)) },
+        { try $0.perform(.addSession(.named("cafe\u{301}"), name: nil, project: nil)) },
+      ]
+    ) { #expect($0.workspace.sessions().map(\.id.rawValue.utf8.count) == [6, 5]) }
+  }
 }
