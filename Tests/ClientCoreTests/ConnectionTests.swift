@@ -1,0 +1,317 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@Suite struct ConnectionTests {
+  @Test func unpairedDeviceDoesNotConnect() throws {
+    var fleet = try Fleet(devices: 1, isPaired: false)
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    #expect(fleet.devices[0].actions.isEmpty)
+    #expect(fleet.devices[0].core.condition == .notPaired)
+  }
+
+  @Test func pairingConnectsAtOnce() throws {
+    var fleet = try Fleet(devices: 1, isPaired: false)
+    try fleet.start()
+    try fleet.note(0) { try $0.paired(Fleet.credentials(), at: $1, store: $2) }
+    #expect(fleet.devices[0].actions == [.connect(ConnectionID(rawValue: 1))])
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.devices[0].store.record?.workspace == ModelServer.workspaceID)
+  }
+
+  @Test func openedConnectionSaysHelloWithEverythingKnown() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    let id = ConnectionID(rawValue: 1)
+    #expect(fleet.devices[0].actions == [.connect(id)])
+    fleet.devices[0].actions = []
+    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    let action = try #require(fleet.devices[0].actions.first)
+    guard case .send(id, .hello(let hello)) = action else {
+      Issue.record("no hello but \(action)")
+      return
+    }
+    let replica = fleet.devices[0].core.replica
+    #expect(hello.replica == replica.record.replica)
+    #expect(hello.known.map(\.replica) == [replica.record.replica])
+    #expect(hello.known.first?.digest == replica.workspace.digest(of: hello.replica))
+    #expect(hello.incarnation == 1)
+  }
+
+  @Test func serverThatNeverAnswersIsGivenUp() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.devices[0].actions = []
+    fleet.now += ClientLimits.openingMilliseconds - 1
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    #expect(fleet.devices[0].actions.isEmpty)
+    fleet.now += 1
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    #expect(fleet.devices[0].actions.first == .close(ConnectionID(rawValue: 1)))
+    guard case .waiting = fleet.devices[0].core.condition else {
+      Issue.record("the device does not wait")
+      return
+    }
+  }
+
+  @Test func backoffDoublesUpToItsMaximumWithFullJitter() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.isServerDown = true
+    var longest: [Int64] = []
+    for seed in 0..<200 as Range<UInt64> {
+      var trial = try Fleet(devices: 1, seed: seed)
+      trial.isServerDown = true
+      try trial.start()
+      for attempt in 0..<8 {
+        guard case .waiting(let until) = trial.devices[0].core.condition else {
+          Issue.record("the device does not wait")
+          return
+        }
+        let delay = until - trial.now
+        let bound = min(500 << Int64(attempt), 30_000)
+        #expect(delay >= 0 && delay <= bound)
+        if longest.count <= attempt { longest.append(0) }
+        longest[attempt] = max(longest[attempt], delay)
+        trial.now = until
+        trial.note(0) { $0.timePassed(at: $1, store: $2) }
+        try trial.settle()
+      }
+    }
+    // With two hundred tries the upper half of each range is reached.
+    for (attempt, delay) in longest.enumerated() {
+      #expect(delay > min(500 << Int64(attempt), 30_000) / 2)
+    }
+  }
+
+  @Test func healthyConnectionStartsBackoffOver() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.isServerDown = true
+    try fleet.start()
+    try fleet.pass(300_000)
+    fleet.isServerDown = false
+    try fleet.pass(31_000)
+    let isSynced1 = fleet.devices[0].core.isSynced
+    #expect(isSynced1)
+    for _ in 0..<20 {
+      fleet.now += 10_000
+      fleet.deliver(.presence([]), to: 0)
+    }
+    fleet.cut(0)
+    guard case .waiting(let until) = fleet.devices[0].core.condition else {
+      Issue.record("the device does not wait")
+      return
+    }
+    #expect(until - fleet.now <= 500)
+  }
+
+  @Test func silenceBringsPingThenEnd() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let id = try #require(fleet.devices[0].open)
+    #expect(fleet.devices[0].core.deadline == fleet.now + 20_000)
+    fleet.now += 20_000
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    #expect(fleet.devices[0].actions == [.ping(id)])
+    fleet.devices[0].actions = []
+    fleet.now += 24_999
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    #expect(!fleet.devices[0].actions.contains(.close(id)))
+    fleet.now += 1
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    #expect(fleet.devices[0].actions.contains(.close(id)))
+  }
+
+  @Test func pongKeepsConnectionAlive() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let id = try #require(fleet.devices[0].open)
+    for _ in 0..<10 {
+      fleet.now += 20_000
+      fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+      #expect(fleet.devices[0].actions == [.ping(id)])
+      fleet.devices[0].actions = []
+      fleet.note(0) { core, occasion, _ in
+        core.connectionHeard(id, at: occasion)
+        return []
+      }
+    }
+    let isSynced2 = fleet.devices[0].core.isSynced
+    #expect(isSynced2)
+  }
+
+  @Test func goAwayIsFollowedWithinItsRange() throws {
+    for seed in 0..<50 as Range<UInt64> {
+      var fleet = try Fleet(devices: 1, seed: seed)
+      try fleet.start()
+      fleet.deliver(
+        .goAway(
+          GoAway(
+            reconnectAfterMillisecondsMin: 2_000, reconnectAfterMillisecondsMax: 3_000,
+            reason: "restart")), to: 0)
+      try fleet.settle()
+      #expect(fleet.devices[0].open == nil)
+      guard case .waiting(let until) = fleet.devices[0].core.condition else {
+        Issue.record("the device does not wait")
+        return
+      }
+      #expect((2_000...3_000).contains(until - fleet.now))
+      try fleet.pass(3_000)
+      try fleet.expectConvergence()
+    }
+  }
+
+  @Test(arguments: [
+    RefusalCode.unauthorized, .revoked, .wrongWorkspace, .unsupportedVersion,
+  ])
+  func fatalRefusalStopsTryingAndKeepsEverything(_ code: RefusalCode) throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.isServerDown = true
+    fleet.deliver(.refused(Refusal(code: code, message: "no")), to: 0)
+    try fleet.perform(.send("kept", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.devices[0].core.condition == .refused)
+    #expect(fleet.devices[0].core.trouble?.refusal == code)
+    #expect(fleet.devices[0].core.deadline == nil)
+    try fleet.pass(3_600_000)
+    #expect(fleet.devices[0].core.condition == .refused)
+    #expect(fleet.devices[0].core.replica.outgoingCount > 0)
+    fleet.isServerDown = false
+    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.contents("a") == ["kept"])
+  }
+
+  @Test func storageRefusalKeepsConnectionAndResendsTheSame() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let id = fleet.devices[0].open
+    fleet.server.refusals = [
+      Refusal(code: .storageFailed, message: "disk full", retryAfterMilliseconds: 1_000)
+    ]
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let isSynced3 = !fleet.devices[0].core.isSynced
+    #expect(isSynced3)
+    #expect(fleet.devices[0].core.trouble?.refusal == .storageFailed)
+    let before = try #require(fleet.server.received.last)
+    try fleet.pass(2_000)
+    let after = try #require(fleet.server.received.last)
+    #expect(after.batch > before.batch)
+    #expect(after.delta == before.delta)
+    #expect(fleet.devices[0].open == id)
+    try fleet.expectConvergence()
+  }
+
+  @Test func invalidChangesAreHeldUntilTheNextConnection() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.server.refusals = [Refusal(code: .invalidChanges, message: "bad")]
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let count = fleet.server.received.count
+    try fleet.perform(.send("more", as: 2, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.server.received.count == count)
+    #expect(fleet.devices[0].core.trouble?.message == "bad")
+    fleet.cut(0)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.contents("a") == ["text", "more"])
+  }
+
+  @Test func switchedOffSyncClosesAndStaysOff() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    try fleet.note(0) { try $0.syncSwitched(false, at: $1, store: $2) }
+    try fleet.settle()
+    #expect(fleet.devices[0].open == nil)
+    #expect(fleet.devices[0].core.condition == .disabled)
+    #expect(fleet.devices[0].store.record?.isSyncEnabled == false)
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.pass(100_000)
+    #expect(fleet.server.workspace.contents("a").isEmpty)
+    try fleet.note(0) { try $0.syncSwitched(true, at: $1, store: $2) }
+    try fleet.settle()
+    try fleet.expectConvergence()
+  }
+
+  @Test func framesOfAnEarlierConnectionAreDropped() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let old = try #require(fleet.devices[0].open)
+    fleet.cut(0)
+    try fleet.pass(1_000)
+    let isSynced4 = fleet.devices[0].core.isSynced
+    #expect(isSynced4)
+    fleet.note(0) { core, occasion, store in
+      core.frameReceived(
+        .refused(Refusal(code: .revoked, message: "late")), on: old, at: occasion, store: store)
+    }
+    #expect(fleet.devices[0].actions.isEmpty)
+    let isSynced5 = fleet.devices[0].core.isSynced
+    #expect(isSynced5)
+  }
+
+  @Test func credentialsOfAnotherWorkspaceAreNotUsed() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let store = MemoryStore(copying: fleet.devices[0].store)
+    let replica = try Replica(
+      Replica.Opening(
+        loaded: store.loaded, device: fleet.devices[0].id, deviceName: "device 1",
+        needsFreshReplica: false),
+      at: fleet.occasion(), store: store)
+    var other = Fleet.credentials()
+    other.workspace = WorkspaceID(high: 9, low: 9)
+    var core = ClientCore(replica: replica, credentials: other, queueSizeMax: 10)
+    #expect(core.started(at: fleet.occasion(), store: store).isEmpty)
+    #expect(core.condition == .refused)
+    #expect(core.trouble?.refusal == .wrongWorkspace)
+  }
+
+  @Test func dataBeforeWelcomeEndsTheConnection() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    let id = ConnectionID(rawValue: 1)
+    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    fleet.devices[0].actions = []
+    fleet.note(0) { core, occasion, store in
+      core.frameReceived(.presence([]), on: id, at: occasion, store: store)
+    }
+    #expect(fleet.devices[0].actions.first == .close(id))
+  }
+
+  @Test func brokenDeltaEndsTheConnectionAndChangesNothing() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let before = fleet.devices[0].core.replica.workspace.image()
+    fleet.deliver(.changes(Changes(batch: 0, logPosition: 9, delta: [1, 2, 3])), to: 0)
+    try fleet.settle()
+    #expect(fleet.devices[0].open == nil)
+    #expect(fleet.devices[0].core.replica.workspace.image() == before)
+    #expect(fleet.devices[0].core.replica.record.logPosition < 9)
+  }
+
+  @Test func unansweredBatchStartsTheConnectionAgain() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.server.acksToLose = 1
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    for _ in 0..<3 {
+      fleet.now += 10_000
+      fleet.deliver(.presence([]), to: 0)
+    }
+    fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+    try fleet.settle()
+    #expect(fleet.devices[0].open == nil)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+  }
+}

@@ -1,0 +1,197 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// Devices with the real core around the model server, in virtual time.
+struct Fleet {
+  struct Device {
+    var core: ClientCore
+    var store: MemoryStore
+    var id: DeviceID
+    /// How far the wall clock is from the true time.
+    var clockError: Int64 = 0
+    var open: ConnectionID?
+    var actions: [ClientCore.Action] = []
+    var reports: [Trouble] = []
+  }
+
+  var devices: [Device] = []
+  var server = ModelServer()
+  var now: Int64 = 1_000
+  var isServerDown = false
+  var generator = SeededGenerator(seed: 1)
+
+  init(devices count: Int, isPaired: Bool = true, seed: UInt64 = 1) throws {
+    generator = SeededGenerator(seed: seed)
+    server.milliseconds = wall
+    for _ in 0..<count { try addDevice(isPaired: isPaired) }
+  }
+
+  /// The true time.
+  var wall: Int64 { TestDevice.startOfTime + now }
+
+  static func credentials() -> Credentials {
+    Credentials(
+      server: "ws://model:1", workspace: ModelServer.workspaceID, workspaceName: "model",
+      token: [UInt8](repeating: 1, count: 32))
+  }
+
+  mutating func occasion(_ clockError: Int64 = 0) -> Occasion {
+    Occasion(now: now, wall: wall + clockError, random: generator.next())
+  }
+
+  @discardableResult
+  mutating func addDevice(
+    isPaired: Bool = true, store: MemoryStore = MemoryStore(), isCopy: Bool = false,
+    id: DeviceID? = nil
+  ) throws -> Int {
+    let id = id ?? DeviceID(high: 0xD, low: UInt64(devices.count + 1))
+    let replica = try Replica(
+      Replica.Opening(
+        loaded: store.loaded, device: id, deviceName: "device \(id.low)",
+        needsFreshReplica: isCopy),
+      at: occasion(), store: store)
+    let core = ClientCore(
+      replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 1_000)
+    devices.append(Device(core: core, store: store, id: id))
+    return devices.count - 1
+  }
+
+  mutating func note(
+    _ index: Int,
+    _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+  ) rethrows {
+    let occasion = occasion(devices[index].clockError)
+    let store = devices[index].store
+    devices[index].actions += try event(&devices[index].core, occasion, store)
+  }
+
+  mutating func start() throws {
+    for index in devices.indices { try start(index) }
+  }
+
+  mutating func start(_ index: Int) throws {
+    note(index) { $0.started(at: $1, store: $2) }
+    try settle()
+  }
+
+  @discardableResult
+  mutating func perform(_ command: Command, on index: Int) throws -> CommandOutcome {
+    var outcome: CommandOutcome?
+    try note(index) { core, occasion, store in
+      let done = try core.commandGiven(command, at: occasion, store: store)
+      outcome = done.outcome
+      return done.actions
+    }
+    return try #require(outcome)
+  }
+
+  /// Runs actions and answers until nothing is left.
+  mutating func settle() throws {
+    server.milliseconds = wall
+    var rounds = 0
+    while let index = devices.firstIndex(where: { !$0.actions.isEmpty }) {
+      rounds += 1
+      try #require(rounds < 100_000, "the devices never come to rest")
+      let action = devices[index].actions.removeFirst()
+      try run(action, of: index)
+    }
+  }
+
+  private mutating func run(_ action: ClientCore.Action, of index: Int) throws {
+    switch action {
+    case .connect(let id):
+      if isServerDown {
+        note(index) { core, occasion, _ in
+          core.connectionLost(id, message: "refused", at: occasion)
+        }
+      } else {
+        devices[index].open = id
+        note(index) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+      }
+    case .send(let id, let frame):
+      guard devices[index].open == id else { return }
+      // Every frame goes through its bytes.
+      let arrived = try FrameCodec.decode(FrameCodec.encode(frame))
+      let result = try server.receive(arrived, from: devices[index].id)
+      for answer in result.answers { deliver(answer, to: index) }
+      guard let fanOut = result.fanOut else { return }
+      for other in devices.indices where other != index { deliver(fanOut, to: other) }
+    case .close(let id):
+      if devices[index].open == id { devices[index].open = nil }
+    case .report(let trouble):
+      devices[index].reports.append(trouble)
+    case .ping(let id):
+      note(index) { core, occasion, _ in
+        core.connectionHeard(id, at: occasion)
+        return []
+      }
+    case .changed:
+      break
+    }
+  }
+
+  mutating func deliver(_ frame: Frame, to index: Int) {
+    guard let id = devices[index].open else { return }
+    note(index) { core, occasion, store in
+      core.frameReceived(frame, on: id, at: occasion, store: store)
+    }
+  }
+
+  /// Breaks a connection off.
+  mutating func cut(_ index: Int) {
+    guard let id = devices[index].open else { return }
+    devices[index].open = nil
+    devices[index].actions.removeAll {
+      if case .send = $0 { true } else { false }
+    }
+    note(index) { core, occasion, _ in
+      core.connectionLost(id, message: "cut", at: occasion)
+    }
+  }
+
+  /// Lets time pass, waking devices at their deadlines.
+  mutating func pass(_ milliseconds: Int64) throws {
+    let end = now + milliseconds
+    try settle()
+    while let next = devices.compactMap(\.core.deadline).min(), next <= end {
+      now = max(now, next)
+      for index in devices.indices {
+        note(index) { $0.timePassed(at: $1, store: $2) }
+      }
+      // A deadline that is never met would hang the clock.
+      if devices.compactMap(\.core.deadline).min() == next { now += 1 }
+      try settle()
+    }
+    now = max(now, end)
+    try settle()
+  }
+
+  /// Everybody has everything, and the stores hold what the memories show.
+  func expectConvergence(_ location: SourceLocation = #_sourceLocation) throws {
+    let image = server.workspace.image()
+    for device in devices {
+      let reports = device.reports.map(\.message)
+      let isSynced = device.core.isSynced
+      let isEqual = device.core.replica.workspace.image() == image
+      #expect(isSynced, "\(reports)", sourceLocation: location)
+      #expect(isEqual, "\(device.id) differs from the server", sourceLocation: location)
+      try expectStoreAgrees(device, location)
+    }
+  }
+
+  func expectStoreAgrees(
+    _ device: Device, _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let loaded = device.store.loaded
+    var workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
+    for entry in loaded.tail { _ = try workspace.merge(entry.operations) }
+    _ = try workspace.merge(loaded.pending)
+    let isEqual = workspace.image() == device.core.replica.workspace.image()
+    #expect(isEqual, "the store of \(device.id) differs", sourceLocation: location)
+    #expect(loaded.record == device.core.replica.record, sourceLocation: location)
+  }
+}

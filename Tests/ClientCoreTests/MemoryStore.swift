@@ -1,0 +1,82 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+
+/// A store in memory that can be told to fail; what it holds is what a file would hold.
+final class MemoryStore: ReplicaStore {
+  private(set) var entries: [LogEntry] = []
+  private(set) var pending: [QueueModel.Operation] = []
+  private(set) var baseImage: WorkspaceImage?
+  private(set) var record: ReplicaRecord?
+  private(set) var receipts: [Receipt] = []
+  private(set) var commits = 0
+  /// Thrown by the next commits.
+  var failure: StoreError?
+
+  init() {}
+
+  init(copying other: MemoryStore) {
+    entries = other.entries
+    pending = other.pending
+    baseImage = other.baseImage
+    record = other.record
+    receipts = other.receipts
+  }
+
+  var loaded: LoadedReplica {
+    LoadedReplica(
+      record: record, image: baseImage, tail: entries, lastEntry: entries.last?.id ?? 0,
+      pending: pending, receipts: receipts)
+  }
+
+  /// Every id in the log, to find one that stands for two operations.
+  var operations: [QueueModel.Operation] { entries.flatMap(\.operations) }
+
+  func commit(_ transaction: StoreTransaction) throws(StoreError) {
+    if let failure { throw failure }
+    commits += 1
+    for entry in transaction.appended {
+      precondition(entry.id > (entries.last?.id ?? 0), "entries rise")
+      entries.append(entry)
+    }
+    for entry in transaction.replaced {
+      if let index = entries.firstIndex(where: { $0.id == entry.id }) {
+        entries[index].operations = entry.operations
+      }
+    }
+    entries.removeAll { $0.operations.isEmpty }
+    switch transaction.pending {
+    case .none: break
+    case .append(let operations): pending += operations
+    case .replace(let operations): pending = operations
+    }
+    switch transaction.base {
+    case .none: break
+    case .install(let image): baseImage = image
+    case .clear: baseImage = nil
+    }
+    if transaction.forgetsReceipts { receipts = [] }
+    receipts += transaction.receipts
+    record = transaction.record
+  }
+
+  func entries(
+    in ranges: [OperationRange], after: Int64, countMax: Int
+  ) throws(StoreError) -> [LogEntry] {
+    Array(
+      entries.filter { entry in
+        entry.id > after
+          && entry.operations.ranges.contains { held in
+            ranges.contains {
+              $0.replica == held.replica && $0.first <= held.last && held.first <= $0.last
+            }
+          }
+      }.prefix(countMax))
+  }
+
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+    Array(entries.filter { $0.id > after }.prefix(countMax))
+  }
+
+  func base() throws(StoreError) -> WorkspaceImage? { baseImage }
+}

@@ -1,0 +1,157 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// The least that a server must do, over frames as values: stores batches, answers, and passes on.
+struct ModelServer {
+  struct Session {
+    var device: DeviceID
+    var connection: ConnectionID
+    var send: [Frame] = []
+  }
+
+  var workspace = Workspace()
+  var log: [[QueueModel.Operation]] = []
+  var identity: UInt64 = 7
+  var milliseconds: Int64 = 0
+  var snapshotThreshold = Int.max
+  /// Answers to batches that get lost.
+  var acksToLose = 0
+  /// Refusals to give to the next batches instead of looking at them.
+  var refusals: [Refusal] = []
+  private(set) var received: [Changes] = []
+  private(set) var acknowledged: [DeviceID: UInt64] = [:]
+  private var stored: [OperationID: QueueModel.Operation] = [:]
+
+  static let workspaceID = WorkspaceID(high: 1, low: 2)
+
+  var head: UInt64 { UInt64(log.count) }
+
+  /// Forgets everything behind a log position, as a restored backup does.
+  mutating func restore(upTo position: Int) throws {
+    let kept = log.prefix(position)
+    self.log = []
+    workspace = Workspace()
+    stored = [:]
+    identity += 1
+    for operations in kept { try store(operations) }
+  }
+
+  mutating func store(_ operations: [QueueModel.Operation]) throws {
+    _ = try workspace.merge(operations)
+    for operation in operations { stored[operation.id] = operation }
+    log.append(operations)
+  }
+
+  /// - Returns: the answer, and operations for everybody else.
+  mutating func receive(
+    _ frame: Frame, from device: DeviceID
+  ) throws -> (answers: [Frame], fanOut: Frame?) {
+    switch frame {
+    case .hello(let hello):
+      return (try welcome(hello), nil)
+    case .changes(let changes):
+      return try receive(changes)
+    case .ack(let ack):
+      acknowledged[device] = max(acknowledged[device] ?? 0, ack.logPosition)
+      return ([], nil)
+    case .missing(let ranges):
+      return ([delta(of: ranges, at: head)], nil)
+    default:
+      return ([], nil)
+    }
+  }
+
+  private func welcome(_ hello: Hello) throws -> [Frame] {
+    var client = VersionVector()
+    var isMismatched = false
+    for entry in hello.known {
+      client[entry.replica] = entry.seq
+      guard workspace.vector[entry.replica] == entry.seq,
+        workspace.digest(of: entry.replica) != entry.digest
+      else { continue }
+      if entry.replica == hello.replica { return [.refused(refusal(.fork, batch: 0))] }
+      isMismatched = true
+    }
+    var frames: [Frame] = [
+      .welcome(
+        Welcome(
+          version: 1, epoch: 0,
+          known: workspace.vector.sorted.map {
+            KnownReplica(
+              replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
+          },
+          logPosition: head, logIdentity: identity, serverMilliseconds: milliseconds,
+          frameBytesMax: 1 << 20, pingSeconds: 20, backoffMillisecondsMin: 0))
+    ]
+    let missing = workspace.vector.ranges(missingFrom: client)
+    if isMismatched || missing.reduce(0, { $0 + $1.count }) > snapshotThreshold {
+      let bytes = PackedSnapshot.pack(workspace.image())
+      let half = bytes.count / 2
+      for (index, part) in [bytes[..<half], bytes[half...]].enumerated() {
+        frames.append(
+          .snapshot(
+            SnapshotPart(
+              epoch: 0, logPosition: head, index: UInt32(index), count: 2, bytes: Array(part))))
+      }
+    } else if !missing.isEmpty {
+      frames.append(delta(of: missing, at: head))
+    }
+    return frames
+  }
+
+  private func delta(of ranges: [OperationRange], at position: UInt64) -> Frame {
+    let operations = log.flatMap { $0 }.filter { operation in
+      ranges.contains { range in
+        operation.id.replica == range.replica && operation.id.seq <= range.last
+          && (operation.lastID?.seq ?? 0) >= range.first
+      }
+    }
+    return .changes(
+      Changes(batch: 0, logPosition: position, delta: PackedDelta.pack(operations)))
+  }
+
+  private func refusal(_ code: RefusalCode, batch: UInt64) -> Refusal {
+    Refusal(
+      code: code, message: "refused by the model", batch: batch,
+      serverMilliseconds: milliseconds)
+  }
+
+  private mutating func receive(
+    _ changes: Changes
+  ) throws -> (answers: [Frame], fanOut: Frame?) {
+    received.append(changes)
+    if !refusals.isEmpty {
+      var refusal = refusals.removeFirst()
+      refusal.batch = changes.batch
+      return ([.refused(refusal)], nil)
+    }
+    let operations = try PackedDelta.unpack(changes.delta)
+    for operation in operations {
+      if let stamp = operation.stamp,
+        stamp.milliseconds > milliseconds + Limits.stampAheadMillisecondsMax
+      {
+        return ([.refused(refusal(.clockAhead, batch: changes.batch))], nil)
+      }
+      if workspace.vector.contains(operation.id), let known = stored[operation.id],
+        known != operation
+      {
+        return ([.refused(refusal(.fork, batch: changes.batch))], nil)
+      }
+    }
+    var trial = workspace
+    let outcome = try trial.merge(operations)
+    if outcome.waiting > 0 { return ([.missing(trial.missingRanges)], nil) }
+    var fanOut: Frame?
+    if !outcome.applied.isEmpty {
+      try store(outcome.applied)
+      fanOut = .changes(Changes(batch: 0, logPosition: head, delta: changes.delta))
+    }
+    if acksToLose > 0 {
+      acksToLose -= 1
+      return ([], fanOut)
+    }
+    return ([.ack(Ack(batch: changes.batch, logPosition: head))], fanOut)
+  }
+}

@@ -1,0 +1,299 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@Suite struct SyncTests {
+  @Test func commandsReachEveryDevice() throws {
+    var fleet = try Fleet(devices: 3)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 1)
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.devices[2].core.replica.workspace.contents("a") == ["one", "two"])
+  }
+
+  @Test func offlineCommandsOfAnUnpairedDeviceAllGoUp() throws {
+    var fleet = try Fleet(devices: 1, isPaired: false)
+    try fleet.start()
+    for number in 1...500 as ClosedRange<UInt64> {
+      try fleet.perform(.send("text \(number)", as: number, in: "a"), on: 0)
+    }
+    try fleet.note(0) { try $0.paired(Fleet.credentials(), at: $1, store: $2) }
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.contents("a").count == 500)
+    // One batch takes many commands, and no more than the window is under way.
+    #expect(fleet.server.received.count < 20)
+  }
+
+  @Test func operationsOfOneCommandTravelInOneBatch() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let before = fleet.server.received.count
+    let outcome = try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.server.received.count == before + 1)
+    let batch = try #require(fleet.server.received.last)
+    #expect(try PackedDelta.unpack(batch.delta).ranges == outcome.operations.ranges)
+  }
+
+  @Test func textBeyondAFrameIsSplitAndAcknowledgedAsOne() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    var generator = SeededGenerator(seed: 4)
+    // Hardly compressible, and as long as content may be.
+    let text = String(
+      String.UnicodeScalarView(
+        (0..<300_000).compactMap { _ in Unicode.Scalar(0x4E00 + UInt32(generator.below(20_000))) }))
+    try fleet.perform(.send(text, as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.devices[1].core.replica.workspace.contents("a") == [text])
+  }
+
+  @Test func lostAcknowledgementIsResentUnderTheSameIDs() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    fleet.server.acksToLose = 1
+    let outcome = try fleet.perform(.send("once", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(0)
+    // More is written before the connection comes back, so that digests cannot settle it.
+    try fleet.perform(.send("twice", as: 2, in: "a"), on: 0)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.contents("a") == ["once", "twice"])
+    let sent = try fleet.server.received.flatMap { try PackedDelta.unpack($0.delta) }
+    let first = try #require(outcome.operations.first)
+    #expect(sent.count { $0 == first } == 2)
+    #expect(fleet.devices[0].core.replica.record.incarnation == 1)
+  }
+
+  @Test func equalDigestsSettleALostAcknowledgementWithoutResending() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.server.acksToLose = 1
+    try fleet.perform(.send("once", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let count = fleet.server.received.count
+    fleet.cut(0)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.received.count == count)
+  }
+
+  @Test func restoredServerGetsBackWhatItLost() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    for number in 1...10 as ClosedRange<UInt64> {
+      try fleet.perform(.send("text \(number)", as: number, in: "a"), on: Int(number % 2))
+      try fleet.settle()
+    }
+    let all = fleet.server.workspace.image()
+    // The second device, gone for now, made half of it; the first one pushes that as well.
+    fleet.cut(0)
+    fleet.cut(1)
+    try fleet.server.restore(upTo: 4)
+    let away = fleet.devices.remove(at: 1)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.image() == all)
+    fleet.devices.append(away)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+  }
+
+  @Test func serverThatAsksForMissingOperationsGetsThemFirst() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    // The server loses its tail while the connection stays open.
+    try fleet.server.restore(upTo: 1)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
+    try fleet.perform(.send("three", as: 3, in: "a"), on: 0)
+    try fleet.settle()
+    try fleet.expectConvergence()
+    #expect(fleet.server.workspace.contents("a") == ["one", "two", "three"])
+  }
+
+  @Test func missingOperationsThatNobodyHasDoNotLoop() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let stranger = OperationRange(replica: ReplicaID(rawValue: 99), first: 1, last: 2)
+    fleet.deliver(.missing([stranger]), to: 0)
+    try fleet.settle()
+    #expect(fleet.devices[0].open == nil)
+    #expect(fleet.devices[0].reports.count == 1)
+  }
+
+  @Test func operationsThatWaitAreKeptAndAskedFor() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    var author = TestDevice(50)
+    try author.perform(.send("early", as: 1, in: "a"))
+    let (front, back) = (Array(author.made.prefix(2)), Array(author.made.dropFirst(2)))
+    fleet.deliver(
+      .changes(Changes(batch: 0, logPosition: 5, delta: PackedDelta.pack(back))), to: 0)
+    let asks = fleet.devices[0].actions.contains {
+      if case .send(_, .missing) = $0 { true } else { false }
+    }
+    #expect(asks)
+    fleet.devices[0].actions = []
+    #expect(!fleet.devices[0].store.pending.isEmpty)
+    try fleet.expectStoreAgrees(fleet.devices[0])
+    fleet.deliver(
+      .changes(Changes(batch: 0, logPosition: 6, delta: PackedDelta.pack(front))), to: 0)
+    #expect(fleet.devices[0].core.replica.workspace.contents("a") == ["early"])
+    #expect(fleet.devices[0].store.pending.isEmpty)
+    try fleet.expectStoreAgrees(fleet.devices[0])
+  }
+
+  @Test func longAbsenceIsMadeUpByASnapshotWithoutLosingLocalChanges() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("shared", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    fleet.devices[1].actions = []
+    try fleet.perform(.send("local", as: 2, in: "a"), on: 1)
+    for number in 10...60 as ClosedRange<UInt64> {
+      try fleet.perform(.send("text \(number)", as: number, in: "b"), on: 0)
+    }
+    try fleet.settle()
+    fleet.server.snapshotThreshold = 10
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.devices[1].store.baseImage != nil)
+    #expect(fleet.server.workspace.contents("a") == ["shared", "local"])
+    // A store with a base opens to the same state.
+    try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[1].store), id: fleet.devices[1].id)
+    #expect(
+      fleet.devices[2].core.replica.workspace.image()
+        == fleet.devices[1].core.replica.workspace.image())
+  }
+
+  @Test func seenByFollowsTheOtherDevices() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    fleet.server.acksToLose = 1
+    let range = try #require(
+      try fleet.perform(.send("text", as: 1, in: "a"), on: 0).operations.ranges.first)
+    #expect(fleet.devices[0].core.progress(of: range) == .onThisDevice)
+    try fleet.settle()
+    #expect(fleet.devices[0].core.progress(of: range) == .onThisDevice)
+    fleet.cut(0)
+    try fleet.pass(1_000)
+    #expect(fleet.devices[0].core.progress(of: range) == .onServer)
+    let other = fleet.devices[1].id
+    let seen = try #require(fleet.server.acknowledged[other])
+    #expect(seen == fleet.server.head)
+    for (position, expected) in [
+      (seen - 1, ClientCore.Progress.onServer), (seen, .seen([other])),
+    ] {
+      fleet.deliver(
+        .presence([
+          DevicePresence(
+            device: other, name: "other", isConnected: true, seenLogPosition: position)
+        ]), to: 0)
+      #expect(fleet.devices[0].core.progress(of: range) == expected)
+    }
+  }
+
+  @Test func fullDiskRefusesCommandsAndKeepsMemoryAsTheStoreIs() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let before = fleet.devices[0].core.replica.workspace.image()
+    fleet.devices[0].store.failure = StoreError(code: .full, message: "full")
+    #expect(throws: Replica.Fault.store(StoreError(code: .full, message: "full"))) {
+      try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    }
+    #expect(fleet.devices[0].core.replica.workspace.image() == before)
+    try fleet.expectStoreAgrees(fleet.devices[0])
+    fleet.devices[0].store.failure = nil
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    try fleet.expectConvergence()
+  }
+
+  @Test func remoteChangesThatCannotBeStoredAreNeitherShownNorAcknowledged() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    let seen = fleet.server.acknowledged[fleet.devices[1].id]
+    fleet.devices[1].store.failure = StoreError(code: .full, message: "full")
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.devices[1].open == nil)
+    #expect(fleet.devices[1].core.replica.workspace.contents("a").isEmpty)
+    #expect(fleet.server.acknowledged[fleet.devices[1].id] == seen)
+    fleet.devices[1].store.failure = nil
+    try fleet.pass(2_000)
+    try fleet.expectConvergence()
+  }
+
+  @Test func stampsFollowTheServersClockWhereTheOwnIsOff() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.devices[0].clockError = -86_400_000
+    try fleet.start()
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let message = try fleet.devices[0].core.replica.workspace.message(.numbered(1))
+    #expect(abs(message.createdAt - fleet.wall) < 10)
+  }
+
+  @Test func smallClockDifferencesAreLeftAlone() throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.devices[0].clockError = -1_500
+    try fleet.start()
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    let message = try fleet.devices[0].core.replica.workspace.message(.numbered(1))
+    #expect(message.createdAt == fleet.wall - 1_500)
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 40))
+  func randomRunsWithCutsConverge(seed: UInt64) throws {
+    var fleet = try Fleet(devices: 3, seed: seed)
+    var commands = SeededGenerator(seed: seed)
+    try fleet.start()
+    var number: UInt64 = 0
+    for _ in 0..<120 {
+      let index = commands.below(3)
+      switch commands.below(12) {
+      case 0: fleet.cut(index)
+      case 1: fleet.server.acksToLose += 1
+      case 2: fleet.server.snapshotThreshold = commands.chance(50) ? 20 : .max
+      case 3:
+        try fleet.server.restore(upTo: max(0, fleet.server.log.count - commands.below(3)))
+        for device in fleet.devices.indices { fleet.cut(device) }
+      case 4: try fleet.pass(Int64(commands.below(40_000)))
+      case 5: try fleet.settle()
+      default:
+        number += 1
+        let known = fleet.devices[index].core.replica.workspace.numbers("a")
+        if let target = commands.pick(known), commands.chance(50) {
+          let command: Command =
+            commands.chance(50)
+            ? .cancel([.numbered(target)])
+            : .move([.numbered(target)], to: .position(1 + commands.below(known.count)))
+          try fleet.perform(command, on: index)
+        } else {
+          try fleet.perform(.send("text \(number)", as: number, in: "a"), on: index)
+        }
+      }
+    }
+    try fleet.pass(120_000)
+    fleet.server.snapshotThreshold = .max
+    for _ in 0..<3 {
+      for device in fleet.devices.indices { fleet.cut(device) }
+      try fleet.pass(120_000)
+    }
+    try fleet.expectConvergence()
+    #expect(fleet.devices.allSatisfy { $0.core.replica.record.incarnation == 1 }, "seed \(seed)")
+  }
+}
