@@ -1,0 +1,234 @@
+package import QueueModel
+package import SequenceCRDT
+import Synchronization
+
+/// The store's port in memory, with faults on demand: for tests and for simulation.
+///
+/// It keeps the promises of the port and nothing else: no file, no time. A copy of its state is
+/// what a backup or a crash would leave.
+package final class MemoryStorage: ServerStorage {
+  /// What an open pairing code is.
+  package struct Code: Hashable, Sendable {
+    package var workspace: WorkspaceID
+    package var expiresAt: Int64
+    package var failures = 0
+    package var isUsed = false
+  }
+
+  /// A device's row.
+  package struct Device: Hashable, Sendable {
+    package var record: DeviceRecord
+    package var isRevoked = false
+    package var lastSeenAt: Int64?
+  }
+
+  /// A workspace's rows.
+  package struct Tables: Sendable {
+    package var name: String
+    package var logIdentity: UInt64
+    package var log: [LogEntry] = []
+    package var rows: [(row: LogRow, position: UInt64)] = []
+    package var replicas: [ReplicaID: ReplicaMark] = [:]
+    package var devices: [DeviceID: Device] = [:]
+    package var snapshots: [StoredSnapshot] = []
+  }
+
+  /// Everything that is stored.
+  package struct State: Sendable {
+    package var workspaces: [WorkspaceID: Tables] = [:]
+    package var tokens: [[UInt8]: (workspace: WorkspaceID, device: DeviceID)] = [:]
+    package var codes: [[UInt8]: Code] = [:]
+    /// Every write fails with this until it is nil.
+    package var writeFault: StorageFault?
+    /// Every read fails with this until it is nil.
+    package var readFault: StorageFault?
+    /// The sizes of the transactions so far, in batches.
+    package var commits: [Int] = []
+  }
+
+  private let stored = Mutex(State())
+
+  package init() {}
+
+  /// Looks at the state or changes it behind the server's back.
+  package func withState<Result: Sendable>(
+    _ body: (inout sending State) -> sending Result
+  ) -> Result {
+    stored.withLock { state in body(&state) }
+  }
+
+  /// Adds an empty workspace.
+  package func addWorkspace(_ id: WorkspaceID, name: String, logIdentity: UInt64) {
+    stored.withLock { $0.workspaces[id] = Tables(name: name, logIdentity: logIdentity) }
+  }
+
+  /// Adds an open pairing code.
+  package func addCode(hash: [UInt8], for workspace: WorkspaceID, expiresAt: Int64) {
+    stored.withLock { $0.codes[hash] = Code(workspace: workspace, expiresAt: expiresAt) }
+  }
+
+  /// Adds a paired device.
+  package func addDevice(_ id: DeviceID, name: String, to workspace: WorkspaceID, token: [UInt8]) {
+    stored.withLock { state in
+      let record = DeviceRecord(id: id, name: name, seenLogPosition: 0)
+      state.workspaces[workspace]?.devices[id] = Device(record: record)
+      state.tokens[token] = (workspace, id)
+    }
+  }
+
+  /// Takes a device's access away.
+  package func revoke(_ device: DeviceID, in workspace: WorkspaceID) {
+    stored.withLock { $0.workspaces[workspace]?.devices[device]?.isRevoked = true }
+  }
+
+  private func read<Result>(
+    _ body: (borrowing State) -> Result
+  ) throws(StorageFault) -> Result {
+    let outcome: (value: Result?, fault: StorageFault?) = stored.withLock { state in
+      if let fault = state.readFault { return (nil, fault) }
+      return (body(state), nil)
+    }
+    if let fault = outcome.fault { throw fault }
+    guard let value = outcome.value else { preconditionFailure("neither a value nor a fault") }
+    return value
+  }
+
+  private func write<Result>(
+    _ body: (inout State) -> Result
+  ) throws(StorageFault) -> Result {
+    let outcome: (value: Result?, fault: StorageFault?) = stored.withLock { state in
+      if let fault = state.writeFault { return (nil, fault) }
+      return (body(&state), nil)
+    }
+    if let fault = outcome.fault { throw fault }
+    guard let value = outcome.value else { preconditionFailure("neither a value nor a fault") }
+    return value
+  }
+
+  // MARK: - ServerStorage
+
+  package func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord? {
+    try read { state in
+      guard let (workspace, device) = state.tokens[hash],
+        let row = state.workspaces[workspace]?.devices[device]
+      else { return nil }
+      return TokenRecord(workspace: workspace, device: row.record, isRevoked: row.isRevoked)
+    }
+  }
+
+  package func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome {
+    try write { state in
+      let isOpen = { (code: Code) in
+        !code.isUsed && code.expiresAt > redemption.wallMilliseconds
+      }
+      guard let code = state.codes[redemption.codeHash], isOpen(code),
+        let tables = state.workspaces[code.workspace]
+      else {
+        for (hash, code) in state.codes where isOpen(code) { state.codes[hash]?.failures += 1 }
+        return .wrong
+      }
+      guard code.failures < redemption.failuresMax else { return .exhausted }
+      let others = tables.devices.filter { $0.key != redemption.device && !$0.value.isRevoked }
+      guard others.count < redemption.devicesMax else { return .tooManyDevices }
+      let seen = tables.devices[redemption.device]?.record.seenLogPosition ?? 0
+      state.workspaces[code.workspace]?.devices[redemption.device] = Device(
+        record: DeviceRecord(
+          id: redemption.device, name: redemption.deviceName, seenLogPosition: seen))
+      state.tokens = state.tokens.filter { $0.value != (code.workspace, redemption.device) }
+      state.tokens[redemption.tokenHash] = (code.workspace, redemption.device)
+      state.codes[redemption.codeHash]?.isUsed = true
+      return .granted(workspace: code.workspace, workspaceName: tables.name)
+    }
+  }
+
+  package func lapsedTokens(
+    among tokens: [ConnectedToken]
+  ) throws(StorageFault) -> [ConnectedToken] {
+    try read { state in
+      tokens.filter { token in
+        guard let (workspace, device) = state.tokens[token.hash], workspace == token.workspace,
+          device == token.device
+        else { return true }
+        return state.workspaces[workspace]?.devices[device]?.isRevoked ?? true
+      }
+    }
+  }
+
+  package func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
+    try read { state in
+      state.workspaces[workspace].map { tables in
+        WorkspaceHeader(
+          name: tables.name, logIdentity: tables.logIdentity, epoch: 0,
+          head: tables.log.last?.position ?? 0,
+          replicas: tables.replicas.values.sorted { $0.replica < $1.replica },
+          devices: tables.devices.values.filter { !$0.isRevoked }.map(\.record)
+            .sorted { $0.id < $1.id })
+      }
+    }
+  }
+
+  package func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
+    try read { $0.workspaces[workspace]?.snapshots.last }
+  }
+
+  package func entries(
+    of workspace: WorkspaceID, after position: UInt64, limit: Int
+  ) throws(StorageFault) -> [LogEntry] {
+    try read { state in
+      let log = state.workspaces[workspace]?.log ?? []
+      return Array(log.drop { $0.position <= position }.prefix(limit))
+    }
+  }
+
+  package func entries(
+    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
+  ) throws(StorageFault) -> [LogEntry] {
+    try read { state in
+      guard let tables = state.workspaces[workspace] else { return [] }
+      let positions = Set(
+        tables.rows.filter { row, _ in
+          ranges.contains {
+            $0.replica == row.range.replica && $0.first <= row.range.last
+              && $0.last >= row.range.first
+          }
+        }.map(\.position))
+      return tables.log.filter { positions.contains($0.position) }
+    }
+  }
+
+  package func commit(_ batch: CommitBatch) throws(StorageFault) {
+    try write { state in
+      state.commits.append(batch.appends.count)
+      for append in batch.appends {
+        let entry = LogEntry(position: append.position, delta: append.delta)
+        state.workspaces[append.workspace]?.log.append(entry)
+        for row in append.rows {
+          state.workspaces[append.workspace]?.rows.append((row, append.position))
+          let device =
+            state.workspaces[append.workspace]?.replicas[row.range.replica]?.device ?? row.device
+          state.workspaces[append.workspace]?.replicas[row.range.replica] = ReplicaMark(
+            replica: row.range.replica, seq: row.range.last, digest: row.digest, device: device)
+        }
+      }
+      for touch in batch.touches {
+        guard var device = state.workspaces[touch.workspace]?.devices[touch.device] else {
+          continue
+        }
+        device.record.name = touch.name
+        device.record.seenLogPosition = max(device.record.seenLogPosition, touch.seenLogPosition)
+        device.lastSeenAt = touch.wallMilliseconds
+        state.workspaces[touch.workspace]?.devices[touch.device] = device
+      }
+    }
+  }
+
+  package func probe() throws(StorageFault) {
+    try write { _ in }
+  }
+
+  package func save(
+    _ snapshot: StoredSnapshot, of workspace: WorkspaceID
+  ) throws(StorageFault) {
+    try write { $0.workspaces[workspace]?.snapshots.append(snapshot) }
+  }
+}

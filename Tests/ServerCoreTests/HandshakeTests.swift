@@ -1,0 +1,168 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+@Suite struct HandshakeTests {
+  @Test func knownDeviceIsWelcomed() throws {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    let id = scene.connect(device)
+    let frames = scene.take(id)
+    let welcome = try #require(frames.welcomes.first)
+    #expect(welcome.version == 1)
+    #expect(welcome.logIdentity == 42)
+    #expect(welcome.logPosition == 0)
+    #expect(welcome.known.isEmpty)
+    #expect(welcome.pingSeconds == 20)
+    #expect(frames.presences.first?.map(\.device) == [device.id])
+    #expect(scene.closed[id] == nil)
+  }
+
+  @Test func unknownTokenIsRefused() {
+    var scene = ServerScene()
+    let id = scene.connect(ScriptedDevice(number: 5, workspace: ServerScene.workspace))
+    #expect(scene.take(id).refusals.map(\.code) == [.unauthorized])
+    #expect(scene.closed[id] == .policyViolation)
+  }
+
+  @Test func revokedTokenIsRefused() {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    scene.storage.revoke(device.id, in: ServerScene.workspace)
+    let id = scene.connect(device)
+    #expect(scene.take(id).refusals.map(\.code) == [.revoked])
+  }
+
+  @Test func tokenOfAnotherWorkspaceIsRefused() {
+    var scene = ServerScene()
+    var device = scene.device(1)
+    device.workspaceID = ServerScene.otherWorkspace
+    let id = scene.connect(device)
+    #expect(scene.take(id).refusals.map(\.code) == [.wrongWorkspace])
+  }
+
+  @Test func tokenOfAnotherDeviceIsRefused() {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    var hello = device.hello
+    hello.device = DeviceID(high: 9, low: 77)
+    let id = scene.open()
+    scene.send(.hello(hello), on: id)
+    #expect(scene.take(id).refusals.map(\.code) == [.unauthorized])
+  }
+
+  @Test func unknownVersionIsRefused() {
+    var scene = ServerScene()
+    var hello = scene.device(1).hello
+    hello.versions = 7...9
+    let id = scene.open()
+    scene.send(.hello(hello), on: id)
+    #expect(scene.take(id).refusals.map(\.code) == [.unsupportedVersion])
+  }
+
+  @Test func otherFramesBeforeHelloAreFaults() {
+    var scene = ServerScene()
+    let id = scene.open()
+    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: id)
+    #expect(scene.take(id).faults.map(\.code) == [FaultCode.unexpected.rawValue])
+    #expect(scene.closed[id] == .protocolError)
+  }
+
+  @Test func framesWhileTheTokenIsLookedUpAreFaults() {
+    var scene = ServerScene()
+    scene.holdsTasks = true
+    let device = scene.device(1)
+    let id = scene.connect(device)
+    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: id)
+    #expect(scene.closed[id] == .protocolError)
+    scene.finishTasks()
+    #expect(scene.take(id).welcomes.isEmpty)
+  }
+
+  @Test func secondHelloIsAFault() {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    let id = scene.connect(device)
+    scene.send(.hello(device.hello), on: id)
+    #expect(scene.closed[id] == .protocolError)
+  }
+
+  @Test func unreadableFrameIsAFault() {
+    var scene = ServerScene()
+    let id = scene.open()
+    scene.send(bytes: [], on: id)
+    #expect(scene.take(id).faults.map(\.code) == [FaultCode.malformed.rawValue])
+  }
+
+  @Test func silentConnectionIsClosedAtTheDeadlineAndNotBefore() {
+    var scene = ServerScene()
+    let id = scene.open()
+    scene.pass(9_999)
+    #expect(scene.closed[id] == nil)
+    scene.pass(1)
+    #expect(scene.take(id).refusals.map(\.code) == [.authenticationBudget])
+    #expect(scene.closed[id] == .policyViolation)
+  }
+
+  @Test func authenticatedConnectionOutlivesTheDeadline() {
+    var scene = ServerScene()
+    let id = scene.connect(scene.device(1))
+    scene.pass(60_000)
+    #expect(scene.closed[id] == nil)
+  }
+
+  @Test func rawBytesBeforeAuthenticationHaveABudget() {
+    var scene = ServerScene()
+    let id = scene.open()
+    scene.received(raw: 64 << 10, on: id)
+    #expect(scene.closed[id] == nil)
+    scene.received(raw: 1, on: id)
+    #expect(scene.take(id).refusals.map(\.code) == [.authenticationBudget])
+  }
+
+  @Test func largeFirstFrameIsRefused() {
+    var scene = ServerScene()
+    let id = scene.open()
+    scene.send(bytes: [UInt8](repeating: 1, count: (64 << 10) + 1), on: id)
+    #expect(scene.take(id).refusals.map(\.code) == [.authenticationBudget])
+  }
+
+  @Test func fourConnectionsOfADeviceAreAllowedAndAFifthIsNot() {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    let ids = (0..<5).map { _ in scene.connect(device) }
+    #expect(ids.prefix(4).allSatisfy { scene.closed[$0] == nil })
+    #expect(scene.take(ids[4]).refusals.map(\.code) == [.tooManyConnections])
+    scene.drop(ids[0])
+    let sixth = scene.connect(device)
+    #expect(!scene.take(sixth).welcomes.isEmpty)
+  }
+
+  @Test func replicaOfAnotherDeviceIsRefused() throws {
+    var scene = ServerScene()
+    var first = scene.device(1)
+    let author = try scene.join(&first)
+    try first.write("one")
+    scene.send(first.changes(), on: author)
+    var second = scene.device(2)
+    second.replica = first.replica
+    let id = scene.connect(second)
+    #expect(scene.take(id).refusals.map(\.code) == [.foreignReplica])
+  }
+
+  @Test func storeThatCannotReadTokensRefusesForNow() {
+    var scene = ServerScene()
+    let device = scene.device(1)
+    scene.storage.withState { $0.readFault = StorageFault(code: .unavailable, message: "") }
+    let id = scene.connect(device)
+    let refusal = scene.take(id).refusals.first
+    #expect(refusal?.code == .storageFailed)
+    #expect(refusal?.retryAfterMilliseconds != nil)
+    #expect(!scene.core.isHealthy)
+    scene.storage.withState { $0.readFault = nil }
+    scene.pass(2_000)
+    #expect(scene.core.isHealthy)
+  }
+}

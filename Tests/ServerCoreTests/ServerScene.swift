@@ -1,0 +1,263 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// The core with a store in memory, a clock that stands still, and connections that remember what
+/// they were sent.
+struct ServerScene {
+  static let workspace = WorkspaceID(high: 1, low: 1)
+  static let otherWorkspace = WorkspaceID(high: 2, low: 2)
+
+  var core: ServerCore
+  let storage = MemoryStorage()
+  var now = Moment(uptimeMilliseconds: 0, wallMilliseconds: 1_700_000_000_000)
+  var generator = SeededGenerator(seed: 7)
+  /// Store tasks that were asked for and not done yet.
+  private(set) var waitingTasks: [(id: StoreTaskID, task: StoreTask)] = []
+  /// Whether store tasks wait for `finishTasks`.
+  var holdsTasks = false
+  private(set) var sent: [ConnectionID: [Frame]] = [:]
+  private(set) var rawSent: [ConnectionID: [[UInt8]]] = [:]
+  private(set) var closed: [ConnectionID: CloseCode] = [:]
+  private(set) var aborted: Set<ConnectionID> = []
+  private(set) var isReading: [ConnectionID: Bool] = [:]
+  private(set) var reports: [ServerReport] = []
+  private(set) var isStopped = false
+  /// Whether sent bytes count as delivered at once.
+  var delivers = true
+  private var lastConnection: UInt64 = 0
+
+  init(_ adjust: (inout ServerConfiguration) -> Void = { _ in }) {
+    var configuration = ServerConfiguration()
+    adjust(&configuration)
+    core = ServerCore(configuration: configuration) { $0 + [0] }
+    storage.addWorkspace(ServerScene.workspace, name: "default", logIdentity: 42)
+    storage.addWorkspace(ServerScene.otherWorkspace, name: "other", logIdentity: 43)
+  }
+
+  // MARK: - Driving
+
+  mutating func run(_ actions: [ServerAction]) {
+    var actions = actions[...]
+    while let action = actions.popFirst() {
+      switch action {
+      case .send(let bytes, let ids):
+        for id in ids {
+          rawSent[id, default: []].append(bytes)
+          if let frame = try? FrameCodec.decode(bytes) { sent[id, default: []].append(frame) }
+          if delivers { actions += core.bytesBuffered(0, on: id) }
+        }
+      case .close(let id, let code, _):
+        closed[id] = code
+        actions += core.connectionClosed(id, at: now)
+      case .abort(let id, _):
+        aborted.insert(id)
+        actions += core.connectionClosed(id, at: now)
+      case .setReading(let id, let isOn): isReading[id] = isOn
+      case .authenticated: break
+      case .store(let id, let task):
+        if holdsTasks {
+          waitingTasks.append((id, task))
+        } else {
+          actions += core.storeFinished(id, storage.perform(task), at: now)
+        }
+      case .report(let report): reports.append(report)
+      case .stopped: isStopped = true
+      }
+    }
+  }
+
+  /// Does the waiting store tasks, and those they lead to.
+  mutating func finishTasks() {
+    while !waitingTasks.isEmpty {
+      let (id, task) = waitingTasks.removeFirst()
+      run(core.storeFinished(id, storage.perform(task), at: now))
+    }
+  }
+
+  /// Does the task that waits longest, and leaves those it leads to.
+  mutating func finishOneTask() {
+    guard !waitingTasks.isEmpty else { return }
+    let (id, task) = waitingTasks.removeFirst()
+    run(core.storeFinished(id, storage.perform(task), at: now))
+  }
+
+  /// Does the task that was asked for last.
+  mutating func finishLastTask() {
+    guard let (id, task) = waitingTasks.popLast() else { return }
+    run(core.storeFinished(id, storage.perform(task), at: now))
+  }
+
+  /// The store did the first waiting task, but says that it failed.
+  mutating func failTaskAfterDoingIt() {
+    guard !waitingTasks.isEmpty else { return }
+    let (id, task) = waitingTasks.removeFirst()
+    _ = storage.perform(task)
+    let fault = StorageFault(code: .unavailable, message: "the disk did not answer")
+    run(core.storeFinished(id, .failed(fault), at: now))
+  }
+
+  /// Everything that was sent to a connection since the last `take`.
+  func allSent(_ id: ConnectionID) -> [Frame] { sent[id] ?? [] }
+
+  mutating func pass(_ milliseconds: Int64) {
+    now.uptimeMilliseconds += milliseconds
+    now.wallMilliseconds += milliseconds
+    run(core.clockTicked(at: now))
+  }
+
+  mutating func open(source: String = "192.0.2.1") -> ConnectionID {
+    lastConnection += 1
+    let id = ConnectionID(rawValue: lastConnection)
+    run(core.connectionOpened(id, source: source, acceptedAt: now, at: now))
+    return id
+  }
+
+  mutating func send(_ frame: Frame, on id: ConnectionID) {
+    send(bytes: FrameCodec.encode(frame), on: id)
+  }
+
+  mutating func send(bytes: [UInt8], on id: ConnectionID) {
+    run(core.frameReceived(bytes, on: id, at: now, using: &generator))
+  }
+
+  mutating func stop() {
+    run(core.stopRequested(at: now))
+  }
+
+  mutating func drop(_ id: ConnectionID) {
+    run(core.connectionClosed(id, at: now))
+  }
+
+  mutating func report(buffered bytes: Int, on id: ConnectionID) {
+    run(core.bytesBuffered(bytes, on: id))
+  }
+
+  mutating func received(raw bytes: Int, on id: ConnectionID) {
+    run(core.bytesReceived(bytes, on: id, at: now))
+  }
+
+  /// Takes what was sent to a connection since the last call.
+  mutating func take(_ id: ConnectionID) -> [Frame] {
+    rawSent[id] = nil
+    return sent.removeValue(forKey: id) ?? []
+  }
+
+  // MARK: - Devices
+
+  /// A paired device of the scene's workspace.
+  func device(_ number: UInt64, workspace: WorkspaceID = workspace) -> ScriptedDevice {
+    let device = ScriptedDevice(number: number, workspace: workspace)
+    storage.addDevice(device.id, name: device.name, to: workspace, token: device.token + [0])
+    return device
+  }
+
+  /// Opens a connection and says hello for a device.
+  mutating func connect(_ device: ScriptedDevice) -> ConnectionID {
+    let id = open()
+    send(.hello(device.hello), on: id)
+    return id
+  }
+
+  /// Connects a device and gives it all the server sends.
+  mutating func join(_ device: inout ScriptedDevice) throws -> ConnectionID {
+    let id = connect(device)
+    try device.take(take(id))
+    return id
+  }
+}
+
+/// A device that makes real operations and keeps them, without a store or a network.
+struct ScriptedDevice {
+  var number: UInt64
+  var workspaceID: WorkspaceID
+  var replica: ReplicaID
+  var workspace = Workspace()
+  var outgoing: [Operation] = []
+  var batch: UInt64 = 0
+  private var texts: UInt64 = 0
+
+  init(number: UInt64, workspace: WorkspaceID) {
+    self.number = number
+    workspaceID = workspace
+    replica = ReplicaID(rawValue: 1_000 + number)
+  }
+
+  var id: DeviceID { DeviceID(high: 9, low: number) }
+  var name: String { "device \(number)" }
+  var token: [UInt8] { [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 32) }
+
+  var hello: Hello {
+    Hello(
+      versions: 1...1, token: token, workspace: workspaceID, device: id, replica: replica,
+      incarnation: 1, deviceName: name, epoch: 0,
+      known: workspace.vector.sorted.map {
+        KnownReplica(
+          replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
+      }, frameBytesMax: UInt32(WireLimits.frameBytesMax))
+  }
+
+  /// Queues a prompt.
+  mutating func write(
+    _ text: String, in session: String = "main", at milliseconds: Int64 = 1_700_000_000_000
+  ) throws {
+    outgoing += workspace.announce(device: id, name: name, replica: replica)
+    texts += 1
+    let command = Command.send(
+      Command.Send(
+        session: try SessionID(session), id: MessageID(high: number, low: texts), text: text))
+    let context = CommandContext(
+      replica: replica, stamp: Stamp(milliseconds: milliseconds, counter: UInt16(texts)),
+      queueSizeMax: Limits.queueSizeRange.upperBound)
+    outgoing += try workspace.perform(command, in: context).operations
+  }
+
+  /// What waits to be sent, as one batch.
+  mutating func changes() -> Frame {
+    batch += 1
+    defer { outgoing = [] }
+    return .changes(Changes(batch: batch, logPosition: 0, delta: PackedDelta.pack(outgoing)))
+  }
+
+  /// Applies what the server sent.
+  mutating func take(_ frames: [Frame]) throws {
+    var parts: [[UInt8]] = []
+    for frame in frames {
+      switch frame {
+      case .changes(let changes):
+        _ = try workspace.merge(PackedDelta.unpack(changes.delta))
+      case .snapshot(let part):
+        #expect(Int(part.index) == parts.count)
+        parts.append(part.bytes)
+        guard parts.count == Int(part.count) else { continue }
+        workspace = try Workspace(image: PackedSnapshot.unpack(parts.flatMap { $0 }))
+        parts = []
+      default: break
+      }
+    }
+    #expect(parts.isEmpty)
+    #expect(workspace.pendingOperations.isEmpty)
+  }
+}
+
+extension [Frame] {
+  var refusals: [Refusal] { compactMap { if case .refused(let it) = $0 { it } else { nil } } }
+  var acks: [Ack] { compactMap { if case .ack(let it) = $0 { it } else { nil } } }
+  var changes: [Changes] { compactMap { if case .changes(let it) = $0 { it } else { nil } } }
+  var welcomes: [Welcome] { compactMap { if case .welcome(let it) = $0 { it } else { nil } } }
+  var missing: [[OperationRange]] {
+    compactMap { if case .missing(let it) = $0 { it } else { nil } }
+  }
+  var presences: [[DevicePresence]] {
+    compactMap { if case .presence(let it) = $0 { it } else { nil } }
+  }
+  var snapshots: [SnapshotPart] {
+    compactMap { if case .snapshot(let it) = $0 { it } else { nil } }
+  }
+  var faults: [ProtocolFault] { compactMap { if case .error(let it) = $0 { it } else { nil } } }
+  var grants: [PairGrant] { compactMap { if case .paired(let it) = $0 { it } else { nil } } }
+  var goodbyes: [GoAway] { compactMap { if case .goAway(let it) = $0 { it } else { nil } } }
+}
