@@ -2,11 +2,18 @@
 ///
 /// A *unit* is a slot of a queue or a scalar of a text. Units never move; hiding one leaves it in
 /// place, because others may name it as an origin. The order depends on the set of insertions
-/// alone, so replicas that know the same insertions agree, whatever the order of arrival.
+/// alone, so replicas that know the same insertions agree, whatever the order of arrival, and
+/// whatever origins a faulty author names.
+///
+/// The order is that of a tree. A unit is a left child of its right origin if that descends from
+/// its left origin, else a right child of its left origin; a missing left origin is the root.
+/// Left children stand in the order of their ids; right children by their right origins, the
+/// later first, equal ones by id. The sequence is the tree read from left to right.
 ///
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
-/// Text Editing", arXiv:2305.00583 (FugueMax), executed by comparing origins as in the YATA
-/// family. Lookup of an id is a scan over the runs from the end, where almost all edits happen.
+/// Text Editing", arXiv:2305.00583 (FugueMax). The tree is not kept; only what lies between the
+/// two origins of an insertion is climbed, which is nothing unless others inserted there too.
+/// Lookup of an id is a scan over the runs from the end, where almost all edits happen.
 package struct RunSequence: Sendable {
   /// Units with consecutive ids that stand side by side: unit *k* > 0 has the left origin
   /// `id + k − 1` and the run's right origin.
@@ -23,12 +30,16 @@ package struct RunSequence: Sendable {
     package var isVisible: Bool
     /// Where the owner keeps the content of the first unit; later units follow.
     package var contentStart: Int
+    /// Where the chain of left children that the first unit belongs to begins: the first right
+    /// child met on the way to the root, itself where it is one. It never changes.
+    var top: OperationID
 
-    /// Puts a run together.
+    /// Puts a run together whose first unit is a right child.
     package init(
       id: OperationID, length: Int, left: OperationID?, right: OperationID?, isVisible: Bool,
       contentStart: Int
     ) {
+      top = id
       self.id = id
       self.length = length
       self.left = left
@@ -53,14 +64,15 @@ package struct RunSequence: Sendable {
 
     /// Whether `next`, standing right behind, can become part of this run.
     func canAbsorb(_ next: Run) -> Bool {
-      next.left == lastID && next.id == id.advanced(by: length) && next.right == right
+      next.top == next.id && next.left == lastID && next.id == id.advanced(by: length)
+        && next.right == right
         && next.isVisible == isVisible && next.contentStart == contentStart + length
     }
   }
 
   /// Where a unit stands: a run and an offset in it. The start is before (0, 0); the end is
   /// (number of runs, 0).
-  fileprivate struct Place: Comparable {
+  struct Place: Comparable {
     var run: Int
     var offset: Int
 
@@ -72,7 +84,7 @@ package struct RunSequence: Sendable {
   }
 
   /// The runs in order, hidden ones too.
-  package private(set) var runs: [Run] = []
+  package internal(set) var runs: [Run] = []
   /// How many units are visible.
   package private(set) var visibleCount = 0
   /// How many units there are.
@@ -92,7 +104,7 @@ package struct RunSequence: Sendable {
       unitCount += run.length
       visibleCount += run.isVisible ? run.length : 0
     }
-    _ = try UnitIndex(self)
+    try findTops(UnitIndex(self))
   }
 
   /// Whether the sequence holds the unit.
@@ -112,20 +124,20 @@ package struct RunSequence: Sendable {
     place(of: id).map { runs[$0.run].contentStart + $0.offset }
   }
 
-  private func place(of id: OperationID) -> Place? {
+  func place(of id: OperationID) -> Place? {
     for index in runs.indices.reversed() {
       if let offset = runs[index].offset(of: id) { return Place(run: index, offset: offset) }
     }
     return nil
   }
 
-  private func leftPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
+  func leftPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
     guard let origin else { return .start }
     guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
     return place
   }
 
-  private func rightPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
+  func rightPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
     guard let origin else { return Place(run: runs.count, offset: 0) }
     guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
     return place
@@ -140,14 +152,9 @@ package struct RunSequence: Sendable {
 
   /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
   ///
-  /// The scan starts behind the left origin and decides for each unit found there, by comparing
-  /// origins, whether the new units go before it: units hanging on an earlier left origin end
-  /// the gap; among those with the same left origin, a later right origin goes first, and equal
-  /// ones go by id.
-  ///
   /// - Precondition: the ids are new to the sequence.
   /// - Throws: `SequenceFault`; the sequence is unchanged then.
-  /// - Complexity: O(runs) and, where *k* concurrent runs meet in the gap, O(*k* · runs).
+  /// - Complexity: O(runs) to find the origins; where *k* runs stand between them, O(*k*²) more.
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?, contentStart: Int
   ) throws(SequenceFault) {
@@ -155,43 +162,31 @@ package struct RunSequence: Sendable {
     let rightPlace = try rightPlace(of: right)
     guard leftPlace < rightPlace else { throw .originsOutOfOrder }
 
-    var current = self.place(behind: leftPlace)
-    var destination = current
-    var isScanning = false
-    while true {
-      if !isScanning { destination = current }
-      if current >= rightPlace || current.run >= runs.count { break }
-      let other = runs[current.run]
-      let otherLeft =
-        current.offset > 0
-        ? Place(run: current.run, offset: current.offset - 1) : try self.leftPlace(of: other.left)
-      if otherLeft < leftPlace { break }
-      if otherLeft == leftPlace {
-        let otherRight = try self.rightPlace(of: other.right)
-        if otherRight < rightPlace {
-          isScanning = true
-        } else {
-          if otherRight == rightPlace && id < other.unitID(at: current.offset) { break }
-          isScanning = false
-        }
-      }
-      // Later units of a run hang on their predecessor and never end the gap: step over them.
-      let next = Place(run: current.run + 1, offset: 0)
-      current = min(next, max(rightPlace, current))
+    var run = Run(
+      id: id, length: length, left: left, right: right, isVisible: true,
+      contentStart: contentStart)
+    let destination: Place
+    if right != nil, descends(rightPlace, from: leftPlace) {
+      run.top = top(of: rightPlace)
+      destination = placeAmongLeftChildren(of: rightPlace, behind: leftPlace, id: id)
+    } else {
+      destination = try placeAmongRightChildren(of: leftPlace, before: rightPlace, run: run)
     }
-    insert(
-      Run(
-        id: id, length: length, left: left, right: right, isVisible: true,
-        contentStart: contentStart),
-      at: destination)
+    insert(run, at: destination)
     visibleCount += length
     unitCount += length
   }
 
-  private func place(behind place: Place) -> Place {
+  func place(behind place: Place) -> Place {
     guard place.run >= 0 else { return Place(run: 0, offset: 0) }
     return place.offset + 1 < runs[place.run].length
       ? Place(run: place.run, offset: place.offset + 1) : Place(run: place.run + 1, offset: 0)
+  }
+
+  func place(before place: Place) -> Place {
+    if place.offset > 0 { return Place(run: place.run, offset: place.offset - 1) }
+    return place.run > 0
+      ? Place(run: place.run - 1, offset: runs[place.run - 1].length - 1) : .start
   }
 
   private mutating func insert(_ run: Run, at place: Place) {
@@ -307,6 +302,9 @@ extension RunSequence {
     guard copy.visibleCount == visibleCount, copy.unitCount == unitCount else {
       throw .wrongCount
     }
+    for (run, restored) in zip(runs, copy.runs) where run.top != restored.top {
+      throw .invalidRun(run.id)
+    }
     let index = try UnitIndex(self)
     for (number, run) in runs.enumerated() {
       let place = Place(run: number, offset: 0)
@@ -319,47 +317,6 @@ extension RunSequence {
         guard rightPlace.run > number else { throw .originsOutOfOrder }
       }
       if number > 0, runs[number - 1].canAbsorb(run) { throw .invalidRun(run.id) }
-    }
-  }
-
-  /// Finds units by id in O(log runs); made for one state of a sequence.
-  package struct UnitIndex {
-    private var spans: [ReplicaID: [(first: UInt32, run: Int)]] = [:]
-    private let runs: [Run]
-
-    /// - Throws: `SequenceFault.invalidRun` where two runs hold the same id.
-    /// - Complexity: O(runs · log runs).
-    package init(_ sequence: RunSequence) throws(SequenceFault) {
-      runs = sequence.runs
-      for (number, run) in runs.enumerated() {
-        spans[run.id.replica, default: []].append((first: run.id.seq, run: number))
-      }
-      for replica in spans.keys {
-        spans[replica]?.sort { $0.first < $1.first }
-        let sorted = spans[replica] ?? []
-        for (before, after) in zip(sorted, sorted.dropFirst())
-        where Int(before.first) + runs[before.run].length > Int(after.first) {
-          throw .invalidRun(OperationID(replica: replica, seq: after.first))
-        }
-      }
-    }
-
-    /// The index of the unit's content, or nil.
-    package func contentIndex(of id: OperationID) -> Int? {
-      place(of: id).map { runs[$0.run].contentStart + $0.offset }
-    }
-
-    fileprivate func place(of id: OperationID) -> Place? {
-      guard let list = spans[id.replica] else { return nil }
-      var low = 0
-      var high = list.count
-      while low < high {
-        let middle = (low + high) / 2
-        if list[middle].first <= id.seq { low = middle + 1 } else { high = middle }
-      }
-      guard low > 0 else { return nil }
-      let run = list[low - 1].run
-      return runs[run].offset(of: id).map { Place(run: run, offset: $0) }
     }
   }
 }
