@@ -8,6 +8,11 @@ package import QueueModel
 package enum DeltaCodec {
   /// - Precondition: every operation has at least one unit, and no id or reference is 0.
   package static func encode(_ operations: [Operation]) -> [UInt8] {
+    encodeParts(operations).bytes
+  }
+
+  /// The same, with the ends of the parts that are alike inside.
+  package static func encodeParts(_ operations: [Operation]) -> EncodedBody {
     DeltaEncoder.encode(DeltaRow.rows(of: operations))
   }
 
@@ -15,5 +20,17 @@ package enum DeltaCodec {
     _ bytes: [UInt8], budget: DecodingBudget = .standard
   ) throws(DecodingFault) -> [Operation] {
     try DeltaDecoder.decode(bytes, budget: budget)
+  }
+}
+
+/// Encoded bytes, and where a compressor does well to start anew.
+package struct EncodedBody: Hashable, Sendable {
+  package var bytes: [UInt8]
+  /// Offsets behind columns or streams, ascending.
+  package var partEnds: [Int]
+
+  package init(bytes: [UInt8], partEnds: [Int]) {
+    self.bytes = bytes
+    self.partEnds = partEnds
   }
 }

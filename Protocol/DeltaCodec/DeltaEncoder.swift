@@ -11,7 +11,7 @@ struct DeltaEncoder {
   private var streams: [ByteWriter]
   private var context: DeltaFormat.Context
 
-  static func encode(_ rows: [DeltaRow]) -> [UInt8] {
+  static func encode(_ rows: [DeltaRow]) -> EncodedBody {
     var encoder = DeltaEncoder(rows)
     for row in rows { encoder.write(row) }
     return encoder.finish()
@@ -29,18 +29,20 @@ struct DeltaEncoder {
     _modify { yield &streams[usesColumns ? column.rawValue : 0] }
   }
 
-  private func finish() -> [UInt8] {
+  private func finish() -> EncodedBody {
     var writer = ByteWriter()
     table.write(to: &writer, usesColumns: usesColumns)
     guard usesColumns else {
       writer.raw(streams[0].bytes)
-      return writer.bytes
+      return EncodedBody(bytes: writer.bytes, partEnds: [])
     }
+    var partEnds: [Int] = []
     for column in DeltaFormat.Column.allCases where !self[column].isEmpty {
       writer.byte(UInt8(column.rawValue))
       writer.blob(self[column].bytes)
+      partEnds.append(writer.bytes.count)
     }
-    return writer.bytes
+    return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
   }
 
   private mutating func write(_ row: DeltaRow) {

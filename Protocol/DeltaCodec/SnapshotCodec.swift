@@ -6,6 +6,11 @@ package import QueueModel
 package enum SnapshotCodec {
   /// - Precondition: every replica that the image names is among its `replicas`.
   package static func encode(_ image: WorkspaceImage) -> [UInt8] {
+    encodeParts(image).bytes
+  }
+
+  /// The same, with the ends of the parts that are alike inside.
+  package static func encodeParts(_ image: WorkspaceImage) -> EncodedBody {
     SnapshotEncoder.encode(image)
   }
 

@@ -12,15 +12,17 @@ struct SnapshotEncoder {
   private let indexes: [ReplicaID: Int]
   private var context: SnapshotFormat.Context
 
-  static func encode(_ image: WorkspaceImage) -> [UInt8] {
+  static func encode(_ image: WorkspaceImage) -> EncodedBody {
     var encoder = SnapshotEncoder(image)
     encoder.write(image)
     var writer = ByteWriter()
     writer.number(SnapshotFormat.layout)
     writer.blob(encoder.numbers.bytes)
+    let numbersEnd = writer.bytes.count
     writer.blob(encoder.identifiers.bytes)
+    let partEnds = [numbersEnd, writer.bytes.count]
     writer.raw(encoder.texts.bytes)
-    return writer.bytes
+    return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
   }
 
   private init(_ image: WorkspaceImage) {

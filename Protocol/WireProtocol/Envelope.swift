@@ -18,6 +18,8 @@ struct Envelope {
   static let version: UInt8 = 1
   /// Bodies below this length are never worth compressing.
   static let deflateBytesMin = 32
+  /// Codes of a block's own are worth their description from about here on.
+  static let blockBytesMin = 1_024
   /// The longest envelope with a short checksum.
   static let shortBytesMax = 256
 
@@ -28,13 +30,27 @@ struct Envelope {
   static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
 
-  func wrap(_ body: [UInt8]) -> [UInt8] {
-    let plain = assemble(body, inflatedLength: nil)
-    guard body.count >= Envelope.deflateBytesMin,
-      let deflated = Zlib.deflate(body, dictionary: dictionary.bytes)
+  func wrap(_ body: EncodedBody) -> [UInt8] {
+    let plain = assemble(body.bytes, inflatedLength: nil)
+    guard body.bytes.count >= Envelope.deflateBytesMin,
+      let deflated = Zlib.deflate(
+        body.bytes, blockEnds: blockEnds(of: body), dictionary: dictionary.bytes)
     else { return plain }
-    let packed = assemble(deflated, inflatedLength: body.count)
+    let packed = assemble(deflated, inflatedLength: body.bytes.count)
     return packed.count < plain.count ? packed : plain
+  }
+
+  /// Where deflate starts a new block, so that each large part gets codes of its own.
+  private func blockEnds(of body: EncodedBody) -> [Int] {
+    var ends: [Int] = []
+    var start = 0
+    for end in body.partEnds
+    where end - start >= Envelope.blockBytesMin && body.bytes.count - end >= Envelope.blockBytesMin
+    {
+      ends.append(end)
+      start = end
+    }
+    return ends
   }
 
   private func assemble(_ body: [UInt8], inflatedLength: Int?) -> [UInt8] {

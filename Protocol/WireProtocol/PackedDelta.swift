@@ -5,7 +5,7 @@ import SequenceCRDT
 /// A delta as it is stored and sent: in an envelope, compressed where that makes it shorter.
 package enum PackedDelta {
   package static func pack(_ operations: [Operation]) -> [UInt8] {
-    Envelope.delta.wrap(DeltaCodec.encode(operations))
+    Envelope.delta.wrap(DeltaCodec.encodeParts(operations))
   }
 
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
@@ -18,8 +18,8 @@ package enum PackedDelta {
     guard !operations.isEmpty else { return [] }
     let items = operations.reduce(0) { $0 + $1.itemCount }
     if items <= WireLimits.deltaItemsMax {
-      let body = DeltaCodec.encode(operations)
-      if body.count <= WireLimits.inflateBytesMax {
+      let body = DeltaCodec.encodeParts(operations)
+      if body.bytes.count <= WireLimits.inflateBytesMax {
         let part = Envelope.delta.wrap(body)
         if part.count <= bytesMax { return [part] }
       }

@@ -25,7 +25,7 @@ struct PresetDictionary {
     sandbox scheduler serializer shortcut singleton snapshot socket staging subscription syntax \
     template threshold throttle timestamp timezone tooltip transaction translate typescript \
     unicode upload validator websocket whitespace workflow wrapper yaml zero \
-    .json .swift .ts .py .md .yml README CHANGELOG TODO https://github.com/ localhost:8080 /usr/ \
+    .json .swift .ts .py .md .yml README CHANGELOG LICENSE https://github.com/ localhost:8080 /usr/ \
     src/ lib/ tests/ docs/ Sources/ Package.swift npm run git commit push pull request branch \
     merge conflict rename the module package library dependency dependencies upgrade version \
     release notes design review security performance optimize profile memory leak cache caching \

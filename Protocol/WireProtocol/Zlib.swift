@@ -12,6 +12,8 @@ enum Zlib {
   private static let memoryLevel: Int32 = 9
   /// Negative: no zlib header and no checksum of its own.
   private static let windowBits: Int32 = -15
+  /// More than one block's end can cost.
+  private static let blockBytes = 64
   /// How much the output of an inflation grows at a time.
   private static let stepBytes = 64 << 10
 
@@ -30,8 +32,11 @@ enum Zlib {
     }
   }
 
+  /// - Parameter blockEnds: offsets in `bytes`, ascending, at which a new block starts.
   /// - Returns: nil where zlib gets no memory.
-  static func deflate(_ bytes: [UInt8], dictionary: [UInt8]) -> [UInt8]? {
+  static func deflate(
+    _ bytes: [UInt8], blockEnds: [Int] = [], dictionary: [UInt8]
+  ) -> [UInt8]? {
     let stream = Stream()
     let pointer = stream.pointer
     guard
@@ -42,8 +47,9 @@ enum Zlib {
     defer { deflateEnd(pointer) }
     guard
       deflateSetDictionary(pointer, dictionary, UInt32(dictionary.count)) == Z_OK,
-      let inputCount = UInt32(exactly: bytes.count),
-      let outputMax = UInt32(exactly: deflateBound(pointer, uLong(bytes.count)))
+      UInt32(exactly: bytes.count) != nil,
+      let outputMax = UInt32(
+        exactly: deflateBound(pointer, uLong(bytes.count)) + uLong(blockBytes * blockEnds.count))
     else { return nil }
     var input = bytes
     var isDone = false
@@ -51,9 +57,15 @@ enum Zlib {
       input.withUnsafeMutableBufferPointer { source in
         // Both pointers are used within this call only, and zlib stays within the counts.
         pointer.pointee.next_in = source.baseAddress
-        pointer.pointee.avail_in = inputCount
         pointer.pointee.next_out = buffer.baseAddress
         pointer.pointee.avail_out = outputMax
+        var start = 0
+        for end in blockEnds {
+          pointer.pointee.avail_in = UInt32(end - start)
+          guard CZlib.deflate(pointer, Z_BLOCK) == Z_OK else { return }
+          start = end
+        }
+        pointer.pointee.avail_in = UInt32(source.count - start)
         isDone = CZlib.deflate(pointer, Z_FINISH) == Z_STREAM_END
         count = Int(outputMax) - Int(pointer.pointee.avail_out)
       }

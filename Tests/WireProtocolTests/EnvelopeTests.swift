@@ -49,7 +49,7 @@ struct EnvelopeTests {
 
   @Test func shortBodiesStayAsTheyAre() throws {
     let body = Array("short".utf8)
-    let bytes = Envelope.delta.wrap(body)
+    let bytes = Envelope.delta.wrap(EncodedBody(bytes: body, partEnds: []))
     #expect(bytes.count == body.count + 3)
     #expect(try Envelope.delta.unwrap(bytes) == body)
   }
@@ -61,9 +61,21 @@ struct EnvelopeTests {
     let text = Array(
       String(repeating: "Please fix the failing tests. ", count: length / 20 + 1).utf8)
     for body in [noise, Array(text.prefix(length))] {
-      let bytes = Envelope.delta.wrap(body)
+      let bytes = Envelope.delta.wrap(EncodedBody(bytes: body, partEnds: []))
       #expect(try Envelope.delta.unwrap(bytes) == body)
       #expect(bytes.count <= body.count + 5)
+    }
+  }
+
+  @Test func partsOfDifferentKindGetBlocksOfTheirOwn() throws {
+    var generator = SeededGenerator(seed: 1)
+    let low = (0..<20_000).map { _ in UInt8(generator.below(4)) }
+    let high = (0..<20_000).map { _ in UInt8(200 + generator.below(4)) }
+    let whole = Envelope.delta.wrap(EncodedBody(bytes: low + high, partEnds: []))
+    for partEnds in [[20_000], [500, 1_500, 20_000, 39_900], [0, 40_000]] {
+      let parts = Envelope.delta.wrap(EncodedBody(bytes: low + high, partEnds: partEnds))
+      #expect(parts.count <= whole.count)
+      #expect(try Envelope.delta.unwrap(parts) == low + high)
     }
   }
 
@@ -83,13 +95,13 @@ struct EnvelopeTests {
 
   @Test func anotherDictionaryIsNoticed() {
     let body = Array("Please fix the failing tests and add a unit test for the parser.".utf8)
-    let bytes = Envelope.delta.wrap(body)
+    let bytes = Envelope.delta.wrap(EncodedBody(bytes: body, partEnds: []))
     #expect(bytes[0] & 1 == 1, "the text is compressed")
     var other = Envelope.delta
     other.dictionary = PresetDictionary(Array("another dictionary".utf8))
     #expect(unwrap(bytes, other) == .wrongChecksum)
-    #expect(unwrap(other.wrap(body), other) == nil)
-    #expect(unwrap(other.wrap(body)) == .wrongChecksum)
+    #expect(unwrap(other.wrap(EncodedBody(bytes: body, partEnds: [])), other) == nil)
+    #expect(unwrap(other.wrap(EncodedBody(bytes: body, partEnds: []))) == .wrongChecksum)
   }
 
   @Test func bombsAreRefusedBeforeTheyInflate() throws {

@@ -21,13 +21,14 @@ struct VectorTests {
       #expect(vector.description == expected.description)
       #expect(vector.value == expected.value, "\(vector.name)")
       #expect(vector.body == expected.body, "\(vector.name)")
+      #expect(vector.digests == expected.digests, "\(vector.name)")
       #expect(vector.bytes == expected.bytes, "\(vector.name)")
     }
     return file.vectors
   }
 
   @Test func deltaVectorsHold() throws {
-    let values = VectorValues.kinds + VectorValues.sequences
+    let values = VectorValues.kinds + VectorValues.sequences + [try VectorValues.sessionOfWork()]
     let vectors = try compare(
       "deltas.json",
       about: "Deltas: `body` is the uncompressed delta, `bytes` the envelope as sent.",
@@ -36,6 +37,7 @@ struct VectorTests {
           name: value.name, description: value.description,
           value: value.operations.map(VectorText.describe),
           body: Hex.encode(DeltaCodec.encode(value.operations)),
+          digests: VectorText.digests(of: value.operations),
           bytes: Hex.encode(PackedDelta.pack(value.operations)))
       })
     for (vector, value) in zip(vectors, values) {

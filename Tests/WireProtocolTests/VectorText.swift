@@ -4,8 +4,11 @@ import SequenceCRDT
 /// Values in words, for readers of the vectors: every field by name, ids as `replica:seq`.
 enum VectorText {
   static func describe(_ value: Any) -> String {
+    // An empty array of anything can be cast to an array of bytes, so the type itself decides.
+    if type(of: value) == [UInt8].self, let bytes = value as? [UInt8] {
+      return "hex " + Hex.encode(bytes)
+    }
     switch value {
-    case let bytes as [UInt8]: return "hex " + Hex.encode(bytes)
     case let id as OperationID: return describe(id.replica) + ":\(id.seq)"
     case let replica as ReplicaID: return Hex.encode(replica.rawValue)
     case let stamp as Stamp: return "\(stamp.milliseconds) ms + \(stamp.counter)"
@@ -16,6 +19,16 @@ enum VectorText {
     case let code as any RawRepresentable<UInt16>: return "\(code.rawValue)"
     case let text as String: return quoted(text)
     default: return reflect(value)
+    }
+  }
+
+  static func digests(of operations: [Operation]) -> [String] {
+    var digests: [ReplicaID: OperationDigest] = [:]
+    for operation in operations {
+      digests[operation.id.replica, default: OperationDigest()].add(operation)
+    }
+    return digests.sorted { $0.key < $1.key }.map {
+      describe($0.key) + " " + Hex.encode($0.value.value)
     }
   }
 

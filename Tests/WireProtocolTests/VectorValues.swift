@@ -272,8 +272,21 @@ enum VectorValues {
     ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
   ]
 
+  /// All operations of a small session of work on two devices, as a server would send them on.
+  static func sessionOfWork() throws -> Deltas.Element {
+    let (laptop, phone) = try devices()
+    return (
+      "session of work", "All that two devices did: columns with two replicas.",
+      laptop.made + phone.made
+    )
+  }
+
   /// The state after a small session of work on two devices.
   static func image() throws -> WorkspaceImage {
+    try devices().laptop.workspace.image()
+  }
+
+  private static func devices() throws -> (laptop: TestDevice, phone: TestDevice) {
     var laptop = TestDevice(alice.rawValue)
     var phone = TestDevice(bob.rawValue)
     try phone.merge(laptop.made)
@@ -293,6 +306,6 @@ enum VectorValues {
     try laptop.perform(.cancel([.numbered(3)]))
     try laptop.perform(.addSession(.named("docs"), name: "Documents", project: nil))
     try laptop.merge(phone.made)
-    return laptop.workspace.image()
+    return (laptop, phone)
   }
 }
