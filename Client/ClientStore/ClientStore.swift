@@ -49,7 +49,7 @@ package final class ClientStore: ReplicaStore, Sendable {
   package static func open(directory: String) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
-      try refuseNewer(at: path)
+      try inspect(path)
       let database = try connect(to: path)
       try Schema.migrator.migrate(database)
       let loaded = try database.read(load)
@@ -69,32 +69,34 @@ package final class ClientStore: ReplicaStore, Sendable {
 
   private static func connect(to path: String) throws -> DatabaseQueue {
     var configuration = Configuration()
-    configuration.journalMode = .wal
     configuration.foreignKeysEnabled = true
     configuration.busyMode = .timeout(5)
     configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA journal_mode = WAL")
       try database.execute(sql: "PRAGMA synchronous = FULL")
       try database.execute(sql: "PRAGMA fullfsync = ON")
     }
-    let database = try DatabaseQueue(path: path, configuration: configuration)
-    let report = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-    guard report == "ok" else {
-      throw StoreError(code: .corrupt, message: report ?? "quick_check gave no answer")
-    }
-    return database
+    return try DatabaseQueue(path: path, configuration: configuration)
   }
 
-  /// Looks at the version through a connection that cannot write.
-  private static func refuseNewer(at path: String) throws {
+  /// Looks at version and soundness through a connection that cannot write: neither a newer file
+  /// nor the evidence of damage is touched.
+  private static func inspect(_ path: String) throws {
     guard FileAccess.exists(path), FileAccess.size(path) != 0 else { return }
     var configuration = Configuration()
     configuration.readonly = true
     configuration.busyMode = .timeout(5)
     let database = try DatabaseQueue(path: path, configuration: configuration)
-    let found = try database.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } ?? 0
+    let (found, report) = try database.read { database in
+      let found = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+      return (found, try String.fetchOne(database, sql: "PRAGMA quick_check(1)"))
+    }
     try database.close()
     guard found <= Schema.version else {
       throw OpenError.newer(path: path, found: found, supported: Schema.version)
+    }
+    guard report == "ok" else {
+      throw StoreError(code: .corrupt, message: report ?? "quick_check gave no answer")
     }
   }
 

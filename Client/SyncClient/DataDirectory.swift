@@ -1,6 +1,7 @@
 import ClientCore
 import ClientStore
 import Foundation
+import Synchronization
 
 #if canImport(Glibc)
   import Glibc
@@ -15,7 +16,7 @@ import Foundation
 /// The lock is the kernel's and ends with the process, however that ends.
 final class DataDirectory: Sendable {
   let path: String
-  private let lock: Int32
+  private let lock: Mutex<Int32?>
 
   /// Makes the directory, readable by its owner alone, where there is none, and takes its lock.
   init(path: String) throws(ClientError) {
@@ -36,11 +37,20 @@ final class DataDirectory: Sendable {
       close(file)
       throw .locked(path: path)
     }
-    lock = file
+    lock = Mutex(file)
+  }
+
+  /// Lets others in; idempotent.
+  func release() {
+    let file = lock.withLock { file in
+      defer { file = nil }
+      return file
+    }
+    if let file { close(file) }
   }
 
   deinit {
-    close(lock)
+    release()
   }
 }
 

@@ -237,6 +237,7 @@ extension Engine {
       } catch {
         self.logger.warning("cannot close the store: \(error)")
       }
+      self.directory.release()
     }
   }
 

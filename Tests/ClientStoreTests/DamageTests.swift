@@ -1,0 +1,152 @@
+import ClientCore
+import Foundation
+import GRDB
+import QueueModel
+import SequenceCRDT
+import Testing
+
+@testable import ClientStore
+
+@Suite struct DamageTests {
+  private func filledShelf() throws -> Shelf {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    for number in 1...30 as ClosedRange<UInt64> { try shelf.send(number, &open) }
+    try open.store.close()
+    return shelf
+  }
+
+  private func expectSetAside(_ shelf: Shelf, number: Int = 1) throws {
+    let damaged = try Data(contentsOf: URL(fileURLWithPath: shelf.database))
+    let kept = "\(shelf.database).corrupt-\(number)"
+    #expect(throws: ClientStore.OpenError.corrupt(path: shelf.database, keptAt: kept)) {
+      _ = try ClientStore.open(directory: shelf.path)
+    }
+    let aside = try Data(contentsOf: URL(fileURLWithPath: kept))
+    #expect(aside == damaged)
+    #expect(!FileManager.default.fileExists(atPath: shelf.database))
+    #expect(!FileManager.default.fileExists(atPath: shelf.database + "-wal"))
+    let fresh = try shelf.open()
+    #expect(fresh.replica.workspace.sessions().isEmpty)
+    #expect(fresh.replica.record.incarnation == 1)
+    try fresh.store.close()
+  }
+
+  @Test func fileThatIsNoDatabaseIsSetAside() throws {
+    let shelf = try filledShelf()
+    try Data(repeating: 0x41, count: 8_192).write(to: URL(fileURLWithPath: shelf.database))
+    try expectSetAside(shelf)
+  }
+
+  @Test func truncatedFileIsSetAside() throws {
+    let shelf = try filledShelf()
+    let data = try Data(contentsOf: URL(fileURLWithPath: shelf.database))
+    try data.prefix(data.count / 2).write(to: URL(fileURLWithPath: shelf.database))
+    try expectSetAside(shelf)
+  }
+
+  @Test func damagedPagesAreSetAside() throws {
+    let shelf = try filledShelf()
+    var data = try Data(contentsOf: URL(fileURLWithPath: shelf.database))
+    for offset in stride(from: 4_096, to: data.count, by: 512) { data[offset] ^= 0xFF }
+    try data.write(to: URL(fileURLWithPath: shelf.database))
+    try expectSetAside(shelf)
+  }
+
+  @Test func undecodableDeltaIsSetAsideAndSoIsTheNextDamage() throws {
+    let shelf = try filledShelf()
+    for number in 1...2 {
+      if number == 2 {
+        var open = try shelf.open()
+        try shelf.send(1, &open)
+        try open.store.close()
+      }
+      let queue = try DatabaseQueue(path: shelf.database)
+      try queue.write {
+        try $0.execute(sql: "UPDATE entries SET delta = zeroblob(40) WHERE id = 2")
+      }
+      try queue.close()
+      try expectSetAside(shelf, number: number)
+    }
+  }
+
+  @Test func newerFileIsRefusedAndNotRewritten() throws {
+    let shelf = try filledShelf()
+    let queue = try DatabaseQueue(path: shelf.database)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
+    try queue.close()
+    let before = try Data(contentsOf: URL(fileURLWithPath: shelf.database))
+    #expect(
+      throws: ClientStore.OpenError.newer(
+        path: shelf.database, found: 99, supported: Schema.version)
+    ) {
+      _ = try ClientStore.open(directory: shelf.path)
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: shelf.database)) == before)
+    #expect(!FileManager.default.fileExists(atPath: shelf.database + ".corrupt-1"))
+  }
+
+  @Test(arguments: 0...Schema.version)
+  func everyEarlierSchemaIsBroughtUpToDate(_ version: Int) throws {
+    let shelf = try Shelf()
+    let queue = try DatabaseQueue(path: shelf.database)
+    if version > 0 { try Schema.migrator(upTo: version).migrate(queue) }
+    #expect(try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == version)
+    if version > 0 {
+      try queue.write { database in
+        try database.execute(
+          sql: """
+            INSERT INTO settings VALUES ('replica', '42'), ('incarnation', '3'),
+              ('device', '00000000-0000-0001-0000-000000000001'), ('deviceName', 'shelf');
+            INSERT INTO own_replicas VALUES (42), (41);
+            """)
+      }
+    }
+    try queue.close()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    if version > 0 {
+      #expect(
+        open.replica.record.ownReplicas.isSuperset(of: [
+          ReplicaID(rawValue: 41), ReplicaID(rawValue: 42),
+        ]))
+      // No incarnation file came along.
+      #expect(open.replica.record.incarnation == 4)
+    }
+    try open.store.close()
+    let again = try shelf.open()
+    #expect(try shelf.contents(again.replica) == ["text 1"])
+    try again.store.close()
+  }
+
+  @Test func fullDiskIsTypedAndChangesNothing() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    try open.store.limitPages(to: try open.store.pageCount())
+    let long = String(
+      (0..<60_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 97...122))) })
+    var isFull = false
+    for number in 2...200 as ClosedRange<UInt64> {
+      let before = try open.store.entries(after: 0, countMax: 10_000).count
+      do {
+        try shelf.send(number, &open, text: long)
+      } catch Replica.Fault.store(let error) {
+        #expect(error.code == .full)
+        let after = try open.store.entries(after: 0, countMax: 10_000).count
+        #expect(after == before)
+        isFull = true
+        break
+      }
+    }
+    #expect(isFull)
+    let shown = try shelf.contents(open.replica)
+    try open.store.limitPages(to: 1_000_000)
+    try shelf.send(500, &open)
+    try open.store.close()
+    let again = try shelf.open()
+    #expect(try shelf.contents(again.replica) == shown + ["text 500"])
+    #expect(!again.isCopy)
+    try again.store.close()
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import QueueModel
+import SyncClient
+import Testing
+
+@Suite struct LocalTests {
+  @Test func commandsAreThereAfterReopening() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let receipt = try await client.perform(.text("one", 1))
+      guard case .queued(_, position: 1, count: 1, warning: false) = receipt.notice else {
+        Issue.record("answered \(receipt.notice)")
+        return
+      }
+      let range = try #require(receipt.operations)
+      #expect(client.changeState(range) == .onThisDevice)
+      await client.close()
+      await client.close()
+      await #expect(throws: ClientError.closed) { try await client.perform(.text("two", 2)) }
+      let again = try await fixture.open()
+      #expect(try again.workspace().texts() == ["one"])
+      #expect(again.syncStatus().state == .notPaired)
+      await again.close()
+    }
+  }
+
+  @Test func refusedCommandSaysWhyAndChangesNothing() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      await #expect(throws: ClientError.queue(.blankText)) {
+        try await client.perform(.text("  ", 1))
+      }
+      #expect(client.workspace().sessions().isEmpty)
+      #expect(client.syncStatus().outgoing == 1)
+      await client.close()
+    }
+  }
+
+  @Test func secondClientOnADirectoryIsRefused() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      await #expect(throws: ClientError.locked(path: fixture.directory)) {
+        _ = try await fixture.open()
+      }
+      await client.close()
+    }
+  }
+
+  @Test func directoryIsItsOwnersAlone() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let attributes = try FileManager.default.attributesOfItem(atPath: fixture.directory)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+      await client.close()
+    }
+  }
+
+  @Test func damagedStoreIsReportedAndTheNextOpeningWorks() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.open().close()
+      let path = fixture.directory + "/cospool.sqlite"
+      try Data(repeating: 7, count: 5_000).write(to: URL(fileURLWithPath: path))
+      do {
+        _ = try await fixture.open()
+        Issue.record("opened")
+      } catch let error as ClientError {
+        #expect(error == .corruptStore(path: path, keptAt: path + ".corrupt-1"))
+        #expect(error.exitCode == 6)
+      }
+      try await fixture.open().close()
+    }
+  }
+
+  @Test func threadQueueIsLeftAloneWhereItIsOff() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open(queueEnabled: false)
+      try await client.perform(.text("one", 1))
+      #expect(client.workspace().threadQueue().threads.isEmpty)
+      await client.close()
+    }
+  }
+
+  @Test func viewsStartWithThePresentAndFollowChanges() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("one", 1))
+      var queue = client.messageQueueUpdates(try SessionID("a")).makeAsyncIterator()
+      var threads = client.threadQueueUpdates().makeAsyncIterator()
+      #expect(await queue.next()?.messages.map(\.content) == ["one"])
+      #expect(await threads.next()?.threads.count == 1)
+      try await client.perform(.text("two", 2))
+      #expect(await queue.next()?.messages.map(\.content) == ["one", "two"])
+      try await client.perform(.text("elsewhere", 3, in: "b"))
+      // The first queue was not touched; the thread queue was.
+      var latest = await threads.next()
+      if latest?.threads.count == 1 { latest = await threads.next() }
+      #expect(latest?.threads.count == 2)
+      try await client.perform(.cancel([MessageID(high: 9, low: 1)]))
+      #expect(await queue.next()?.messages.map(\.content) == ["two"])
+      await client.close()
+      #expect(await queue.next() == nil)
+    }
+  }
+
+  @Test func changesRebuildTheQueuesInAMirror() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("one", 1))
+      var changes = client.changes().makeAsyncIterator()
+      var mirror: [MessageView] = []
+      for number in 2...9 as ClosedRange<UInt64> {
+        try await client.perform(.text("text \(number)", number))
+      }
+      try await client.perform(
+        .move([MessageID(high: 9, low: 9)], to: .before(MessageID(high: 9, low: 2))))
+      try await client.perform(.cancel([MessageID(high: 9, low: 4)]))
+      try await client.perform(.edit(MessageID(high: 9, low: 1), content: "uno", base: nil))
+      let expected = try client.workspace().messageQueue(SessionID("a")).messages
+      while mirror != expected {
+        let change = try #require(await changes.next())
+        if case .messages(_, let steps) = change {
+          for step in steps { step.apply(to: &mirror) }
+        }
+      }
+      await client.close()
+    }
+  }
+
+  @Test(arguments: [
+    "http://host:1", "ws://", "host:1", "ws://host:1/other", "ws://host:99999", "wss://a b",
+  ])
+  func addressesThatAreNoneAreRefused(_ text: String) async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      await #expect(throws: ClientError.invalidServerURL(text)) {
+        _ = try await client.pair(server: text, code: "x")
+      }
+      await client.close()
+    }
+  }
+}
