@@ -182,7 +182,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
       "SyncClient", "SyncTestSupport",
     ],
-    foreign: ["NIOCore", "NIOPosix", "Logging"]),
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
     foreign: ["Hummingbird", "Logging"]),
