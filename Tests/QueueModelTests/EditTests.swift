@@ -188,4 +188,31 @@ struct EditTests {
     let rest = merged.replacing("FIRST", with: "").replacing("SECOND", with: "")
     #expect(rest == "one two three four five", "seed \(seed)")
   }
+
+  @Test
+  func aMessageWhoseHistoryIsFullRefusesEditsInsteadOfTrapping() throws {
+    var device = try device("text")
+    let message = try #require(device.made.first { $0.introducesContent })
+    let run = String(repeating: "x", count: Limits.contentBytesMax)
+    let peer = ReplicaID(rawValue: 2)
+    for index in 0..<(TextContent.unitsMax / Limits.contentBytesMax - 1) {
+      let id = OperationID(replica: peer, seq: UInt32(index * Limits.contentBytesMax + 1))
+      let origins = Operation.Origins(left: nil, right: nil)
+      try device.merge([
+        Operation(
+          id: id, body: .insertText(.init(message: message.id, origins: origins, text: run)))
+      ])
+    }
+    let full = String(repeating: "y", count: Limits.contentBytesMax)
+    #expect(
+      throws: QueueError.limitReached(
+        what: "characters ever typed in one message", max: TextContent.unitsMax)
+    ) { try device.perform(.edit(.numbered(1), content: full, base: nil)) }
+  }
+}
+
+extension Operation {
+  fileprivate var introducesContent: Bool {
+    if case .addMessage = body { true } else { false }
+  }
 }
