@@ -41,6 +41,9 @@ extension Workspace {
         throw .messageNotFound(id: id.description)
       }
     }
+    guard known.unitCount + content.unicodeScalars.count <= TextContent.unitsMax else {
+      throw .limitReached(what: "characters ever typed in one message", max: TextContent.unitsMax)
+    }
     let ids = base.ranges.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
