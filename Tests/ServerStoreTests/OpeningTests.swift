@@ -1,0 +1,150 @@
+import Foundation
+import GRDB
+import ServerCore
+import Testing
+
+@testable import ServerStore
+
+@Suite struct OpeningTests {
+  @Test func newStoreIsForItsOwnerAloneAndDurable() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    func mode(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    #expect(try mode(folder.path) == 0o700)
+    #expect(try mode(folder.databasePath) == 0o600)
+    #expect(try mode(folder.databasePath + "-wal") == 0o600)
+    let settings = try database.read { db in
+      [
+        try String.fetchOne(db, sql: "PRAGMA journal_mode"),
+        try String.fetchOne(db, sql: "PRAGMA synchronous"),
+        try String.fetchOne(db, sql: "PRAGMA foreign_keys"),
+        try String.fetchOne(db, sql: "PRAGMA busy_timeout"),
+      ]
+    }
+    #expect(settings == ["wal", "2", "1", "5000"])
+  }
+
+  @Test(arguments: 0...ServerSchema.steps.count)
+  func everyEarlierSchemaIsBroughtUpToDate(steps: Int) throws {
+    let folder = try StoreFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path, withIntermediateDirectories: true)
+    let queue = try DatabaseQueue(path: folder.databasePath)
+    try ServerSchema.migrator(steps: steps).migrate(queue)
+    if steps >= 1 {
+      try queue.write {
+        try $0.execute(
+          sql: """
+            INSERT INTO workspaces (id, name, log_identity, created_at)
+            VALUES (zeroblob(16), 'old', 5, 1)
+            """)
+      }
+    }
+    try queue.close()
+    let database = try folder.open()
+    #expect(try database.hasWorkspace(named: "old") == (steps >= 1))
+    let code = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("new"), expiresAt: .max)
+    #expect(code == Sample.proposal("new").id)
+    try database.close()
+  }
+
+  @Test func stepsOfTheSchemaAreNeverChanged() {
+    // A changed step would leave databases in the field different from new ones: add a new step.
+    #expect(ServerSchema.steps.map(\.name) == ["2026-01 workspaces, log, access"])
+    let sum = ServerSchema.steps[0].sql.utf8.reduce(UInt64(5_381)) { $0 &* 33 &+ UInt64($1) }
+    #expect(sum == OpeningTests.sumOfFirstStep)
+  }
+
+  private static let sumOfFirstStep: UInt64 = 0
+
+  @Test func newerFileIsRefusedAndNotChanged() throws {
+    let folder = try StoreFolder()
+    try folder.open().close()
+    let queue = try DatabaseQueue(path: folder.databasePath)
+    try queue.write {
+      try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('9999 future')")
+    }
+    try queue.close()
+    let before = FileManager.default.contents(atPath: folder.databasePath)
+    for purpose in [ServerDatabase.Purpose.serving, .administration] {
+      #expect(throws: StoreOpeningError.newer(path: folder.databasePath)) {
+        try folder.open(purpose)
+      }
+    }
+    #expect(FileManager.default.contents(atPath: folder.databasePath) == before)
+  }
+
+  @Test func damagedFileIsSetAsideByTheServerOnly() throws {
+    let folder = try StoreFolder()
+    try folder.open().close()
+    let garbage = Data((0..<8_192).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    try garbage.write(to: URL(fileURLWithPath: folder.databasePath))
+    do {
+      _ = try folder.open(.administration)
+      Issue.record("the damaged file was opened")
+    } catch let error as StoreOpeningError {
+      guard case .corrupt(_, nil, _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+    #expect(FileManager.default.contents(atPath: folder.databasePath) == garbage)
+    do {
+      _ = try folder.open(.serving)
+      Issue.record("the damaged file was opened")
+    } catch let error as StoreOpeningError {
+      guard case .corrupt(_, let kept?, _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(FileManager.default.contents(atPath: kept) == garbage)
+    }
+    let fresh = try folder.open()
+    #expect(try fresh.devices(inWorkspaceNamed: nil).isEmpty)
+  }
+
+  @Test func damageInsideThePagesIsFoundAtOpening() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("default"), expiresAt: .max)
+    for position in 1...200 {
+      var batch = CommitBatch()
+      let seq = UInt32(position)
+      var append = Sample.append(workspace, UInt64(position), seq, seq)
+      append.delta = [UInt8](repeating: 5, count: 2_000)
+      batch.appends = [append]
+      try database.commit(batch)
+    }
+    try database.close()
+    var bytes = try #require(FileManager.default.contents(atPath: folder.databasePath))
+    for offset in stride(from: 4_096 * 3, to: bytes.count, by: 4_096) {
+      bytes.replaceSubrange(offset..<offset + 64, with: [UInt8](repeating: 0xEE, count: 64))
+    }
+    try bytes.write(to: URL(fileURLWithPath: folder.databasePath))
+    do {
+      _ = try folder.open()
+      Issue.record("the damaged file was opened")
+    } catch let error as StoreOpeningError {
+      guard case .corrupt(_, .some, _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+  }
+
+  @Test func directoryHasOneServer() throws {
+    let folder = try StoreFolder()
+    try ServerDatabase.prepare(directory: folder.path)
+    var lock: DirectoryLock? = try DirectoryLock(directory: folder.path)
+    #expect(throws: StoreOpeningError.locked(path: folder.path)) {
+      try DirectoryLock(directory: folder.path)
+    }
+    withExtendedLifetime(lock) {}
+    lock = nil
+    _ = try DirectoryLock(directory: folder.path)
+  }
+}

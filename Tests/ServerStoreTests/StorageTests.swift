@@ -1,0 +1,210 @@
+import GRDB
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+
+@testable import ServerStore
+
+@Suite struct StorageTests {
+  private func paired(_ folder: StoreFolder) throws -> (ServerDatabase, WorkspaceID) {
+    let database = try folder.open()
+    let workspace = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("default"), expiresAt: .max)
+    #expect(
+      try database.redeem(Sample.redemption(code: [1]))
+        == .granted(workspace: workspace, workspaceName: "default"))
+    return (database, workspace)
+  }
+
+  @Test func everythingIsThereAfterReopening() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    var batch = CommitBatch()
+    batch.appends = [
+      Sample.append(workspace, 1, 1, 10), Sample.append(workspace, 2, 11, 4_000_000_000),
+    ]
+    batch.touches = [
+      DeviceTouch(
+        workspace: workspace, device: Sample.device, name: "renamed", seenLogPosition: 2,
+        wallMilliseconds: 99)
+    ]
+    try database.commit(batch)
+    try database.save(StoredSnapshot(position: 2, bytes: [1, 2]), of: workspace)
+    try database.close()
+
+    let again = try folder.open()
+    let header = try #require(try again.header(of: workspace))
+    #expect(header.name == "default")
+    #expect(header.logIdentity == Sample.proposal("default").logIdentity)
+    #expect(header.head == 2)
+    #expect(
+      header.replicas == [
+        ReplicaMark(
+          replica: Sample.replica, seq: 4_000_000_000, digest: UInt64.max - 2,
+          device: Sample.device)
+      ])
+    #expect(
+      header.devices == [
+        DeviceRecord(id: Sample.device, name: "renamed", seenLogPosition: 2)
+      ])
+    #expect(try again.latestSnapshot(of: workspace)?.bytes == [1, 2])
+    #expect(
+      try again.entries(of: workspace, after: 0, limit: 9).map(\.delta) == [
+        [1, 0, 255], [2, 0, 255],
+      ])
+    #expect(try again.token(hash: [7, 7])?.workspace == workspace)
+    #expect(try again.devices(inWorkspaceNamed: "default").first?.lastSeenAt == 99)
+  }
+
+  @Test func entriesAreFoundByTheRangesTheyHold() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    let other = ReplicaID(rawValue: 5)
+    var batch = CommitBatch()
+    batch.appends = [
+      Sample.append(workspace, 1, 1, 10), Sample.append(workspace, 2, 1, 3, replica: other),
+      Sample.append(workspace, 3, 11, 20), Sample.append(workspace, 4, 21, 30),
+    ]
+    try database.commit(batch)
+    func positions(_ ranges: (ReplicaID, UInt32, UInt32)...) throws -> [UInt64] {
+      try database.entries(
+        of: workspace,
+        overlapping: ranges.map { OperationRange(replica: $0.0, first: $0.1, last: $0.2) }
+      ).map(\.position)
+    }
+    #expect(try positions((Sample.replica, 10, 11)) == [1, 3])
+    #expect(try positions((Sample.replica, 12, 19)) == [3])
+    #expect(try positions((Sample.replica, 31, 99)) == [])
+    #expect(try positions((Sample.replica, 20, 21), (other, 3, 3)) == [2, 3, 4])
+    #expect(try positions((ReplicaID(rawValue: 6), 1, 9)) == [])
+  }
+
+  @Test func workspacesDoNotSeeEachOther() throws {
+    let folder = try StoreFolder()
+    let (database, first) = try paired(folder)
+    let second = try database.addPairingCode(
+      hash: [2], for: Sample.proposal("other", 2), expiresAt: .max)
+    var batch = CommitBatch()
+    batch.appends = [Sample.append(first, 1, 1, 5), Sample.append(second, 1, 1, 7)]
+    try database.commit(batch)
+    try database.save(StoredSnapshot(position: 1, bytes: [9]), of: first)
+    #expect(try database.header(of: first)?.replicas.map(\.seq) == [5])
+    #expect(try database.header(of: second)?.replicas.map(\.seq) == [7])
+    #expect(try database.header(of: second)?.devices.isEmpty == true)
+    #expect(try database.latestSnapshot(of: second) == nil)
+    #expect(try database.header(of: WorkspaceID(high: 4, low: 4)) == nil)
+  }
+
+  @Test func commitIsAllOrNothing() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    var batch = CommitBatch()
+    batch.appends = [Sample.append(workspace, 1, 1, 5), Sample.append(workspace, 1, 6, 9)]
+    #expect(throws: StorageFault.self) { try database.commit(batch) }
+    #expect(try database.header(of: workspace)?.head == 0)
+    #expect(try database.header(of: workspace)?.replicas.isEmpty == true)
+  }
+
+  @Test func fullDiskIsToldApartAndNothingIsStored() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    try database.queue.inDatabase { db in
+      let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+      try db.execute(sql: "PRAGMA max_page_count = \(pages)")
+    }
+    var batch = CommitBatch()
+    var append = Sample.append(workspace, 1, 1, 5)
+    append.delta = [UInt8](repeating: 1, count: 100_000)
+    batch.appends = [append]
+    do {
+      try database.commit(batch)
+      Issue.record("a full disk took a batch")
+    } catch {
+      #expect(error.code == .full)
+    }
+    #expect(try database.header(of: workspace)?.head == 0)
+    try database.queue.inDatabase { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
+    try database.commit(batch)
+    #expect(try database.header(of: workspace)?.head == 1)
+  }
+
+  @Test func onlyTheLastTwoSnapshotsAreKept() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    for position in 1...4 {
+      try database.save(
+        StoredSnapshot(position: UInt64(position), bytes: [UInt8(position)]), of: workspace)
+    }
+    #expect(try database.latestSnapshot(of: workspace)?.position == 4)
+    let count = try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM snapshots") }
+    #expect(count == 2)
+  }
+
+  @Test func codesWorkOnceExpireAndDieOfWrongGuesses() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let proposal = Sample.proposal("default")
+    _ = try database.addPairingCode(hash: [1], for: proposal, expiresAt: Sample.now + 10)
+    #expect(try database.redeem(Sample.redemption(code: [1], at: Sample.now + 10)) == .wrong)
+    for _ in 0..<4 { #expect(try database.redeem(Sample.redemption(code: [9])) == .wrong) }
+    guard case .granted = try database.redeem(Sample.redemption(code: [1])) else {
+      Issue.record("four wrong guesses killed the code")
+      return
+    }
+    #expect(try database.redeem(Sample.redemption(code: [1])) == .wrong)
+    _ = try database.addPairingCode(hash: [2], for: proposal, expiresAt: .max)
+    for _ in 0..<5 { _ = try database.redeem(Sample.redemption(code: [9])) }
+    #expect(try database.redeem(Sample.redemption(code: [2])) == .exhausted)
+  }
+
+  @Test func pairingAgainReplacesTheToken() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    _ = try database.redeem(Sample.redemption(code: [2], token: [8, 8]))
+    #expect(try database.token(hash: [7, 7]) == nil)
+    #expect(try database.token(hash: [8, 8])?.workspace == workspace)
+    #expect(try database.devices(inWorkspaceNamed: nil).count == 1)
+  }
+
+  @Test func deviceBeyondTheLimitIsRefused() throws {
+    let folder = try StoreFolder()
+    let (database, _) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    let second = DeviceID(high: 8, low: 8)
+    #expect(
+      try database.redeem(Sample.redemption(code: [2], device: second, token: [8], devicesMax: 1))
+        == .tooManyDevices)
+    guard
+      case .granted = try database.redeem(
+        Sample.redemption(code: [2], device: second, token: [8], devicesMax: 2))
+    else {
+      Issue.record("the second of two devices was refused")
+      return
+    }
+  }
+
+  @Test func revocationByAnotherProcessIsNoticed() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    let token = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
+    #expect(try database.lapsedTokens(among: [token]).isEmpty)
+    let other = try folder.open(.administration)
+    try other.revoke(Sample.device, in: workspace, at: 5)
+    #expect(try database.lapsedTokens(among: [token]) == [token])
+    #expect(try database.token(hash: [7, 7])?.isRevoked == true)
+    #expect(try database.header(of: workspace)?.devices.isEmpty == true)
+    #expect(try database.devices(inWorkspaceNamed: nil).map(\.revokedAt) == [5])
+  }
+
+  @Test func workspaceOfTheSameNameIsMadeOnce() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let first = try database.addPairingCode(hash: [1], for: Sample.proposal("a", 1), expiresAt: 1)
+    let again = try database.addPairingCode(hash: [2], for: Sample.proposal("a", 2), expiresAt: 1)
+    #expect(first == again)
+    #expect(try database.hasWorkspace(named: "a"))
+    #expect(try !database.hasWorkspace(named: "b"))
+  }
+}

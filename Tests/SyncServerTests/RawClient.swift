@@ -1,0 +1,227 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+import SyncServer
+import WireProtocol
+
+/// A WebSocket client that does what it is told, right or wrong.
+final class RawClient: Sendable {
+  enum Event: Sendable {
+    case frame(Frame)
+    case ping
+    /// The server's close frame.
+    case closing(UInt16?)
+    /// The TCP connection is gone.
+    case gone
+  }
+
+  struct TimedOut: Error {}
+  struct NotUpgraded: Error {}
+
+  let channel: any Channel
+  private let events: EventQueue
+
+  private init(channel: any Channel, events: EventQueue) {
+    self.channel = channel
+    self.events = events
+  }
+
+  static func connect(
+    port: Int, path: String = SyncServer.path, subprotocol: String? = SyncServer.subprotocol,
+    answersPings: Bool = true
+  ) async throws -> RawClient {
+    let events = EventQueue()
+    let group = MultiThreadedEventLoopGroup.singleton
+    let upgraded = group.next().makePromise(of: Void.self)
+    let channel = try await ClientBootstrap(group: group)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let upgrader = NIOWebSocketClientUpgrader(maxFrameSize: 1 << 24) { channel, _ in
+            channel.eventLoop.makeCompletedFuture {
+              try channel.pipeline.syncOperations.addHandler(
+                RawClientHandler(events: events, answersPings: answersPings))
+              upgraded.succeed()
+            }
+          }
+          var headers: HTTPHeaders = ["Host": "127.0.0.1", "Content-Length": "0"]
+          if let subprotocol { headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol) }
+          let request = UpgradeRequest(path: path, headers: headers, upgraded: upgraded)
+          let bound = NIOLoopBound(request, eventLoop: channel.eventLoop)
+          try channel.pipeline.syncOperations.addHTTPClientHandlers(
+            withClientUpgrade: (
+              upgraders: [upgrader],
+              completionHandler: { context in
+                context.pipeline.syncOperations.removeHandler(bound.value, promise: nil)
+              }
+            ))
+          try channel.pipeline.syncOperations.addHandler(request)
+        }
+      }
+      .connect(host: "127.0.0.1", port: port).get()
+    try await upgraded.futureResult.get()
+    return RawClient(channel: channel, events: events)
+  }
+
+  func send(_ frame: Frame) async throws {
+    try await send(bytes: FrameCodec.encode(frame))
+  }
+
+  func send(
+    bytes: [UInt8], opcode: WebSocketOpcode = .binary, isFinal: Bool = true, isMasked: Bool = true
+  ) async throws {
+    let frame = WebSocketFrame(
+      fin: isFinal, opcode: opcode, maskKey: isMasked ? [1, 2, 3, 4] : nil,
+      data: ByteBuffer(bytes: bytes))
+    try await channel.writeAndFlush(frame)
+  }
+
+  /// The next event; fails after ten seconds, so that a test cannot hang.
+  func next() async throws -> Event {
+    try await events.next()
+  }
+
+  /// The next frame, pings skipped.
+  func frame() async throws -> Frame? {
+    while true {
+      switch try await next() {
+      case .frame(let frame): return frame
+      case .ping: continue
+      case .closing, .gone: return nil
+      }
+    }
+  }
+
+  /// Frames up to the first that fits; nil where the connection ends before.
+  func frame(where fits: (Frame) -> Bool) async throws -> Frame? {
+    while let frame = try await frame() {
+      if fits(frame) { return frame }
+    }
+    return nil
+  }
+
+  /// Waits for the end of the connection.
+  ///
+  /// - Returns: the close code the server gave, nil where it gave none.
+  func end() async throws -> UInt16? {
+    var code: UInt16?
+    while true {
+      switch try await next() {
+      case .frame, .ping: continue
+      case .closing(let given): code = given
+      case .gone: return code
+      }
+    }
+  }
+
+  func close() async {
+    // It may be closed already.
+    try? await channel.close()
+  }
+}
+
+/// Hands events from the event loop to one waiting test.
+final class EventQueue: Sendable {
+  private let stream: AsyncStream<RawClient.Event>
+  private let continuation: AsyncStream<RawClient.Event>.Continuation
+
+  init() {
+    (stream, continuation) = AsyncStream.makeStream()
+  }
+
+  func put(_ event: RawClient.Event) {
+    continuation.yield(event)
+  }
+
+  func next() async throws -> RawClient.Event {
+    let stream = stream
+    return try await withThrowingTaskGroup(of: RawClient.Event?.self) { group in
+      group.addTask {
+        for await event in stream { return event }
+        return nil
+      }
+      group.addTask {
+        try await Task.sleep(for: .seconds(10))
+        return nil
+      }
+      defer { group.cancelAll() }
+      guard let event = try await group.next() ?? nil else { throw RawClient.TimedOut() }
+      return event
+    }
+  }
+}
+
+private final class RawClientHandler: ChannelInboundHandler {
+  typealias InboundIn = WebSocketFrame
+  typealias OutboundOut = WebSocketFrame
+
+  private let events: EventQueue
+  private let answersPings: Bool
+
+  init(events: EventQueue, answersPings: Bool) {
+    self.events = events
+    self.answersPings = answersPings
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let frame = unwrapInboundIn(data)
+    switch frame.opcode {
+    case .binary:
+      if let decoded = try? FrameCodec.decode(Array(frame.data.readableBytesView)) {
+        events.put(.frame(decoded))
+      }
+    case .ping:
+      events.put(.ping)
+      guard answersPings else { return }
+      context.writeAndFlush(
+        wrapOutboundOut(
+          WebSocketFrame(fin: true, opcode: .pong, maskKey: [1, 2, 3, 4], data: frame.data)),
+        promise: nil)
+    case .connectionClose:
+      var data = frame.data
+      events.put(.closing(data.readInteger(as: UInt16.self)))
+      context.close(promise: nil)
+    default:
+      break
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    events.put(.gone)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+}
+
+private final class UpgradeRequest: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias OutboundOut = HTTPClientRequestPart
+
+  private let path: String
+  private let headers: HTTPHeaders
+  private let upgraded: EventLoopPromise<Void>
+
+  init(path: String, headers: HTTPHeaders, upgraded: EventLoopPromise<Void>) {
+    self.path = path
+    self.headers = headers
+    self.upgraded = upgraded
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    upgraded.fail(RawClient.NotUpgraded())
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    upgraded.fail(RawClient.NotUpgraded())
+  }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import SyncServer
+import Testing
+import WireProtocol
+
+/// A real server on a temporary directory and an ephemeral port.
+struct ServerFixture: Sendable {
+  let directory: String
+  var server: SyncServer
+  let options: SyncServerOptions
+
+  static func start(
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in }
+  ) async throws -> ServerFixture {
+    let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
+    var options = SyncServerOptions(dataDirectory: directory, port: 0)
+    options.tickMilliseconds = 20
+    options.lingerMilliseconds = 300
+    adjust(&options)
+    let server = try await SyncServer.start(options, logger: quiet)
+    return ServerFixture(directory: directory, server: server, options: options)
+  }
+
+  static var quiet: Logger {
+    Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  }
+
+  /// Runs a test against a server and stops it, however the test ends.
+  static func with(
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in },
+    _ body: (inout ServerFixture) async throws -> Void
+  ) async throws {
+    var fixture = try await start(adjust)
+    do {
+      try await body(&fixture)
+    } catch {
+      await fixture.end()
+      throw error
+    }
+    await fixture.end()
+  }
+
+  private func end() async {
+    await server.stop()
+    // What is left is the system's to clean.
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  var administration: ServerAdministration { ServerAdministration(dataDirectory: directory) }
+
+  mutating func restart() async throws {
+    await server.stop()
+    server = try await SyncServer.start(options, logger: ServerFixture.quiet)
+  }
+
+  /// Pairs a device over the wire.
+  func pair(_ number: UInt64, workspace: String = "default") async throws -> WireDevice {
+    let code = try administration.pair(workspaceName: workspace).code
+    let client = try await RawClient.connect(port: server.port)
+    let device = DeviceID(high: 9, low: number)
+    try await client.send(
+      .pair(PairRequest(versions: 1...1, code: code, device: device, deviceName: "d\(number)")))
+    guard case .paired(let grant) = try await client.frame() else {
+      throw RawClient.NotUpgraded()
+    }
+    _ = try await client.end()
+    return WireDevice(number: number, workspaceID: grant.workspace, token: grant.token)
+  }
+
+  /// Connects a device and waits until it has caught up.
+  func join(_ device: inout WireDevice) async throws -> RawClient {
+    let client = try await RawClient.connect(port: server.port)
+    try await client.send(.hello(device.hello))
+    while let frame = try await client.frame() {
+      try device.take(frame)
+      if case .presence = frame { break }
+    }
+    return client
+  }
+
+  /// A plain HTTP request's status line and body.
+  func get(_ path: String) async throws -> (status: String, body: String) {
+    let text = try await PlainRequest.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n", server.port)
+    let parts = text.components(separatedBy: "\r\n\r\n")
+    return (text.components(separatedBy: "\r\n").first ?? "", parts.dropFirst().joined())
+  }
+}
+
+/// A device with real operations.
+struct WireDevice {
+  let number: UInt64
+  var workspaceID: WorkspaceID
+  var token: [UInt8]
+  var workspace = Workspace()
+  private var batch: UInt64 = 0
+
+  init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
+    self.number = number
+    self.workspaceID = workspaceID
+    self.token = token
+  }
+
+  var replica: ReplicaID { ReplicaID(rawValue: 1_000 + number) }
+
+  var hello: Hello {
+    Hello(
+      versions: 1...1, token: token, workspace: workspaceID,
+      device: DeviceID(high: 9, low: number), replica: replica, incarnation: 1,
+      deviceName: "d\(number)", epoch: 0,
+      known: workspace.vector.sorted.map {
+        KnownReplica(replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
+      }, frameBytesMax: UInt32(WireLimits.frameBytesMax))
+  }
+
+  /// Queues a prompt; the batch to be sent.
+  mutating func write(_ text: String, in session: String = "main") throws -> Frame {
+    var operations = workspace.announce(
+      device: DeviceID(high: 9, low: number), name: "d\(number)", replica: replica)
+    batch += 1
+    let command = Command.send(
+      Command.Send(
+        session: try SessionID(session), id: MessageID(high: number, low: batch), text: text))
+    let context = CommandContext(
+      replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(batch)),
+      queueSizeMax: Limits.queueSizeRange.upperBound)
+    operations += try workspace.perform(command, in: context).operations
+    return .changes(Changes(batch: batch, logPosition: 0, delta: PackedDelta.pack(operations)))
+  }
+
+  mutating func take(_ frame: Frame) throws {
+    if case .changes(let changes) = frame {
+      _ = try workspace.merge(PackedDelta.unpack(changes.delta))
+    }
+  }
+}
+
+/// Sends text over TCP and reads until the server closes.
+enum PlainRequest {
+  static func send(_ text: String, _ port: Int) async throws -> String {
+    let group = MultiThreadedEventLoopGroup.singleton
+    let finished = group.next().makePromise(of: String.self)
+    let channel = try await ClientBootstrap(group: group)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(Collector(finished: finished))
+        }
+      }
+      .connect(host: "127.0.0.1", port: port).get()
+    try await channel.writeAndFlush(ByteBuffer(string: text))
+    return try await finished.futureResult.get()
+  }
+
+  private final class Collector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let finished: EventLoopPromise<String>
+    private var text = ""
+
+    init(finished: EventLoopPromise<String>) {
+      self.finished = finished
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      text += String(buffer: unwrapInboundIn(data))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      finished.succeed(text)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      context.close(promise: nil)
+    }
+  }
+}

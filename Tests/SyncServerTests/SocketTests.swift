@@ -1,0 +1,211 @@
+import Foundation
+import NIOCore
+import NIOWebSocket
+import QueueModel
+import ServerCore
+import SyncServer
+import Testing
+import WireProtocol
+
+@Suite struct SocketTests {
+  @Test func twoDevicesPairAndExchangeChanges() async throws {
+    try await ServerFixture.with { fixture in
+      var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))
+      let (one, two) = (try await fixture.join(&first), try await fixture.join(&second))
+      try await one.send(first.write("hello"))
+      let ack = try await one.frame { if case .ack = $0 { true } else { false } }
+      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+      let changes = try await two.frame { if case .changes = $0 { true } else { false } }
+      try second.take(try #require(changes))
+      #expect(second.workspace.image() == first.workspace.image())
+      try await two.send(.ack(Ack(batch: 0, logPosition: 1)))
+      let seen = try await one.frame {
+        guard case .presence(let devices) = $0 else { return false }
+        return devices.map(\.seenLogPosition) == [1, 1]
+      }
+      #expect(seen != nil)
+      await one.close()
+      await two.close()
+    }
+  }
+
+  @Test func restartKeepsEverything() async throws {
+    try await ServerFixture.with { fixture in
+      var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))
+      let one = try await fixture.join(&first)
+      for index in 0..<20 { try await one.send(first.write("message \(index)")) }
+      _ = try await one.frame { $0 == .ack(Ack(batch: 20, logPosition: 20)) }
+      try await fixture.restart()
+      #expect(try await one.end() == CloseCode.goingAway.rawValue)
+      let two = try await fixture.join(&second)
+      #expect(second.workspace.image() == first.workspace.image())
+      let again = try await fixture.join(&first)
+      try await again.send(first.write("after the restart"))
+      let changes = try await two.frame { if case .changes = $0 { true } else { false } }
+      try second.take(try #require(changes))
+      #expect(second.workspace.image() == first.workspace.image())
+    }
+  }
+
+  @Test func wrongTokenAndWrongWorkspaceAreRefused() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      let other = try await fixture.pair(2, workspace: "other")
+      var wrong = device
+      wrong.token = [UInt8](repeating: 0, count: 32)
+      var foreign = device
+      foreign.workspaceID = other.workspaceID
+      for (hello, code) in [
+        (wrong.hello, RefusalCode.unauthorized), (foreign.hello, .wrongWorkspace),
+      ] {
+        let client = try await RawClient.connect(port: fixture.server.port)
+        try await client.send(.hello(hello))
+        guard case .refused(let refusal) = try await client.frame() else {
+          Issue.record("not refused")
+          return
+        }
+        #expect(refusal.code == code)
+        #expect(try await client.end() == CloseCode.policyViolation.rawValue)
+      }
+    }
+  }
+
+  @Test func revokingFromAnotherProcessClosesLiveConnections() async throws {
+    try await ServerFixture.with({ $0.core.tokenCheckMilliseconds = 50 }) { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      let revoked = try fixture.administration.revoke(device: "d1", workspaceName: nil)
+      #expect(revoked.revoked)
+      let frame = try await client.frame { if case .refused = $0 { true } else { false } }
+      guard case .refused(let refusal) = frame else { return }
+      #expect(refusal.code == .revoked)
+      #expect(try await client.end() == CloseCode.policyViolation.rawValue)
+      let again = try await RawClient.connect(port: fixture.server.port)
+      try await again.send(.hello(device.hello))
+      guard case .refused(let second) = try await again.frame() else { return }
+      #expect(second.code == .revoked)
+    }
+  }
+
+  @Test func silentConnectionIsClosed() async throws {
+    try await ServerFixture.with({ $0.core.authenticationMilliseconds = 200 }) { fixture in
+      let client = try await RawClient.connect(port: fixture.server.port)
+      guard case .refused(let refusal) = try await client.frame() else {
+        Issue.record("not refused")
+        return
+      }
+      #expect(refusal.code == .authenticationBudget)
+      _ = try await client.end()
+      // Half a request holds a connection no longer than silence does.
+      let answer = try await PlainRequest.send("GET /v1/sy", fixture.server.port)
+      #expect(answer.isEmpty)
+    }
+  }
+
+  @Test func bytesBeforeAuthenticationHaveABudgetEvenInsideOneFrame() async throws {
+    try await ServerFixture.with { fixture in
+      let client = try await RawClient.connect(port: fixture.server.port)
+      // A fragment that is never finished: no message ever reaches the core.
+      try await client.send(
+        bytes: [UInt8](repeating: 7, count: 70_000), isFinal: false)
+      guard case .refused(let refusal) = try await client.frame() else {
+        Issue.record("not refused")
+        return
+      }
+      #expect(refusal.code == .authenticationBudget)
+    }
+  }
+
+  @Test func oversizedUnmaskedAndTextFramesEndTheConnection() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let large = try await fixture.join(&device)
+      try await large.send(bytes: [UInt8](repeating: 7, count: (1 << 20) + 1))
+      #expect(try await large.end() == 1_009)
+      let unmasked = try await fixture.join(&device)
+      try await unmasked.send(bytes: [1], isMasked: false)
+      #expect(try await unmasked.end() == 1_002)
+      let text = try await fixture.join(&device)
+      try await text.send(bytes: Array("hello".utf8), opcode: .text)
+      #expect(try await text.end() == 1_003)
+    }
+  }
+
+  @Test func fragmentsMakeUpOneFrame() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      let bytes = FrameCodec.encode(try device.write("in pieces"))
+      try await client.send(bytes: Array(bytes.prefix(10)), isFinal: false)
+      try await client.send(bytes: Array(bytes.dropFirst(10)), opcode: .continuation)
+      let ack = try await client.frame { if case .ack = $0 { true } else { false } }
+      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+    }
+  }
+
+  @Test func connectionThatAnswersNoPingIsClosed() async throws {
+    try await ServerFixture.with({
+      $0.pingMilliseconds = 50
+      $0.silenceMilliseconds = 300
+    }) { fixture in
+      let device = try await fixture.pair(1)
+      let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)
+      try await client.send(.hello(device.hello))
+      var pings = 0
+      loop: while true {
+        switch try await client.next() {
+        case .ping: pings += 1
+        case .gone: break loop
+        case .frame, .closing: continue
+        }
+      }
+      #expect(pings >= 2)
+    }
+  }
+
+  @Test func stopSaysGoodbyeAndReleasesTheDirectory() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      await #expect(throws: SyncServerError.self) {
+        _ = try await SyncServer.start(fixture.options, logger: ServerFixture.quiet)
+      }
+      try await fixture.restart()
+      let goodbye = try await client.frame { if case .goAway = $0 { true } else { false } }
+      #expect(goodbye != nil)
+      #expect(try await client.end() == CloseCode.goingAway.rawValue)
+    }
+  }
+
+  @Test func healthAndOtherPaths() async throws {
+    try await ServerFixture.with { fixture in
+      let health = try await fixture.get("/healthz")
+      #expect(health.status == "HTTP/1.1 200 OK")
+      #expect(health.body.contains(#""version":"0.1.0""#))
+      #expect(try await fixture.get("/").status == "HTTP/1.1 404 Not Found")
+      #expect(try await fixture.get("/v1/sync").status == "HTTP/1.1 426 Upgrade Required")
+      await #expect(throws: RawClient.NotUpgraded.self) {
+        try await RawClient.connect(port: fixture.server.port, path: "/v1/other")
+      }
+      await #expect(throws: RawClient.NotUpgraded.self) {
+        try await RawClient.connect(port: fixture.server.port, subprotocol: "chat")
+      }
+    }
+  }
+
+  @Test func portInUseIsSaid() async throws {
+    try await ServerFixture.with { fixture in
+      var options = fixture.options
+      options.dataDirectory += "-second"
+      options.port = fixture.server.port
+      do {
+        _ = try await SyncServer.start(options, logger: ServerFixture.quiet)
+        Issue.record("two servers on one port")
+      } catch let error as SyncServerError {
+        #expect(error.exitCode == 1)
+        #expect(error.message.contains("in use"))
+      }
+      try FileManager.default.removeItem(atPath: options.dataDirectory)
+    }
+  }
+}
