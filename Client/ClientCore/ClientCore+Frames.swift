@@ -94,7 +94,7 @@ extension ClientCore {
         Trouble(message: "the server chose version \(welcome.version), which was not offered"),
         at: occasion)
     }
-    serverClock = (welcome.serverMilliseconds, occasion.now)
+    noteServerClock(welcome.serverMilliseconds, at: occasion)
     backoffMinimum = min(
       Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
     let assessment = replica.assess(welcome)

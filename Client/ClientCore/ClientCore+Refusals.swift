@@ -17,7 +17,7 @@ extension ClientCore {
         store: store)
     case .clockAhead:
       if refusal.serverMilliseconds > 0 {
-        serverClock = (refusal.serverMilliseconds, occasion.now)
+        noteServerClock(refusal.serverMilliseconds, at: occasion)
       }
       return try rewrite(
         limit: Stamp(milliseconds: time(at: occasion)), distrusted: [], why: refusal.message,

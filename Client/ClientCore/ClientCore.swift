@@ -58,6 +58,12 @@ package struct ClientCore: Sendable {
     }
   }
 
+  /// Takes over the server's reading; one that no stamp could hold is cut down to what one can.
+  mutating func noteServerClock(_ milliseconds: Int64, at occasion: Occasion) {
+    let reading = min(max(milliseconds, 0), Stamp.millisecondsMax)
+    serverClock = (reading, occasion.now)
+  }
+
   /// The wall clock, or the server's where the two differ by more than a little.
   package func time(at occasion: Occasion) -> Int64 {
     guard let clock = serverClock else { return occasion.wall }

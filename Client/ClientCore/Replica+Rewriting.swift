@@ -35,7 +35,7 @@ extension Replica {
     }
     do {
       next.workspace = try base.map(Workspace.init(image:)) ?? Workspace()
-      for entry in sorting.kept { _ = try next.workspace.merge(entry.operations) }
+      _ = try next.workspace.merge(sorting.kept.flatMap(\.operations))
       let announcement = next.workspace.announce(
         device: record.device, name: record.deviceName, replica: next.record.replica)
       let rewriter = OperationRewriter(
@@ -154,16 +154,17 @@ extension Replica {
     transaction.base = .install(image)
     do {
       next.workspace = try Workspace(image: image)
+      var held: [Operation] = []
       for entry in try allEntries(of: store) {
         let kept = entry.operations.filter { !mismatched.contains($0.id.replica) }
         if kept.count != entry.operations.count {
           transaction.replaced.append(
             LogEntry(id: entry.id, isLocal: entry.isLocal, operations: kept))
         }
-        _ = try next.workspace.merge(kept)
+        held += kept
       }
-      _ = try next.workspace.merge(
-        workspace.pendingOperations.filter { !mismatched.contains($0.id.replica) })
+      held += workspace.pendingOperations.filter { !mismatched.contains($0.id.replica) }
+      _ = try next.workspace.merge(held)
     } catch let error as Fault {
       throw error
     } catch let error as MergeError {

@@ -47,8 +47,8 @@ package struct Replica: Sendable {
     let loaded = opening.loaded
     do {
       workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
-      for entry in loaded.tail { _ = try workspace.merge(entry.operations) }
-      _ = try workspace.merge(loaded.pending)
+      // In one call: every merge keeps the state before it, to go back to.
+      _ = try workspace.merge(loaded.tail.flatMap(\.operations) + loaded.pending)
     } catch {
       throw .merge(error)
     }

@@ -96,6 +96,14 @@ package struct LoadedReplica: Sendable {
   }
 }
 
+extension LoadedReplica {
+  /// What the image holds; nothing where there is none.
+  package var imageVector: VersionVector {
+    VersionVector(
+      Dictionary((image?.replicas ?? []).map { ($0.id, $0.seq) }) { first, _ in first })
+  }
+}
+
 /// Why a store could not do something; nothing changed.
 package struct StoreError: Error, Hashable, Sendable {
   package enum Code: Hashable, Sendable {

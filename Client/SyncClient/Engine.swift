@@ -30,14 +30,19 @@ final class Engine: Sendable {
     var runner: AsyncStream<ConnectionID>.Continuation?
     var scheduled: Int64?
     var isClosed = false
-    /// The log entry up to which the stored image goes.
-    var imageEntry: Int64
+    /// What the stored image holds.
+    var imageVector: VersionVector
+
+    /// Operations behind the stored image.
+    var tailCount: Int {
+      core.replica.workspace.vector.operationCount(missingFrom: imageVector)
+    }
   }
 
-  /// Log entries replayed at an opening at most; the image is stored again after so many.
-  private static let tailMax: Int64 = 4_096
-  /// A closing stores the image where so many entries came since.
-  private static let tailWorthKeeping: Int64 = 64
+  /// Operations replayed at an opening at most; the image is stored again after so many.
+  private static let tailMax = 32_768
+  /// A closing stores the image where so many operations came since.
+  private static let tailWorthKeeping = 512
 
   let store: ClientStore
   let logger: Logger
@@ -48,13 +53,13 @@ final class Engine: Sendable {
   private let published: Mutex<Published>
 
   init(
-    core: ClientCore, store: ClientStore, directory: DataDirectory, imageEntry: Int64,
+    core: ClientCore, store: ClientStore, directory: DataDirectory, imageVector: VersionVector,
     logger: Logger
   ) {
     self.store = store
     self.directory = directory
     self.logger = logger
-    state = Mutex(State(core: core, imageEntry: imageEntry))
+    state = Mutex(State(core: core, imageVector: imageVector))
     published = Mutex(
       Published(
         workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
@@ -129,7 +134,7 @@ final class Engine: Sendable {
     for action in actions { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
-    if state.core.replica.lastEntry - state.imageEntry >= Engine.tailMax { keepImage(&state) }
+    if state.tailCount >= Engine.tailMax { keepImage(&state) }
   }
 
   private func publish(_ core: ClientCore) {
@@ -183,7 +188,7 @@ final class Engine: Sendable {
       // The image only saves time at the next opening; the log holds everything.
       logger.warning("cannot store the state's image: \(error)")
     }
-    state.imageEntry = entry
+    state.imageVector = state.core.replica.workspace.vector
   }
 }
 
@@ -225,9 +230,7 @@ extension Engine {
     await onQueue { state in
       guard !state.isClosed else { return }
       self.settle(&state, state.core.stopped())
-      if state.core.replica.lastEntry - state.imageEntry >= Engine.tailWorthKeeping {
-        self.keepImage(&state)
-      }
+      if state.tailCount >= Engine.tailWorthKeeping { self.keepImage(&state) }
       state.isClosed = true
       state.runner?.finish()
       state.runner = nil

@@ -68,7 +68,7 @@ public final class QueueClient: Sendable {
       replica: replica, credentials: credentials, queueSizeMax: configuration.queueSizeClamped)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
-      imageEntry: opened.loaded.lastEntry - Int64(opened.loaded.tail.count), logger: logger)
+      imageVector: opened.loaded.imageVector, logger: logger)
     return QueueClient(
       engine: engine, configuration: configuration, credentialsFile: credentialsFile)
   }

@@ -247,6 +247,39 @@ import WireProtocol
     #expect(abs(message.createdAt - fleet.wall) < 10)
   }
 
+  @Test(arguments: [Int64.min, -1, Int64.max])
+  func impossibleServerClocksDoNoHarm(_ milliseconds: Int64) throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    let id = ConnectionID(rawValue: 1)
+    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    fleet.note(0) { core, occasion, store in
+      core.frameReceived(
+        .welcome(
+          Welcome(
+            version: 1, epoch: 0, known: [], logPosition: .max, logIdentity: 1,
+            serverMilliseconds: milliseconds, frameBytesMax: 0, pingSeconds: 0,
+            backoffMillisecondsMin: .max)),
+        on: id, at: occasion, store: store)
+    }
+    fleet.now += 1_000_000
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    #expect(fleet.devices[0].core.replica.workspace.contents("a") == ["text"])
+  }
+
+  @Test func troubleIsOverOnceABatchGetsThrough() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.server.refusals = [
+      Refusal(code: .storageFailed, message: "full", retryAfterMilliseconds: 100)
+    ]
+    try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.devices[0].core.trouble != nil)
+    try fleet.pass(2_000)
+    #expect(fleet.devices[0].core.trouble == nil)
+  }
+
   @Test func smallClockDifferencesAreLeftAlone() throws {
     var fleet = try Fleet(devices: 1)
     fleet.devices[0].clockError = -1_500
