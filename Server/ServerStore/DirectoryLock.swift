@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Darwin)
@@ -8,7 +10,7 @@
 ///
 /// The lock is the kernel's and goes with the process, however that ends; the file stays.
 package final class DirectoryLock: Sendable {
-  private let descriptor: Int32
+  private let descriptor: Mutex<Int32?>
 
   /// Takes the lock at once or not at all.
   package init(directory: String) throws(StoreOpeningError) {
@@ -23,10 +25,19 @@ package final class DirectoryLock: Sendable {
       if reason == EWOULDBLOCK { throw .locked(path: directory) }
       throw .unavailable(path: path, reason: String(cString: strerror(reason)))
     }
-    descriptor = opened
+    descriptor = Mutex(opened)
+  }
+
+  /// Lets the next process in; calling it again does nothing.
+  package func release() {
+    let held = descriptor.withLock { descriptor in
+      defer { descriptor = nil }
+      return descriptor
+    }
+    if let held { close(held) }
   }
 
   deinit {
-    close(descriptor)
+    release()
   }
 }

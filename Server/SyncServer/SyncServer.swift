@@ -6,6 +6,7 @@ import NIOPosix
 import NIOWebSocket
 package import ServerCore
 import ServerStore
+import Synchronization
 import WireProtocol
 
 /// A running server: one listening socket, one event loop, one store thread.
@@ -26,6 +27,7 @@ package final class SyncServer: Sendable {
   private let listener: any Channel
   private let driver: NIOLoopBound<ServerDriver>
   private let onStop: @Sendable () -> Void
+  private let wasStopped = Mutex(false)
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
@@ -51,6 +53,7 @@ package final class SyncServer: Sendable {
     let lock: DirectoryLock
     let database: ServerDatabase
     do {
+      // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
       lock = try DirectoryLock(directory: options.dataDirectory)
       database = try ServerDatabase.open(directory: options.dataDirectory, for: .serving)
@@ -62,7 +65,7 @@ package final class SyncServer: Sendable {
       address.remove()
       // Everything acknowledged is durable already; closing only tidies the log up.
       try? database.close()
-      withExtendedLifetime(lock) {}
+      lock.release()
     }
     address.write(server.url)
     return server
@@ -175,8 +178,14 @@ package final class SyncServer: Sendable {
     try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id))
   }
 
-  /// Says goodbye to all, stores what was taken, and closes; returns when all is released.
+  /// Says goodbye to all, stores what was taken, and closes; returns when all is released. Later
+  /// calls do nothing.
   package func stop() async {
+    let isFirst = wasStopped.withLock { wasStopped in
+      defer { wasStopped = true }
+      return !wasStopped
+    }
+    guard isFirst else { return }
     let driver = driver
     let loop = group.next()
     // A listener that is closed already needs no closing; the rest must happen all the same.

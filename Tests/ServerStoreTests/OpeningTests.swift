@@ -58,7 +58,7 @@ import Testing
     #expect(sum == OpeningTests.sumOfFirstStep)
   }
 
-  private static let sumOfFirstStep: UInt64 = 0
+  private static let sumOfFirstStep: UInt64 = 15_439_838_610_367_971_408
 
   @Test func newerFileIsRefusedAndNotChanged() throws {
     let folder = try StoreFolder()
@@ -139,12 +139,11 @@ import Testing
   @Test func directoryHasOneServer() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
-    var lock: DirectoryLock? = try DirectoryLock(directory: folder.path)
+    let lock = try DirectoryLock(directory: folder.path)
     #expect(throws: StoreOpeningError.locked(path: folder.path)) {
       try DirectoryLock(directory: folder.path)
     }
-    withExtendedLifetime(lock) {}
-    lock = nil
+    lock.release()
     _ = try DirectoryLock(directory: folder.path)
   }
 }
