@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure lint format clean
+.PHONY: help setup build run demo test test-pure bench lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -28,6 +28,10 @@ test: setup lint ## Lint, then the whole test suite with real processes
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
+bench: ## Release build of the benchmarks, and their table
+	@COSPOOL_ROOMS=Benchmarks $(SWIFT) build -c release --product cospool-bench --scratch-path .build-bench
+	@.build-bench/release/cospool-bench all
+
 lint: ## Checks the formatting of all Swift files
 	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)
 
@@ -35,4 +39,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure
+	@rm -rf .build .build-pure .build-bench

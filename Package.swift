@@ -145,7 +145,7 @@ let rooms: [Room] = [
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"],
     foreign: ["ArgumentParser"], articles: ["RESULTS.md"]),
-  test("SequenceCRDTTests", ["SequenceCRDT", "SyncTestSupport"]),
+  test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
   test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
   test(

@@ -32,9 +32,8 @@ extension EndToEnd {
     private static let groups: Set = ["queue", "thread", "session", "sync"]
 
     private static func commands() throws -> [Named] {
-      let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      let text = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+      let readme = Executables.root.appending(path: "README.md")
+      let text = try String(contentsOf: readme, encoding: .utf8)
       var inside = false
       var commands: [Named] = []
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {

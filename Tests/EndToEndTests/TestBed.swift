@@ -65,15 +65,16 @@ final class TestBed: Sendable {
   }
 
   /// Starts any executable.
-  func launch(_ path: String, _ arguments: [String], name: String, input: String? = nil) throws
-    -> ChildProcess
-  {
+  func launch(
+    _ path: String, _ arguments: [String], name: String, input: String? = nil,
+    environment: [String: String] = [:]
+  ) throws -> ChildProcess {
     let process = try ChildProcess(
       name, executable: path, arguments: arguments,
       environment: [
         "HOME": directory, "TMPDIR": directory, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8", "SWIFT_BACKTRACE": "enable=no",
-      ], input: input)
+      ].merging(environment) { _, chosen in chosen }, input: input)
     processes.withLock { $0.append(process) }
     return process
   }
@@ -139,6 +140,10 @@ enum Executables {
       "no \(name) in \(folders.map(\.path)); build it first, or set COSPOOL_BIN")
   }
 
+  /// The root of the repository.
+  static let root = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
   private static let folders: [URL] = {
     var folders: [URL] = []
     if let chosen = ProcessInfo.processInfo.environment["COSPOOL_BIN"] {
@@ -147,8 +152,6 @@ enum Executables {
     if let running = Bundle.main.executableURL {
       folders.append(running.deletingLastPathComponent())
     }
-    let root = URL(filePath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     folders.append(root.appending(path: ".build/debug"))
     return folders
   }()

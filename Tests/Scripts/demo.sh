@@ -63,18 +63,24 @@ phone thread move login-page --to 2
 say "Both come back"
 laptop sync on
 phone sync on
-laptop sync wait --timeout 60
-phone sync wait --timeout 60
-laptop sync wait --timeout 60
+# Each device waits until it has sent everything; what the other one sent may still be under way.
+for _ in $(seq 100); do
+  laptop sync wait --timeout 60 >"$home/waited"
+  phone sync wait --timeout 60 >>"$home/waited"
+  "$bin/cospool" dump --data "$home/laptop" >"$home/laptop.json"
+  "$bin/cospool" dump --data "$home/phone" >"$home/phone.json"
+  cmp -s "$home/laptop.json" "$home/phone.json" && break
+done
+cat "$home/waited"
 
 say "The laptop's queues"
-laptop dump | tee "$home/laptop.json"
+cat "$home/laptop.json"
 say "The phone's queues"
-phone dump | tee "$home/phone.json"
+cat "$home/phone.json"
 say "Both edits of one prompt were kept"
 phone queue list -s login-page
 
-if [ "$(sed 1d "$home/laptop.json")" = "$(sed 1d "$home/phone.json")" ]; then
+if cmp "$home/laptop.json" "$home/phone.json"; then
   say "Equal: both devices hold the same queues."
 else
   say "NOT EQUAL: the devices differ."

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 data=${RUN_DIR:-.run}
 port=${RUN_PORT:-7420}
-bin=.build/debug
+bin=${COSPOOL_BIN:-.build/debug}
 source Tests/Scripts/processes.sh
 
 mkdir -p "$data"
@@ -41,7 +41,7 @@ Try this in another terminal, in this directory:
   $bin/cospool send -s login-page "Write the failing test first"
   $bin/cospool send -s login-page --urgent "Stop: use the new session API"
   $bin/cospool queue list -s login-page
-  $bin/cospool thread list
+  $bin/cospool thread list --all
   $bin/cospool status
 
 A second device on this machine:

@@ -24,9 +24,7 @@ import Testing
   }
 
   @Test func packageAndTableAgree() throws {
-    let declared = try PackageManifest.rooms().filter {
-      !$0.path.hasPrefix("Tests/")
-    }
+    let declared = try PackageManifest.rooms().filter { !$0.path.hasPrefix("Tests/") }
     #expect(declared.map(\.name).sorted() == RoomTable.rules.map(\.name).sorted())
     for room in declared {
       let rule = try #require(RoomTable.rules.first { $0.name == room.name })

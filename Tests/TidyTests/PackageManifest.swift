@@ -9,7 +9,7 @@ enum PackageManifest {
     var foreign: Set<String>
     /// The executable's product name.
     var product: String?
-    var isTest: Bool { path.hasPrefix("Tests/") }
+    var isTest: Bool { path.hasPrefix("Tests/") && product == nil }
   }
 
   static func rooms() throws -> [Room] {

@@ -39,7 +39,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: ["QueueModel", "ServerCore", "SyncServer"],
-      foreign: ["ArgumentParser", "ServiceLifecycle", "Logging"], system: platform),
+      foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(name: "ClientCore", folder: "Client/ClientCore", rooms: wire),
     RoomRule(
       name: "ClientStore", folder: "Client/ClientStore", rooms: wire.union(["ClientCore"]),
@@ -55,7 +55,7 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["QueueModel"],
-      foreign: ["ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOFoundationCompat"],
+      foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
   ]
 
