@@ -1,12 +1,13 @@
 package import QueueModel
 package import SequenceCRDT
-import Synchronization
 
 /// The store's port in memory, with faults on demand: for tests and for simulation.
 ///
 /// It keeps the promises of the port and nothing else: no file, no time. A copy of its state is
 /// what a backup or a crash would leave.
-package final class MemoryStorage: ServerStorage {
+// Unchecked: the port promises calls from one thread at a time, and `withState` belongs to whoever
+// makes those calls. There is no lock, because the core's room has none.
+package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   /// What an open pairing code is.
   package struct Code: Hashable, Sendable {
     package var workspace: WorkspaceID
@@ -46,63 +47,45 @@ package final class MemoryStorage: ServerStorage {
     package var commits: [Int] = []
   }
 
-  private let stored = Mutex(State())
+  private var stored = State()
 
   package init() {}
 
   /// Looks at the state or changes it behind the server's back.
-  package func withState<Result: Sendable>(
-    _ body: (inout sending State) -> sending Result
-  ) -> Result {
-    stored.withLock { state in body(&state) }
+  package func withState<Result>(_ body: (inout State) -> Result) -> Result {
+    body(&stored)
   }
 
   /// Adds an empty workspace.
   package func addWorkspace(_ id: WorkspaceID, name: String, logIdentity: UInt64) {
-    stored.withLock { $0.workspaces[id] = Tables(name: name, logIdentity: logIdentity) }
+    stored.workspaces[id] = Tables(name: name, logIdentity: logIdentity)
   }
 
   /// Adds an open pairing code.
   package func addCode(hash: [UInt8], for workspace: WorkspaceID, expiresAt: Int64) {
-    stored.withLock { $0.codes[hash] = Code(workspace: workspace, expiresAt: expiresAt) }
+    stored.codes[hash] = Code(workspace: workspace, expiresAt: expiresAt)
   }
 
   /// Adds a paired device.
   package func addDevice(_ id: DeviceID, name: String, to workspace: WorkspaceID, token: [UInt8]) {
-    stored.withLock { state in
-      let record = DeviceRecord(id: id, name: name, seenLogPosition: 0)
-      state.workspaces[workspace]?.devices[id] = Device(record: record)
-      state.tokens[token] = (workspace, id)
-    }
+    let record = DeviceRecord(id: id, name: name, seenLogPosition: 0)
+    stored.workspaces[workspace]?.devices[id] = Device(record: record)
+    stored.tokens[token] = (workspace, id)
   }
 
   /// Takes a device's access away.
   package func revoke(_ device: DeviceID, in workspace: WorkspaceID) {
-    stored.withLock { $0.workspaces[workspace]?.devices[device]?.isRevoked = true }
+    stored.workspaces[workspace]?.devices[device]?.isRevoked = true
   }
 
-  private func read<Result>(
-    _ body: (borrowing State) -> Result
-  ) throws(StorageFault) -> Result {
-    let outcome: (value: Result?, fault: StorageFault?) = stored.withLock { state in
-      if let fault = state.readFault { return (nil, fault) }
-      return (body(state), nil)
-    }
-    if let fault = outcome.fault { throw fault }
-    guard let value = outcome.value else { preconditionFailure("neither a value nor a fault") }
-    return value
+  private func read<Result>(_ body: (State) -> Result) throws(StorageFault) -> Result {
+    if let fault = stored.readFault { throw fault }
+    return body(stored)
   }
 
-  private func write<Result>(
-    _ body: (inout State) -> Result
-  ) throws(StorageFault) -> Result {
-    let outcome: (value: Result?, fault: StorageFault?) = stored.withLock { state in
-      if let fault = state.writeFault { return (nil, fault) }
-      return (body(&state), nil)
-    }
-    if let fault = outcome.fault { throw fault }
-    guard let value = outcome.value else { preconditionFailure("neither a value nor a fault") }
-    return value
+  private func write<Result>(_ body: (inout State) -> Result) throws(StorageFault) -> Result {
+    if let fault = stored.writeFault { throw fault }
+    return body(&stored)
   }
 
   // MARK: - ServerStorage

@@ -42,19 +42,18 @@ import WireProtocol
     _ = scene.take(to)
     scene.delivers = false
     var generator = scene.generator
-    while !scene.aborted.contains(to) {
-      let before = scene.rawSent[to]?.reduce(0) { $0 + $1.count } ?? 0
-      #expect(before <= 2 << 20)
-      let text = String(
-        String.UnicodeScalarView(
-          (0..<600_000).compactMap { _ in
-            Unicode.Scalar(UInt32.random(in: 0x4E00...0x9FFF, using: &generator))
-          }))
-      try author.write(String(text.prefix(300_000)), in: "s\(author.batch)")
+    let text = String(
+      String.UnicodeScalarView(
+        (0..<300_000).compactMap { _ in
+          Unicode.Scalar(UInt32.random(in: 0x4E00...0x9FFF, using: &generator))
+        }))
+    while !scene.aborted.contains(to), author.batch < 100 {
+      let handed = scene.rawSent[to]?.reduce(0) { $0 + $1.count } ?? 0
+      #expect(handed <= 2 << 20)
+      try author.write(text, in: "s\(author.batch)")
       scene.send(author.changes(), on: from)
       scene.report(buffered: 0, on: from)
       scene.pass(1_000)
-      guard author.batch < 100 else { break }
     }
     #expect(scene.aborted.contains(to))
     #expect(author.batch > 8)

@@ -2,18 +2,20 @@ import QueueModel
 import SequenceCRDT
 import ServerCore
 import SyncServer
+import Synchronization
 import Testing
 import WireProtocol
 
 /// The driver over a store that fails on demand.
 @Suite struct FaultyStoreTests {
   @Test func failedWriteIsRefusedShowsInHealthAndRecovers() async throws {
-    let storage = MemoryStorage()
+    let memory = MemoryStorage()
     let workspace = WorkspaceID(high: 1, low: 1)
-    storage.addWorkspace(workspace, name: "default", logIdentity: 1)
+    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
     let token = [UInt8](repeating: 4, count: 32)
-    storage.addDevice(
+    memory.addDevice(
       DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
+    let storage = SwitchableStorage(memory)
     var options = SyncServerOptions(dataDirectory: "unused", port: 0)
     options.tickMilliseconds = 20
     options.lingerMilliseconds = 200
@@ -24,7 +26,7 @@ import WireProtocol
     var device = WireDevice(number: 1, workspaceID: workspace, token: token)
     let client = try await fixture.join(&device)
 
-    storage.withState { $0.writeFault = StorageFault(code: .full, message: "no space") }
+    storage.fail(StorageFault(code: .full, message: "no space"))
     let changes = try device.write("hello")
     try await client.send(changes)
     let frame = try await client.frame { if case .refused = $0 { true } else { false } }
@@ -33,7 +35,7 @@ import WireProtocol
     #expect(refusal.batch == 1)
     #expect(try await fixture.get("/healthz").status.contains("503"))
 
-    storage.withState { $0.writeFault = nil }
+    storage.fail(nil)
     var isHealthy = false
     for _ in 0..<1_000 where !isHealthy {
       isHealthy = try await fixture.get("/healthz").status.contains("200")
@@ -43,5 +45,68 @@ import WireProtocol
     let ack = try await client.frame { if case .ack = $0 { true } else { false } }
     #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
     await server.stop()
+  }
+}
+
+/// A store whose writes can be made to fail from another thread.
+private final class SwitchableStorage: ServerStorage {
+  private let base: MemoryStorage
+  private let fault = Mutex<StorageFault?>(nil)
+
+  init(_ base: MemoryStorage) {
+    self.base = base
+  }
+
+  func fail(_ fault: StorageFault?) {
+    self.fault.withLock { $0 = fault }
+  }
+
+  private func check() throws(StorageFault) {
+    if let fault = fault.withLock({ $0 }) { throw fault }
+  }
+
+  func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord? { try base.token(hash: hash) }
+
+  func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome {
+    try check()
+    return try base.redeem(redemption)
+  }
+
+  func lapsedTokens(among tokens: [ConnectedToken]) throws(StorageFault) -> [ConnectedToken] {
+    try base.lapsedTokens(among: tokens)
+  }
+
+  func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
+    try base.header(of: workspace)
+  }
+
+  func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
+    try base.latestSnapshot(of: workspace)
+  }
+
+  func entries(
+    of workspace: WorkspaceID, after position: UInt64, limit: Int
+  ) throws(StorageFault) -> [LogEntry] {
+    try base.entries(of: workspace, after: position, limit: limit)
+  }
+
+  func entries(
+    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
+  ) throws(StorageFault) -> [LogEntry] {
+    try base.entries(of: workspace, overlapping: ranges)
+  }
+
+  func commit(_ batch: CommitBatch) throws(StorageFault) {
+    try check()
+    try base.commit(batch)
+  }
+
+  func probe() throws(StorageFault) {
+    try check()
+  }
+
+  func save(_ snapshot: StoredSnapshot, of workspace: WorkspaceID) throws(StorageFault) {
+    try check()
+    try base.save(snapshot, of: workspace)
   }
 }
