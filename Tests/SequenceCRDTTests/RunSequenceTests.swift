@@ -76,8 +76,8 @@ struct RunSequenceTests {
         Insertion(
           id: OperationID(
             replica: ReplicaID(rawValue: UInt64(1 + generator.below(1_000))),
-            seq: UInt32(number + 1)),
-          length: 1, left: left >= 0 ? order[left] : nil,
+            seq: UInt32(number * 10 + 1)),
+          length: 1 + generator.below(3), left: left >= 0 ? order[left] : nil,
           right: right < order.count ? order[right] : nil))
     }
     let all = writer.received
