@@ -1,0 +1,95 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// One request to the daemon's local API.
+struct APIRequest: Equatable, Sendable {
+  enum Method: String, Sendable {
+    case get = "GET"
+    case post = "POST"
+    case put = "PUT"
+    case patch = "PATCH"
+    case delete = "DELETE"
+  }
+
+  var method: Method
+  /// Percent-encoded, below `/v1/`.
+  var path: String
+  /// JSON with sorted keys.
+  var body: String?
+  /// How long the daemon may take.
+  var timeoutSeconds = APIRequest.timeoutSecondsDefault
+
+  static let timeoutSecondsDefault: Double = 60
+
+  /// Puts a request together; `path` holds the components, not encoded yet.
+  init(_ method: Method, _ path: [String]) {
+    self.method = method
+    self.path = path.map(APIRequest.encoded).joined(separator: "/")
+  }
+
+  init(_ method: Method, _ path: [String], body: some Encodable) throws {
+    self.init(method, path)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    self.body = String(decoding: try encoder.encode(body), as: UTF8.self)
+  }
+
+  /// Leaves alone only what needs no encoding anywhere in a URL (RFC 3986, section 2.3).
+  static func encoded(_ component: String) -> String {
+    var text = ""
+    for byte in component.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"), UInt8(ascii: "~"):
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        let digits = String(byte, radix: 16, uppercase: true)
+        text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+      }
+    }
+    return text
+  }
+}
+
+/// What the daemon answered: the JSON as it came.
+struct Answer: Equatable, Sendable {
+  var json: Data
+
+  func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    do {
+      return try JSONDecoder().decode(type, from: json)
+    } catch {
+      throw CommandFailure(
+        code: "unexpectedAnswer",
+        message: "The daemon's answer is not understood (\(error)). Are cospool and cospoold of "
+          + "the same version?", exitCode: 1)
+    }
+  }
+}
+
+/// Why a command failed: what the person reads, and what the process exits with.
+struct CommandFailure: Error, Equatable, Codable {
+  var code: String
+  var message: String
+  var exitCode: Int32
+  var candidates: [String]?
+
+  static func usage(_ message: String) -> CommandFailure {
+    CommandFailure(code: "usage", message: message, exitCode: 2)
+  }
+
+  /// For people, on stderr.
+  var text: String { "cospool: \(message)" }
+
+  /// For scripts, on stderr: the same shape as the daemon's error answers.
+  var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(["error": self]) else { return text }
+    return String(decoding: data, as: UTF8.self)
+  }
+}

@@ -1,0 +1,111 @@
+/// The daemon's answers, as far as text for people is made of them. With `--json` they pass
+/// through as they came, so a newer daemon may say more than is known here.
+
+struct SentAnswer: Decodable {
+  var id: String
+  var session: String
+  var status: String
+  var position: Int
+  var count: Int
+  var warning: String?
+}
+
+struct MessageAnswer: Decodable {
+  var id: String
+  var session: String?
+  var content: String
+  var priority: String
+  var status: String
+  var position: Int
+  var createdAt: String
+  var device: String?
+}
+
+struct QueueListAnswer: Decodable {
+  var session: String
+  var paused: Bool
+  var pauseReasons: [String]?
+  var messages: [MessageAnswer]
+}
+
+struct ThreadListAnswer: Decodable {
+  struct Thread: Decodable {
+    var session: String
+    var name: String
+    var project: String
+    var position: Int
+    var queuedAt: String
+    var locked: Bool
+  }
+
+  var enabled: Bool?
+  var threads: [Thread]
+}
+
+struct SessionListAnswer: Decodable {
+  struct Session: Decodable {
+    var id: String
+    var name: String
+    var project: String
+    var paused: Bool
+    var waiting: Int
+    var threadPosition: Int?
+    var locked: Bool
+  }
+
+  var sessions: [Session]
+}
+
+struct ReceiptAnswer: Decodable {
+  var result: String
+  var position: Int?
+  var count: Int?
+}
+
+struct PairedAnswer: Decodable {
+  var server: String
+  var workspaceName: String
+}
+
+struct StatusAnswer: Decodable {
+  struct Daemon: Decodable {
+    var version: String
+    var processID: Int
+    var dataDirectory: String
+    var threadQueue: Bool
+  }
+
+  struct Sync: Decodable {
+    struct Device: Decodable {
+      var name: String
+      var connected: Bool
+      var seenEverything: Bool
+    }
+
+    var state: String
+    var server: String?
+    var workspace: String?
+    var device: String
+    var deviceName: String
+    var outgoing: Int
+    var pending: Int
+    var lastError: String?
+    var refusalCode: String?
+    var connectedSince: Int64?
+    var lastSyncedAt: Int64?
+    var retryAfterMilliseconds: Int64?
+    var devices: [Device]
+    var repairs: Int
+  }
+
+  struct Queues: Decodable {
+    var sessions: Int
+    var messages: Int
+    var threads: Int
+    var threadsReady: Int
+  }
+
+  var daemon: Daemon
+  var sync: Sync
+  var queues: Queues
+}

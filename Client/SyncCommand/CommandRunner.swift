@@ -1,0 +1,64 @@
+import ArgumentParser
+import QueueModel
+
+/// Arguments in, text and exit code out; the executable only writes what this says.
+struct CommandRunner: Sendable {
+  var environment: Environment
+
+  struct Outcome: Equatable, Sendable {
+    var exitCode: Int32 = 0
+    /// Each without its last line break; empty where there is nothing to write.
+    var output = ""
+    var errors = ""
+  }
+
+  func run(_ arguments: [String]) async -> Outcome {
+    let parsed: any ParsableCommand
+    do {
+      parsed = try Cospool.parseAsRoot(arguments)
+      guard parsed is any DaemonCommand else {
+        // A group of commands, or help, which ArgumentParser shows by throwing.
+        var command = parsed
+        try command.run()
+        return Outcome()
+      }
+    } catch {
+      return CommandRunner.outcome(ofParsing: error)
+    }
+    guard let command = parsed as? any DaemonCommand else { return Outcome() }
+    return await run(command)
+  }
+
+  private func run(_ command: any DaemonCommand) async -> Outcome {
+    let isJSON = command.options.json
+    do {
+      let request = try command.request(input: environment.input)
+      let directory = try environment.dataDirectory(flag: command.options.data)
+      let answer = try await DaemonConnection(dataDirectory: directory).answer(to: request)
+      let output =
+        isJSON
+        ? String(decoding: answer.json, as: UTF8.self)
+        : try command.text(of: answer, style: environment.style)
+      return Outcome(output: output, errors: command.warning(of: answer) ?? "")
+    } catch {
+      let failure = CommandRunner.failure(of: error)
+      return Outcome(exitCode: failure.exitCode, errors: isJSON ? failure.json : failure.text)
+    }
+  }
+
+  private static func failure(of error: any Error) -> CommandFailure {
+    switch error {
+    case let failure as CommandFailure: failure
+    case let error as QueueError:
+      CommandFailure(code: error.code, message: error.description, exitCode: 1)
+    default: CommandFailure(code: "internal", message: "\(error)", exitCode: 1)
+    }
+  }
+
+  /// Help and version are answers; everything else is wrong usage, exit code 2.
+  private static func outcome(ofParsing error: any Error) -> Outcome {
+    let message = Cospool.fullMessage(for: error)
+    if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
+    return Outcome(exitCode: 2, errors: message)
+  }
+}

@@ -1,0 +1,208 @@
+import ArgumentParser
+import QueueModel
+
+/// `cospool queue`
+struct QueueCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "queue",
+    abstract: "The prompts that wait in a session.",
+    discussion: """
+      EXAMPLES
+        cospool queue list -s review
+        cospool queue move 3f2a --to 1
+        cospool queue move 3f2a 77b1 --after c0de
+        cospool queue edit 3f2a "Fix both flaky tests"
+        cospool queue cancel 3f2a && cospool queue restore 3f2a
+        cospool queue pause -s review --reason "on holiday"
+
+      Ids may be shortened as long as they stay unique.
+      """,
+    subcommands: [
+      List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
+      PriorityCommand.self, Pause.self, Resume.self,
+    ])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "What waits, in order.")
+    @OptionGroup var session: SessionOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["sessions", session.id, "queue"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      QueueText.list(try answer.decoded(QueueListAnswer.self), style: style)
+    }
+  }
+
+  struct Show: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "One message in full.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["messages", message])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      QueueText.show(try answer.decoded(MessageAnswer.self), style: style)
+    }
+  }
+
+  struct Edit: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Give a message new content.",
+      discussion: "Edits of several devices are merged, not overwritten.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @Argument(help: "The new content; \"-\" reads stdin.") var text: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      let content = try Content.checked(try input.text(for: text))
+      return try APIRequest(
+        .put, ["messages", message, "content"], body: ["content": content])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "edited")
+    }
+  }
+
+  struct Move: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Move messages to another place.",
+      discussion: """
+        Several messages keep the order in which they are named. Urgent messages stay before
+        normal ones. With --before and --after they may move to another session's queue.
+        """)
+    @Argument(help: ArgumentHelp("The messages.", valueName: "id")) var messages: [String]
+    @Option(help: ArgumentHelp("The place of the first one, from 1.", valueName: "n")) var to: Int?
+    @Option(help: ArgumentHelp("In front of this message.", valueName: "id")) var before: String?
+    @Option(help: ArgumentHelp("Behind this message.", valueName: "id")) var after: String?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      let targets = [to != nil, before != nil, after != nil].filter { $0 }.count
+      guard targets == 1 else {
+        throw ValidationError("Give exactly one of --to N, --before ID and --after ID.")
+      }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      struct Body: Encodable {
+        var ids: [String]
+        var to: Int?
+        var before: String?
+        var after: String?
+      }
+      return try APIRequest(
+        .post, ["messages", "move"],
+        body: Body(ids: messages, to: to, before: before, after: after))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "moved")
+    }
+  }
+
+  struct Cancel: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Take messages out of their queues; restore brings them back.")
+    @Argument(help: ArgumentHelp("The messages.", valueName: "id")) var messages: [String]
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(.post, ["messages", "cancel"], body: ["ids": messages])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+    }
+  }
+
+  struct Restore: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Bring a cancelled message back.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["messages", message, "restore"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "restored")
+    }
+  }
+
+  struct Clear: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Cancel all messages of a session.")
+    @OptionGroup var session: SessionOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["sessions", session.id, "queue"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+    }
+  }
+
+  struct PriorityCommand: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "priority", abstract: "Make a message urgent or normal.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @Argument(help: ArgumentHelp("urgent or normal.", valueName: "priority")) var priority: String
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard Priority(name: priority) != nil else {
+        throw ValidationError("\(priority): choose urgent or normal.")
+      }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(.put, ["messages", message, "priority"], body: ["priority": priority])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: priority.lowercased())
+    }
+  }
+
+  struct Pause: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Start nothing from a session's queue until it is resumed.")
+    @OptionGroup var session: SessionOption
+    @Option(help: ArgumentHelp("Why, for the others to see.", valueName: "reason"))
+    var reason: String?
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      let path = ["sessions", session.id, "pause"]
+      guard let reason else { return APIRequest(.put, path) }
+      return try APIRequest(.put, path, body: ["reason": reason])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "paused", unchanged: "paused already")
+    }
+  }
+
+  struct Resume: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "End the pauses of a session.")
+    @OptionGroup var session: SessionOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["sessions", session.id, "pause"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "resumed", unchanged: "not paused")
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+
+/// `cospool session`
+struct SessionCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "session",
+    abstract: "The sessions that have queues.",
+    discussion: """
+      EXAMPLES
+        cospool session list
+        cospool session add review --name "Code review" --project ~/src/app
+        cospool session rename review "Review of the parser"
+        cospool session delete review
+      """,
+    subcommands: [List.self, Add.self, Rename.self, Delete.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "All sessions.")
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["sessions"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      SessionText.list(try answer.decoded(SessionListAnswer.self), style: style)
+    }
+  }
+
+  struct Add: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Make a session known; a deleted one comes back empty.")
+    @Argument(help: "The session.") var session: String
+    @Option(help: "Its display name.") var name: String?
+    @Option(help: ArgumentHelp("Its project path.", valueName: "path")) var project: String?
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      struct Body: Encodable {
+        var id: String
+        var name: String?
+        var project: String?
+      }
+      return try APIRequest(
+        .post, ["sessions"], body: Body(id: session, name: name, project: project))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "added", unchanged: "there already")
+    }
+  }
+
+  struct Rename: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Set a session's display name.")
+    @Argument(help: "The session.") var session: String
+    @Argument(help: "The new name.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(.patch, ["sessions", session], body: ["name": name])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "renamed")
+    }
+  }
+
+  struct Delete: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Delete a session and cancel the messages it holds.")
+    @Argument(help: "The session.") var session: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["sessions", session])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "deleted")
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+
+/// The command line of `cospool`.
+struct Cospool: ParsableCommand {
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "cospool",
+    abstract: "Queues of coding agents, the same on every device.",
+    discussion: """
+      EXAMPLES
+        cospool send -s review "Fix the flaky test"     queue a prompt in session "review"
+        git diff | cospool send -s review -             queue what comes on stdin
+        cospool queue list -s review                    what waits, in order
+        cospool queue move 3f2a --to 1                  ids may be shortened
+        cospool thread list                             sessions that need you next
+        cospool pair wss://host:port CODE               sync with your other devices
+        cospool sync wait --timeout 30                  until everything is on the server
+        cospool status --json
+
+      Commands talk to the daemon of the data directory; start it with cospoold.
+
+      Exit codes: 0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict or fenced,
+      6 corrupt data, 7 disk, 75 try again later.
+      """,
+    version: version,
+    subcommands: [
+      SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
+      StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
+    ])
+
+  // Here too, so that both may stand before the subcommand.
+  @OptionGroup var options: GlobalOptions
+}
+
+/// What every command takes, before or after its name.
+struct GlobalOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The daemon's data directory. Default: $COSPOOL_DATA, then $XDG_DATA_HOME/cospool.",
+      valueName: "dir"))
+  var data: String?
+
+  @Flag(help: "Write JSON instead of text; errors too, on stderr.")
+  var json = false
+}
+
+/// The session a command is about.
+struct SessionOption: ParsableArguments {
+  @Option(
+    name: [.customShort("s"), .customLong("session")],
+    help: ArgumentHelp("The session.", valueName: "session"))
+  var id: String
+}
+
+/// A command that is one request to the daemon.
+protocol DaemonCommand: ParsableCommand {
+  var options: GlobalOptions { get }
+
+  /// What to ask; `input` is read where an argument is "-".
+  func request(input: StandardInput) throws -> APIRequest
+
+  /// The daemon's answer as text for a person.
+  func text(of answer: Answer, style: TextStyle) throws -> String
+
+  /// What the person should know besides, on stderr.
+  func warning(of answer: Answer) -> String?
+}
+
+extension DaemonCommand {
+  func warning(of answer: Answer) -> String? { nil }
+}

@@ -1,0 +1,112 @@
+import NIOCore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// HTTP over the daemon's Unix socket.
+struct DaemonConnection: Sendable {
+  var dataDirectory: String
+
+  static let socketFileName = "cospool.sock"
+  /// Names the socket where the data directory's own path is too long for one.
+  static let pointerFileName = "cospool.sock.path"
+  /// No answer may take more memory than this.
+  static let answerBytesMax = 1 << 30
+
+  /// Where the daemon of the data directory listens.
+  var socketPath: String {
+    if let data = try? Data(
+      contentsOf: URL(filePath: dataDirectory + "/" + DaemonConnection.pointerFileName))
+    {
+      let path = String(decoding: data, as: UTF8.self).split(separator: "\n").first ?? ""
+      if path.hasPrefix("/") { return String(path) }
+    }
+    return dataDirectory + "/" + DaemonConnection.socketFileName
+  }
+
+  func answer(to request: APIRequest) async throws -> Answer {
+    let path = socketPath
+    let reply: HTTPReply
+    do {
+      reply = try await HTTPExchange(socketPath: path, answerBytesMax: Self.answerBytesMax)
+        .reply(to: request)
+    } catch {
+      throw failure(for: error)
+    }
+    let answer = Answer(json: Data(reply.body.readableBytesView))
+    guard (200..<300).contains(reply.status) else { throw refusal(answer, status: reply.status) }
+    return answer
+  }
+
+  /// The daemon's own words, where it is one that answered.
+  private func refusal(_ answer: Answer, status: Int) -> CommandFailure {
+    struct Refusal: Decodable {
+      var error: CommandFailure
+    }
+    if let refusal = try? answer.decoded(Refusal.self) { return refusal.error }
+    return CommandFailure(
+      code: "unexpectedAnswer",
+      message: "\(socketPath) answered with HTTP status \(status), and not as a Cospool daemon.",
+      exitCode: 1)
+  }
+
+  private func failure(for error: any Error) -> CommandFailure {
+    switch error {
+    case HTTPExchange.Failure.timedOut:
+      CommandFailure(
+        code: "timeout", message: "The daemon did not answer in time. Try again later.",
+        exitCode: 75)
+    case HTTPExchange.Failure.answerTooLarge:
+      CommandFailure(
+        code: "answerTooLarge",
+        message: "The answer has more than \(DaemonConnection.answerBytesMax) bytes.", exitCode: 1)
+    case HTTPExchange.Failure.cutOff:
+      CommandFailure(
+        code: "daemonStopped",
+        message: "The daemon stopped before it answered. The command may be done or not; look with "
+          + "cospool queue list.", exitCode: 4)
+    case HTTPExchange.Failure.notHTTP:
+      CommandFailure(
+        code: "unexpectedAnswer", message: "\(socketPath) does not answer as a Cospool daemon.",
+        exitCode: 1)
+    case HTTPExchange.Failure.notConnected(let error) where error == EACCES || error == EPERM:
+      CommandFailure(
+        code: "socketForbidden",
+        message: "\(socketPath) may not be opened: it belongs to another user.", exitCode: 4)
+    default: noDaemon()
+    }
+  }
+
+  private func noDaemon() -> CommandFailure {
+    CommandFailure(
+      code: "noDaemon",
+      message: "No daemon is running for \(dataDirectory). Start it with: cospoold --data "
+        + Shell.quoted(dataDirectory), exitCode: 4)
+  }
+}
+
+/// Text that can be pasted into a shell.
+enum Shell {
+  static func quoted(_ text: String) -> String {
+    let plain = text.utf8.allSatisfy { byte in
+      byte >= 128 || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "-")
+        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+        || (byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9"))
+        || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))
+    }
+    if plain && !text.isEmpty { return text }
+    return "'"
+      + text.split(separator: "'", omittingEmptySubsequences: false)
+      .joined(separator: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,98 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What a command is told by its surroundings; tests make their own.
+struct Environment: Sendable {
+  var variables: [String: String]
+  var input: StandardInput
+  var style: TextStyle
+
+  /// That of this process.
+  static func current() -> Environment {
+    let variables = ProcessInfo.processInfo.environment
+    let isTerminal = isatty(STDOUT_FILENO) == 1
+    let hasColour =
+      isTerminal && (variables["NO_COLOR"] ?? "").isEmpty && variables["TERM"] != "dumb"
+    return Environment(
+      variables: variables, input: StandardInput { try readStandardInput() },
+      style: TextStyle(
+        width: isTerminal ? terminalWidth(variables) : nil, hasColour: hasColour, now: Date()))
+  }
+
+  /// The directory named by the flag, else by `COSPOOL_DATA`, else the XDG default.
+  func dataDirectory(flag: String?) throws -> String {
+    let named = { (name: String) in variables[name].flatMap { $0.isEmpty ? nil : $0 } }
+    if let flag, !flag.isEmpty { return Environment.trimmed(flag) }
+    if let data = named("COSPOOL_DATA") { return Environment.trimmed(data) }
+    // The XDG specification says that relative paths in its variables are to be ignored.
+    if let base = named("XDG_DATA_HOME"), base.hasPrefix("/") {
+      return Environment.trimmed(base) + "/cospool"
+    }
+    if let home = named("HOME") { return Environment.trimmed(home) + "/.local/share/cospool" }
+    throw CommandFailure.usage("There is no HOME, so there is no default. Give --data DIR.")
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    var path = path[...]
+    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+    return String(path)
+  }
+
+  private static func terminalWidth(_ variables: [String: String]) -> Int? {
+    var size = winsize()
+    if ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
+      return Int(size.ws_col)
+    }
+    return variables["COLUMNS"].flatMap(Int.init).flatMap { $0 > 0 ? $0 : nil } ?? 80
+  }
+
+  private static func readStandardInput() throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while bytes.count <= StandardInput.bytesMax {
+      let count = read(STDIN_FILENO, &buffer, buffer.count)
+      if count == 0 { break }
+      guard count > 0 else {
+        if errno == EINTR { continue }
+        throw CommandFailure(
+          code: "input", message: "stdin cannot be read: \(String(cString: strerror(errno))).",
+          exitCode: 1)
+      }
+      bytes += buffer[..<count]
+    }
+    return bytes
+  }
+}
+
+/// What comes on stdin, read only where an argument is "-".
+struct StandardInput: Sendable {
+  /// More cannot be a message, however much of it is white space.
+  static let bytesMax = 16 << 20
+
+  var read: @Sendable () throws -> [UInt8]
+
+  /// The argument itself, or all of stdin where it is "-".
+  func text(for argument: String) throws -> String {
+    guard argument == "-" else { return argument }
+    let bytes = try read()
+    guard bytes.count <= StandardInput.bytesMax else {
+      throw CommandFailure(
+        code: "contentTooLong",
+        message: "stdin has more than \(StandardInput.bytesMax) bytes. Split it.", exitCode: 1)
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw CommandFailure(code: "input", message: "stdin is not UTF-8 text.", exitCode: 1)
+    }
+    return text
+  }
+}

@@ -1,0 +1,116 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// The status and the whole body of an HTTP response.
+struct HTTPReply: Sendable {
+  var status: Int
+  var body: ByteBuffer
+}
+
+/// One HTTP request over a Unix socket, and its response.
+struct HTTPExchange: Sendable {
+  var socketPath: String
+  var answerBytesMax: Int
+
+  enum Failure: Error, Equatable {
+    /// Nobody listens, or the system refused; with its error number where there is one.
+    case notConnected(errno: Int32?)
+    /// The connection ended before the response did.
+    case cutOff
+    case timedOut
+    case answerTooLarge
+    case notHTTP
+  }
+
+  private typealias Channel = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
+
+  func reply(to request: APIRequest) async throws -> HTTPReply {
+    try await withThrowingTaskGroup(of: HTTPReply.self) { tasks in
+      tasks.addTask { try await exchange(request) }
+      tasks.addTask {
+        try await Task.sleep(for: .seconds(request.timeoutSeconds))
+        throw Failure.timedOut
+      }
+      defer { tasks.cancelAll() }
+      guard let reply = try await tasks.next() else { throw Failure.cutOff }
+      return reply
+    }
+  }
+
+  private func exchange(_ request: APIRequest) async throws -> HTTPReply {
+    let channel = try await connect()
+    do {
+      return try await channel.executeThenClose { inbound, outbound in
+        try await send(request, on: outbound)
+        return try await receive(from: inbound)
+      }
+    } catch is HTTPParserError {
+      throw Failure.notHTTP
+    } catch is IOError {
+      throw Failure.cutOff
+    } catch is ChannelError {
+      throw Failure.cutOff
+    }
+  }
+
+  private func connect() async throws -> Channel {
+    do {
+      // One connection for one command: a single thread is enough, and the first to start.
+      return try await ClientBootstrap(group: NIOSingletons.posixEventLoopGroup.next())
+        .connect(unixDomainSocketPath: socketPath) { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHTTPClientHandlers(
+              leftOverBytesStrategy: .dropBytes)
+            return try Channel(wrappingChannelSynchronously: channel)
+          }
+        }
+    } catch let error as IOError {
+      throw Failure.notConnected(errno: error.errnoCode)
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      throw Failure.notConnected(errno: nil)
+    }
+  }
+
+  private func send(
+    _ request: APIRequest, on outbound: NIOAsyncChannelOutboundWriter<HTTPClientRequestPart>
+  ) async throws {
+    let body = request.body.map(ByteBuffer.init(string:))
+    var headers: HTTPHeaders = ["host": "localhost", "connection": "close"]
+    if let body {
+      headers.add(name: "content-type", value: "application/json")
+      headers.add(name: "content-length", value: "\(body.readableBytes)")
+    } else if request.method != .get {
+      headers.add(name: "content-length", value: "0")
+    }
+    let head = HTTPRequestHead(
+      version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue),
+      uri: "/v1/\(request.path)", headers: headers)
+    try await outbound.write(.head(head))
+    if let body { try await outbound.write(.body(.byteBuffer(body))) }
+    try await outbound.write(.end(nil))
+  }
+
+  private func receive(
+    from inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>
+  ) async throws -> HTTPReply {
+    var status: Int?
+    var body = ByteBuffer()
+    for try await part in inbound {
+      switch part {
+      case .head(let head): status = Int(head.status.code)
+      case .body(var bytes):
+        guard body.readableBytes + bytes.readableBytes <= answerBytesMax else {
+          throw Failure.answerTooLarge
+        }
+        body.writeBuffer(&bytes)
+      case .end:
+        guard let status else { throw Failure.notHTTP }
+        return HTTPReply(status: status, body: body)
+      }
+    }
+    throw Failure.cutOff
+  }
+}

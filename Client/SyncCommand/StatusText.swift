@@ -1,0 +1,79 @@
+/// `cospool status` on one screen.
+enum StatusText {
+  static func text(of status: StatusAnswer, style: TextStyle) -> String {
+    let sync = status.sync
+    var fields: [(name: String, value: String)] = [
+      ("device", "\(sync.deviceName) (\(sync.device.prefix(8)))"),
+      (
+        "daemon",
+        "version \(status.daemon.version), process \(status.daemon.processID), "
+          + "data in \(status.daemon.dataDirectory)"
+      ),
+      ("sync", connection(of: sync, style: style)),
+    ]
+    if let server = sync.server { fields.append(("server", server)) }
+    if let workspace = sync.workspace { fields.append(("workspace", workspace)) }
+    fields.append(("changes", changes(of: sync, style: style)))
+    fields.append(("queues", queues(of: status)))
+    if let trouble = sync.lastError {
+      let code = sync.refusalCode.map { " (\($0))" } ?? ""
+      fields.append(("trouble", trouble + code))
+    }
+    if sync.repairs > 0 {
+      fields.append(("repairs", "\(sync.repairs), by a snapshot of the server"))
+    }
+    for (index, device) in sync.devices.enumerated() {
+      let connection = device.connected ? "connected" : "offline"
+      let seen = device.seenEverything ? "has everything" : "behind"
+      fields.append((index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)"))
+    }
+    return FieldText.text(of: fields, style: style)
+  }
+
+  private static func connection(of sync: StatusAnswer.Sync, style: TextStyle) -> String {
+    switch sync.state {
+    case "notPaired": return "not paired; cospool pair URL CODE adds a server"
+    case "disabled": return "off; cospool sync on turns it on"
+    case "connecting": return "connecting"
+    case "connected":
+      return "connected" + (sync.connectedSince.map { ", for " + lasting($0, style) } ?? "")
+    case "waiting":
+      let seconds = sync.retryAfterMilliseconds.map { " in \(max(0, $0) / 1_000) s" } ?? ""
+      return "not reachable, next try\(seconds); cospool sync now tries at once"
+    case "refused": return "refused by the server; data are kept"
+    default: return sync.state
+    }
+  }
+
+  private static func changes(of sync: StatusAnswer.Sync, style: TextStyle) -> String {
+    var parts = [
+      sync.outgoing == 0
+        ? "all sent" : "\(ReceiptText.counted(sync.outgoing, "change")) to send"
+    ]
+    if sync.server == nil { parts = ["kept on this device"] }
+    if sync.pending > 0 {
+      parts.append("\(ReceiptText.counted(sync.pending, "change")) waiting for others")
+    }
+    if let last = sync.lastSyncedAt {
+      let age = lasting(last, style)
+      parts.append("last in sync \(age == "now" ? "now" : age + " ago")")
+    }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func lasting(_ milliseconds: Int64, _ style: TextStyle) -> String {
+    style.age(milliseconds: milliseconds)
+  }
+
+  private static func queues(of status: StatusAnswer) -> String {
+    let queues = status.queues
+    let sessions = ReceiptText.counted(queues.sessions, "session")
+    let messages = ReceiptText.counted(queues.messages, "message")
+    guard status.daemon.threadQueue else {
+      return "\(sessions), \(messages) waiting, thread queue off"
+    }
+    let locked = queues.threads - queues.threadsReady
+    return "\(sessions), \(messages) waiting, \(ReceiptText.counted(queues.threads, "thread")) "
+      + "(\(queues.threadsReady) ready, \(locked) locked)"
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import QueueModel
+import SyncClient
+
+/// What the local API answers; the names of the fields are a contract, and fields are only added.
+
+/// About the daemon itself.
+struct DaemonAnswer: Codable, Equatable, Sendable {
+  var version: String
+  var processID: Int
+  var dataDirectory: String
+  var socket: String
+  /// Whether the thread queue is on on this device.
+  var threadQueue: Bool
+  var queueSizeMax: Int
+}
+
+/// `GET /v1/status`.
+struct StatusAnswer: Codable, Equatable, Sendable {
+  var daemon: DaemonAnswer
+  var sync: SyncStatus
+  var queues: Counts
+
+  struct Counts: Codable, Equatable, Sendable {
+    var sessions: Int
+    var messages: Int
+    var threads: Int
+    /// Threads that are not locked.
+    var threadsReady: Int
+  }
+}
+
+/// One message; `session` where the surrounding answer does not say it.
+struct MessageAnswer: Codable, Equatable, Sendable {
+  var id: MessageID
+  var session: SessionID?
+  var content: String
+  var priority: String
+  var status: MessageStatus
+  var position: Int
+  var createdAt: String
+  /// The name of the device that queued it; null where it is not known yet.
+  var device: String?
+
+  init(_ view: MessageView, namesSession: Bool) {
+    id = view.id
+    session = namesSession ? view.session : nil
+    content = view.content
+    priority = view.priority.name
+    status = view.status
+    position = view.position
+    createdAt = Timestamp.text(milliseconds: view.createdAt)
+    device = view.device?.name
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(id, forKey: .id)
+    try container.encodeIfPresent(session, forKey: .session)
+    try container.encode(content, forKey: .content)
+    try container.encode(priority, forKey: .priority)
+    try container.encode(status, forKey: .status)
+    try container.encode(position, forKey: .position)
+    try container.encode(createdAt, forKey: .createdAt)
+    // Always there, so that a script can rely on the field.
+    try container.encode(device, forKey: .device)
+  }
+}
+
+/// One session's queue.
+struct QueueAnswer: Codable, Equatable, Sendable {
+  var session: SessionID
+  var paused: Bool
+  var pauseReasons: [String]
+  var messages: [MessageAnswer]
+
+  init(_ view: MessageQueueView) {
+    session = view.session
+    paused = view.paused
+    pauseReasons = view.pauseReasons
+    messages = view.messages.map { MessageAnswer($0, namesSession: false) }
+  }
+}
+
+/// One thread of the thread queue.
+struct ThreadAnswer: Codable, Equatable, Sendable {
+  var session: SessionID
+  var name: String
+  var project: String
+  var position: Int
+  var queuedAt: String
+  var locked: Bool
+
+  init(_ view: ThreadView) {
+    session = view.session
+    name = view.name
+    project = view.project
+    position = view.position
+    queuedAt = Timestamp.text(milliseconds: view.queuedAt)
+    locked = view.locked
+  }
+}
+
+/// The thread queue, locked threads included; empty and `enabled: false` where it is off.
+struct ThreadsAnswer: Codable, Equatable, Sendable {
+  var enabled: Bool
+  var threads: [ThreadAnswer]
+}
+
+/// One session.
+struct SessionAnswer: Codable, Equatable, Sendable {
+  var id: SessionID
+  var name: String
+  var project: String
+  var paused: Bool
+  var waiting: Int
+  /// Place in the thread queue; left out where it is not in it.
+  var threadPosition: Int?
+  var locked: Bool
+
+  init(_ view: SessionView) {
+    id = view.id
+    name = view.name
+    project = view.project
+    paused = view.paused
+    waiting = view.waiting
+    threadPosition = view.threadPosition
+    locked = view.locked
+  }
+}
+
+/// Every session that exists.
+struct SessionsAnswer: Codable, Equatable, Sendable {
+  var sessions: [SessionAnswer]
+}
+
+/// The answer to a send.
+struct SendAnswer: Codable, Equatable, Sendable {
+  var id: MessageID
+  var session: SessionID
+  var status: MessageStatus
+  var position: Int
+  var count: Int
+  /// For the person, from 80 % of the cap on.
+  var warning: String?
+}
+
+/// The answer to any other command.
+struct ReceiptAnswer: Codable, Equatable, Sendable {
+  enum Result: String, Codable {
+    case done, unchanged, queued, moved, affected
+  }
+
+  var result: Result
+  /// The effective position of the (first) message or thread, where it was moved or queued.
+  var position: Int?
+  /// How many items were affected, or wait in the queue now.
+  var count: Int?
+
+  init(_ notice: CommandOutcome.Notice) {
+    switch notice {
+    case .done: result = .done
+    case .unchanged: result = .unchanged
+    case .queued(_, let position, let count, _):
+      result = .queued
+      self.position = position
+      self.count = count
+    case .moved(let position):
+      result = .moved
+      self.position = position
+    case .affected(let count):
+      result = .affected
+      self.count = count
+    }
+  }
+}
+
+/// The answer to `sync wait`.
+struct SyncedAnswer: Codable, Equatable, Sendable {
+  var synced: Bool
+}
+
+/// Times as text: ISO 8601, UTC, milliseconds.
+enum Timestamp {
+  static func text(milliseconds: Int64) -> String {
+    // Whole seconds go through the formatter, and the milliseconds are put in as digits: a time
+    // interval is a floating-point number and would round some of them.
+    var (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
+    if rest < 0 {
+      seconds -= 1
+      rest += 1_000
+    }
+    let whole = Date(timeIntervalSince1970: Double(seconds)).formatted(Date.ISO8601FormatStyle())
+    let digits = String(rest)
+    let padded = String(repeating: "0", count: 3 - digits.count) + digits
+    return "\(whole.dropLast()).\(padded)Z"
+  }
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import Foundation
+import Logging
+import SyncClient
+
+/// The entry point: arguments and environment in, exit code out.
+@main
+struct Cospoold {
+  static func main() async {
+    let environment = ProcessInfo.processInfo.environment
+    let options: DaemonOptions
+    switch parse(Array(CommandLine.arguments.dropFirst())) {
+    case .run(let parsed): options = parsed
+    case .stop(let message, let code):
+      write(message, to: code == 0 ? .standardOutput : .standardError)
+      exit(code)
+    }
+    // Socket, store and credentials are for their owner alone.
+    umask(0o077)
+    LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+    var logger = Logger(label: "cospoold")
+    logger.logLevel = options.effectiveLogLevel(environment: environment)
+
+    guard let directory = DataDirectory.path(flag: options.data, environment: environment) else {
+      write(
+        "cospoold: there is no HOME, so there is no default data directory. Give --data DIR.",
+        to: .standardError)
+      exit(2)
+    }
+    let configuration = ClientConfiguration(
+      dataDirectory: directory, deviceName: options.name, queueSizeMax: options.queueSizeMax,
+      queueEnabled: options.threadQueue == .on, certificateFile: options.certificate)
+    let daemon = Daemon(
+      configuration: configuration, environment: environment, logger: logger,
+      ready: { write("ready on \($0)", to: .standardOutput) })
+    do {
+      try await daemon.run(stop: StopSignals.stream())
+      exit(0)
+    } catch {
+      write("cospoold: \(error.message)", to: .standardError)
+      exit(error.exitCode)
+    }
+  }
+
+  enum Start {
+    case run(DaemonOptions)
+    case stop(message: String, exitCode: Int32)
+  }
+
+  static func parse(_ arguments: [String]) -> Start {
+    do {
+      return .run(try DaemonOptions.parse(arguments))
+    } catch {
+      let isHelp = DaemonOptions.exitCode(for: error) == .success
+      return .stop(message: DaemonOptions.fullMessage(for: error), exitCode: isHelp ? 0 : 2)
+    }
+  }
+
+  private static func write(_ line: String, to file: FileHandle) {
+    // Nobody may be reading any more; that is no reason to fail.
+    try? file.write(contentsOf: Data((line + "\n").utf8))
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Hummingbird
+import Logging
+import ServiceLifecycle
+import SyncClient
+
+/// Why the daemon ended.
+struct DaemonFailure: Error, Equatable {
+  /// What happened and what to do.
+  var message: String
+  var exitCode: Int32
+}
+
+/// One store, its connection to the server, and the local API in front of it.
+struct Daemon: Sendable {
+  var configuration: ClientConfiguration
+  var environment: [String: String]
+  var logger: Logger
+  /// Called with the socket's path when it answers.
+  var ready: @Sendable (String) -> Void
+
+  /// How long requests in flight may take when the daemon is told to stop.
+  static let stopGraceSeconds = 5
+  /// More connections than this wait to be accepted.
+  static let connectionsMax = 256
+
+  /// Opens the store and serves until `stop` yields; then ends cleanly.
+  func run(stop: AsyncStream<Void>) async throws(DaemonFailure) {
+    // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
+    let place = try SocketPlace.choose(
+      dataDirectory: configuration.dataDirectory,
+      runtimeDirectories: SocketPlace.runtimeDirectories(environment: environment))
+    let client = try await open()
+    do {
+      try place.prepare(dataDirectory: configuration.dataDirectory)
+      try await serve(client, at: place, stop: stop)
+      // The lock is still held: this is our socket, not that of a next daemon.
+      place.remove()
+      await client.close()
+    } catch {
+      place.remove()
+      await client.close()
+      throw error
+    }
+  }
+
+  private func open() async throws(DaemonFailure) -> QueueClient {
+    do {
+      return try await QueueClient.open(configuration, logger: logger)
+    } catch .locked(let path) {
+      throw DaemonFailure(
+        message: "another daemon uses \(path). Talk to that one with cospool, stop it, or choose "
+          + "another --data.", exitCode: 1)
+    } catch {
+      throw DaemonFailure(message: error.description, exitCode: error.exitCode)
+    }
+  }
+
+  private func serve(
+    _ client: QueueClient, at place: SocketPlace, stop: AsyncStream<Void>
+  ) async throws(DaemonFailure) {
+    let api = LocalAPI(
+      client: client,
+      daemon: DaemonAnswer(
+        version: DaemonOptions.version, processID: Int(getpid()),
+        dataDirectory: configuration.dataDirectory, socket: place.path,
+        threadQueue: configuration.queueEnabled, queueSizeMax: configuration.queueSizeMax))
+    var apiLogger = logger
+    // What the HTTP server calls information is detail here.
+    apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
+    let application = Application(
+      router: api.router(),
+      configuration: ApplicationConfiguration(
+        address: .unixDomainSocket(path: place.path),
+        availableConnectionsDelegate:
+          .maximum(Daemon.connectionsMax, logger: apiLogger)),
+      onServerRunning: { _ in
+        chmod(place.path, 0o600)
+        ready(place.path)
+      }, logger: apiLogger)
+    // Ended in reverse order: the API first, then the connection.
+    var services = ServiceGroupConfiguration(
+      services: [SyncService(client: client, logger: logger), application], logger: apiLogger)
+    services.maximumGracefulShutdownDuration = .seconds(Daemon.stopGraceSeconds)
+    let group = ServiceGroup(configuration: services)
+    do {
+      try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { try await group.run() }
+        tasks.addTask {
+          for await _ in stop {
+            logger.info("stopping")
+            await group.triggerGracefulShutdown()
+          }
+          // Ends when the group ends, which cancels this task.
+          while !Task.isCancelled { try await Task.sleep(for: .seconds(3600)) }
+        }
+        try await tasks.next()
+        tasks.cancelAll()
+      }
+    } catch is CancellationError {
+      return
+    } catch {
+      throw DaemonFailure(
+        message: "the local API cannot be served on \(place.path): \(error)", exitCode: 1)
+    }
+  }
+}
+
+/// Keeps the connection to the server for as long as the daemon runs.
+struct SyncService: Service {
+  var client: QueueClient
+  var logger: Logger
+
+  /// How long to wait where the connection's driver itself failed, which is no matter of the net.
+  static let restartDelay = Duration.seconds(5)
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while !Task.isCancelled {
+        do {
+          try await client.run()
+        } catch is CancellationError {
+          return
+        } catch {
+          logger.error("sync stopped: \(error); starting it again in \(SyncService.restartDelay)")
+        }
+        // The queues go on working without it. Cancellation ends the wait early.
+        try? await Task.sleep(for: SyncService.restartDelay)
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Foundation
+import Logging
+import QueueModel
+
+/// The command line of `cospoold`.
+struct DaemonOptions: ParsableCommand {
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "cospoold",
+    abstract: "Keeps the queues of this device and syncs them.",
+    discussion: """
+      EXAMPLES
+        cospoold                               queues in the default data directory
+        cospoold --data ~/queues --name desk   other directory, other device name
+        COSPOOL_LOG=debug cospoold             tell more on stderr
+
+      Prints "ready on SOCKET" when it answers. SIGTERM or Ctrl-C stops it cleanly.
+      Talk to it with cospool, or with HTTP over the socket.
+
+      Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk.
+      """,
+    version: version)
+
+  @Option(
+    help: ArgumentHelp(
+      "Where the data lie. Default: $COSPOOL_DATA, then $XDG_DATA_HOME/cospool.",
+      valueName: "dir"))
+  var data: String?
+
+  @Option(help: "What people call this device. Default: the host's name.")
+  var name: String?
+
+  @Option(
+    name: .customLong("max-queue-size"),
+    help: ArgumentHelp(
+      "How many messages may wait in a session before sending is refused, 1 to 1000.",
+      valueName: "n"))
+  var queueSizeMax = Limits.queueSizeDefault
+
+  @Option(name: .customLong("thread-queue"), help: "Whether sending queues the thread: on or off.")
+  var threadQueue = Switch.on
+
+  @Option(help: ArgumentHelp("Roots to trust besides the system's, PEM.", valueName: "file"))
+  var certificate: String?
+
+  @Option(
+    name: .customLong("log-level"),
+    help: ArgumentHelp(
+      "trace, debug, info, notice, warning, error or critical. Default: $COSPOOL_LOG, then info.",
+      valueName: "level"))
+  var logLevel: String?
+
+  enum Switch: String, ExpressibleByArgument, CaseIterable {
+    case on, off
+  }
+
+  func validate() throws {
+    guard Limits.queueSizeRange.contains(queueSizeMax) else {
+      throw ValidationError(
+        "--max-queue-size \(queueSizeMax): choose \(Limits.queueSizeRange.lowerBound) to "
+          + "\(Limits.queueSizeRange.upperBound).")
+    }
+    if let logLevel, Logger.Level(rawValue: logLevel) == nil {
+      throw ValidationError("--log-level \(logLevel): no such level.")
+    }
+    if let certificate, !FileManager.default.isReadableFile(atPath: certificate) {
+      throw ValidationError("--certificate \(certificate): no such file, or not readable.")
+    }
+  }
+
+  /// The flag, else the environment, else `info`.
+  func effectiveLogLevel(environment: [String: String]) -> Logger.Level {
+    (logLevel ?? environment["COSPOOL_LOG"]).flatMap(Logger.Level.init(rawValue:)) ?? .info
+  }
+}

@@ -1,0 +1,151 @@
+import Hummingbird
+import QueueModel
+import SyncClient
+
+extension LocalAPI {
+  // MARK: - Sessions and their queues
+
+  func addSessionRoutes(to api: RouterGroup<Context>) {
+    api.get("sessions") { _, _ in
+      let views = client.workspace().sessions()
+      return CanonicalJSON.response(SessionsAnswer(sessions: views.map(SessionAnswer.init)))
+    }
+    api.post("sessions") { request, _ in
+      let body = try await decoded(SessionRequest.self, from: request)
+      return try await perform(
+        .addSession(try SessionID(body.id), name: body.name, project: body.project))
+    }
+    api.patch("sessions/:session") { request, context in
+      let body = try await decoded(RenameRequest.self, from: request)
+      return try await perform(.renameSession(try session(context), name: body.name))
+    }
+    api.delete("sessions/:session") { _, context in
+      try await perform(.deleteSession(try session(context)))
+    }
+    api.get("sessions/:session/queue") { _, context in
+      CanonicalJSON.response(
+        QueueAnswer(try client.workspace().messageQueue(try session(context))))
+    }
+    api.post("sessions/:session/queue") { request, context in
+      let session = try session(context)
+      let body = try await decoded(SendRequest.self, from: request)
+      return CanonicalJSON.response(try await send(body, to: session), status: .created)
+    }
+    api.delete("sessions/:session/queue") { _, context in
+      try await perform(.clear(try session(context)))
+    }
+    api.put("sessions/:session/pause") { request, context in
+      let session = try session(context)
+      let body = try await decodedIfPresent(PauseRequest.self, from: request)
+      return try await perform(.pause(session, reason: body?.reason))
+    }
+    api.delete("sessions/:session/pause") { _, context in
+      try await perform(.resume(try session(context)))
+    }
+  }
+
+  private func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
+    let command = Command.Send(
+      session: session, id: try body.messageID(), text: body.text,
+      priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
+      requeuesThread: daemon.threadQueue)
+    guard
+      case .queued(let id, let position, let count, let isWarning) = try await client.perform(
+        .send(command)
+      ).notice
+    else {
+      // Sent before, and withdrawn since: say where it stands.
+      let view = try client.workspace().message(command.id)
+      return SendAnswer(
+        id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
+    }
+    let cap = daemon.queueSizeMax
+    return SendAnswer(
+      id: id, session: session, status: .queued, position: position, count: count,
+      warning: isWarning ? "The queue of \(session) is nearly full (\(count)/\(cap))." : nil)
+  }
+
+  func priority(named name: String) throws -> Priority {
+    guard let priority = Priority(name: name) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidPriority",
+        message: "There is no priority \"\(name)\": choose urgent or normal.", exitCode: 2)
+    }
+    return priority
+  }
+
+  // MARK: - Messages
+
+  func addMessageRoutes(to api: RouterGroup<Context>) {
+    api.get("messages/:message") { _, context in
+      let view = try client.workspace().message(try message(context))
+      return CanonicalJSON.response(MessageAnswer(view, namesSession: true))
+    }
+    api.put("messages/:message/content") { request, context in
+      let body = try await decoded(EditRequest.self, from: request)
+      return try await perform(.edit(try message(context), content: body.content, base: nil))
+    }
+    api.put("messages/:message/priority") { request, context in
+      let body = try await decoded(PriorityRequest.self, from: request)
+      return try await perform(
+        .setPriority(try message(context), try priority(named: body.priority)))
+    }
+    api.post("messages/:message/restore") { _, context in
+      try await perform(.restore(try message(context)))
+    }
+    api.post("messages/cancel") { request, _ in
+      let body = try await decoded(MessagesRequest.self, from: request)
+      return try await perform(.cancel(try messages(body.ids)))
+    }
+    api.post("messages/move") { request, _ in
+      let body = try await decoded(MoveRequest.self, from: request)
+      return try await perform(.move(try messages(body.ids), to: try target(of: body)))
+    }
+  }
+
+  private func messages(_ prefixes: [String]) throws -> [MessageID] {
+    guard !prefixes.isEmpty else { throw APIProblem.badRequest("ids names no message.") }
+    guard prefixes.count <= Limits.batchMax else {
+      throw QueueError.limitReached(what: "items in one command", max: Limits.batchMax)
+    }
+    let workspace = client.workspace()
+    return try prefixes.map { try workspace.messageID(fromPrefix: $0) }
+  }
+
+  private func target(of body: MoveRequest) throws -> MoveTarget {
+    let workspace = client.workspace()
+    switch (body.to, body.before, body.after) {
+    case (let position?, nil, nil): return .position(position)
+    case (nil, let prefix?, nil): return .before(try workspace.messageID(fromPrefix: prefix))
+    case (nil, nil, let prefix?): return .after(try workspace.messageID(fromPrefix: prefix))
+    default: throw APIProblem.badRequest("Give exactly one of to, before and after.")
+    }
+  }
+
+  // MARK: - The thread queue
+
+  func addThreadRoutes(to api: RouterGroup<Context>) {
+    api.get("threads") { _, _ in
+      // Off hides the queue; nothing is forgotten (S2-45).
+      let isOn = daemon.threadQueue
+      let threads = isOn ? client.workspace().threadQueue().threads : []
+      return CanonicalJSON.response(
+        ThreadsAnswer(enabled: isOn, threads: threads.map(ThreadAnswer.init)))
+    }
+    api.delete("threads") { _, _ in try await perform(.clearThreads) }
+    api.post("threads/remove") { request, _ in
+      let body = try await decoded(ThreadsRequest.self, from: request)
+      guard !body.sessions.isEmpty else {
+        throw APIProblem.badRequest("sessions names no session.")
+      }
+      return try await perform(.removeThreads(try body.sessions.map { try SessionID($0) }))
+    }
+    api.post("threads/:session/move") { request, context in
+      let body = try await decoded(ThreadMoveRequest.self, from: request)
+      return try await perform(.moveThread(try session(context), to: body.to))
+    }
+    api.delete("threads/:session/lock") { _, context in
+      try await perform(.unlockThread(try session(context)))
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import Hummingbird
+import NIOCore
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+
+/// The routes of the local API, version 1. README.md of this folder lists them for people.
+struct LocalAPI: Sendable {
+  var client: QueueClient
+  var daemon: DaemonAnswer
+
+  /// A message of the largest size still fits when every byte of it has to be escaped.
+  static let bodyBytesMax = 8 << 20
+  /// The longest that one request may wait for the server.
+  static let waitSecondsMax = 86_400.0
+
+  typealias Context = BasicRequestContext
+  typealias Handler = @Sendable (Request, Context) async throws -> Response
+
+  func router() -> Router<Context> {
+    let router = Router(context: Context.self)
+    router.add(middleware: ProblemMiddleware())
+    let api = router.group("v1")
+    addDeviceRoutes(to: api)
+    addSessionRoutes(to: api)
+    addMessageRoutes(to: api)
+    addThreadRoutes(to: api)
+    return router
+  }
+
+  // MARK: - Device, sync, and the whole
+
+  private func addDeviceRoutes(to api: RouterGroup<Context>) {
+    api.get("status") { _, _ in CanonicalJSON.response(status()) }
+    api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
+    api.get("events") { _, context in
+      EventFeed(client: client, logger: context.logger).response()
+    }
+    api.post("pair") { request, _ in
+      let body = try await decoded(PairRequest.self, from: request)
+      return CanonicalJSON.response(try await client.pair(server: body.server, code: body.code))
+    }
+    api.put("sync") { request, _ in
+      let body = try await decoded(SyncRequest.self, from: request)
+      try await client.setSyncEnabled(body.enabled)
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("sync/now") { _, _ in
+      try requireSync()
+      await client.syncNow()
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("sync/wait") { request, _ in
+      let seconds = try await decoded(WaitRequest.self, from: request).timeoutSeconds
+      guard seconds >= 0, seconds <= LocalAPI.waitSecondsMax else {
+        throw APIProblem(
+          .unprocessableContent, code: "invalidTimeout",
+          message: "The timeout must be 0 to \(Int(LocalAPI.waitSecondsMax)) seconds.",
+          exitCode: 2)
+      }
+      try await cancelWhenGracefulShutdown {
+        try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))
+        try Task.checkCancellation()
+      }
+      return CanonicalJSON.response(SyncedAnswer(synced: true))
+    }
+  }
+
+  func status() -> StatusAnswer {
+    let workspace = client.workspace()
+    let sessions = workspace.sessions()
+    let threads = workspace.threadQueue()
+    return StatusAnswer(
+      daemon: daemon, sync: client.syncStatus(),
+      queues: .init(
+        sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },
+        threads: threads.threads.count, threadsReady: threads.ready.count))
+  }
+
+  /// To ask for sync where there can be none is a mistake to hear about.
+  private func requireSync() throws {
+    switch client.syncStatus().state {
+    case .notPaired: throw ClientError.notPaired
+    case .disabled: throw ClientError.syncDisabled
+    case .connecting, .connected, .waiting, .refused: return
+    }
+  }
+
+  // MARK: - What routes share
+
+  /// Does a command and answers with its receipt.
+  func perform(_ command: Command) async throws -> Response {
+    CanonicalJSON.response(ReceiptAnswer(try await client.perform(command).notice))
+  }
+
+  func session(_ context: Context) throws -> SessionID {
+    try SessionID(try parameter("session", of: context))
+  }
+
+  /// The message that the path names, by its id or a unique prefix.
+  func message(_ context: Context) throws -> MessageID {
+    try client.workspace().messageID(fromPrefix: try parameter("message", of: context))
+  }
+
+  private func parameter(_ name: String, of context: Context) throws -> String {
+    let raw = try context.parameters.require(name)
+    guard let text = raw.removingPercentEncoding else {
+      throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
+    }
+    return text
+  }
+
+  /// Reads the body; nil where there is none.
+  func decodedIfPresent<Body: Decodable>(
+    _ type: Body.Type, from request: Request
+  ) async throws -> Body? {
+    let buffer = try await request.body.collect(upTo: LocalAPI.bodyBytesMax)
+    guard buffer.readableBytes > 0 else { return nil }
+    do {
+      return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
+    } catch let error as DecodingError {
+      throw APIProblem.badRequest(LocalAPI.message(of: error))
+    }
+  }
+
+  func decoded<Body: Decodable>(_ type: Body.Type, from request: Request) async throws -> Body {
+    guard let body = try await decodedIfPresent(type, from: request) else {
+      throw APIProblem.badRequest("The request needs a JSON body.")
+    }
+    return body
+  }
+
+  /// What is wrong with a body, and where in it.
+  static func message(of error: DecodingError) -> String {
+    switch error {
+    case .keyNotFound(let key, let context):
+      "The field \(path(context.codingPath + [key])) is missing."
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      "The field \(path(context.codingPath)) has the wrong type: \(context.debugDescription)"
+    case .dataCorrupted(let context) where context.codingPath.isEmpty:
+      "The body is not valid JSON."
+    case .dataCorrupted(let context):
+      "The field \(path(context.codingPath)) is not valid: \(context.debugDescription)"
+    @unknown default:
+      "The body is not what this route takes."
+    }
+  }
+
+  private static func path(_ keys: [any CodingKey]) -> String {
+    keys.isEmpty ? "(whole body)" : keys.map(\.stringValue).joined(separator: ".")
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+
+/// Where the daemon's socket is: in the data directory, or, where that path is too long for a
+/// socket address, in a short private directory, with a file in the data directory that names it.
+struct SocketPlace: Equatable {
+  /// The path to bind.
+  var path: String
+  /// The file that names `path`, where clients would not find it by themselves.
+  var pointerFile: String?
+
+  static let fileName = "cospool.sock"
+  static let pointerFileName = "cospool.sock.path"
+
+  /// What fits into a socket address besides its terminating zero: 107 bytes on Linux.
+  static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+  /// Chooses the place, without touching the disk.
+  ///
+  /// - Parameter runtimeDirectories: short directories to try, in order.
+  static func choose(dataDirectory: String, runtimeDirectories: [String]) throws(DaemonFailure)
+    -> SocketPlace
+  {
+    let plain = dataDirectory + "/" + fileName
+    if plain.utf8.count <= pathBytesMax { return SocketPlace(path: plain, pointerFile: nil) }
+    let absolute = URL(fileURLWithPath: dataDirectory).standardizedFileURL.path
+    let name = "/" + fingerprint(of: absolute) + ".sock"
+    for directory in runtimeDirectories where (directory + name).utf8.count <= pathBytesMax {
+      return SocketPlace(
+        path: directory + name, pointerFile: dataDirectory + "/" + pointerFileName)
+    }
+    throw DaemonFailure(
+      message: "\(plain) has \(plain.utf8.count) bytes; a socket path holds at most "
+        + "\(pathBytesMax). Choose a shorter --data, or set XDG_RUNTIME_DIR to a short directory.",
+      exitCode: 1)
+  }
+
+  /// The user's runtime directory, then a private one below the temporary directory.
+  static func runtimeDirectories(environment: [String: String]) -> [String] {
+    var directories: [String] = []
+    if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
+      directories.append(runtime + "/cospool")
+    }
+    directories.append("/tmp/cospool-\(getuid())")
+    return directories
+  }
+
+  /// Makes the private directory where one is needed, and removes or writes the file that names it.
+  ///
+  /// Call it with the store's lock held: the files belong to the daemon that holds it.
+  func prepare(dataDirectory: String) throws(DaemonFailure) {
+    guard let pointerFile else {
+      unlink(dataDirectory + "/" + SocketPlace.pointerFileName)
+      return
+    }
+    let directory = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+    if mkdir(directory, 0o700) != 0, errno != EEXIST {
+      throw DaemonFailure(message: "\(directory) cannot be made: \(errorText())", exitCode: 1)
+    }
+    // In a directory that all may write to, somebody else could have made it first.
+    var status = stat()
+    guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+      status.st_uid == getuid(), status.st_mode & 0o077 == 0
+    else {
+      throw DaemonFailure(
+        message: "\(directory) must be a directory that only you may enter. Remove it, or set "
+          + "XDG_RUNTIME_DIR.", exitCode: 1)
+    }
+    do {
+      try Data((path + "\n").utf8).write(to: URL(fileURLWithPath: pointerFile), options: .atomic)
+    } catch {
+      throw DaemonFailure(message: "\(pointerFile) cannot be written: \(error)", exitCode: 1)
+    }
+  }
+
+  /// Takes the socket and the file that names it away.
+  func remove() {
+    // Where something else stood at the path, binding failed, and it is not ours to remove.
+    var status = stat()
+    if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
+    if let pointerFile { unlink(pointerFile) }
+  }
+
+  private func errorText() -> String { String(cString: strerror(errno)) }
+
+  /// FNV-1a, 64 bits: the same name for the same directory, in every process.
+  private static func fingerprint(of text: String) -> String {
+    let hash = text.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) { hash, byte in
+      (hash ^ UInt64(byte)) &* 0x100_0000_01B3
+    }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}
