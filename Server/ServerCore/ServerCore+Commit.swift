@@ -250,9 +250,8 @@ extension ServerCore {
       .changes(Changes(batch: 0, logPosition: append.position, delta: append.delta)))
     var receivers: [ConnectionID] = []
     for id in (workspaces[append.workspace]?.members ?? []).sorted() {
-      guard let session = connections[id]?.session, session.device != batch.device else {
-        continue
-      }
+      // A copied data directory is a second store of the same device: it needs the batch too.
+      guard id != batch.connection, let session = connections[id]?.session else { continue }
       guard frame.count <= session.frameBytesMax else {
         let parts = CatchUp.frames(
           splitting: append.delta, position: append.position,

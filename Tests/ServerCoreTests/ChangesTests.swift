@@ -24,6 +24,18 @@ import WireProtocol
     #expect(reader.workspace.image() == author.workspace.image())
   }
 
+  @Test func changesReachASecondStoreOfTheSameDevice() throws {
+    var scene = ServerScene()
+    var (author, copy) = (scene.device(1), scene.device(1))
+    copy.replica = ReplicaID(rawValue: 77)
+    let (from, to) = (try scene.join(&author), try scene.join(&copy))
+    _ = scene.take(to)
+    try author.write("hello")
+    scene.send(author.changes(), on: from)
+    #expect(scene.take(from).changes.isEmpty)
+    #expect(scene.take(to).changes.map(\.logPosition) == [1])
+  }
+
   @Test func nothingIsToldBeforeTheCommit() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
