@@ -134,6 +134,13 @@ struct MessageState: Sendable {
     var id: OperationID
     var stamp: Stamp
     var content = TextContent()
+
+    /// Whether the content is more or less than the one insertion that came with the message.
+    var isEdited: Bool {
+      let runs = content.sequence.runs
+      guard let run = runs.first, runs.count == 1 else { return true }
+      return !run.isVisible || run.id != id.advanced(by: 1)
+    }
   }
 
   var id: MessageID

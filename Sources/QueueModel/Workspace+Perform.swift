@@ -227,11 +227,11 @@ extension Workspace {
     let text = try checkedContent(send.text)
     let project = try checkedName(send.project, field: "project path")
     if let message = messageStates[send.id] {
-      guard message.session == send.session,
-        message.primary?.content.text.unicodeScalars.elementsEqual(text.unicodeScalars) ?? false
-      else { throw .messageIDTaken(id: send.id.description) }
+      guard isRepetition(of: message, text: text, in: send.session) else {
+        throw .messageIDTaken(id: send.id.description)
+      }
       guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
-      return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+      return queuedNotice(send.id, in: message.session, max: author.context.queueSizeMax)
     }
     let waiting = (try? existingSession(send.session))?.waiting ?? 0
     guard waiting < author.context.queueSizeMax else {
@@ -255,6 +255,19 @@ extension Workspace {
       by: &author)
     if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
     return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+  }
+
+  /// Whether a send says again what made the message: added in this session, with this text unless
+  /// somebody edited it since.
+  private func isRepetition(
+    of message: MessageState, text: String, in session: SessionID
+  ) -> Bool {
+    guard let slots = sessionStates[session]?.slots else { return false }
+    return message.additions.contains { addition in
+      slots.contains(addition.id)
+        && (addition.isEdited
+          || addition.content.text.unicodeScalars.elementsEqual(text.unicodeScalars))
+    }
   }
 
   private mutating func requeueThread(
@@ -295,10 +308,13 @@ extension Workspace {
   ) throws(QueueError) -> CommandOutcome.Notice {
     let content = try checkedContent(content)
     let message = try waitingMessage(id)
-    let base = if let base { base } else { try editBase(id) }
+    var base = if let base { base } else { try editBase(id) }
     guard message.additions.contains(where: { $0.id == base.content }) else {
       throw .messageNotFound(id: id.description)
     }
+    // Where the editor had opened the text of an addition that lost, the new content replaces
+    // the text that shows: in the other one nobody would see it.
+    if base.content != message.primary?.id { base = try editBase(id) }
     try emitEdits(from: base, to: content, of: id, by: &author)
     return author.operations.isEmpty ? .unchanged : .done
   }
@@ -400,7 +416,6 @@ extension Workspace {
       throw .invalidName(
         field: "reason", reason: "it is longer than \(Limits.nameBytesMax) bytes")
     }
-    guard session.element.notes(.paused) != [reason] else { return .unchanged }
     emit(
       .addTag(
         element: try reference(of: session), field: .paused,

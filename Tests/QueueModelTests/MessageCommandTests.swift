@@ -121,6 +121,21 @@ struct MessageCommandTests {
     #expect(try device.perform(.send("text 2", as: 2, in: "s")).operations == [])
   }
 
+  /// A retry cannot know that somebody edited or moved the message meanwhile.
+  @Test func sendingAgainWhatWasEditedOrMovedMeanwhileChangesNothing() throws {
+    var device = try device(messages: 2)
+    try device.perform(.send("elsewhere", as: 3, in: "t"))
+    try device.perform(.edit(.numbered(1), content: "text one", base: nil))
+    try device.perform(.move([.numbered(2)], to: .before(.numbered(3))))
+    let edited = try device.perform(.send("text 1", as: 1, in: "s"))
+    #expect(edited.operations == [])
+    #expect(edited.notice == .queued(.numbered(1), position: 1, count: 1, warning: false))
+    let moved = try device.perform(.send("text 2", as: 2, in: "s"))
+    #expect(moved.operations == [])
+    #expect(moved.notice == .queued(.numbered(2), position: 1, count: 2, warning: false))
+    #expect(device.workspace.contents("s") == ["text one"])
+  }
+
   @Test func aTakenIdWithOtherContentIsRefused() throws {
     var device = try device(messages: 1)
     let taken = QueueError.messageIDTaken(id: MessageID.numbered(1).description)

@@ -307,4 +307,16 @@ struct MessageConflictTests {
       #expect(device.workspace.contents("t") == [])
     }
   }
+
+  /// Saved from an editor that had opened the text that does not show any more.
+  @Test func anEditOfTheOtherTextOfAnIdQueuedTwiceShows() throws {
+    var (first, second) = (TestDevice(1), TestDevice(2))
+    try first.perform(.send("earlier", as: 5, in: "s"))
+    try second.perform(.send("later", as: 5, in: "s"))
+    let base = try second.workspace.editBase(.numbered(5))
+    try second.merge(first.made)
+    #expect(second.workspace.contents("s") == ["earlier"])
+    try second.perform(.edit(.numbered(5), content: "later, corrected", base: base))
+    #expect(second.workspace.contents("s") == ["later, corrected"])
+  }
 }

@@ -80,8 +80,9 @@ struct SessionCommandTests {
     var queue = try device.workspace.messageQueue(.named("s"))
     #expect(queue.paused)
     #expect(queue.pauseReasons == ["rate limit"])
-    #expect(
-      try device.perform(.pause(.named("s"), reason: "rate limit")).notice == .unchanged)
+    // A pause is a pause, also of a paused queue: a resume elsewhere has not seen this one.
+    #expect(try device.perform(.pause(.named("s"), reason: "rate limit")).notice == .done)
+    #expect(try device.workspace.messageQueue(.named("s")).pauseReasons == ["rate limit"])
     try device.perform(.pause(.named("s"), reason: nil))
     queue = try device.workspace.messageQueue(.named("s"))
     #expect(queue.paused)

@@ -135,20 +135,21 @@ struct SessionConflictTests {
     }
   }
 
-  @Test func aPauseNobodySawSurvivesAResume() throws {
+  @Test(arguments: ["rate limit", "old"])
+  func aPauseNobodySawSurvivesAResume(reason: String) throws {
     try ConflictScenario.verify(
       setup: { device in
         try device.perform(.addSession(.named("s"), name: nil, project: nil))
         try device.perform(.pause(.named("s"), reason: "old"))
       },
       authors: [
-        { try $0.perform(.pause(.named("s"), reason: "rate limit")) },
+        { try $0.perform(.pause(.named("s"), reason: reason)) },
         { try $0.perform(.resume(.named("s"))) },
       ]
     ) { device in
       let queue = try device.workspace.messageQueue(.named("s"))
       #expect(queue.paused)
-      #expect(queue.pauseReasons == ["rate limit"])
+      #expect(queue.pauseReasons == [reason])
       try device.perform(.resume(.named("s")))
       #expect(try !device.workspace.messageQueue(.named("s")).paused)
     }
