@@ -109,7 +109,7 @@ let rooms: [Room] = [
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Crypto"]),
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"]),
   Room(
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
@@ -164,9 +164,10 @@ let rooms: [Room] = [
     "SyncServerTests",
     [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
-      "SyncServer", "SyncTestSupport",
+      "SyncServer", "SyncClient", "SyncTestSupport",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+    articles: ["Certificates"]),
   test(
     "ClientCoreTests",
     [
@@ -198,8 +199,12 @@ let rooms: [Room] = [
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),
 ]
 
-func test(_ name: String, _ rooms: [String], foreign: [String] = []) -> Room {
-  Room(name: name, path: "Tests/\(name)", kind: .test, rooms: rooms, foreign: foreign)
+func test(
+  _ name: String, _ rooms: [String], foreign: [String] = [], articles: [String] = []
+) -> Room {
+  Room(
+    name: name, path: "Tests/\(name)", kind: .test, rooms: rooms, foreign: foreign,
+    articles: articles)
 }
 
 let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })

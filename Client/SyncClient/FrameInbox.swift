@@ -10,6 +10,7 @@ final class FrameInbox: ChannelInboundHandler {
   private let deliver: (Transport.Incoming) -> Void
   private let finish: (String) -> Void
   private var reason = "the connection ended"
+  private var isEnding = false
   private var unconsumed = 0
   private var context: ChannelHandlerContext?
 
@@ -46,6 +47,7 @@ final class FrameInbox: ChannelInboundHandler {
       unconsumed += 1
       deliver(.heard)
     case .connectionClose:
+      isEnding = true
       reason = "the server closed the connection"
       let answer = WebSocketFrame(
         fin: true, opcode: .connectionClose, maskKey: .random(), data: frame.unmaskedData)
@@ -53,6 +55,7 @@ final class FrameInbox: ChannelInboundHandler {
         context.close(promise: nil)
       }
     default:
+      isEnding = true
       reason = "the server sent something else than binary messages"
       context.close(promise: nil)
     }
@@ -75,7 +78,8 @@ final class FrameInbox: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    reason = "\(error)"
+    // TLS calls an end without its goodbye an error; what was said before tells more.
+    if !isEnding { reason = "\(error)" }
     context.close(promise: nil)
   }
 }

@@ -67,7 +67,7 @@ final class Transport: Sendable {
       throw failure
     } catch {
       close()
-      throw Failure(description: "\(address.url): \(error)")
+      throw Failure(description: OpeningTrouble(address: address).explain(error))
     }
   }
 
@@ -76,7 +76,14 @@ final class Transport: Sendable {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.minimumTLSVersion = .tlsv12
     configuration.applicationProtocols = ["http/1.1"]
-    if let certificateFile { configuration.additionalTrustRoots = [.file(certificateFile)] }
+    configuration.shutdownTimeout = .milliseconds(Transport.closeMilliseconds)
+    if let certificateFile {
+      guard let roots = try? NIOSSLCertificate.fromPEMFile(certificateFile), !roots.isEmpty else {
+        throw Failure(
+          description: "\(certificateFile) cannot be read, or holds no certificate in PEM")
+      }
+      configuration.additionalTrustRoots = [.certificates(roots)]
+    }
     return try NIOSSLContext(configuration: configuration)
   }
 
@@ -134,7 +141,11 @@ final class Transport: Sendable {
         self.state.withLock { $0.reason = reason }
         self.continuation.finish()
       })
-    state.withLock { $0.inbox = NIOLoopBound(inbox, eventLoop: channel.eventLoop) }
+    state.withLock { state in
+      // A name with several addresses can have several channels that were tried; this one won.
+      state.channel = channel
+      state.inbox = NIOLoopBound(inbox, eventLoop: channel.eventLoop)
+    }
     try channel.syncOptions?.setOption(.autoRead, value: false)
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(

@@ -27,13 +27,14 @@ struct Cospoold {
         to: .standardError)
       exit(2)
     }
-    let configuration = ClientConfiguration(
-      dataDirectory: directory, deviceName: options.name, queueSizeMax: options.queueSizeMax,
-      queueEnabled: options.threadQueue == .on, certificateFile: options.certificate)
-    let daemon = Daemon(
-      configuration: configuration, environment: environment, logger: logger,
-      ready: { write("ready on \($0)", to: .standardOutput) })
     do {
+      let configuration = ClientConfiguration(
+        dataDirectory: directory, deviceName: options.name, queueSizeMax: options.queueSizeMax,
+        queueEnabled: options.threadQueue == .on,
+        certificateFile: try options.effectiveCertificate(environment: environment))
+      let daemon = Daemon(
+        configuration: configuration, environment: environment, logger: logger,
+        ready: { write("ready on \($0)", to: .standardOutput) })
       try await daemon.run(stop: StopSignals.stream())
       exit(0)
     } catch {

@@ -42,7 +42,10 @@ struct DaemonOptions: ParsableCommand {
   @Option(name: .customLong("thread-queue"), help: "Whether sending queues the thread: on or off.")
   var threadQueue = Switch.on
 
-  @Option(help: ArgumentHelp("Roots to trust besides the system's, PEM.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "Roots to trust besides the system's, for wss, PEM. Default: $COSPOOL_CERTIFICATE.",
+      valueName: "file"))
   var certificate: String?
 
   @Option(
@@ -68,6 +71,19 @@ struct DaemonOptions: ParsableCommand {
     if let certificate, !FileManager.default.isReadableFile(atPath: certificate) {
       throw ValidationError("--certificate \(certificate): no such file, or not readable.")
     }
+  }
+
+  /// The flag, else the environment, else none.
+  func effectiveCertificate(
+    environment: [String: String]
+  ) throws(DaemonFailure) -> String? {
+    if let certificate { return certificate }
+    guard let file = environment["COSPOOL_CERTIFICATE"], !file.isEmpty else { return nil }
+    guard FileManager.default.isReadableFile(atPath: file) else {
+      throw DaemonFailure(
+        message: "COSPOOL_CERTIFICATE names \(file): no such file, or not readable.", exitCode: 2)
+    }
+    return file
   }
 
   /// The flag, else the environment, else `info`.

@@ -1,11 +1,12 @@
 import NIOCore
 import ServerCore
 
-/// Stands first in a channel's pipeline until its device is known: counts every raw byte, and
-/// closes a connection that takes too long to become a WebSocket.
+/// Stands first in a channel's pipeline, behind TLS alone, until its device is known: counts every
+/// raw byte, and closes a connection that takes too long to become a WebSocket, its TLS handshake
+/// included.
 ///
-/// Without it, one could hold a connection with half a request, or fill memory with a large frame
-/// that is never finished.
+/// Without it, one could hold a connection with half a handshake or half a request, or fill memory
+/// with a large frame that is never finished.
 final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -27,7 +28,7 @@ final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
     let limit = TimeAmount.milliseconds(driver.options.core.authenticationMilliseconds)
     deadline = context.eventLoop.scheduleTask(in: limit) {
       let (gate, context) = gate.value
-      if gate.connection == nil { context.close(promise: nil) }
+      if gate.connection == nil { context.channel.closeAtOnce() }
     }
     context.fireChannelActive()
   }
@@ -44,7 +45,7 @@ final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
     } else {
       bytes += count
       guard bytes <= driver.options.core.preAuthenticationBytesMax else {
-        return context.close(promise: nil)
+        return context.channel.closeAtOnce()
       }
     }
     context.fireChannelRead(data)

@@ -138,7 +138,7 @@ final class ServerDriver {
     switch action {
     case .send(let bytes, let ids): send(bytes, to: ids)
     case .close(let id, let code, let reason): close(id, code, reason)
-    case .abort(let id, _): peers[id]?.channel.close(mode: .all, promise: nil)
+    case .abort(let id, _): peers[id]?.channel.closeAtOnce()
     case .setReading(let id, let isOn):
       guard let channel = peers[id]?.channel else { return }
       channel.setOption(ChannelOptions.autoRead, value: isOn).whenFailure { _ in
@@ -194,7 +194,7 @@ final class ServerDriver {
       channel.close(mode: .all, promise: nil)
     }
     channel.eventLoop.scheduleTask(in: .milliseconds(options.lingerMilliseconds)) {
-      channel.close(mode: .all, promise: nil)
+      channel.closeAtOnce()
     }
   }
 

@@ -3,6 +3,7 @@ package import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import NIOWebSocket
 package import ServerCore
 import ServerStore
@@ -22,6 +23,7 @@ package final class SyncServer: Sendable {
   /// The address as given, and the port that was bound.
   package let host: String
   package let port: Int
+  private let isSecure: Bool
   private let group: MultiThreadedEventLoopGroup
   private let storeThread: NIOThreadPool
   private let listener: any Channel
@@ -36,6 +38,7 @@ package final class SyncServer: Sendable {
   ) {
     host = options.host
     self.port = port
+    isSecure = options.certificate != nil
     self.group = group
     self.storeThread = storeThread
     self.listener = listener
@@ -44,12 +47,16 @@ package final class SyncServer: Sendable {
   }
 
   /// The URL that clients and people use.
-  package var url: String { "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+  package var url: String {
+    "\(isSecure ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+  }
 
   /// Takes the data directory's lock, opens the store and listens.
   package static func start(
     _ options: SyncServerOptions, logger: Logger
   ) async throws(SyncServerError) -> SyncServer {
+    // First, so that a wrong certificate leaves nothing behind.
+    let security = try makeSecurity(options)
     let lock: DirectoryLock
     let database: ServerDatabase
     do {
@@ -61,7 +68,7 @@ package final class SyncServer: Sendable {
       throw SyncServerError(error)
     }
     let address = AddressFile(directory: options.dataDirectory)
-    let server = try await start(options, storage: database, logger: logger) {
+    let server = try await listen(options, security, storage: database, logger: logger) {
       address.remove()
       // Everything acknowledged is durable already; closing only tidies the log up.
       try? database.close()
@@ -76,6 +83,27 @@ package final class SyncServer: Sendable {
     _ options: SyncServerOptions, storage: any ServerStorage, logger: Logger,
     onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
+    let security: NIOSSLContext?
+    do {
+      security = try makeSecurity(options)
+    } catch {
+      onStop()
+      throw error
+    }
+    return try await listen(
+      options, security, storage: storage, logger: logger, onStop: onStop)
+  }
+
+  private static func makeSecurity(
+    _ options: SyncServerOptions
+  ) throws(SyncServerError) -> NIOSSLContext? {
+    try options.certificate?.makeContext(closingMilliseconds: options.lingerMilliseconds)
+  }
+
+  private static func listen(
+    _ options: SyncServerOptions, _ security: NIOSSLContext?, storage: any ServerStorage,
+    logger: Logger, onStop: @escaping @Sendable () -> Void
+  ) async throws(SyncServerError) -> SyncServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let storeThread = NIOThreadPool(numberOfThreads: 1)
     storeThread.start()
@@ -87,7 +115,7 @@ package final class SyncServer: Sendable {
         driver.start()
         return driver.bound
       }.get()
-      let listener = try await bootstrap(group, driver).bind(
+      let listener = try await bootstrap(group, driver, security).bind(
         host: options.host, port: options.port
       ).get()
       return SyncServer(
@@ -113,7 +141,8 @@ package final class SyncServer: Sendable {
   }
 
   private static func bootstrap(
-    _ group: MultiThreadedEventLoopGroup, _ driver: NIOLoopBound<ServerDriver>
+    _ group: MultiThreadedEventLoopGroup, _ driver: NIOLoopBound<ServerDriver>,
+    _ security: NIOSSLContext?
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1_024)
@@ -121,11 +150,15 @@ package final class SyncServer: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 16)
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try configure(channel, driver.value) }
+        channel.eventLoop.makeCompletedFuture {
+          try configure(channel, driver.value, security)
+        }
       }
   }
 
-  private static func configure(_ channel: any Channel, _ driver: ServerDriver) throws {
+  private static func configure(
+    _ channel: any Channel, _ driver: ServerDriver, _ security: NIOSSLContext?
+  ) throws {
     guard driver.channelOpened(channel) else {
       return channel.close(mode: .all, promise: nil)
     }
@@ -144,6 +177,7 @@ package final class SyncServer: Sendable {
           try upgraded(channel, driver, gate)
         }
       })
+    if let security { try pipeline.addHandler(NIOSSLServerHandler(context: security)) }
     try pipeline.addHandler(ChannelCensus(driver: driver))
     try pipeline.addHandler(gate)
     try pipeline.configureHTTPServerPipeline(

@@ -8,6 +8,8 @@ package struct SyncServerOptions: Sendable {
   package var host: String
   /// The port to listen on; 0 takes a free one.
   package var port: Int
+  /// What TLS needs; the server speaks plain WebSocket where it is nil.
+  package var certificate: ServerCertificate?
   /// Limits and intervals of the protocol.
   package var core = ServerConfiguration()
   /// How often idle connections are pinged, and how long one may be silent.

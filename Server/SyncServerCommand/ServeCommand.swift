@@ -8,8 +8,10 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Serve devices until SIGTERM or SIGINT (the default).",
     discussion: """
-      Prints one line, "listening on ws://HOST:PORT", when ready. Logs go to standard error. \
-      `GET /healthz` answers 200 while the server works.
+      Prints one line, "listening on ws://HOST:PORT", when ready; with a certificate, wss://. \
+      Logs go to standard error. `GET /healthz` answers 200 while the server works.
+
+      Certificate and key are read at the start: start again after renewing them.
       """)
 
   @OptionGroup var data: DataOptions
@@ -20,12 +22,26 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The port to listen on; 0 takes a free one.")
   var port = SyncServerOptions.portDefault
 
+  @Option(
+    help: ArgumentHelp(
+      "Speak TLS (1.2 or newer) with this certificate: PEM, its chain behind it. Needs --key.",
+      valueName: "file"))
+  var certificate: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The certificate's private key, PEM without a passphrase.", valueName: "file"))
+  var key: String?
+
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
 
   func validate() throws {
     guard (0...65_535).contains(port) else {
       throw ValidationError("--port takes 0 to 65535.")
+    }
+    guard (certificate == nil) == (key == nil) else {
+      throw ValidationError("--certificate and --key go together: give both, or neither.")
     }
     guard Logger.Level(rawValue: logLevel) != nil else {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning or error.")
@@ -36,9 +52,11 @@ struct ServeCommand: AsyncParsableCommand {
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
     var logger = Logger(label: "cospool-server")
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
-    let service = ServerService(
-      options: SyncServerOptions(dataDirectory: data.resolved, host: host, port: port),
-      logger: logger)
+    var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
+    if let certificate, let key {
+      options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
+    }
+    let service = ServerService(options: options, logger: logger)
     try await service.runUntilSignalled()
   }
 }

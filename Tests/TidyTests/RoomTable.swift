@@ -34,7 +34,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union(["ServerCore", "ServerStore"]),
-      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Crypto"],
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",

@@ -1,0 +1,55 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+
+/// Says in words why a connection could not be opened, and what to do about it.
+struct OpeningTrouble {
+  var address: ServerAddress
+
+  /// One sentence without its full stop.
+  func explain(_ error: any Error) -> String {
+    switch error {
+    case let failure as Transport.Failure:
+      failure.description
+    case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+      "\(address.url): the server's certificate is not trusted, for it is not made out to "
+        + "\(address.host). Use a name or address that it is made out to"
+    case NIOSSLError.handshakeFailed(let reason):
+      explain(handshake: "\(reason)")
+    case is HTTPParserError, is NIOHTTPClientUpgradeError, is ChannelError:
+      "\(address.url) does not answer as a Cospool server" + hint
+    case let error as IOError where error.errnoCode == ECONNRESET:
+      "\(address.url) closes the connection at once" + hint
+    default:
+      "\(address.url): \(error)"
+    }
+  }
+
+  private var hint: String {
+    address.isSecure ? "" : ". Where it speaks TLS, its address begins with wss://"
+  }
+
+  private func explain(handshake reason: String) -> String {
+    if reason.contains("CERTIFICATE_VERIFY_FAILED") {
+      return "\(address.url): the server's certificate is not trusted: it is self-signed, expired, "
+        + "or from an unknown issuer. Where it is the right one, start cospoold with --certificate "
+        + "FILE or COSPOOL_CERTIFICATE, the file holding it or its root as PEM"
+    }
+    if reason.contains("WRONG_VERSION_NUMBER") || reason.contains("EOF during handshake")
+      || reason.contains("HTTP_REQUEST")
+    {
+      return "\(address.url) does not speak TLS. Where it is meant not to, its address begins with "
+        + "ws://"
+    }
+    return "\(address.url): the TLS handshake failed: \(OpeningTrouble.shortened(reason))"
+  }
+
+  /// The library's names of the errors, without its source locations.
+  private static func shortened(_ reason: String) -> String {
+    let names = reason.components(separatedBy: "OPENSSL_internal:").dropFirst().map {
+      String($0.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+    }
+    return names.isEmpty ? reason : names.joined(separator: ", ")
+  }
+}

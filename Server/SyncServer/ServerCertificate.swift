@@ -1,0 +1,93 @@
+import Foundation
+import NIOCore
+import NIOSSL
+
+/// The files that a server which speaks TLS itself needs. They are read when it starts.
+package struct ServerCertificate: Hashable, Sendable {
+  /// The certificate and the intermediate ones up to its root, PEM, the server's own first.
+  package var chainFile: String
+  /// The private key, PEM, without a passphrase.
+  package var keyFile: String
+
+  package init(chainFile: String, keyFile: String) {
+    self.chainFile = chainFile
+    self.keyFile = keyFile
+  }
+
+  /// Reads both files and checks that they belong together.
+  ///
+  /// - Throws: `.failed`, naming the file and what is wrong with it.
+  func makeContext(closingMilliseconds: Int64) throws(SyncServerError) -> NIOSSLContext {
+    let chain = try certificates()
+    let key = try privateKey()
+    var configuration = TLSConfiguration.makeServerConfiguration(
+      certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["http/1.1"]
+    configuration.shutdownTimeout = .milliseconds(closingMilliseconds)
+    do {
+      return try NIOSSLContext(configuration: configuration)
+    } catch NIOSSLError.failedToLoadPrivateKey {
+      throw SyncServerError(
+        .failed,
+        "The key in \(keyFile) does not belong to the certificate in \(chainFile). The server's own "
+          + "certificate must be the first in the file.")
+    } catch {
+      throw SyncServerError(
+        .failed, "\(chainFile) and \(keyFile) cannot be used for TLS: \(error).")
+    }
+  }
+
+  private func certificates() throws(SyncServerError) -> [NIOSSLCertificate] {
+    let bytes = try ServerCertificate.read(chainFile, as: "certificate")
+    // What the library says of a file without PEM is no help; the file's name is.
+    guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), !chain.isEmpty else {
+      throw SyncServerError(
+        .failed, "The certificate file \(chainFile) holds no certificate in PEM.")
+    }
+    return chain
+  }
+
+  private func privateKey() throws(SyncServerError) -> NIOSSLPrivateKey {
+    let bytes = try ServerCertificate.read(keyFile, as: "key")
+    guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
+      throw SyncServerError(
+        .failed,
+        "The key file \(keyFile) holds no private key in PEM that opens without a passphrase.")
+    }
+    return key
+  }
+
+  private static func read(
+    _ path: String, as what: String
+  ) throws(SyncServerError) -> [UInt8] {
+    do {
+      return Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    } catch {
+      throw SyncServerError(
+        .failed, "The \(what) file \(path) cannot be read: \(reason(for: error)).")
+    }
+  }
+
+  private static func reason(for error: any Error) -> String {
+    switch (error as? CocoaError)?.code {
+    case .fileReadNoSuchFile, .fileNoSuchFile: "there is no such file"
+    case .fileReadNoPermission: "permission denied"
+    default: (error as? CocoaError)?.localizedDescription ?? "\(error)"
+    }
+  }
+}
+
+extension Channel {
+  /// Closes without TLS's goodbye, whose answer a stalled client would not give. Call it on the
+  /// channel's event loop.
+  func closeAtOnce() {
+    let security = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+    // What closes from a handler's place passes the handler by.
+    if let security {
+      security.close(promise: nil)
+    } else {
+      close(mode: .all, promise: nil)
+    }
+  }
+}
