@@ -186,7 +186,7 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
-    foreign: ["Hummingbird", "Logging"]),
+    foreign: ["ArgumentParser", "Hummingbird", "Logging"]),
   test(
     "SyncCommandTests", ["QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
     foreign: ["ArgumentParser", "Logging"]),

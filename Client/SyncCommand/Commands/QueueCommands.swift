@@ -188,7 +188,7 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "paused", unchanged: "paused already")
+      try ReceiptText.text(of: answer, done: "paused")
     }
   }
 

@@ -1,0 +1,64 @@
+import Foundation
+import Logging
+import SyncClient
+
+@testable import SyncCommand
+@testable import SyncDaemon
+
+/// The command line in front of a real daemon with a real store.
+struct CommandFixture: Sendable {
+  var directory: String
+
+  /// Runs a daemon in a directory of its own while `body` runs.
+  static func run(
+    queueSizeMax: Int = 10, longPath: Bool = false,
+    _ body: @Sendable (CommandFixture) async throws -> Void
+  ) async throws {
+    let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: root, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    let directory = longPath ? root + "/" + String(repeating: "d", count: 120) : root
+    let (ready, isReady) = AsyncStream<String>.makeStream()
+    let (stop, stopNow) = AsyncStream<Void>.makeStream()
+    let daemon = Daemon(
+      configuration: ClientConfiguration(
+        dataDirectory: directory, deviceName: "desk", queueSizeMax: queueSizeMax,
+        queueEnabled: true),
+      environment: ["XDG_RUNTIME_DIR": root],
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      ready: { isReady.yield($0) })
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
+        defer { isReady.finish() }
+        try await daemon.run(stop: stop)
+      }
+      var sockets = ready.makeAsyncIterator()
+      if await sockets.next() != nil {
+        defer { stopNow.yield() }
+        try await body(CommandFixture(directory: directory))
+      }
+      try await tasks.waitForAll()
+    }
+  }
+
+  /// Runs the command line as a shell would, in this data directory.
+  func cospool(_ arguments: String..., input: String = "") async -> CommandRunner.Outcome {
+    await Self.cospool(
+      arguments, variables: ["COSPOOL_DATA": directory], input: Array(input.utf8))
+  }
+
+  static func cospool(
+    _ arguments: [String], variables: [String: String] = [:], input: [UInt8] = []
+  ) async -> CommandRunner.Outcome {
+    let environment = Environment(
+      variables: variables, input: StandardInput { input }, style: .plain)
+    return await CommandRunner(environment: environment).run(arguments)
+  }
+}
+
+extension TextStyle {
+  /// No terminal; ages are counted from 2026-01-02 00:00:00 UTC.
+  static let plain = TextStyle(
+    width: nil, hasColour: false, now: Date(timeIntervalSince1970: 1_767_312_000))
+}

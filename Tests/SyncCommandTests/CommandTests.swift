@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// The command line against a real daemon: text, JSON and exit codes.
+@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+  private static let first = "11111111-1111-4111-8111-111111111111"
+  private static let second = "11112222-2222-4222-8222-222222222222"
+  private static var time: Regex<Substring> { /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/ }
+
+  @Test func queueListIsTheContractsJSON() async throws {
+    try await CommandFixture.run { house in
+      let sent = await house.cospool("send", "-s", "review", "--id", Self.first, "one", "--json")
+      #expect(sent.exitCode == 0)
+      #expect(
+        sent.output
+          == #"{"count":1,"id":"\#(Self.first)","position":1,"session":"review","status":"queued"}"#
+      )
+      let list = await house.cospool("queue", "list", "-s", "review", "--json")
+      #expect(
+        list.output.replacing(Self.time, with: "TIME")
+          == #"{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
+          + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
+          + #""pauseReasons":[],"paused":false,"session":"review"}"#)
+      let threads = await house.cospool("thread", "list", "--json")
+      #expect(
+        threads.output.replacing(Self.time, with: "TIME")
+          == #"{"enabled":true,"threads":[{"locked":true,"name":"review","position":1,"#
+          + #""project":"","queuedAt":"TIME","session":"review"}]}"#)
+    }
+  }
+
+  @Test func dayOfWorkGoesThrough() async throws {
+    try await CommandFixture.run { house in
+      let steps: [([String], String)] = [
+        (["send", "-s", "review", "--id", Self.first, "one"], "queued, position 1 of 1"),
+        (["send", "-s", "review", "--id", Self.second, "two"], "queued, position 2 of 2"),
+        (["queue", "move", "11112", "--to", "1"], "moved, position 1"),
+        (["queue", "move", "11112", "--after", "11111"], "moved, position 2"),
+        (["queue", "priority", "11112", "urgent"], "urgent, position 1"),
+        (["queue", "edit", "11112", "two, changed"], "edited"),
+        (["queue", "edit", "11112", "two, changed"], "unchanged"),
+        (["queue", "cancel", "11111", "11112"], "cancelled 2 messages"),
+        (["queue", "restore", "11111"], "restored, position 1 of 1"),
+        (["queue", "pause", "-s", "review", "--reason", "holiday"], "paused"),
+        (["queue", "resume", "-s", "review"], "resumed"),
+        (["queue", "clear", "-s", "review"], "cancelled 1 message"),
+        (["queue", "list", "-s", "review"], "nothing waits in review"),
+        (["session", "add", "docs", "--name", "Docs"], "added"),
+        (["session", "add", "docs"], "there already"),
+        (["session", "rename", "docs", "Manual"], "renamed"),
+        (["thread", "unlock", "review"], "unlocked"),
+        (["thread", "unlock", "review"], "not locked"),
+        (["thread", "move", "review", "--to", "1"], "unchanged"),
+        (["thread", "remove", "review"], "removed 1 thread"),
+        (["thread", "clear"], "unchanged"),
+        (["session", "delete", "docs"], "deleted"),
+        (["sync", "off"], "sync is off"),
+        (["sync", "on"], "sync is on"),
+      ]
+      for (arguments, text) in steps {
+        let outcome = await CommandFixture.cospool(
+          arguments, variables: ["COSPOOL_DATA": house.directory])
+        #expect(outcome == CommandRunner.Outcome(output: text), "\(arguments)")
+      }
+    }
+  }
+
+  @Test func dataFlagReachesItsDaemonFromEitherPlace() async throws {
+    try await CommandFixture.run { house in
+      for arguments in [
+        ["--data", house.directory, "session", "list"],
+        ["session", "list", "--data", house.directory],
+      ] {
+        let outcome = await CommandFixture.cospool(arguments)
+        #expect(outcome == CommandRunner.Outcome(output: "no sessions yet"))
+      }
+    }
+  }
+
+  @Test func failuresHaveTheirExitCodes() async throws {
+    try await CommandFixture.run(queueSizeMax: 2) { house in
+      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await house.cospool("send", "-s", "review", "--id", Self.second, "two")
+      let cases: [([String], Int32, String)] = [
+        (["send", "-s", "review", "three"], 1, "Queue full (2/2)."),
+        (["send", "-s", "review", "  "], 1, "blank"),
+        (["send", "-s", "review", "--id", Self.first, "other"], 5, "exists already"),
+        (["queue", "list", "-s", "none"], 1, "No session none"),
+        (["queue", "show", "ffff"], 1, "No message ffff"),
+        (["queue", "show", "1111"], 1, Self.second),
+        (["queue", "move", "11111", "--to", "9"], 1, "choose 1 to 2"),
+        (["queue", "list", "-s", " "], 2, "cannot be a session id"),
+        (["sync", "wait", "--timeout", "1"], 1, "not paired"),
+        (["sync", "now"], 1, "not paired"),
+        (["pair", "ws://127.0.0.1:1", "BCDF-GHJK"], 4, "cannot be reached"),
+        (["pair", "ftp://x", "BCDF-GHJK"], 2, "not a server address"),
+      ]
+      for (arguments, exitCode, part) in cases {
+        let outcome = await CommandFixture.cospool(
+          arguments, variables: ["COSPOOL_DATA": house.directory])
+        #expect(outcome.exitCode == exitCode, "\(arguments): \(outcome.errors)")
+        #expect(outcome.output.isEmpty, "\(arguments)")
+        #expect(outcome.errors.hasPrefix("cospool: "), "\(arguments)")
+        #expect(outcome.errors.contains(part), "\(arguments): \(outcome.errors)")
+      }
+    }
+  }
+
+  @Test func ambiguousPrefixListsCandidatesInJSONToo() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await house.cospool("send", "-s", "review", "--id", Self.second, "two")
+      let outcome = await house.cospool("queue", "cancel", "1111", "--json")
+      #expect(outcome.exitCode == 1)
+      struct Refusal: Decodable {
+        var error: CommandFailure
+      }
+      let refusal = try JSONDecoder().decode(Refusal.self, from: Data(outcome.errors.utf8))
+      #expect(refusal.error.code == "messageAmbiguous")
+      #expect(refusal.error.candidates == [Self.first, Self.second])
+    }
+  }
+
+  @Test func warningIsOnStandardError() async throws {
+    try await CommandFixture.run(queueSizeMax: 1) { house in
+      let outcome = await house.cospool("send", "-s", "review", "one")
+      #expect(outcome.output == "queued, position 1 of 1")
+      #expect(outcome.errors == "cospool: The queue of review is nearly full (1/1).")
+      #expect(outcome.exitCode == 0)
+    }
+  }
+
+  @Test func standardInputIsSentAsItIs() async throws {
+    try await CommandFixture.run { house in
+      let text = "line one\n\tline two 🙂 \u{202E}x"
+      _ = await house.cospool("send", "-s", "review", "-", input: text + "\n\n")
+      let list = await house.cospool("queue", "list", "-s", "review", "--json")
+      struct Queue: Decodable {
+        struct Message: Decodable {
+          var content: String
+        }
+        var messages: [Message]
+      }
+      let queue = try JSONDecoder().decode(Queue.self, from: Data(list.output.utf8))
+      #expect(queue.messages.map(\.content) == [text])
+    }
+  }
+
+  @Test func textBeyondTheLimitIsRefusedBeforeItIsSent() async {
+    let text = [UInt8](repeating: 0x78, count: (1 << 20) + 1)
+    let outcome = await CommandFixture.cospool(["send", "-s", "review", "-"], input: text)
+    #expect(outcome.exitCode == 1)
+    #expect(outcome.errors.contains("1048577"))
+  }
+
+  @Test func dumpIsJSONWithAndWithoutTheFlag() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "review", "one")
+      let plain = await house.cospool("dump")
+      #expect(plain == (await house.cospool("dump", "--json")))
+      #expect(plain.output.hasPrefix(#"{"replicas":["#))
+    }
+  }
+
+  @Test func daemonBehindALongPathIsFound() async throws {
+    try await CommandFixture.run(longPath: true) { house in
+      #expect(await house.cospool("send", "-s", "a", "x").output == "queued, position 1 of 1")
+    }
+  }
+
+  @Test(arguments: ["status", "dump", "thread list", "sync now"])
+  func withoutADaemonItSaysHowToStartOne(command: String) async {
+    let words = command.split(separator: " ").map(String.init)
+    let directory = "/tmp/no such daemon"
+    let outcome = await CommandFixture.cospool(words + ["--data", directory])
+    #expect(outcome.exitCode == 4)
+    #expect(outcome.output.isEmpty)
+    #expect(outcome.errors.contains("cospoold --data '/tmp/no such daemon'"))
+    let json = await CommandFixture.cospool(words + ["--json", "--data", directory])
+    #expect(json.errors.hasPrefix(#"{"error":{"code":"noDaemon","exitCode":4,"#))
+  }
+}

@@ -1,0 +1,186 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+@Suite struct TextTests {
+  private func answer(_ json: String) -> Answer { Answer(json: Data(json.utf8)) }
+
+  private func text(
+    _ arguments: String..., of json: String, style: TextStyle = .plain
+  ) throws -> String {
+    let command = try #require(try Cospool.parseAsRoot(arguments) as? any DaemonCommand)
+    return try command.text(of: answer(json), style: style)
+  }
+
+  private static let queue = #"""
+    {"messages":[
+      {"content":"Stop\nnow","createdAt":"2026-01-01T23:59:20.000Z","device":"desk",
+       "id":"11111111-1111-4111-8111-111111111111","position":1,"priority":"urgent",
+       "status":"queued"},
+      {"content":"Fix the flaky test in the parser","createdAt":"2026-01-01T21:00:00.000Z",
+       "device":null,"id":"11111111-2222-4111-8111-111111111111","position":2,
+       "priority":"normal","status":"queued"}],
+     "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}
+    """#
+
+  @Test func queueIsATable() throws {
+    #expect(
+      try text("queue", "list", "-s", "review", of: Self.queue) == """
+        paused: holiday
+        #  ID          PRIORITY  AGE  DEVICE  CONTENT
+        1  11111111-1  urgent    40s  desk    Stop now
+        2  11111111-2  normal     3h  -       Fix the flaky test in the parser
+        """)
+  }
+
+  @Test func tableFitsTheTerminal() throws {
+    var style = TextStyle.plain
+    style.width = 60
+    let lines = try text("queue", "list", "-s", "review", of: Self.queue, style: style)
+      .split(separator: "\n")
+    #expect(lines.allSatisfy { TextStyle.columns($0) <= 60 })
+    #expect(lines.last?.hasSuffix("…") == true)
+  }
+
+  @Test func colourIsForTerminalsAlone() throws {
+    var style = TextStyle.plain
+    #expect(
+      try !text("queue", "list", "-s", "review", of: Self.queue, style: style).contains("\u{1B}"))
+    style.hasColour = true
+    #expect(
+      try text("queue", "list", "-s", "review", of: Self.queue, style: style)
+        .contains("\u{1B}[31murgent\u{1B}[0m"))
+  }
+
+  @Test func emptyQueueIsSaid() throws {
+    #expect(
+      try text(
+        "queue", "list", "-s", "review",
+        of: #"{"messages":[],"paused":false,"pauseReasons":[],"session":"review"}"#)
+        == "nothing waits in review")
+  }
+
+  private static let threads = #"""
+    {"enabled":true,"threads":[
+      {"locked":true,"name":"a","position":1,"project":"","queuedAt":"2026-01-01T23:00:00.000Z",
+       "session":"a"},
+      {"locked":false,"name":"Docs","position":2,"project":"/src",
+       "queuedAt":"2026-01-01T00:00:00.000Z","session":"b"}]}
+    """#
+
+  @Test func lockedThreadsAreHiddenAndCounted() throws {
+    #expect(
+      try text("thread", "list", of: Self.threads) == """
+        #  SESSION  AGE  STATE  NAME  PROJECT
+        2  b         1d  ready  Docs  /src
+        1 locked thread hidden; --all shows them
+        """)
+    #expect(
+      try text("thread", "list", "--all", of: Self.threads) == """
+        #  SESSION  AGE  STATE   NAME  PROJECT
+        1  a         1h  locked
+        2  b         1d  ready   Docs  /src
+        """)
+    #expect(
+      try text("thread", "list", of: #"{"enabled":true,"threads":[]}"#) == "no thread needs you")
+    #expect(
+      try text("thread", "list", of: #"{"enabled":false,"threads":[]}"#)
+        .contains("--thread-queue on"))
+  }
+
+  @Test func receiptsSayWhatWasDone() throws {
+    #expect(
+      try text("queue", "move", "1", "--to", "2", of: #"{"position":2,"result":"moved"}"#)
+        == "moved, position 2")
+    #expect(
+      try text("queue", "cancel", "1", of: #"{"count":1,"result":"affected"}"#)
+        == "cancelled 1 message")
+    #expect(
+      try text("queue", "clear", "-s", "a", of: #"{"count":3,"result":"affected"}"#)
+        == "cancelled 3 messages")
+    #expect(try text("queue", "cancel", "1", of: #"{"result":"unchanged"}"#) == "unchanged")
+    #expect(
+      try text("queue", "restore", "1", of: #"{"count":5,"position":2,"result":"queued"}"#)
+        == "restored, position 2 of 5")
+    #expect(
+      try text(
+        "send", "-s", "a", "x",
+        of: #"{"count":3,"id":"1","position":2,"session":"a","status":"queued"}"#)
+        == "queued, position 2 of 3")
+  }
+
+  @Test func warningGoesBesidesTheAnswer() throws {
+    let command = try #require(
+      try Cospool.parseAsRoot(["send", "-s", "a", "x"]) as? any DaemonCommand)
+    let full = answer(
+      #"{"count":8,"id":"1","position":8,"session":"a","status":"queued","warning":"full soon"}"#)
+    #expect(command.warning(of: full) == "cospool: full soon")
+  }
+
+  @Test func statusIsOneScreen() throws {
+    let json = #"""
+      {"daemon":{"dataDirectory":"/d","processID":7,"queueSizeMax":10,"socket":"/d/s",
+        "threadQueue":true,"version":"0.1.0"},
+       "queues":{"messages":4,"sessions":1,"threads":3,"threadsReady":2},
+       "sync":{"connectedSince":1767311940000,"device":"11111111-1111-4111-8111-111111111111",
+        "deviceName":"desk","devices":[{"connected":true,"id":"x","name":"phone",
+        "seenEverything":false}],"lastSyncedAt":1767311995000,"missing":[],"outgoing":1,
+        "pending":0,"repairs":0,"replica":"0","server":"ws://h:1","state":"connected",
+        "workspace":"w"}}
+      """#
+    #expect(
+      try text("status", of: json) == """
+        device     desk (11111111)
+        daemon     version 0.1.0, process 7, data in /d
+        sync       connected, for 1m
+        server     ws://h:1
+        workspace  w
+        changes    1 change to send, last in sync 5s ago
+        queues     1 session, 4 messages waiting, 3 threads (2 ready, 1 locked)
+        devices    phone: connected, behind
+        """)
+  }
+
+  @Test func nothingSteersTheTerminal() throws {
+    #expect(
+      TextStyle.line(" a\n\tb\u{1B}[31m\u{202E}c\u{7} ") == "a b\u{FFFD}[31m\u{FFFD}c\u{FFFD}")
+    #expect(TextStyle.block("a\n\tb\u{1B}\r\u{9B}") == "a\n\tb\u{FFFD}\u{FFFD}\u{FFFD}")
+  }
+
+  @Test func columnsCountWideAndCombiningCharacters() {
+    #expect(TextStyle.columns("abc") == 3)
+    #expect(TextStyle.columns("日本") == 4)
+    #expect(TextStyle.columns("e\u{301}") == 1)
+    #expect(TextStyle.columns("👩‍👩‍👧") == 2)
+    #expect(TextStyle.cut("日本語", toColumns: 4) == "日…")
+    #expect(TextStyle.cut("abcd", toColumns: 4) == "abcd")
+    #expect(TextStyle.cut("abcde", toColumns: 4) == "abc…")
+    #expect(TextStyle.cut("abc", toColumns: 0) == "")
+  }
+
+  @Test(arguments: [
+    ("2026-01-02T00:00:00.000Z", "now"), ("2027-01-01T00:00:00.000Z", "now"),
+    ("2026-01-01T23:59:59.000Z", "1s"), ("2026-01-01T23:00:01.000Z", "59m"),
+    ("2026-01-01T00:00:01.000Z", "23h"), ("2025-12-01T00:00:00.000Z", "32d"),
+    ("no time", "no time"),
+  ])
+  func agesAreShort(timestamp: String, age: String) {
+    #expect(TextStyle.plain.age(timestamp) == age)
+  }
+
+  @Test func idsAreShortenedAsFarAsTheyDiffer() {
+    #expect(QueueText.shortened(["aaaaaaaa-1", "bbbbbbbb-1"]) == ["aaaaaaaa", "bbbbbbbb"])
+    #expect(QueueText.shortened(["aaaaaaaa-1", "aaaaaaaa-2"]) == ["aaaaaaaa-1", "aaaaaaaa-2"])
+    #expect(QueueText.shortened([]) == [])
+  }
+
+  @Test func answerOfAnotherProgramIsExplained() {
+    let failure = #expect(throws: CommandFailure.self) {
+      try text("status", of: #"{"hello":1}"#)
+    }
+    #expect(failure?.code == "unexpectedAnswer")
+    #expect(failure?.exitCode == 1)
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+@Suite(.timeLimit(.minutes(2))) struct DaemonTests {
+  @Test func socketIsForItsOwnerAloneAndGoesWithTheDaemon() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    try await RunningDaemon.run(directory: directory) { daemon in
+      #expect(daemon.socket == directory.path + "/cospool.sock")
+      let attributes = try FileManager.default.attributesOfItem(atPath: daemon.socket)
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+      try await daemon.requireAnswer()
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.path + "/cospool.sock"))
+  }
+
+  @Test func secondDaemonOfAStoreIsRefusedAndTheFirstLives() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    try await RunningDaemon.run(directory: directory) { first in
+      let failure = await #expect(throws: DaemonFailure.self) {
+        try await RunningDaemon.run(directory: directory) { _ in }
+      }
+      #expect(failure?.exitCode == 1)
+      #expect(failure?.message.contains("another daemon uses") == true)
+      try await first.requireAnswer()
+    }
+  }
+
+  @Test func staleSocketOfAKilledDaemonIsReplaced() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    // Bound and never closed by its owner: what kill -9 leaves behind.
+    try bindAbandonedSocket(at: directory.path + "/cospool.sock")
+    try await RunningDaemon.run(directory: directory) { daemon in
+      try await daemon.requireAnswer()
+    }
+  }
+
+  @Test func fileAtTheSocketsPlaceIsLeftAlone() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let path = directory.path + "/cospool.sock"
+    try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
+    let failure = await #expect(throws: DaemonFailure.self) {
+      try await RunningDaemon.run(directory: directory) { _ in }
+    }
+    #expect(failure?.exitCode == 1)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+  }
+
+  @Test func dataDirectoryTooLongForASocketIsServedFromAShortOne() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let long = directory.path + "/" + String(repeating: "d", count: 120)
+    let pointer = long + "/cospool.sock.path"
+    try await RunningDaemon.run(directory: directory, dataDirectory: long) { daemon in
+      #expect(daemon.socket.hasPrefix(directory.path + "/cospool/"))
+      #expect(try String(contentsOfFile: pointer, encoding: .utf8) == daemon.socket + "\n")
+      try await daemon.requireAnswer()
+    }
+    #expect(!FileManager.default.fileExists(atPath: pointer))
+  }
+
+  @Test func runtimeDirectoryOfSomebodyElseIsRefused() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let open = directory.path + "/cospool"
+    try FileManager.default.createDirectory(
+      atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
+    chmod(open, 0o777)
+    let long = directory.path + "/" + String(repeating: "d", count: 120)
+    let failure = await #expect(throws: DaemonFailure.self) {
+      try await RunningDaemon.run(directory: directory, dataDirectory: long) { _ in }
+    }
+    #expect(failure?.message.contains("only you may enter") == true)
+  }
+
+  @Test func corruptStoreEndsWithSixAndIsKept() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    try await RunningDaemon.run(directory: directory) { daemon in
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/review/queue", #"{"text":"kept"}"#)
+    }
+    let store = directory.path + "/cospool.sqlite"
+    try Data(repeating: 0x5A, count: 8_192).write(to: URL(fileURLWithPath: store))
+    let failure = await #expect(throws: DaemonFailure.self) {
+      try await RunningDaemon.run(directory: directory) { _ in }
+    }
+    #expect(failure?.exitCode == 6)
+    #expect(failure?.message.contains("kept at") == true)
+    // The next start is a fresh one.
+    try await RunningDaemon.run(directory: directory) { daemon in
+      try await daemon.requireAnswer()
+    }
+  }
+
+  @Test func whatWasAnsweredIsThereAfterARestart() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    try await RunningDaemon.run(directory: directory) { daemon in
+      let reply = try await daemon.request(
+        "POST", "/v1/sessions/review/queue", #"{"text":"still here"}"#)
+      #expect(reply.status == 201)
+    }
+    try await RunningDaemon.run(directory: directory) { daemon in
+      let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
+        .decoded(QueueAnswer.self)
+      #expect(queue.messages.map(\.content) == ["still here"])
+    }
+  }
+
+  private func bindAbandonedSocket(at path: String) throws {
+    let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(socket) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    try #require(result == 0)
+  }
+}

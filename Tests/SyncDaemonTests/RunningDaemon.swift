@@ -1,0 +1,92 @@
+import Foundation
+import Logging
+import SyncClient
+import Synchronization
+
+@testable import SyncDaemon
+
+/// A real daemon with a real store in a directory of its own, for the time of a test.
+struct RunningDaemon: Sendable {
+  var directory: String
+  var socket: String
+
+  /// Runs a daemon while `body` runs, then stops it as a signal would.
+  static func run(
+    directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int = 10,
+    threadQueue: Bool = true, _ body: @Sendable (RunningDaemon) async throws -> Void
+  ) async throws {
+    let data = dataDirectory ?? directory.path
+    let (ready, isReady) = AsyncStream<String>.makeStream()
+    let (stop, stopNow) = AsyncStream<Void>.makeStream()
+    let daemon = Daemon(
+      configuration: ClientConfiguration(
+        dataDirectory: data, deviceName: "desk", queueSizeMax: queueSizeMax,
+        queueEnabled: threadQueue),
+      environment: ["XDG_RUNTIME_DIR": directory.path],
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      ready: { isReady.yield($0) })
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
+        defer { isReady.finish() }
+        try await daemon.run(stop: stop)
+      }
+      var sockets = ready.makeAsyncIterator()
+      guard let socket = await sockets.next() else {
+        // It ended before it was ready; the group throws why.
+        try await tasks.waitForAll()
+        return
+      }
+      do {
+        try await body(RunningDaemon(directory: data, socket: socket))
+      } catch {
+        stopNow.yield()
+        throw error
+      }
+      stopNow.yield()
+      try await tasks.waitForAll()
+    }
+  }
+
+  static func run(
+    queueSizeMax: Int = 10, threadQueue: Bool = true,
+    _ body: @Sendable (RunningDaemon) async throws -> Void
+  ) async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    try await run(
+      directory: directory, queueSizeMax: queueSizeMax, threadQueue: threadQueue, body)
+  }
+
+  /// Sends one request on a connection of its own.
+  func request(_ method: String, _ path: String, _ body: String? = nil) async throws -> RawReply {
+    try await send(RawReply.request(method, path, body: body.map { Array($0.utf8) }))
+  }
+
+  /// Throws where the daemon does not answer as it should.
+  func requireAnswer() async throws {
+    let reply = try await request("GET", "/v1/status")
+    guard reply.status == 200 else { throw RawConnection.Failure(message: reply.body) }
+  }
+
+  func send(_ bytes: [UInt8]) async throws -> RawReply {
+    let connection = try RawConnection(path: socket)
+    defer { connection.close() }
+    try await connection.write(bytes)
+    return try RawReply(try await connection.readToEnd())
+  }
+}
+
+/// A directory with a short path, so that sockets fit into it.
+struct TemporaryDirectory: Sendable {
+  var path: String
+
+  init() throws {
+    path = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(atPath: path)
+  }
+}

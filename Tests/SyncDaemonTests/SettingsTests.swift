@@ -1,0 +1,136 @@
+import ArgumentParser
+import Foundation
+import Hummingbird
+import Logging
+import QueueModel
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+@Suite struct SocketPlaceTests {
+  @Test func shortDirectoryHoldsItsSocket() throws {
+    let place = try SocketPlace.choose(dataDirectory: "/data/me", runtimeDirectories: [])
+    #expect(place == SocketPlace(path: "/data/me/cospool.sock", pointerFile: nil))
+  }
+
+  @Test func limitIsTheAddressWithoutItsZero() throws {
+    let room = SocketPlace.pathBytesMax - "/cospool.sock".utf8.count - 1
+    let fits = "/" + String(repeating: "d", count: room)
+    #expect(
+      try SocketPlace.choose(dataDirectory: fits, runtimeDirectories: ["/run/u"]).pointerFile == nil
+    )
+    let tooLong = try SocketPlace.choose(
+      dataDirectory: fits + "d", runtimeDirectories: ["/run/u"])
+    #expect(tooLong.path.hasPrefix("/run/u/"))
+    #expect(tooLong.pointerFile == fits + "d/cospool.sock.path")
+  }
+
+  @Test func longDirectoriesGetNamesOfTheirOwn() throws {
+    let long = "/" + String(repeating: "d", count: 200)
+    let names = try [long, long, long + "e"].map {
+      try SocketPlace.choose(dataDirectory: $0, runtimeDirectories: ["/run/u"]).path
+    }
+    #expect(names[0] == names[1])
+    #expect(names[0] != names[2])
+  }
+
+  @Test func nowhereToGoIsSaid() {
+    let long = "/" + String(repeating: "d", count: 200)
+    let failure = #expect(throws: DaemonFailure.self) {
+      try SocketPlace.choose(dataDirectory: long, runtimeDirectories: [long])
+    }
+    #expect(failure?.exitCode == 1)
+    #expect(failure?.message.contains("shorter --data") == true)
+  }
+}
+
+@Suite struct DataDirectoryTests {
+  @Test(
+    arguments: [
+      ("flag/", ["COSPOOL_DATA": "/env"], "flag"),
+      (nil, ["COSPOOL_DATA": "/env/", "XDG_DATA_HOME": "/xdg", "HOME": "/h"], "/env"),
+      (nil, ["COSPOOL_DATA": "", "XDG_DATA_HOME": "/xdg", "HOME": "/h"], "/xdg/cospool"),
+      (nil, ["XDG_DATA_HOME": "relative", "HOME": "/h"], "/h/.local/share/cospool"),
+      (nil, [:], nil),
+    ] as [(String?, [String: String], String?)])
+  func orderIsFlagEnvironmentDefault(
+    flag: String?, environment: [String: String], expected: String?
+  ) {
+    #expect(DataDirectory.path(flag: flag, environment: environment) == expected)
+  }
+}
+
+@Suite struct DaemonOptionsTests {
+  @Test(arguments: [
+    ["--max-queue-size", "0"], ["--max-queue-size", "1001"], ["--thread-queue", "maybe"],
+    ["--log-level", "loud"], ["--unknown"], ["stray"], ["--certificate", "/no/such/file"],
+  ])
+  func wrongUsageExitsWithTwo(arguments: [String]) {
+    guard case .stop(let message, let code) = Cospoold.parse(arguments) else {
+      Issue.record("\(arguments) was taken")
+      return
+    }
+    #expect(code == 2)
+    #expect(!message.isEmpty)
+  }
+
+  @Test func helpAndVersionAreAnswers() {
+    for argument in ["--help", "--version"] {
+      guard case .stop(_, let code) = Cospoold.parse([argument]) else {
+        Issue.record("\(argument) started a daemon")
+        continue
+      }
+      #expect(code == 0)
+    }
+  }
+
+  @Test func flagsComeBeforeTheEnvironment() throws {
+    let options = try DaemonOptions.parse(["--log-level", "error", "--max-queue-size", "1000"])
+    #expect(options.effectiveLogLevel(environment: ["COSPOOL_LOG": "trace"]) == .error)
+    #expect(options.threadQueue == .on)
+    let plain = try DaemonOptions.parse([])
+    #expect(plain.queueSizeMax == 10)
+    #expect(plain.effectiveLogLevel(environment: ["COSPOOL_LOG": "trace"]) == .trace)
+    #expect(plain.effectiveLogLevel(environment: ["COSPOOL_LOG": "nonsense"]) == .info)
+  }
+}
+
+@Suite struct TimestampTests {
+  @Test(
+    arguments: [
+      (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"),
+      (-1, "1969-12-31T23:59:59.999Z"), (951_825_599_999, "2000-02-29T11:59:59.999Z"),
+      (1_700_000_000_050, "2023-11-14T22:13:20.050Z"),
+      (281_474_976_710, "1978-12-02T19:29:36.710Z"),
+    ] as [(Int64, String)])
+  func millisecondsAreKept(milliseconds: Int64, text: String) {
+    #expect(Timestamp.text(milliseconds: milliseconds) == text)
+  }
+
+  @Test func extremesDoNotTrap() {
+    for value in [Int64.min, .max, 1 << 48] {
+      #expect(Timestamp.text(milliseconds: value).hasSuffix("Z"))
+    }
+  }
+}
+
+@Suite struct APIProblemTests {
+  @Test func errorsOfTheLibraryKeepCodeTextAndExitCode() {
+    let errors: [ClientError] = [
+      .queue(.queueFull(current: 10, max: 10)), .storage(message: "write", isFull: true),
+      .storage(message: "write", isFull: false), .notPaired, .timeout, .closed,
+      .authentication(message: "revoked"), .refused(code: "wrongCode", message: "no"),
+      .unreachable(message: "refused"), .locked(path: "/x"),
+    ]
+    for error in errors {
+      let problem = APIProblem(error)
+      #expect(problem.code == error.code)
+      #expect(problem.message == error.description)
+      #expect(problem.exitCode == error.exitCode)
+      #expect(problem.status.code >= 400)
+    }
+    #expect(APIProblem(.storage(message: "", isFull: true)).status.code == 507)
+    #expect(APIProblem(.timeout).status.code == 504)
+  }
+}
