@@ -143,17 +143,27 @@ struct WireDevice {
 /// Sends text over TCP and reads until the server closes.
 enum PlainRequest {
   static func send(_ text: String, _ port: Int) async throws -> String {
+    try await start(text, port).get()
+  }
+
+  /// Connects and sends; the future ends when the server closes.
+  static func start(_ text: String, _ port: Int) async throws -> EventLoopFuture<String> {
     let group = MultiThreadedEventLoopGroup.singleton
     let finished = group.next().makePromise(of: String.self)
-    let channel = try await ClientBootstrap(group: group)
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(Collector(finished: finished))
+    do {
+      let channel = try await ClientBootstrap(group: group)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(Collector(finished: finished))
+          }
         }
-      }
-      .connect(host: "127.0.0.1", port: port).get()
-    try await channel.writeAndFlush(ByteBuffer(string: text))
-    return try await finished.futureResult.get()
+        .connect(host: "127.0.0.1", port: port).get()
+      // On a busy machine the server's deadline can come first; then the end says all.
+      channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+    } catch {
+      finished.fail(error)
+    }
+    return finished.futureResult
   }
 
   private final class Collector: ChannelInboundHandler {

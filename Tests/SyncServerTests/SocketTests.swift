@@ -88,7 +88,7 @@ import WireProtocol
   }
 
   @Test func silentConnectionIsClosed() async throws {
-    try await ServerFixture.with({ $0.core.authenticationMilliseconds = 200 }) { fixture in
+    try await ServerFixture.with({ $0.core.authenticationMilliseconds = 1_000 }) { fixture in
       let client = try await RawClient.connect(port: fixture.server.port)
       guard case .refused(let refusal) = try await client.frame() else {
         Issue.record("not refused")
@@ -146,7 +146,7 @@ import WireProtocol
   @Test func connectionThatAnswersNoPingIsClosed() async throws {
     try await ServerFixture.with({
       $0.pingMilliseconds = 50
-      $0.silenceMilliseconds = 300
+      $0.silenceMilliseconds = 1_500
     }) { fixture in
       let device = try await fixture.pair(1)
       let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)

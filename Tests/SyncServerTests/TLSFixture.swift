@@ -94,18 +94,23 @@ enum SilentTLSClient {
     let context = try NIOSSLContext(configuration: configuration)
     let group = MultiThreadedEventLoopGroup.singleton
     let finished = group.next().makePromise(of: Void.self)
-    let channel = try await ClientBootstrap(group: group)
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandlers([
-            NIOSSLClientHandler(context: context, serverHostname: "localhost"),
-            HandshakeWatch(finished: finished),
-          ])
+    do {
+      let channel = try await ClientBootstrap(group: group)
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandlers([
+              NIOSSLClientHandler(context: context, serverHostname: "localhost"),
+              HandshakeWatch(finished: finished),
+            ])
+          }
         }
-      }
-      .connect(host: "127.0.0.1", port: port).get()
-    try await finished.futureResult.get()
-    return channel
+        .connect(host: "127.0.0.1", port: port).get()
+      try await finished.futureResult.get()
+      return channel
+    } catch {
+      finished.fail(error)
+      throw error
+    }
   }
 
   private final class HandshakeWatch: ChannelInboundHandler {
