@@ -42,7 +42,11 @@ struct HTTPExchange: Sendable {
     let channel = try await connect()
     do {
       return try await channel.executeThenClose { inbound, outbound in
-        try await send(request, on: outbound)
+        do {
+          try await send(request, on: outbound)
+        } catch is IOError {
+          // The daemon may have answered, and closed, before it read everything.
+        } catch is ChannelError {}
         return try await receive(from: inbound)
       }
     } catch is HTTPParserError {
@@ -88,9 +92,12 @@ struct HTTPExchange: Sendable {
     let head = HTTPRequestHead(
       version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue),
       uri: "/v1/\(request.path)", headers: headers)
-    try await outbound.write(.head(head))
-    if let body { try await outbound.write(.body(.byteBuffer(body))) }
-    try await outbound.write(.end(nil))
+    // In one piece: the daemon answers and closes as soon as it has read the last byte, and a
+    // part that is written after that would find the connection closed.
+    let parts: [HTTPClientRequestPart?] = [
+      .head(head), body.map { .body(.byteBuffer($0)) }, .end(nil),
+    ]
+    try await outbound.write(contentsOf: parts.compactMap(\.self))
   }
 
   private func receive(

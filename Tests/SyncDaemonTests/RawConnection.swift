@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 
 /// A plain Unix socket, so that tests can send what no HTTP library would.
@@ -80,14 +79,12 @@ final class RawConnection: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Away from the threads that the daemon in the same process runs on.
+  /// On a thread of its own: those of the pools are what the daemon in the same process runs on.
   private func blocking<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue.global().async {
-        continuation.resume(with: Result(catching: work))
-      }
+      Thread.detachNewThread { continuation.resume(with: Result(catching: work)) }
     }
   }
 }
