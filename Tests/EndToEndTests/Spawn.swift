@@ -27,6 +27,13 @@ enum Spawn {
     posix_spawn_file_actions_adddup2(&actions, input, 0)
     posix_spawn_file_actions_adddup2(&actions, output, 1)
     posix_spawn_file_actions_adddup2(&actions, errors, 2)
+    // Sockets of the test would stay open in a child that inherited them.
+    #if canImport(Darwin)
+      let inheritance = Int16(POSIX_SPAWN_CLOEXEC_DEFAULT)
+    #else
+      try closeFrom(&actions, 3)
+      let inheritance: Int16 = 0
+    #endif
     // The test process may ignore or block signals; its children start with the defaults.
     var all = sigset_t()
     sigfillset(&all)
@@ -35,7 +42,7 @@ enum Spawn {
     posix_spawnattr_setsigdefault(&attributes, &all)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETSIGMASK))
+      &attributes, Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETSIGMASK) | inheritance)
     let argumentVector = ([executable] + arguments).map { strdup($0) } + [nil]
     let environmentVector = environment.map { strdup("\($0)=\($1)") } + [nil]
     defer { for pointer in argumentVector + environmentVector { free(pointer) } }
@@ -49,6 +56,22 @@ enum Spawn {
     return id
   }
 }
+
+#if !canImport(Darwin)
+  /// `posix_spawn_file_actions_addclosefrom_np`, which the headers hide from Swift.
+  private func closeFrom(
+    _ actions: UnsafeMutablePointer<posix_spawn_file_actions_t>, _ first: Int32
+  ) throws {
+    typealias Function =
+      @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
+    guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else {
+      throw ProcessFailure("this C library cannot start a process without inherited files")
+    }
+    // The type is that of <spawn.h> since glibc 2.34.
+    let result = unsafeBitCast(symbol, to: Function.self)(actions, first)
+    guard result == 0 else { throw ProcessFailure(String(cString: strerror(result))) }
+  }
+#endif
 
 /// A pipe whose ends are not inherited by other processes.
 struct DescriptorPair {
