@@ -9,19 +9,19 @@ struct Cospool: ParsableCommand {
     abstract: "Queues of coding agents, the same on every device.",
     discussion: """
       EXAMPLES
-        cospool send -s review "Fix the flaky test"     queue a prompt in session "review"
-        git diff | cospool send -s review -             queue what comes on stdin
-        cospool queue list -s review                    what waits, in order
-        cospool queue move 3f2a --to 1                  ids may be shortened
-        cospool thread list                             sessions that need you next
-        cospool pair wss://host:port CODE               sync with your other devices
-        cospool sync wait --timeout 30                  until everything is on the server
-        cospool status --json
+        cospool send -s review "Fix the flaky test"    queue a prompt
+        git diff | cospool send -s review -            queue what comes on stdin
+        cospool queue list -s review                   what waits, in order
+        cospool queue move 3f2a --to 1                 ids may be shortened
+        cospool thread list                            sessions that need you
+        cospool pair wss://host:port CODE              sync with other devices
+        cospool sync wait --timeout 30                 until the server has all
+        cospool status --json                          for scripts
 
       Commands talk to the daemon of the data directory; start it with cospoold.
 
-      Exit codes: 0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict or fenced,
-      6 corrupt data, 7 disk, 75 try again later.
+      Exit codes: 0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable,
+      5 conflict or fenced, 6 corrupt data, 7 disk, 75 try again later.
       """,
     version: version,
     subcommands: [

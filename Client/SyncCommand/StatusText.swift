@@ -25,7 +25,10 @@ enum StatusText {
     for (index, device) in sync.devices.enumerated() {
       let connection = device.connected ? "connected" : "offline"
       let seen = device.seenEverything ? "has everything" : "behind"
-      fields.append((index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)"))
+      // While there is no connection, this is what the server told last.
+      let doubt = sync.state == "connected" ? "" : ", when last heard"
+      fields.append(
+        (index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
     }
     return FieldText.text(of: fields, style: style)
   }
@@ -36,7 +39,9 @@ enum StatusText {
     case "disabled": return "off; cospool sync on turns it on"
     case "connecting": return "connecting"
     case "connected":
-      return "connected" + (sync.connectedSince.map { ", for " + lasting($0, style) } ?? "")
+      guard let since = sync.connectedSince else { return "connected" }
+      let age = style.age(milliseconds: since)
+      return age == "now" ? "connected" : "connected for \(age)"
     case "waiting":
       let seconds = sync.retryAfterMilliseconds.map { " in \(max(0, $0) / 1_000) s" } ?? ""
       return "not reachable, next try\(seconds); cospool sync now tries at once"
@@ -55,14 +60,10 @@ enum StatusText {
       parts.append("\(ReceiptText.counted(sync.pending, "change")) waiting for others")
     }
     if let last = sync.lastSyncedAt {
-      let age = lasting(last, style)
+      let age = style.age(milliseconds: last)
       parts.append("last in sync \(age == "now" ? "now" : age + " ago")")
     }
     return parts.joined(separator: ", ")
-  }
-
-  private static func lasting(_ milliseconds: Int64, _ style: TextStyle) -> String {
-    style.age(milliseconds: milliseconds)
   }
 
   private static func queues(of status: StatusAnswer) -> String {

@@ -30,6 +30,8 @@ struct EventFeed: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
           tasks.addTask {
             for await change in client.changes() { try queue.add(change) }
+            // It ends for a reader that fell far behind, who must not go on as if nothing changed.
+            queue.end()
           }
           tasks.addTask {
             for await status in client.syncStatusUpdates() { try queue.add("sync", status) }
@@ -79,7 +81,11 @@ private struct EventQueue: Sendable {
   }
 
   private func add(_ buffer: ByteBuffer) {
-    if case .dropped = continuation.yield(buffer) { continuation.finish() }
+    if case .dropped = continuation.yield(buffer) { end() }
+  }
+
+  func end() {
+    continuation.finish()
   }
 }
 

@@ -134,7 +134,7 @@ import Testing
       try text("status", of: json) == """
         device     desk (11111111)
         daemon     version 0.1.0, process 7, data in /d
-        sync       connected, for 1m
+        sync       connected for 1m
         server     ws://h:1
         workspace  w
         changes    1 change to send, last in sync 5s ago

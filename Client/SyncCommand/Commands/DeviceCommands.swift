@@ -35,8 +35,8 @@ struct PairCommand: DaemonCommand {
     abstract: "Sync this device with a server.",
     discussion: """
       EXAMPLES
-        cospool-server pair --data SERVERDIR            prints a one-time code, on the server
-        cospool pair ws://127.0.0.1:7420 BCDF-GHJK      trades it for this device's credentials
+        cospool-server pair                           on the server: prints a code
+        cospool pair ws://127.0.0.1:7420 BCDF-GHJK    on the device: uses it
 
       What is queued here already goes to the server; nothing is lost.
       """)
@@ -63,7 +63,7 @@ struct SyncCommands: ParsableCommand {
     abstract: "The connection to the server.",
     discussion: """
       EXAMPLES
-        cospool sync off                   work offline; everything goes on working
+        cospool sync off                   work offline; all commands go on
         cospool sync on
         cospool sync now                   try at once instead of waiting
         cospool sync wait --timeout 30     exit code 75 if it takes longer
