@@ -35,7 +35,7 @@ struct Cospoold {
       let daemon = Daemon(
         configuration: configuration, environment: environment, logger: logger,
         ready: { write("ready on \($0)", to: .standardOutput) })
-      try await daemon.run(stop: StopSignals.stream())
+      try await daemon.run(stop: await StopSignals.stream())
       exit(0)
     } catch {
       write("cospoold: \(error.message)", to: .standardError)

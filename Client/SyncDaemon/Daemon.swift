@@ -16,11 +16,11 @@ struct Daemon: Sendable {
   var configuration: ClientConfiguration
   var environment: [String: String]
   var logger: Logger
+  /// How long requests in flight may take when the daemon is told to stop.
+  var stopGrace = Duration.seconds(5)
   /// Called with the socket's path when it answers.
   var ready: @Sendable (String) -> Void
 
-  /// How long requests in flight may take when the daemon is told to stop.
-  static let stopGraceSeconds = 5
   /// More connections than this wait to be accepted.
   static let connectionsMax = 256
 
@@ -81,7 +81,7 @@ struct Daemon: Sendable {
     // Ended in reverse order: the API first, then the connection.
     var services = ServiceGroupConfiguration(
       services: [SyncService(client: client, logger: logger), application], logger: apiLogger)
-    services.maximumGracefulShutdownDuration = .seconds(Daemon.stopGraceSeconds)
+    services.maximumGracefulShutdownDuration = stopGrace
     let group = ServiceGroup(configuration: services)
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -7,19 +7,35 @@ enum StopSignals {
   /// A source that nobody holds stops; these are held for as long as the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
-  static func stream() -> AsyncStream<Void> {
+  /// Returns once the signals are caught: one that comes earlier ends the process as usual, and
+  /// none is lost in between.
+  static func stream() async -> AsyncStream<Void> {
     // A peer that hangs up must not end the daemon either.
     signal(SIGPIPE, SIG_IGN)
-    let (stream, continuation) = AsyncStream<Void>.makeStream()
+    let (stream, stop) = AsyncStream<Void>.makeStream()
     for number in [SIGTERM, SIGINT] {
-      signal(number, SIG_IGN)
-      sources.withLock { sources in
-        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-        source.setEventHandler { continuation.yield() }
-        source.resume()
-        sources.append(source)
+      await withCheckedContinuation { isRegistered in
+        catchSignal(number, isRegistered: { isRegistered.resume() }, received: { stop.yield() })
       }
     }
     return stream
+  }
+
+  private static func catchSignal(
+    _ number: Int32, isRegistered: @escaping @Sendable () -> Void,
+    received: @escaping @Sendable () -> Void
+  ) {
+    #if canImport(Darwin)
+      // There the source sees signals beside the ordinary handling, which would end the process.
+      // On Linux the source takes them away, and an ignored signal would not even reach it.
+      signal(number, SIG_IGN)
+    #endif
+    sources.withLock { sources in
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setRegistrationHandler(handler: isRegistered)
+      source.setEventHandler(handler: received)
+      source.resume()
+      sources.append(source)
+    }
   }
 }

@@ -114,6 +114,33 @@ import Testing
     }
   }
 
+  @Test(arguments: [SIGTERM, SIGINT]) func signalAsksInsteadOfKilling(number: Int32) async {
+    await #expect(processExitsWith: .exitCode(70)) { [number] in
+      var signals = await StopSignals.stream().makeAsyncIterator()
+      kill(getpid(), number)
+      await signals.next()
+      exit(70)
+    }
+  }
+
+  @Test func hangingRequestDoesNotKeepTheDaemonAlive() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let (connections, keep) = AsyncStream<RawConnection>.makeStream()
+    try await RunningDaemon.run(directory: directory) { daemon in
+      let connection = try RawConnection(path: daemon.socket)
+      let request = RawReply.request(
+        "POST", "/v1/sessions/review/queue", body: Array(#"{"text":"x"}"#.utf8))
+      try await connection.write(Array(request.dropLast()))
+      keep.yield(connection)
+      keep.finish()
+      // The daemon has read the half request once a later one is answered.
+      try await daemon.requireAnswer()
+    }
+    for await connection in connections { connection.close() }
+    #expect(!FileManager.default.fileExists(atPath: directory.path + "/cospool.sock"))
+  }
+
   private func bindAbandonedSocket(at path: String) throws {
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(socket) }

@@ -24,6 +24,7 @@ struct RunningDaemon: Sendable {
         queueEnabled: threadQueue),
       environment: ["XDG_RUNTIME_DIR": directory.path],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      stopGrace: .milliseconds(500),
       ready: { isReady.yield($0) })
     try await withThrowingTaskGroup(of: Void.self) { tasks in
       tasks.addTask {
