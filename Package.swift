@@ -42,10 +42,6 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     "swift-argument-parser",
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
   ),
-  "AsyncHTTPClient": (
-    "async-http-client",
-    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
-  ),
   "Crypto": (
     "swift-crypto", .package(url: "https://github.com/apple/swift-crypto", "4.0.0"..<"5.0.0")
   ),
@@ -61,9 +57,6 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
   "NIOWebSocket": (
     "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
   ),
-  "NIOFoundationCompat": (
-    "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
-  ),
   "NIOSSL": (
     "swift-nio-ssl", .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0")
   ),
@@ -74,10 +67,6 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
   "UnixSignals": (
     "swift-service-lifecycle",
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
-  ),
-  "Subprocess": (
-    "swift-subprocess",
-    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
   ),
 ]
 

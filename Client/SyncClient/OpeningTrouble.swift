@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import NIOSSL
 
 /// Says in words why a connection could not be opened, and what to do about it.
@@ -12,6 +13,8 @@ struct OpeningTrouble {
     switch error {
     case let failure as Transport.Failure:
       failure.description
+    case let error as NIOConnectionError:
+      explain(error)
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
       "\(address.url): the server's certificate is not trusted, for it is not made out to "
         + "\(address.host). Use a name or address that it is made out to"
@@ -24,6 +27,18 @@ struct OpeningTrouble {
     default:
       "\(address.url): \(error)"
     }
+  }
+
+  private func explain(_ error: NIOConnectionError) -> String {
+    guard let first = error.connectionErrors.first?.error else {
+      return "\(address.url): the name \(address.host) is unknown. Check the address, "
+        + "and that there is a network"
+    }
+    if (first as? IOError)?.errnoCode == ECONNREFUSED {
+      return "nothing answers at \(address.url). Check the address, and that the server runs"
+    }
+    let reason = (first as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(first)"
+    return "\(address.url) cannot be reached: \(reason)"
   }
 
   private var hint: String {

@@ -211,6 +211,19 @@ import WireProtocol
     }
   }
 
+  @Test func anAddressWhereNothingListensIsNamed() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let url = fixture.server.url
+      try await fixture.server.stop()
+      await #expect(
+        throws: ClientError.unreachable(
+          message: "nothing answers at \(url). Check the address, and that the server runs")
+      ) { _ = try await client.pair(server: url, code: "BCDFGHJK") }
+      await client.close()
+    }
+  }
+
   @Test func serverWithoutTheSubprotocolIsNone() async throws {
     try await ClientFixture.withServer(ScriptedServer(subprotocol: nil)) { fixture in
       let client = try await fixture.open()
