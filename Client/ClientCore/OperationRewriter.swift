@@ -138,26 +138,3 @@ struct OperationRewriter {
     }
   }
 }
-
-extension Operation {
-  /// The operation's first `count` units; nil where it cannot be cut there.
-  func keepingFirst(_ count: Int) -> Operation? {
-    guard count < length else { return self }
-    guard count > 0 else { return nil }
-    switch body {
-    case .insertText(var insertion):
-      insertion.text = String(
-        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(count)))
-      return Operation(id: id, body: .insertText(insertion))
-    case .deleteText(var deletion):
-      if deletion.backwards {
-        guard let first = deletion.first.advanced(by: deletion.count - count) else { return nil }
-        deletion.first = first
-      }
-      deletion.count = count
-      return Operation(id: id, body: .deleteText(deletion))
-    default:
-      return nil
-    }
-  }
-}

@@ -82,21 +82,9 @@ extension Operation {
   /// The operation cut in the middle; nil where it has one unit.
   fileprivate var halves: (Operation, Operation)? {
     let cut = length / 2
-    guard cut > 0, let second = droppingFirst(cut) else { return nil }
-    switch body {
-    case .insertText(var insertion):
-      insertion.text = String(
-        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(cut)))
-      return (Operation(id: id, body: .insertText(insertion)), second)
-    case .deleteText(var deletion):
-      if deletion.backwards {
-        guard let first = deletion.first.advanced(by: deletion.count - cut) else { return nil }
-        deletion.first = first
-      }
-      deletion.count = cut
-      return (Operation(id: id, body: .deleteText(deletion)), second)
-    default:
+    guard let first = keepingFirst(cut), let second = droppingFirst(cut), cut > 0 else {
       return nil
     }
+    return (first, second)
   }
 }

@@ -114,32 +114,6 @@ enum CatchUp {
 }
 
 extension Operation {
-  /// The ids the operation takes; nil where they leave the range of sequence numbers.
-  var range: OperationRange? {
-    guard id.seq >= 1, let last = lastID, last.seq >= id.seq else { return nil }
-    return OperationRange(replica: id.replica, first: id.seq, last: last.seq)
-  }
-
-  /// The operation without all but its first `count` units; nil where it cannot be cut there.
-  func keepingFirst(_ count: Int) -> Operation? {
-    guard count > 0 else { return nil }
-    guard count < length else { return self }
-    switch body {
-    case .insertText(var insertion):
-      insertion.text = String(String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(count)))
-      return Operation(id: id, body: .insertText(insertion))
-    case .deleteText(var deletion):
-      if deletion.backwards {
-        guard let first = deletion.first.advanced(by: deletion.count - count) else { return nil }
-        deletion.first = first
-      }
-      deletion.count = count
-      return Operation(id: id, body: .deleteText(deletion))
-    default:
-      return nil
-    }
-  }
-
   /// The parts of the operation whose ids lie in the ranges.
   func parts(in ranges: [OperationRange]) -> [Operation] {
     guard let own = range else { return [] }

@@ -172,12 +172,3 @@ extension ServerAdministration.Device {
       revokedAt: listing.revokedAt)
   }
 }
-
-extension WorkspaceID {
-  /// A fresh identifier of RFC 9562, version 4.
-  init(randomUsing generator: inout some RandomNumberGenerator) {
-    self.init(
-      high: generator.next() & ~0xF000 | 0x4000,
-      low: generator.next() & ~(0b11 << 62) | 0b10 << 62)
-  }
-}

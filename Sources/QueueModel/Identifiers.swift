@@ -31,6 +31,13 @@ extension UniqueIdentifier {
     self.init(high: half(digits[..<16]), low: half(digits[16...]))
   }
 
+  /// A version 4 identifier of RFC 9562 from the caller's randomness.
+  package init(randomUsing generator: inout some RandomNumberGenerator) {
+    self.init(
+      high: generator.next() & ~0xF000 | 0x4000,
+      low: generator.next() & ~(0b11 << 62) | 0b10 << 62)
+  }
+
   /// The text form in lower case.
   public var description: String {
     let digits = hexadecimalDigits(high) + hexadecimalDigits(low)

@@ -171,30 +171,6 @@ public struct Operation: Hashable, Sendable {
 
   /// The id of the last unit; nil where the count would leave the range of sequence numbers.
   package var lastID: OperationID? { id.advanced(by: length - 1) }
-
-  /// The operation without its first `count` units, where those are known already.
-  ///
-  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
-  package func droppingFirst(_ count: Int) -> Operation? {
-    guard count > 0 else { return self }
-    guard count < length, let newID = id.advanced(by: count) else { return nil }
-    switch body {
-    case .insertText(var insertion):
-      insertion.text = String(
-        String.UnicodeScalarView(insertion.text.unicodeScalars.dropFirst(count)))
-      insertion.origins.left = id.advanced(by: count - 1)
-      return Operation(id: newID, body: .insertText(insertion))
-    case .deleteText(var deletion):
-      if !deletion.backwards {
-        guard let first = deletion.first.advanced(by: count) else { return nil }
-        deletion.first = first
-      }
-      deletion.count -= count
-      return Operation(id: newID, body: .deleteText(deletion))
-    default:
-      return nil
-    }
-  }
 }
 
 /// Which observed-remove tag set of an element an operation speaks of.

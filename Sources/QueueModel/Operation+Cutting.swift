@@ -1,0 +1,57 @@
+package import SequenceCRDT
+
+/// Operations of several units can be cut between any two of them; all others have one unit.
+extension Operation {
+  /// The ids the operation takes; nil where they leave the range of sequence numbers.
+  package var range: OperationRange? {
+    guard id.seq >= 1, let last = lastID, last.seq >= id.seq else { return nil }
+    return OperationRange(replica: id.replica, first: id.seq, last: last.seq)
+  }
+
+  /// The operation without its first `count` units, where those are known already.
+  ///
+  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
+  package func droppingFirst(_ count: Int) -> Operation? {
+    guard count > 0 else { return self }
+    guard count < length, let newID = id.advanced(by: count) else { return nil }
+    switch body {
+    case .insertText(var insertion):
+      insertion.text = String(
+        String.UnicodeScalarView(insertion.text.unicodeScalars.dropFirst(count)))
+      insertion.origins.left = id.advanced(by: count - 1)
+      return Operation(id: newID, body: .insertText(insertion))
+    case .deleteText(var deletion):
+      if !deletion.backwards {
+        guard let first = deletion.first.advanced(by: count) else { return nil }
+        deletion.first = first
+      }
+      deletion.count -= count
+      return Operation(id: newID, body: .deleteText(deletion))
+    default:
+      return nil
+    }
+  }
+
+  /// The operation without all but its first `count` units.
+  ///
+  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
+  package func keepingFirst(_ count: Int) -> Operation? {
+    guard count > 0 else { return nil }
+    guard count < length else { return self }
+    switch body {
+    case .insertText(var insertion):
+      insertion.text = String(
+        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(count)))
+      return Operation(id: id, body: .insertText(insertion))
+    case .deleteText(var deletion):
+      if deletion.backwards {
+        guard let first = deletion.first.advanced(by: deletion.count - count) else { return nil }
+        deletion.first = first
+      }
+      deletion.count = count
+      return Operation(id: id, body: .deleteText(deletion))
+    default:
+      return nil
+    }
+  }
+}
