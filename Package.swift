@@ -84,21 +84,22 @@ let rooms: [Room] = [
     name: "DeltaCodec", path: "Protocol/DeltaCodec", rooms: ["SequenceCRDT", "QueueModel"]),
   Room(
     name: "WireProtocol", path: "Protocol/WireProtocol",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"]),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
   // Server
   Room(
     name: "ServerCore", path: "Server/ServerCore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
   Room(
     name: "ServerStore", path: "Server/ServerStore",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore"],
-    foreign: ["GRDB"]),
+    foreign: ["GRDB"], articles: ["README.md"]),
   Room(
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"]),
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
+    articles: ["README.md"]),
   Room(
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
@@ -107,25 +108,27 @@ let rooms: [Room] = [
   // Client
   Room(
     name: "ClientCore", path: "Client/ClientCore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
   Room(
     name: "ClientStore", path: "Client/ClientStore",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore"],
-    foreign: ["GRDB"]),
+    foreign: ["GRDB"], articles: ["README.md"]),
   Room(
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"]),
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+    articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: ["QueueModel", "SyncClient"],
-    foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"]),
+    foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
+    articles: ["README.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["QueueModel"],
-    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"]),
+    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"], articles: ["README.md"]),
   // Tests
   Room(
     name: "SyncTestSupport", path: "Tests/SyncTestSupport",
