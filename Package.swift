@@ -81,7 +81,8 @@ let rooms: [Room] = [
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
-    name: "DeltaCodec", path: "Protocol/DeltaCodec", rooms: ["SequenceCRDT", "QueueModel"]),
+    name: "DeltaCodec", path: "Protocol/DeltaCodec", rooms: ["SequenceCRDT", "QueueModel"],
+    articles: ["README.md"]),
   Room(
     name: "WireProtocol", path: "Protocol/WireProtocol",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
