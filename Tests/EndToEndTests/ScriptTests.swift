@@ -30,7 +30,8 @@ extension EndToEnd {
             ? "\(line) second=$!; until test -S \(bed.path("run"))/second/cospool.sock; do :; done"
             : line
         }
-        let arguments = ["-e", "-c", (paste + ["kill $second"]).joined(separator: "\n")]
+        let lines = ["trap 'kill $second' EXIT"] + paste
+        let arguments = ["-e", "-c", lines.joined(separator: "\n")]
         let pasted = try bed.launch("/bin/bash", arguments, name: "pasted")
         let output = try await bed.finish(pasted, arguments)
         #expect(output.isSuccess, "\(output)")

@@ -49,6 +49,7 @@ A second device on this machine:
   $bin/cospoold --data $data/second --name second &
   $bin/cospool-server pair --data $data/server
   $bin/cospool pair $url CODE --data $data/second
+  $bin/cospool sync wait --data $data/second
   $bin/cospool queue list -s login-page --data $data/second
 
 Ctrl-C stops both.
