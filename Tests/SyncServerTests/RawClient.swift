@@ -77,6 +77,25 @@ final class RawClient: Sendable {
     try await channel.writeAndFlush(frame)
   }
 
+  /// Sends the head of a masked binary frame and none of its payload: a server that refuses the
+  /// length has read all there is, so its answer is not lost in a reset.
+  func sendHead(announcing length: UInt64) async throws {
+    let channel = channel
+    var head = ByteBuffer(bytes: [0x82, 0xFF])
+    head.writeInteger(length)
+    head.writeBytes([1, 2, 3, 4])
+    let bytes = head
+    try await channel.eventLoop.flatSubmit {
+      do {
+        let encoder = try channel.pipeline.syncOperations.context(
+          handlerType: WebSocketFrameEncoder.self)
+        return encoder.writeAndFlush(NIOAny(bytes))
+      } catch {
+        return channel.eventLoop.makeFailedFuture(error)
+      }
+    }.get()
+  }
+
   /// The next event; fails after ten seconds, so that a test cannot hang.
   func next() async throws -> Event {
     try await events.next()

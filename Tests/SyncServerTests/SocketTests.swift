@@ -120,7 +120,7 @@ import WireProtocol
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)
       let large = try await fixture.join(&device)
-      try await large.send(bytes: [UInt8](repeating: 7, count: (1 << 20) + 1))
+      try await large.sendHead(announcing: (1 << 20) + 1)
       #expect(try await large.end() == 1_009)
       let unmasked = try await fixture.join(&device)
       try await unmasked.send(bytes: [1], isMasked: false)
