@@ -5,16 +5,14 @@ extension [Operation] {
   /// The ids of the operations as ranges, by replica; neighbours are joined.
   package var ranges: [OperationRange] {
     var byReplica: [ReplicaID: [(first: UInt32, last: UInt32)]] = [:]
-    for operation in self {
-      let first = operation.id.seq
-      guard first >= 1, let last = operation.lastID?.seq, last >= first else { continue }
-      var list = byReplica[operation.id.replica] ?? []
-      if let end = list.last, end.last &+ 1 == first {
-        list[list.count - 1].last = last
+    for range in compactMap(\.range) {
+      var list = byReplica[range.replica] ?? []
+      if let end = list.last, end.last &+ 1 == range.first {
+        list[list.count - 1].last = range.last
       } else {
-        list.append((first, last))
+        list.append((range.first, range.last))
       }
-      byReplica[operation.id.replica] = list
+      byReplica[range.replica] = list
     }
     var ranges: [OperationRange] = []
     for (replica, list) in byReplica.sorted(by: { $0.key < $1.key }) {

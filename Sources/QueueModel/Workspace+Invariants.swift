@@ -86,8 +86,7 @@ extension Workspace {
   ) throws(InvariantViolation) -> RunSequence.UnitIndex {
     let index: RunSequence.UnitIndex
     do {
-      try sequence.checkInvariants()
-      index = try RunSequence.UnitIndex(sequence)
+      index = try sequence.checkInvariants()
     } catch {
       throw InvariantViolation(reason: "\(name): \(error)")
     }

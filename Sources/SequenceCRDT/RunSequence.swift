@@ -143,13 +143,6 @@ package struct RunSequence: Sendable {
     return place
   }
 
-  /// Checks that units with these origins could be integrated.
-  ///
-  /// - Throws: `SequenceFault` where an origin is unknown or they stand in the wrong order.
-  package func checkOrigins(left: OperationID?, right: OperationID?) throws(SequenceFault) {
-    guard try leftPlace(of: left) < rightPlace(of: right) else { throw .originsOutOfOrder }
-  }
-
   /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
   ///
   /// - Precondition: the ids are new to the sequence.
@@ -295,9 +288,11 @@ extension RunSequence {
 
   /// Checks the structure: counts, maximal runs, unique ids, origins that exist and enclose.
   ///
+  /// - Returns: the index of the units that the check made.
   /// - Throws: `SequenceFault` naming the first run that is wrong.
   /// - Complexity: O(runs · log runs).
-  package func checkInvariants() throws(SequenceFault) {
+  @discardableResult
+  package func checkInvariants() throws(SequenceFault) -> UnitIndex {
     let copy = try RunSequence(runs: runs)
     guard copy.visibleCount == visibleCount, copy.unitCount == unitCount else {
       throw .wrongCount
@@ -318,6 +313,7 @@ extension RunSequence {
       }
       if number > 0, runs[number - 1].canAbsorb(run) { throw .invalidRun(run.id) }
     }
+    return index
   }
 }
 

@@ -50,9 +50,6 @@ package struct TextContent: Sendable {
     return String(view)
   }
 
-  /// How many scalars are visible.
-  package var count: Int { sequence.visibleCount }
-
   /// Inserts scalars with consecutive ids.
   ///
   /// - Throws: `SequenceFault`; nothing changes then.

@@ -88,7 +88,7 @@ struct MergeTests {
       for _ in 0..<4 {
         let first = generator.below(operation.length)
         let back = try #require(operation.droppingFirst(first))
-        pieces.append(try #require(back.prefix(1 + generator.below(back.length))))
+        pieces.append(try #require(back.keepingFirst(1 + generator.below(back.length))))
       }
     }
     var reader = Workspace()
@@ -113,7 +113,7 @@ struct MergeTests {
           backwards: true)))
     var reader = Workspace()
     _ = try reader.merge(author.made)
-    _ = try reader.merge([try #require(deletion.prefix(2))])
+    _ = try reader.merge([try #require(deletion.keepingFirst(2))])
     #expect(reader.contents("s") == ["abcf"])
     _ = try reader.merge([deletion])
     #expect(reader.contents("s") == ["abf"])

@@ -77,9 +77,8 @@ package struct OperationNetwork {
   ) -> [Operation] {
     guard operation.length > 1, generator.chance(faults.cut) else { return [operation] }
     let place = 1 + generator.below(operation.length - 1)
-    guard let front = operation.prefix(place), let back = operation.droppingFirst(place) else {
-      return [operation]
-    }
+    guard let front = operation.keepingFirst(place), let back = operation.droppingFirst(place)
+    else { return [operation] }
     return switch generator.below(4) {
     case 0: [operation, front]
     case 1: [front, operation]

@@ -160,24 +160,4 @@ extension Operation {
       NamedRange(first: $0, last: $0)
     }
   }
-
-  /// The first `count` units alone, where the operation can be cut there.
-  package func prefix(_ count: Int) -> Operation? {
-    guard count > 0, count <= length else { return nil }
-    if count == length { return self }
-    switch body {
-    case .insertText(var insertion):
-      insertion.text = String(
-        String.UnicodeScalarView(insertion.text.unicodeScalars.prefix(count)))
-      return Operation(id: id, body: .insertText(insertion))
-    case .deleteText(var deletion):
-      if deletion.backwards {
-        guard let first = deletion.first.advanced(by: deletion.count - count) else { return nil }
-        deletion.first = first
-      }
-      deletion.count = count
-      return Operation(id: id, body: .deleteText(deletion))
-    default: return nil
-    }
-  }
 }
