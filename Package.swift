@@ -22,6 +22,8 @@ struct Room {
     case executable(product: String)
     case systemLibrary
     case test
+    /// Linked with libFuzzer's entry point, so built only where it is named, with `--sanitize fuzzer`.
+    case fuzzer(product: String)
   }
 
   var name: String
@@ -34,6 +36,8 @@ struct Room {
   var articles: [String] = []
 
   var isPure: Bool { foreign.isEmpty }
+
+  var isFuzzer: Bool { if case .fuzzer = kind { true } else { false } }
 }
 
 /// Foreign products by name, with the package each comes from.
@@ -46,6 +50,9 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     "swift-crypto", .package(url: "https://github.com/apple/swift-crypto", "4.0.0"..<"5.0.0")
   ),
   "GRDB": ("GRDB.swift", .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")),
+  "GRDBSQLite": (
+    "GRDB.swift", .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")
+  ),
   "Hummingbird": (
     "hummingbird",
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
@@ -78,6 +85,9 @@ let rooms: [Room] = [
   Room(
     name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"], articles: ["README.md"]
   ),
+  Room(
+    name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
+    articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -111,6 +121,13 @@ let rooms: [Room] = [
     name: "ClientCore", path: "Client/ClientCore",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
   Room(
+    name: "SyncSimulation", path: "Sources/SyncSimulation",
+    rooms: [
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
+      "ClientCore",
+    ],
+    articles: ["README.md"]),
+  Room(
     name: "ClientStore", path: "Client/ClientStore",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore"],
     foreign: ["GRDB"], articles: ["README.md"]),
@@ -130,14 +147,40 @@ let rooms: [Room] = [
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["QueueModel"],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"], articles: ["README.md"]),
+  Room(
+    name: "MergeHarness", path: "Sources/MergeHarness",
+    kind: .executable(product: "cospool-harness"),
+    rooms: [
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
+      "ClientCore", "SyncSimulation",
+    ],
+    foreign: ["ArgumentParser"], articles: ["README.md"]),
   // Tests
   Room(
     name: "SyncTestSupport", path: "Tests/SyncTestSupport",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"]),
+    rooms: ["SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol"]),
   Room(
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"],
-    foreign: ["ArgumentParser"], articles: ["RESULTS.md"]),
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "CZlib", "ClientCore",
+      "ClientStore", "SyncTestSupport",
+    ],
+    foreign: ["ArgumentParser"], articles: ["Peers", "RESULTS.md"]),
+  Room(
+    name: "Fuzzing", path: "Tests/Fuzzing",
+    rooms: [
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
+    ],
+    articles: ["README.md", "Corpus", "Failures"]),
+  Room(
+    name: "FuzzRunner", path: "Tests/FuzzRunner", kind: .fuzzer(product: "cospool-fuzz"),
+    rooms: ["Fuzzing"]),
+  test(
+    "FuzzingTests",
+    [
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
+      "Fuzzing",
+    ]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
   test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
@@ -148,6 +191,12 @@ let rooms: [Room] = [
     "ServerCoreTests",
     [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "SyncTestSupport",
+    ]),
+  test(
+    "SyncSimulationTests",
+    [
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
+      "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
   test(
     "ServerStoreTests",
@@ -183,6 +232,21 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests", ["QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
     foreign: ["ArgumentParser", "Logging"]),
+  test(
+    "MergeHarnessTests",
+    [
+      "SequenceCRDT", "QueueModel", "ServerCore", "ClientCore", "SyncSimulation", "MergeHarness",
+      "SyncTestSupport",
+    ],
+    foreign: ["ArgumentParser"]),
+  test(
+    "StoreCrashTests",
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
+      "ClientCore", "ClientStore", "SyncTestSupport",
+    ],
+    foreign: ["GRDB", "GRDBSQLite"], articles: ["README.md"]),
+  test("BenchmarksTests", ["CZlib", "Benchmarks"]),
   test("TidyTests", []),
   test(
     "EndToEndTests",
@@ -217,9 +281,9 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
 @MainActor func chosenRooms() -> [Room] {
   switch Context.environment["COSPOOL_ROOMS"] ?? "all" {
   case "all", "":
-    return rooms
+    return rooms.filter { !$0.isFuzzer }
   case "pure":
-    return rooms.filter { isPure($0.name) }
+    return rooms.filter { isPure($0.name) && !$0.isFuzzer }
   case let list:
     let named = Set(list.split(separator: ",").map(String.init))
     var chosen = named.reduce(into: Set<String>()) { $0.formUnion(closure(of: $1)) }
@@ -247,6 +311,10 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,
       exclude: room.articles, swiftSettings: swiftSettings)
+  case .fuzzer:
+    return .executableTarget(
+      name: room.name, dependencies: dependencies, path: room.path,
+      exclude: room.articles, swiftSettings: swiftSettings + [.unsafeFlags(["-parse-as-library"])])
   case .systemLibrary:
     return .systemLibrary(
       name: room.name, path: room.path, pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])])
@@ -270,7 +338,8 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: chosen.compactMap { room in
     switch room.kind {
-    case .executable(let product): .executable(name: product, targets: [room.name])
+    case .executable(let product), .fuzzer(let product):
+      .executable(name: product, targets: [room.name])
     case .library where !room.path.hasPrefix("Tests/"):
       .library(name: room.name, targets: [room.name])
     default: nil

@@ -23,6 +23,7 @@ enum RoomTable {
   static let rules: [RoomRule] = [
     RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
     RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
+    RoomRule(name: "QueueOracle", folder: "Sources/QueueOracle", rooms: model),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
@@ -42,6 +43,9 @@ enum RoomTable {
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(name: "ClientCore", folder: "Client/ClientCore", rooms: wire),
     RoomRule(
+      name: "SyncSimulation", folder: "Sources/SyncSimulation",
+      rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore"])),
+    RoomRule(
       name: "ClientStore", folder: "Client/ClientStore", rooms: wire.union(["ClientCore"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
@@ -57,6 +61,10 @@ enum RoomTable {
       name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["QueueModel"],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
+    RoomRule(
+      name: "MergeHarness", folder: "Sources/MergeHarness",
+      rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore", "SyncSimulation"]),
+      foreign: ["ArgumentParser"], system: platform),
   ]
 
   /// Modules that tests may import besides the rooms and products Package.swift gives them.

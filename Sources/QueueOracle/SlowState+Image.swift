@@ -5,29 +5,14 @@ package import SequenceCRDT
 extension SlowState {
   /// The canonical image; the digests are the engine's own matter and are taken as given.
   package func image(digests: (ReplicaID) -> UInt64) -> WorkspaceImage {
-    let sessionKeys = sessions.keys.sorted()
-    let sessionIndexes = Dictionary(
-      uniqueKeysWithValues: sessionKeys.enumerated().map { ($1, $0) })
-    let messageIDs = messages.keys.sorted()
-    let messageIndexes = Dictionary(
-      uniqueKeysWithValues: messageIDs.enumerated().map { ($1, $0) })
     var image = WorkspaceImage()
     image.replicas = vector.sorted.map { entry in
       WorkspaceImage.Replica(
         id: entry.replica, seq: entry.seq, digest: digests(entry.replica),
         announcement: announcements[entry.replica])
     }
-    image.sessions = sessionKeys.compactMap { key in
-      sessions[key].map { imageOf($0, key, messageIndexes) }
-    }
-    image.messages = messageIDs.compactMap { id in
-      messages[id].map { imageOf($0, id, sessionIndexes) }
-    }
-    let threadOrder = threadSlots.order()
     image.threadSlots = runs(of: threadSlots).map(\.slots)
-    image.threadSlotOwners = threadOrder.compactMap { slot in
-      threadSlotOwners[slot].flatMap { sessionIndexes[$0] }
-    }
+    image.sessions = sessions.sorted { $0.key < $1.key }.map { imageOf($0.value, $0.key) }
     return image
   }
 
@@ -39,21 +24,16 @@ extension SlowState {
     var report = DifferenceReport()
     report.check("image replicas", engine.replicas, oracle.replicas)
     report.check("image thread slots", engine.threadSlots, oracle.threadSlots)
-    report.check("image thread slot owners", engine.threadSlotOwners, oracle.threadSlotOwners)
     report.check("image sessions", engine.sessions.map(\.key), oracle.sessions.map(\.key))
     for (mine, theirs) in zip(engine.sessions, oracle.sessions) {
+      report.check(
+        "image messages of \(mine.key)", mine.messages.map(\.id), theirs.messages.map(\.id))
       report.check("image session \(mine.key)", mine, theirs)
-    }
-    report.check("image messages", engine.messages.map(\.id), oracle.messages.map(\.id))
-    for (mine, theirs) in zip(engine.messages, oracle.messages) {
-      report.check("image message \(mine.id)", mine, theirs)
     }
     return report.lines.isEmpty ? ["images differ in the scalars of a text"] : report.lines
   }
 
-  private func imageOf(
-    _ session: Session, _ key: SessionID, _ messageIndexes: [MessageID: Int]
-  ) -> WorkspaceImage.Session {
+  private func imageOf(_ session: Session, _ key: SessionID) -> WorkspaceImage.Session {
     var image = WorkspaceImage.Session(key: key)
     image.references = session.references.sorted()
     image.tags = imageOf(session.tags)
@@ -61,17 +41,16 @@ extension SlowState {
     image.threadPosition = session.threadPosition.map(imageOf)
     image.enqueued = session.enqueued.map(imageOf)
     image.slots = runs(of: session.slots).map(\.slots)
-    image.slotOwners = session.slots.order().compactMap { slot in
-      session.slotOwners[slot].flatMap { messageIndexes[$0] }
+    // Each slot is looked for among all messages: the slots' own notes are not trusted.
+    image.messages = session.slots.order().flatMap { slot in
+      messages.filter { $0.value.session == key && $0.value.position.slot == slot }
+        .map { imageOf($0.value, $0.key) }
     }
     return image
   }
 
-  private func imageOf(
-    _ message: Message, _ id: MessageID, _ sessionIndexes: [SessionID: Int]
-  ) -> WorkspaceImage.Message {
-    var image = WorkspaceImage.Message(
-      id: id, session: sessionIndexes[message.session] ?? -1, position: imageOf(message.position))
+  private func imageOf(_ message: Message, _ id: MessageID) -> WorkspaceImage.Message {
+    var image = WorkspaceImage.Message(id: id, position: imageOf(message.position))
     image.additions = message.additions.sorted { $0.key < $1.key }.map { entry in
       WorkspaceImage.Addition(
         id: entry.key, stamp: entry.value.stamp,
@@ -98,8 +77,8 @@ extension SlowState {
     }
   }
 
-  private func imageOf(_ position: Position) -> WorkspaceImage.ThreadPosition {
-    WorkspaceImage.ThreadPosition(stamp: position.stamp, slot: position.slot)
+  private func imageOf(_ position: Position) -> WorkspaceImage.Position {
+    WorkspaceImage.Position(stamp: position.stamp, slot: position.slot)
   }
 
   /// The nodes in order, in the longest runs of consecutive ids.
@@ -139,7 +118,7 @@ extension WorkspaceImage {
       [session.key.rawValue] + session.registers.map(\.value.text)
         + session.tags.flatMap { $0.tags.map(\.note) }
     }
-    let ofMessages = messages.flatMap { message in
+    let ofMessages = sessions.flatMap(\.messages).flatMap { message in
       message.additions.map(\.text) + message.registers.map(\.value.text)
         + message.tags.flatMap { $0.tags.map(\.note) }
     }
