@@ -20,7 +20,8 @@ package enum Frame: Hashable, Sendable {
   case ack(Ack)
   /// Both: operations that the sender needs before it can go on.
   case missing([OperationRange])
-  /// Server: the whole state, in parts, instead of a long delta.
+  /// Server: the whole state, in parts, instead of a long delta. Client: the same, for a server
+  /// that lost what the device no longer has as operations.
   case snapshot(SnapshotPart)
   /// Client: a question that wants one answer; idempotent by `id`.
   case request(Request)
@@ -32,6 +33,10 @@ package enum Frame: Hashable, Sendable {
   case goAway(GoAway)
   /// Both: the sender cannot go on with this connection.
   case error(ProtocolFault)
+  /// Server: the workspace is in a new epoch, whose base the device can make from what it has.
+  case compact(Compaction)
+  /// Client: what follows was made in this epoch.
+  case epoch(UInt64)
   /// A frame type that this version does not know and the sender marked optional.
   case unknownOptional(type: UInt8)
 }
@@ -85,7 +90,7 @@ package struct Hello: Hashable, Sendable {
   /// Counts the replica ids this store has had; rises with each.
   package var incarnation: UInt32
   package var deviceName: String
-  /// The epoch of the client's base; 0 before the first compaction.
+  /// The epoch of the client's base; 0 before the first compaction, and to get a snapshot.
   package var epoch: UInt64
   /// What the client has stored, with the rolling digest of each replica at that point.
   package var known: [KnownReplica]
@@ -223,6 +228,9 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let authenticationBudget = RefusalCode(rawValue: 15)
   /// The connection sends more than its share.
   package static let rateLimited = RefusalCode(rawValue: 16)
+  /// The batch was made in another epoch than the server's: take over the new base, make the
+  /// operations fit it, and send them again. Connection stays open.
+  package static let otherEpoch = RefusalCode(rawValue: 17)
 }
 
 /// Operations, encoded once for all receivers.
@@ -272,6 +280,21 @@ package struct SnapshotPart: Hashable, Sendable {
     self.index = index
     self.count = count
     self.bytes = bytes
+  }
+}
+
+/// The start of an epoch for a device that has everything its base is made of.
+package struct Compaction: Hashable, Sendable {
+  package var epoch: UInt64
+  /// The log position whose state became the base.
+  package var logPosition: UInt64
+  /// The operations that the base holds.
+  package var cut: VersionVector
+
+  package init(epoch: UInt64, logPosition: UInt64, cut: VersionVector) {
+    self.epoch = epoch
+    self.logPosition = logPosition
+    self.cut = cut
   }
 }
 

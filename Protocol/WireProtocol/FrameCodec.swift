@@ -45,6 +45,10 @@ package enum FrameCodec {
       writer.begin(.error)
       writer.number(UInt64(fault.code))
       writer.message(fault.message)
+    case .compact(let compaction): writer.write(compaction)
+    case .epoch(let epoch):
+      writer.begin(.epoch)
+      writer.number(epoch)
     case .unknownOptional(let type):
       writer.byte(type | FrameType.optional)
     }
@@ -166,6 +170,17 @@ extension ByteWriter {
     number(UInt64(part.index))
     number(UInt64(part.count))
     raw(part.bytes)
+  }
+
+  fileprivate mutating func write(_ compaction: Compaction) {
+    begin(.compact)
+    number(compaction.epoch)
+    number(compaction.logPosition)
+    count(compaction.cut.count)
+    for entry in compaction.cut.sorted {
+      fixed(entry.replica.rawValue)
+      number(UInt64(entry.seq))
+    }
   }
 
   fileprivate mutating func write(_ devices: [DevicePresence]) {

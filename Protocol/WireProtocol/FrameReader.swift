@@ -31,6 +31,8 @@ extension ByteReader {
       .response(Response(id: try self.number(), status: try short("a status"), payload: rest()))
     case .presence: .presence(try presence())
     case .goAway: .goAway(try goAway())
+    case .compact: .compact(try compaction())
+    case .epoch: .epoch(try self.number())
     case .error:
       .error(ProtocolFault(code: try short("a code"), message: try message()))
     }
@@ -166,6 +168,26 @@ extension ByteReader {
     }
     return SnapshotPart(
       epoch: epoch, logPosition: logPosition, index: index, count: count, bytes: rest())
+  }
+
+  /// Replicas ascend, so that equal cuts have equal bytes.
+  private mutating func compaction() throws(DecodingFault) -> Compaction {
+    let epoch = try number()
+    let logPosition = try number()
+    let count = try count(ofAtLeast: 9, max: WireLimits.knownReplicasMax, "replicas")
+    var cut = VersionVector()
+    var last = ReplicaID(rawValue: 0)
+    for _ in 0..<count {
+      let offset = position
+      let replica = try replica()
+      let seq = try word("a sequence number")
+      guard last < replica, seq >= 1 else {
+        throw DecodingFault(.invalidValue, at: offset, "replicas of a cut ascend, from number 1")
+      }
+      cut[replica] = seq
+      last = replica
+    }
+    return Compaction(epoch: epoch, logPosition: logPosition, cut: cut)
   }
 
   private mutating func presence() throws(DecodingFault) -> [DevicePresence] {

@@ -14,6 +14,8 @@ enum FrameType: UInt8, CaseIterable {
   case presence = 12
   case goAway = 13
   case error = 14
+  case compact = 15
+  case epoch = 16
 
   /// Set in the first byte of frames that a reader may skip when it does not know their number.
   static let optional: UInt8 = 0x80

@@ -1,0 +1,203 @@
+import SequenceCRDT
+
+/// Moving operations from one epoch to another; SPECIFICATION.md, section "Compaction".
+extension Workspace {
+  /// Rewrites operations that this state holds so that they mean the same on another base.
+  ///
+  /// Ids stay, and so does the number of units. Each inserted unit goes between the nearest units
+  /// of this state's order that the base holds or that were inserted by earlier ones of the
+  /// operations; so everything that both states show stands in the same order in both. What
+  /// deletes a scalar that the base no longer holds becomes an operation without effect.
+  ///
+  /// - Parameter operations: what the base lacks, in an order in which they can be applied.
+  /// - Complexity: O(operations + units of the lists they insert into · log).
+  package func reanchored(_ operations: [Operation], onto base: Workspace) -> [Operation] {
+    var reanchoring = Reanchoring(old: self, base: base)
+    for (rank, operation) in operations.enumerated() {
+      reanchoring.note(operation, rank: rank)
+    }
+    reanchoring.findNeighbours()
+    return operations.flatMap { reanchoring.rewritten($0) }
+  }
+
+  /// The ordered lists of a workspace.
+  enum ListKey: Hashable {
+    case threads
+    case queue(SessionID)
+    case content(OperationID)
+  }
+
+  func list(_ key: ListKey) -> RunSequence? {
+    switch key {
+    case .threads: threadSlots
+    case .queue(let session): sessionStates[session]?.slots
+    case .content(let addition):
+      messageKeys[addition].flatMap { messageStates[$0] }?
+        .additions.first { $0.id == addition }?.content.sequence
+    }
+  }
+
+  func key(ofQueue reference: OperationID) -> ListKey? {
+    sessionKeys[reference].map(ListKey.queue)
+  }
+}
+
+private struct Reanchoring {
+  let old: Workspace
+  let base: Workspace
+  /// By list: which of the operations inserted a unit; base units are not in here.
+  private var ranks: [Workspace.ListKey: [OperationID: Int]] = [:]
+  /// By list: the units that the base holds.
+  private var held: [Workspace.ListKey: Set<OperationID>] = [:]
+  private var neighbours: [OperationID: Operation.Origins] = [:]
+
+  init(old: Workspace, base: Workspace) {
+    self.old = old
+    self.base = base
+  }
+
+  private func list(of operation: Operation) -> Workspace.ListKey? {
+    switch operation.body {
+    case .addMessage(let addition): old.key(ofQueue: addition.session)
+    case .placeMessage(_, let session, _, _): old.key(ofQueue: session)
+    case .placeThread, .enqueueThread: .threads
+    case .insertText(let insertion): .content(insertion.message)
+    case .deleteText(let deletion): .content(deletion.message)
+    default: nil
+    }
+  }
+
+  mutating func note(_ operation: Operation, rank: Int) {
+    guard let list = list(of: operation) else { return }
+    if held[list] == nil { held[list] = base.list(list)?.unitIDs ?? [] }
+    if case .deleteText = operation.body { return }
+    for offset in 0..<operation.length {
+      if let id = operation.id.advanced(by: offset) { ranks[list, default: [:]][id] = rank }
+    }
+  }
+
+  /// For each first unit of an operation: the nearest unit on either side that is there when the
+  /// operation is applied. Units of the base come before all; a stack keeps the candidates.
+  mutating func findNeighbours() {
+    for (list, ranks) in ranks {
+      let held = held[list] ?? []
+      var units: [(id: OperationID, rank: Int)] = []
+      for run in old.list(list)?.runs ?? [] {
+        for offset in 0..<run.length {
+          let id = run.unitID(at: offset)
+          if held.contains(id) {
+            units.append((id, -1))
+          } else if let rank = ranks[id] {
+            units.append((id, rank))
+          }
+        }
+      }
+      var stack: [(id: OperationID, rank: Int)] = []
+      for unit in units {
+        while let top = stack.last, top.rank >= unit.rank, unit.rank >= 0 { stack.removeLast() }
+        if unit.rank < 0 { stack.removeAll() }
+        neighbours[unit.id] = Operation.Origins(left: stack.last?.id, right: nil)
+        stack.append(unit)
+      }
+      stack = []
+      for unit in units.reversed() {
+        while let top = stack.last, top.rank >= unit.rank, unit.rank >= 0 { stack.removeLast() }
+        if unit.rank < 0 { stack.removeAll() }
+        neighbours[unit.id]?.right = stack.last?.id
+        stack.append(unit)
+      }
+    }
+  }
+
+  func rewritten(_ operation: Operation) -> [Operation] {
+    switch operation.body {
+    case .addMessage(var addition):
+      addition.origins = origins(of: operation, addition.origins)
+      return [Operation(id: operation.id, body: .addMessage(addition))]
+    case .placeMessage(let message, let session, let origins, let stamp):
+      let origins = self.origins(of: operation, origins)
+      return [
+        Operation(
+          id: operation.id,
+          body: .placeMessage(message: message, session: session, origins: origins, stamp: stamp))
+      ]
+    case .placeThread(let session, let origins, let stamp):
+      let origins = self.origins(of: operation, origins)
+      return [
+        Operation(
+          id: operation.id,
+          body: .placeThread(session: session, origins: origins, stamp: stamp))
+      ]
+    case .enqueueThread(var enqueue):
+      enqueue.origins = origins(of: operation, enqueue.origins)
+      return [Operation(id: operation.id, body: .enqueueThread(enqueue))]
+    case .insertText(var insertion):
+      insertion.origins = origins(of: operation, insertion.origins)
+      return [Operation(id: operation.id, body: .insertText(insertion))]
+    case .deleteText(let deletion):
+      return rewritten(deletion, operation.id)
+    case .announceDevice, .openSession, .addTag, .clearTags, .setRegister:
+      return [operation]
+    }
+  }
+
+  /// Where the unit stood in the old state. One that waited there stood nowhere: it keeps its
+  /// origins if they are there, else it goes to the end.
+  private func origins(
+    of operation: Operation, _ origins: Operation.Origins
+  ) -> Operation.Origins {
+    if let found = neighbours[operation.id] { return found }
+    guard let list = list(of: operation),
+      origins.ids.allSatisfy({ isHere($0, in: list) })
+    else { return Operation.Origins(left: nil, right: nil) }
+    return origins
+  }
+
+  private func isHere(_ id: OperationID, in list: Workspace.ListKey) -> Bool {
+    held[list]?.contains(id) == true || ranks[list]?[id] != nil
+  }
+
+  /// Deletions of dropped scalars clear no tags instead: ids leave no gaps.
+  private func rewritten(_ deletion: Operation.DeleteText, _ id: OperationID) -> [Operation] {
+    var pieces: [Operation] = []
+    for unit in 0..<deletion.count {
+      let offset = deletion.backwards ? deletion.count - 1 - unit : unit
+      guard let own = id.advanced(by: unit), let target = deletion.first.advanced(by: offset)
+      else { continue }
+      guard isHere(target, in: .content(deletion.message)) else {
+        pieces.append(
+          Operation(
+            id: own, body: .clearTags(element: deletion.message, field: .live, clears: [])))
+        continue
+      }
+      if let last = pieces.last, case .deleteText(var growing) = last.body,
+        growing.first.advanced(by: deletion.backwards ? -1 : growing.count) == target
+      {
+        growing.count += 1
+        if deletion.backwards { growing.first = target }
+        pieces[pieces.count - 1] = Operation(id: last.id, body: .deleteText(growing))
+      } else {
+        pieces.append(
+          Operation(
+            id: own,
+            body: .deleteText(
+              Operation.DeleteText(
+                message: deletion.message, first: target, count: 1,
+                backwards: deletion.backwards))))
+      }
+    }
+    return pieces
+  }
+}
+
+extension RunSequence {
+  /// The ids of all units.
+  fileprivate var unitIDs: Set<OperationID> {
+    var ids: Set<OperationID> = []
+    ids.reserveCapacity(unitCount)
+    for run in runs {
+      for offset in 0..<run.length { ids.insert(run.unitID(at: offset)) }
+    }
+    return ids
+  }
+}
