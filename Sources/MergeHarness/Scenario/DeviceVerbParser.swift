@@ -1,0 +1,141 @@
+import QueueModel
+
+/// The verbs of devices and their fields.
+enum DeviceVerbParser {
+  static func verb(
+    _ name: String, at position: TextPosition, _ step: PositionedJSON
+  ) throws(ScenarioError) -> DeviceVerb {
+    try table.verb(name, at: position, step, besides: ["on", "do", "wait"])
+  }
+
+  static let table = VerbTable<DeviceVerb>(
+    what: "verb of a device",
+    readings: [
+      ("send", send),
+      (
+        "edit",
+        { fields throws(ScenarioError) in
+          .edit(
+            try fields.label("message"), try fields.text("text"),
+            againstOpened: try fields.boolean("opened", otherwise: false))
+        }
+      ),
+      ("open", { fields throws(ScenarioError) in .open(try fields.label("message")) }),
+      (
+        "insert-text",
+        { fields throws(ScenarioError) in
+          .insertText(
+            try fields.label("message"), at: try offset(&fields), try fields.text("text"))
+        }
+      ),
+      (
+        "delete-text",
+        { fields throws(ScenarioError) in
+          .deleteText(
+            try fields.label("message"), at: try offset(&fields),
+            count: Int(try fields.integer("count", in: 1...Int64(ScenarioParser.textBytesMax))))
+        }
+      ),
+      ("move", move),
+      (
+        "cancel",
+        { fields throws(ScenarioError) in
+          .cancel(try fields.oneOrMore("message", "messages"))
+        }
+      ),
+      ("restore", { fields throws(ScenarioError) in .restore(try fields.label("message")) }),
+      ("clear", { fields throws(ScenarioError) in .clear(try fields.session()) }),
+      (
+        "priority",
+        { fields throws(ScenarioError) in
+          .priority(try fields.label("message"), try priority(&fields))
+        }
+      ),
+      (
+        "pause",
+        { fields throws(ScenarioError) in
+          .pause(try fields.session(), reason: try fields.optionalString("reason"))
+        }
+      ),
+      ("resume", { fields throws(ScenarioError) in .resume(try fields.session()) }),
+      (
+        "thread-move",
+        { fields throws(ScenarioError) in
+          .threadMove(try fields.session(), to: try fields.position("to"))
+        }
+      ),
+      (
+        "thread-remove",
+        { fields throws(ScenarioError) in
+          .threadRemove(try fields.oneOrMore("session", "sessions"))
+        }
+      ),
+      ("thread-clear", { _ throws(ScenarioError) in .threadClear }),
+      (
+        "thread-unlock",
+        { fields throws(ScenarioError) in
+          .threadUnlock(try fields.session())
+        }
+      ),
+      (
+        "session-add",
+        { fields throws(ScenarioError) in
+          .sessionAdd(
+            try fields.session(), name: try fields.optionalString("name"),
+            project: try fields.optionalString("project"))
+        }
+      ),
+      (
+        "session-rename",
+        { fields throws(ScenarioError) in
+          .sessionRename(try fields.session(), name: try fields.string("name"))
+        }
+      ),
+      (
+        "session-delete",
+        { fields throws(ScenarioError) in
+          .sessionDelete(try fields.session())
+        }
+      ),
+      ("undo", { _ throws(ScenarioError) in .undo }),
+      ("redo", { _ throws(ScenarioError) in .redo }),
+    ])
+
+  private static func send(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {
+    .send(
+      DeviceVerb.Send(
+        session: try fields.session(), id: try fields.label("id"),
+        text: try fields.text("text"),
+        isUrgent: try fields.boolean("urgent", otherwise: false),
+        project: try fields.optionalString("project"),
+        requeuesThread: try fields.boolean("requeues", otherwise: true)))
+  }
+
+  private static func move(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {
+    let moved = try fields.oneOrMore("message", "messages")
+    let places = ["to", "before", "after"].filter { fields.has($0) }
+    guard places.count == 1, let place = places.first else {
+      throw fields.error("takes exactly one of \"to\", \"before\" and \"after\"")
+    }
+    for other in ["to", "before", "after"] where other != place { _ = fields.optional(other) }
+    switch place {
+    case "to": return .move(moved, .to(try fields.position("to")))
+    case "before": return .move(moved, .before(try fields.label("before")))
+    default: return .move(moved, .after(try fields.label("after")))
+    }
+  }
+
+  private static func offset(_ fields: inout FieldReader) throws(ScenarioError) -> Int {
+    Int(try fields.integer("at", in: 0...Int64(ScenarioParser.textBytesMax)))
+  }
+
+  private static func priority(_ fields: inout FieldReader) throws(ScenarioError) -> Priority {
+    let json = try fields.required("value")
+    let name = try json.string(as: "value")
+    guard let priority = Priority.allCases.first(where: { $0.name == name }) else {
+      let known = Priority.allCases.map { "\"\($0.name)\"" }.joined(separator: " or ")
+      throw ScenarioError("\"value\" must be \(known), not \"\(name)\"", at: json.position)
+    }
+    return priority
+  }
+}

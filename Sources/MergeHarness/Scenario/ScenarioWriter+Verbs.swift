@@ -1,0 +1,156 @@
+import QueueModel
+
+// The names and fields of verbs; `DeviceVerbParser` and `WorldVerbParser` read them.
+extension ScenarioWriter {
+  typealias Fields = [(String, JSONText)]
+
+  static func json(of verb: DeviceVerb) -> (String, Fields) {
+    switch verb {
+    case .send(let send):
+      return ("send", fields(of: send))
+    case .edit(let message, let text, let againstOpened):
+      let opened: Fields = againstOpened ? [("opened", .boolean(true))] : []
+      return ("edit", [("message", .label(message))] + JSONText.fields("text", text) + opened)
+    case .open(let message):
+      return ("open", [("message", .label(message))])
+    case .insertText(let message, let at, let text):
+      return (
+        "insert-text",
+        [("message", .label(message)), ("at", .integer(at))] + JSONText.fields("text", text)
+      )
+    case .deleteText(let message, let at, let count):
+      return (
+        "delete-text",
+        [("message", .label(message)), ("at", .integer(at)), ("count", .integer(count))]
+      )
+    case .move(let messages, let place):
+      let target: (String, JSONText) =
+        switch place {
+        case .to(let position): ("to", .integer(position))
+        case .before(let message): ("before", .label(message))
+        case .after(let message): ("after", .label(message))
+        }
+      return ("move", [oneOrMore("message", "messages", messages), target])
+    case .cancel(let messages):
+      return ("cancel", [oneOrMore("message", "messages", messages)])
+    case .restore(let message):
+      return ("restore", [("message", .label(message))])
+    case .priority(let message, let priority):
+      return ("priority", [("message", .label(message)), ("value", .string(priority.name))])
+    case .undo:
+      return ("undo", [])
+    case .redo:
+      return ("redo", [])
+    case .clear, .pause, .resume, .threadMove, .threadRemove, .threadClear, .threadUnlock,
+      .sessionAdd, .sessionRename, .sessionDelete:
+      return sessionVerb(verb)
+    }
+  }
+
+  private static func sessionVerb(_ verb: DeviceVerb) -> (String, Fields) {
+    switch verb {
+    case .clear(let session):
+      return ("clear", [("session", .label(session))])
+    case .pause(let session, let reason):
+      return ("pause", [("session", .label(session))] + optional("reason", reason))
+    case .resume(let session):
+      return ("resume", [("session", .label(session))])
+    case .threadMove(let session, let position):
+      return ("thread-move", [("session", .label(session)), ("to", .integer(position))])
+    case .threadRemove(let sessions):
+      return ("thread-remove", [oneOrMore("session", "sessions", sessions)])
+    case .threadUnlock(let session):
+      return ("thread-unlock", [("session", .label(session))])
+    case .sessionAdd(let session, let name, let project):
+      return (
+        "session-add",
+        [("session", .label(session))] + optional("name", name) + optional("project", project)
+      )
+    case .sessionRename(let session, let name):
+      return ("session-rename", [("session", .label(session)), ("name", .string(name))])
+    case .sessionDelete(let session):
+      return ("session-delete", [("session", .label(session))])
+    default:
+      return ("thread-clear", [])
+    }
+  }
+
+  private static func fields(of send: DeviceVerb.Send) -> Fields {
+    var fields: Fields = [("session", .label(send.session)), ("id", .label(send.id))]
+    fields += JSONText.fields("text", send.text)
+    if send.isUrgent { fields.append(("urgent", .boolean(true))) }
+    fields += optional("project", send.project)
+    if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
+    return fields
+  }
+
+  static func json(of verb: WorldVerb) -> (String, Fields) {
+    switch verb {
+    case .sync(let devices): ("sync", devices.map { [("devices", .labels($0))] } ?? [])
+    case .settle: ("settle", [])
+    case .offline(let devices): ("offline", [("devices", .labels(devices))])
+    case .online(let devices): ("online", [("devices", .labels(devices))])
+    case .connect(let devices): ("connect", [("devices", .labels(devices))])
+    case .dropAcknowledgement(let devices): ("drop-ack", [("devices", .labels(devices))])
+    case .cut(let devices): ("cut", [("devices", .labels(devices))])
+    case .partition(let devices, let direction):
+      ("partition", [("devices", .labels(devices)), ("direction", .string(direction.rawValue))])
+    case .heal(let devices): ("heal", [("devices", .labels(devices))])
+    case .clog(let devices, let milliseconds):
+      ("clog", [("devices", .labels(devices)), ("ms", .integer(milliseconds))])
+    case .crash(let devices, let losesPower):
+      (
+        "crash",
+        [("devices", .labels(devices))] + (losesPower ? [("power", .boolean(true))] : [])
+      )
+    case .crashAtCommit(let devices): ("crash-at-commit", [("devices", .labels(devices))])
+    case .restart(let devices): ("restart", [("devices", .labels(devices))])
+    case .sleep(let devices, let milliseconds):
+      ("sleep", [("devices", .labels(devices)), ("ms", .integer(milliseconds))])
+    case .crashServer: ("crash-server", [])
+    case .restartServer: ("restart-server", [])
+    case .store(let machine, let store):
+      ("store", [("device", json(of: machine)), ("value", .string(store.rawValue))])
+    case .backup(let machine, let label):
+      ("backup", [("device", json(of: machine)), ("label", .label(label))])
+    case .restore(.server, let label, _):
+      ("restore", [("device", .string("server")), ("label", .label(label))])
+    case .restore(let machine, let label, let method):
+      (
+        "restore",
+        [
+          ("device", json(of: machine)), ("label", .label(label)),
+          ("method", .string(method.rawValue)),
+        ]
+      )
+    case .clone(let device, let copy, let method):
+      (
+        "clone",
+        [
+          ("device", .label(device)), ("as", .label(copy)), ("method", .string(method.rawValue)),
+        ]
+      )
+    case .compact: ("compact", [])
+    case .clock(let machine, let offset):
+      ("clock", [("device", json(of: machine)), ("offsetMs", .integer(offset))])
+    case .advance(let milliseconds): ("advance", [("ms", .integer(milliseconds))])
+    }
+  }
+
+  private static func json(of machine: WorldVerb.Machine) -> JSONText {
+    switch machine {
+    case .server: .string("server")
+    case .device(let label): .label(label)
+    }
+  }
+
+  private static func optional(_ key: String, _ text: String?) -> Fields {
+    text.map { [(key, .string($0))] } ?? []
+  }
+
+  private static func oneOrMore(
+    _ one: String, _ more: String, _ labels: [Scenario.Label]
+  ) -> (String, JSONText) {
+    labels.count == 1 ? (one, .label(labels[0])) : (more, .labels(labels))
+  }
+}
