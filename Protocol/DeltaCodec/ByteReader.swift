@@ -140,24 +140,66 @@ package struct ByteReader: Sendable {
   package mutating func scalars(
     _ count: Int, bytesMax: Int, _ what: @autoclosure () -> String
   ) throws(DecodingFault) -> String {
+    let range = try scalarRange(count, bytesMax: bytesMax, what())
+    return String(decoding: bytes[range], as: UTF8.self)
+  }
+
+  /// Where the next `count` Unicode scalars stand, checked to be UTF-8 of at most `bytesMax` bytes.
+  package mutating func scalarRange(
+    _ count: Int, bytesMax: Int, _ what: @autoclosure () -> String
+  ) throws(DecodingFault) -> Range<Int> {
     guard count <= remaining else { throw truncated() }
-    var scan = position
-    for _ in 0..<count {
+    let start = position
+    var scan = start
+    var isValid = true
+    var left = count
+    while left > 0 {
       guard scan < end else { throw truncated() }
       // What follows the text may look like its continuation, so the first byte alone decides.
-      switch bytes[scan] {
-      case ..<0x80: scan += 1
-      case 0xC2..<0xE0: scan += 2
-      case 0xE0..<0xF0: scan += 3
-      case 0xF0..<0xF5: scan += 4
-      default: throw DecodingFault(.invalidText, at: scan, "\(what()) is not UTF-8")
+      if bytes[scan] < 0x80 {
+        scan += 1
+      } else {
+        guard let length = ByteReader.scalarLength(first: bytes[scan]) else {
+          throw DecodingFault(.invalidText, at: scan, "\(what()) is not UTF-8")
+        }
+        isValid = isValid && length <= end - scan && continues(at: scan, length: length)
+        scan += length
       }
+      left -= 1
     }
-    guard scan - position <= bytesMax else {
+    guard scan - start <= bytesMax else {
       throw DecodingFault(
-        .limitExceeded, at: position, "\(what()): \(scan - position) bytes, at most \(bytesMax)")
+        .limitExceeded, at: start, "\(what()): \(scan - start) bytes, at most \(bytesMax)")
     }
-    return try utf8(bytes: scan - position, what())
+    guard scan <= end else { throw truncated() }
+    guard isValid else { throw DecodingFault(.invalidText, at: start, "\(what()) is not UTF-8") }
+    position = scan
+    return start..<scan
+  }
+
+  /// How many bytes a scalar has that begins with a byte above 0x7F; nil where none does.
+  private static func scalarLength(first: UInt8) -> Int? {
+    switch first {
+    case 0xC2..<0xE0: 2
+    case 0xE0..<0xF0: 3
+    case 0xF0..<0xF5: 4
+    default: nil
+    }
+  }
+
+  /// Whether the bytes behind the first one of a scalar are what they must be: no overlong form,
+  /// no surrogate, nothing above U+10FFFF. Source: Unicode Standard, table 3-7.
+  private func continues(at first: Int, length: Int) -> Bool {
+    let allowed: ClosedRange<UInt8> =
+      switch bytes[first] {
+      case 0xE0: 0xA0...0xBF
+      case 0xED: 0x80...0x9F
+      case 0xF0: 0x90...0xBF
+      case 0xF4: 0x80...0x8F
+      default: 0x80...0xBF
+      }
+    guard allowed.contains(bytes[first + 1]) else { return false }
+    return bytes[first + 2..<first + length].allSatisfy { $0 & 0xC0 == 0x80 }
   }
 
   package func requireEnd(_ what: @autoclosure () -> String) throws(DecodingFault) {

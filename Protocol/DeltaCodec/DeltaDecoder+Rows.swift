@@ -10,14 +10,15 @@ extension DeltaDecoder {
     if head & 0x20 != 0 {
       length = try source[.counts].count(max: Limits.contentBytesMax, "scalars") + 2
     }
-    try reserve(length)
-    let text = try source[.texts].scalars(
+    let id = try reserve(length)
+    let range = try source[.texts].scalarRange(
       length, bytesMax: Limits.contentBytesMax, "inserted text")
     inserted(origins, .text, length)
-    try append(
-      .insertText(
-        Operation.InsertText(
-          message: global(message), origins: global(origins), text: text)), length: length)
+    let row = TextInsertionRow(
+      id: id, message: global(message), origins: global(origins), length: length)
+    let bytes = bytes
+    isWanted = sink.insertText(row, utf8: bytes.span.extracting(range))
+    advance(by: length)
   }
 
   mutating func readDeleteText(_ head: UInt8, offset: Int) throws(DecodingFault) {
@@ -36,18 +37,17 @@ extension DeltaDecoder {
     } else if backwards {
       throw DecodingFault(.invalidValue, at: offset, "a single deletion has no direction")
     }
-    try reserve(count)
+    let id = try reserve(count)
     let first = backwards ? target.seq - count + 1 : target.seq
     guard first >= 1, first + count - 1 <= Int(Limits.sequenceMax) else {
       throw DecodingFault(.invalidValue, at: offset, "deletes what cannot exist")
     }
     context[.text, target.replica] = first - 1
-    try append(
-      .deleteText(
-        Operation.DeleteText(
-          message: global(message),
-          first: global(LocalID(replica: target.replica, seq: first)), count: count,
-          backwards: backwards)), length: count)
+    let row = Operation.DeleteText(
+      message: global(message), first: global(LocalID(replica: target.replica, seq: first)),
+      count: count, backwards: backwards)
+    isWanted = sink.deleteText(id: id, row)
+    advance(by: count)
   }
 
   mutating func readContent(isExplicit: Bool) throws(DecodingFault) -> LocalID {
@@ -80,11 +80,11 @@ extension DeltaDecoder {
     context.message = LocalID(
       replica: context.author, seq: context.nextSequences[context.author])
     inserted(origins, .messageSlot, 1)
-    try append(
+    append(
       .addMessage(
         Operation.AddMessage(
           message: message, session: global(session), origins: global(origins), stamp: stamp,
-          priority: priority, clears: clears)), length: 1)
+          priority: priority, clears: clears)))
   }
 
   mutating func readEnqueueThread(_ head: UInt8) throws(DecodingFault) {
@@ -98,11 +98,11 @@ extension DeltaDecoder {
       mode >> 4 & 3, neighbour: nil, same: queued.isEmpty ? nil : queued)
     try reserve(1)
     inserted(origins, .threadSlot, 1)
-    try append(
+    append(
       .enqueueThread(
         Operation.EnqueueThread(
           session: global(session), origins: global(origins), stamp: stamp, clearsQueued: queued,
-          locks: mode & 2 != 0, clearsLocked: locked)), length: 1)
+          locks: mode & 2 != 0, clearsLocked: locked)))
   }
 
   mutating func readPlacements(
@@ -110,26 +110,27 @@ extension DeltaDecoder {
   ) throws(DecodingFault) {
     let isMessage = focus == .messageSlot
     let session = isMessage ? try readSession(isExplicit: head & 0x10 != 0) : nil
-    var origins = try readOrigins(head, focus)
+    let origins = global(try readOrigins(head, focus))
     let stamp = try readStamp(isExplicit: head & (isMessage ? 0x20 : 0x10) != 0)
     try reserve(repeats)
-    for _ in 0..<repeats {
-      let own = LocalID(
-        replica: context.author, seq: context.nextSequences[context.author])
-      if let session {
-        let message = try readReference(.message, .messages)
-        try append(
-          .placeMessage(
-            message: global(message), session: global(session), origins: global(origins),
-            stamp: stamp), length: 1)
-      } else {
-        let thread = try readSession(isExplicit: true)
-        try append(
-          .placeThread(session: global(thread), origins: global(origins), stamp: stamp), length: 1)
-      }
-      origins.left = own
+    let first = global(try readTarget(isMessage: isMessage))
+    var furtherTargets: [OperationID] = []
+    for _ in 1..<repeats {
+      furtherTargets.append(global(try readTarget(isMessage: isMessage)))
     }
+    let body: Operation.Body =
+      if let session {
+        .placeMessage(
+          message: first, session: global(session), origins: origins, stamp: stamp)
+      } else {
+        .placeThread(session: first, origins: origins, stamp: stamp)
+      }
+    append(body, furtherTargets: furtherTargets)
     context[focus, context.author] = context.nextSequences[context.author] - 1
+  }
+
+  private mutating func readTarget(isMessage: Bool) throws(DecodingFault) -> LocalID {
+    isMessage ? try readReference(.message, .messages) : try readSession(isExplicit: true)
   }
 
   mutating func readSession(isExplicit: Bool) throws(DecodingFault) -> LocalID {
@@ -151,10 +152,10 @@ extension DeltaDecoder {
       guard puts, !note.isEmpty else { throw invalid(.modes, "a note that cannot be") }
     }
     try reserve(1)
-    try append(
+    append(
       puts
         ? .addTag(element: global(element), field: field, clears: clears, note: note)
-        : .clearTags(element: global(element), field: field, clears: clears), length: 1)
+        : .clearTags(element: global(element), field: field, clears: clears))
   }
 
   mutating func readRegister() throws(DecodingFault) {
@@ -167,8 +168,8 @@ extension DeltaDecoder {
       mode & 2 != 0
       ? .text(try readName("a register's text")) : .number(try source[.values].number())
     try reserve(1)
-    try append(
-      .setRegister(element: global(element), field: field, value: value, stamp: stamp), length: 1)
+    append(
+      .setRegister(element: global(element), field: field, value: value, stamp: stamp))
   }
 
   private mutating func readField(_ mode: UInt8) throws(DecodingFault) -> UInt8 {
@@ -219,8 +220,10 @@ extension DeltaDecoder {
     var right: LocalID?
   }
 
+  @inline(__always)
   func global(_ origins: LocalOrigins) -> Operation.Origins {
-    Operation.Origins(left: origins.left.map(global), right: origins.right.map(global))
+    Operation.Origins(
+      left: origins.left.map { global($0) }, right: origins.right.map { global($0) })
   }
 
   mutating func readOrigins(

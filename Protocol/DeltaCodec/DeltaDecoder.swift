@@ -2,79 +2,97 @@ import QueueModel
 import SequenceCRDT
 
 /// Reads rows; SPECIFICATION.md, section "Delta".
-struct DeltaDecoder {
+struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
   private typealias Head = DeltaFormat.Head
   typealias LocalID = DeltaFormat.LocalID
 
+  let bytes: [UInt8]
+  let replicas: [ReplicaID]
   var source: DeltaSource
   var context: DeltaFormat.Context
-  let replicas: [ReplicaID]
+  var sink: Sink
+  /// Whether the sink takes further rows.
+  var isWanted = true
   private let budget: DecodingBudget
   private var itemsLeft: Int
-  private(set) var operations: [Operation] = []
 
+  /// Reads rows until they end or the sink wants no more.
+  ///
+  /// - Returns: the sink, which has taken them.
   static func decode(
-    _ bytes: [UInt8], budget: DecodingBudget
-  ) throws(DecodingFault) -> [Operation] {
-    var decoder = try DeltaDecoder(bytes, budget: budget)
-    try decoder.readRows()
-    return decoder.operations
-  }
-
-  private init(_ bytes: [UInt8], budget: DecodingBudget) throws(DecodingFault) {
+    _ bytes: [UInt8], into sink: Sink, budget: DecodingBudget
+  ) throws(DecodingFault) -> Sink {
     var reader = ByteReader(bytes)
     let start = try reader.number()
-    let isSingle = start & 2 != 0
-    var replicas: [ReplicaID] = []
-    var bases: [Int] = []
-    if isSingle {
-      bases.append(try DeltaDecoder.base(start >> 2, at: 0))
-      replicas.append(try DeltaDecoder.replica(from: &reader))
-    } else {
+    let table = try Table(start: start, from: &reader, replicasMax: budget.replicasMax)
+    let source = try DeltaSource(rest: reader, usesColumns: start & 1 != 0)
+    var decoder = DeltaDecoder(bytes, table: table, source: source, sink: sink, budget: budget)
+    try decoder.readRows()
+    return decoder.sink
+  }
+
+  private init(
+    _ bytes: [UInt8], table: Table, source: consuming DeltaSource, sink: Sink,
+    budget: DecodingBudget
+  ) {
+    self.bytes = bytes
+    replicas = table.replicas
+    context = DeltaFormat.Context(bases: table.bases)
+    self.source = source
+    self.sink = sink
+    self.budget = budget
+    itemsLeft = budget.itemsMax
+  }
+
+  /// The replicas that the rows name.
+  private struct Table {
+    private(set) var replicas: [ReplicaID] = []
+    private(set) var bases: [Int] = []
+
+    init(start: UInt64, from reader: inout ByteReader, replicasMax: Int) throws(DecodingFault) {
+      guard start & 2 == 0 else {
+        bases.append(try Table.base(start >> 2, at: 0))
+        replicas.append(try Table.replica(from: &reader))
+        return
+      }
       let count = start >> 2
-      guard count <= UInt64(budget.replicasMax) else {
-        throw DecodingFault(
-          .budgetExceeded, at: 0, "\(count) replicas, at most \(budget.replicasMax)")
+      guard count <= UInt64(replicasMax) else {
+        throw DecodingFault(.budgetExceeded, at: 0, "\(count) replicas, at most \(replicasMax)")
       }
       guard count <= UInt64(reader.remaining / 9) else { throw reader.truncated() }
       var seen: Set<ReplicaID> = []
       for _ in 0..<Int(count) {
         let offset = reader.position
-        let replica = try DeltaDecoder.replica(from: &reader)
+        let replica = try Table.replica(from: &reader)
         guard seen.insert(replica).inserted else {
           throw DecodingFault(.invalidValue, at: offset, "a replica stands twice in the table")
         }
         replicas.append(replica)
-        bases.append(try DeltaDecoder.base(try reader.number(), at: offset + 8))
+        bases.append(try Table.base(try reader.number(), at: offset + 8))
       }
     }
-    self.replicas = replicas
-    self.budget = budget
-    itemsLeft = budget.itemsMax
-    context = DeltaFormat.Context(bases: bases)
-    source = try DeltaSource(rest: reader, usesColumns: start & 1 != 0)
-  }
 
-  private static func replica(from reader: inout ByteReader) throws(DecodingFault) -> ReplicaID {
-    let offset = reader.position
-    let value = try reader.fixed()
-    guard value != 0 else {
-      throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
+    private static func replica(from reader: inout ByteReader) throws(DecodingFault) -> ReplicaID {
+      let offset = reader.position
+      let value = try reader.fixed()
+      guard value != 0 else {
+        throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
+      }
+      return ReplicaID(rawValue: value)
     }
-    return ReplicaID(rawValue: value)
-  }
 
-  private static func base(_ value: UInt64, at offset: Int) throws(DecodingFault) -> Int {
-    guard value < UInt64(Limits.sequenceMax) else {
-      throw DecodingFault(.invalidValue, at: offset, "a sequence number is too large")
+    private static func base(_ value: UInt64, at offset: Int) throws(DecodingFault) -> Int {
+      guard value < UInt64(Limits.sequenceMax) else {
+        throw DecodingFault(.invalidValue, at: offset, "a sequence number is too large")
+      }
+      return Int(value) + 1
     }
-    return Int(value) + 1
   }
 
   private mutating func readRows() throws(DecodingFault) {
     var repeats = 1
     var rows = 0
-    while !source.isAtEnd(.heads) {
+    while isWanted, !source.isAtEnd(.heads) {
       let offset = source.offset(.heads)
       let head = try source[.heads].byte()
       guard !replicas.isEmpty else {
@@ -111,7 +129,7 @@ struct DeltaDecoder {
         repeats = 1
       }
     }
-    try source.requireEnd()
+    if isWanted { try source.requireEnd() }
   }
 
   private mutating func readRow(
@@ -121,7 +139,8 @@ struct DeltaDecoder {
     case Head.announceDevice:
       let device = try source[.identifiers].identifier(DeviceID.self)
       let name = try readName("a device's name")
-      try append(.announceDevice(device: device, name: name))
+      try reserve(1)
+      append(.announceDevice(device: device, name: name))
     case Head.openSession:
       try readOpenSession()
     case Head.addTag, Head.clearTags:
@@ -145,26 +164,18 @@ struct DeltaDecoder {
     }
   }
 
-  /// The id of the row being read.
-  var id: OperationID {
-    get throws(DecodingFault) {
-      let seq = context.nextSequences[context.author]
-      guard seq <= Int(Limits.sequenceMax) else {
-        throw DecodingFault(
-          .limitExceeded, at: source.offset(.heads), "sequence number \(seq) is too large")
-      }
-      return OperationID(replica: replicas[context.author], seq: UInt32(seq))
-    }
-  }
-
   /// Takes `count` units from the budget and checks that their ids exist.
-  mutating func reserve(_ count: Int) throws(DecodingFault) {
+  ///
+  /// - Returns: the id of the row being read.
+  @discardableResult
+  mutating func reserve(_ count: Int) throws(DecodingFault) -> OperationID {
     let seq = context.nextSequences[context.author]
     guard count <= Int(Limits.sequenceMax) - seq + 1 else {
       throw DecodingFault(
         .limitExceeded, at: source.offset(.heads), "\(count) ids after \(seq) are too many")
     }
     try take(count)
+    return OperationID(replica: replicas[context.author], seq: UInt32(truncatingIfNeeded: seq))
   }
 
   mutating func take(_ items: Int) throws(DecodingFault) {
@@ -172,7 +183,7 @@ struct DeltaDecoder {
     itemsLeft -= items
   }
 
-  private func checkLeft(_ items: Int) throws(DecodingFault) {
+  private mutating func checkLeft(_ items: Int) throws(DecodingFault) {
     guard items <= itemsLeft else {
       throw DecodingFault(
         .budgetExceeded, at: source.offset(.heads), "more than \(budget.itemsMax) items")
@@ -180,14 +191,19 @@ struct DeltaDecoder {
   }
 
   /// Ends a row whose units were reserved.
-  mutating func append(_ body: Operation.Body, length: Int) throws(DecodingFault) {
-    operations.append(Operation(id: try id, body: body))
+  mutating func advance(by length: Int) {
     context.nextSequences[context.author] += length
   }
 
-  private mutating func append(_ body: Operation.Body) throws(DecodingFault) {
-    try reserve(1)
-    try append(body, length: 1)
+  /// Hands over a row whose units were reserved, one for each placement.
+  mutating func append(
+    _ body: Operation.Body, furtherTargets: [OperationID] = []
+  ) {
+    let seq = context.nextSequences[context.author]
+    let operation = Operation(
+      id: global(LocalID(replica: context.author, seq: seq)), body: body)
+    isWanted = sink.perform(operation, furtherTargets: furtherTargets)
+    advance(by: 1 + furtherTargets.count)
   }
 
   private mutating func readOpenSession() throws(DecodingFault) {
@@ -210,13 +226,14 @@ struct DeltaDecoder {
     try reserve(1)
     context.session = LocalID(
       replica: context.author, seq: context.nextSequences[context.author])
-    try append(.openSession(session: session, clears: clears), length: 1)
+    append(.openSession(session: session, clears: clears))
   }
 
-  func invalid(_ column: DeltaFormat.Column, _ message: String) -> DecodingFault {
+  mutating func invalid(_ column: DeltaFormat.Column, _ message: String) -> DecodingFault {
     DecodingFault(.invalidValue, at: source.offset(column), message)
   }
 
+  @inline(__always)
   func global(_ id: LocalID) -> OperationID {
     OperationID(replica: replicas[id.replica], seq: UInt32(truncatingIfNeeded: id.seq))
   }

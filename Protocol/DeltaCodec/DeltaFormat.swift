@@ -66,6 +66,8 @@ enum DeltaFormat {
   /// What references are predicted from: the last id of each kind, per replica.
   enum Focus: Int, CaseIterable {
     case text, messageSlot, threadSlot, message, session, tag
+
+    static let count = allCases.count
   }
 
   /// An operation id with its replica as an index into the delta's table.
@@ -76,7 +78,8 @@ enum DeltaFormat {
 
   /// What both sides remember from row to row.
   struct Context {
-    private var focuses: [[Int]]
+    /// One for each focus of the first replica, then of the second, and so on.
+    private var focuses: [Int]
     /// The sequence number each replica's next row has unless it says otherwise.
     var nextSequences: [Int]
     var author = 0
@@ -90,15 +93,14 @@ enum DeltaFormat {
     /// - Parameter bases: the first sequence number in the table, per replica.
     init(bases: [Int]) {
       nextSequences = bases
-      let before = bases.map { $0 - 1 }
-      focuses = Array(repeating: before, count: Focus.allCases.count)
-      focuses[Focus.session.rawValue] = Array(
-        repeating: DeltaFormat.firstSession, count: bases.count)
+      focuses = bases.flatMap { base in
+        Focus.allCases.map { $0 == .session ? DeltaFormat.firstSession : base - 1 }
+      }
     }
 
     subscript(focus: Focus, replica: Int) -> Int {
-      get { focuses[focus.rawValue][replica] }
-      set { focuses[focus.rawValue][replica] = newValue }
+      get { focuses[replica * Focus.count + focus.rawValue] }
+      set { focuses[replica * Focus.count + focus.rawValue] = newValue }
     }
   }
 }

@@ -1,17 +1,31 @@
 /// The streams that the fields of a delta's rows come from: one, or one per column.
-struct DeltaSource {
-  private var readers: [ByteReader]
-  private let usesColumns: Bool
+struct DeltaSource: ~Copyable {
+  /// One for all columns, or one for each. They are reached for every field of every row, which
+  /// an array would check for uniqueness each time. Only this file touches the pointer: it is
+  /// allocated by the initializer, freed with the source, and indexed below `count`.
+  private let readers: UnsafeMutablePointer<ByteReader>
+  private let count: Int
 
+  /// - Throws: `DecodingFault` where columns are out of order, empty, cut or unknown.
   init(rest: ByteReader, usesColumns: Bool) throws(DecodingFault) {
-    self.usesColumns = usesColumns
-    guard usesColumns else {
-      readers = [rest]
-      return
-    }
-    var rest = rest
+    self.init(usesColumns ? try DeltaSource.columns(of: rest) : [rest])
+  }
+
+  private init(_ readers: [ByteReader]) {
+    count = readers.count
+    self.readers = .allocate(capacity: readers.count)
+    _ = UnsafeMutableBufferPointer(start: self.readers, count: count).initialize(from: readers)
+  }
+
+  deinit {
+    readers.deinitialize(count: count)
+    readers.deallocate()
+  }
+
+  private static func columns(of bytes: ByteReader) throws(DecodingFault) -> [ByteReader] {
+    var rest = bytes
     let empty = ByteReader(rest.bytes, range: rest.end..<rest.end)
-    readers = Array(repeating: empty, count: DeltaFormat.Column.count)
+    var readers = Array(repeating: empty, count: DeltaFormat.Column.count)
     var next = 0
     while !rest.isAtEnd {
       let offset = rest.position
@@ -32,11 +46,13 @@ struct DeltaSource {
         throw DecodingFault(.unsupported, at: offset, "column \(number) is unknown here: update")
       }
     }
+    return readers
   }
 
   subscript(column: DeltaFormat.Column) -> ByteReader {
-    _read { yield readers[usesColumns ? column.rawValue : 0] }
-    _modify { yield &readers[usesColumns ? column.rawValue : 0] }
+    // The number of a column is below the count where there is more than one stream.
+    unsafeAddress { UnsafePointer(readers + (count > 1 ? column.rawValue : 0)) }
+    unsafeMutableAddress { readers + (count > 1 ? column.rawValue : 0) }
   }
 
   func offset(_ column: DeltaFormat.Column) -> Int { self[column].position }
@@ -44,7 +60,7 @@ struct DeltaSource {
   func isAtEnd(_ column: DeltaFormat.Column) -> Bool { self[column].isAtEnd }
 
   func requireEnd() throws(DecodingFault) {
-    for reader in readers { try reader.requireEnd("the last row") }
+    for index in 0..<count { try readers[index].requireEnd("the last row") }
   }
 }
 

@@ -1,6 +1,6 @@
 import CZlib
 
-/// The only place that calls zlib: raw deflate (RFC 1951) with a preset dictionary.
+/// The only place that calls zlib: raw deflate (RFC 1951) with a preset dictionary, and CRC-32.
 enum Zlib {
   /// Why inflation failed.
   struct Failure: Error {
@@ -14,8 +14,10 @@ enum Zlib {
   private static let windowBits: Int32 = -15
   /// More than one block's end can cost.
   private static let blockBytes = 64
-  /// How much the output of an inflation grows at a time.
+  /// The least that the output of an inflation takes at first; it grows by what is there already.
   private static let stepBytes = 64 << 10
+  /// How many times longer than its stored form inflated data mostly is, at most.
+  private static let usualRatio = 5
 
   /// zlib's state points back to its stream, which therefore lives at one address.
   private struct Stream: ~Copyable {
@@ -30,6 +32,12 @@ enum Zlib {
       pointer.deinitialize(count: 1)
       pointer.deallocate()
     }
+  }
+
+  static func crc32(_ bytes: UnsafeBufferPointer<UInt8>, from start: UInt32) -> UInt32 {
+    // zlib answers a null pointer with the start of a new sum.
+    guard let address = bytes.baseAddress else { return start }
+    return UInt32(truncatingIfNeeded: crc32_z(uLong(start), address, z_size_t(bytes.count)))
   }
 
   /// - Parameter blockEnds: offsets in `bytes`, ascending, at which a new block starts.
@@ -87,23 +95,25 @@ enum Zlib {
       inflateSetDictionary(pointer, dictionary, UInt32(dictionary.count)) == Z_OK,
       let inputCount = UInt32(exactly: bytes.count)
     else { throw Failure(message: "zlib takes neither dictionary nor input") }
-    var input = Array(bytes)
     var output: [UInt8] = []
     var status = Z_OK
-    input.withUnsafeMutableBufferPointer { source in
-      // `source` outlives the loop; each step of output lives for its own call.
-      pointer.pointee.next_in = source.baseAddress
+    bytes.withUnsafeBufferPointer { source in
+      // zlib only reads from `source`, which outlives the loop; each step of output lives for its
+      // own call.
+      pointer.pointee.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
       pointer.pointee.avail_in = inputCount
+      var stepMax = max(stepBytes, bytes.count * usualRatio)
       while status == Z_OK, output.count <= length {
         // One byte more than promised shows that the stream holds too much.
-        let room = min(stepBytes, length + 1 - output.count)
+        let room = min(stepMax, length + 1 - output.count)
         let step = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
           pointer.pointee.next_out = buffer.baseAddress
           pointer.pointee.avail_out = UInt32(room)
           status = CZlib.inflate(pointer, Z_NO_FLUSH)
           count = room - Int(pointer.pointee.avail_out)
         }
-        output.append(contentsOf: step)
+        if output.isEmpty { output = step } else { output.append(contentsOf: step) }
+        stepMax = output.count
       }
     }
     guard output.count <= length else {
