@@ -28,9 +28,9 @@ test: setup lint ## Lint, then the whole test suite with real processes
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
-bench: ## Release build of the benchmarks, and their table
+bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@COSPOOL_ROOMS=Benchmarks $(SWIFT) build -c release --product cospool-bench --scratch-path .build-bench
-	@.build-bench/release/cospool-bench all
+	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
 
 lint: ## Checks the formatting of all Swift files
 	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)
@@ -39,4 +39,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench
+	@rm -rf .build .build-pure .build-bench .venv-peers

@@ -162,8 +162,8 @@ let rooms: [Room] = [
   Room(
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "CZlib", "ClientCore",
-      "ClientStore", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "CZlib",
+      "ClientCore", "ClientStore", "SyncTestSupport",
     ],
     foreign: ["ArgumentParser"], articles: ["Peers", "RESULTS.md"]),
   Room(
@@ -235,15 +235,15 @@ let rooms: [Room] = [
   test(
     "MergeHarnessTests",
     [
-      "SequenceCRDT", "QueueModel", "ServerCore", "ClientCore", "SyncSimulation", "MergeHarness",
-      "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
+      "ClientCore", "SyncSimulation", "MergeHarness", "SyncTestSupport",
     ],
     foreign: ["ArgumentParser"]),
   test(
     "StoreCrashTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
-      "ClientCore", "ClientStore", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
+      "ServerStore", "ClientCore", "ClientStore", "SyncTestSupport",
     ],
     foreign: ["GRDB", "GRDBSQLite"], articles: ["README.md"]),
   test("BenchmarksTests", ["CZlib", "Benchmarks"]),

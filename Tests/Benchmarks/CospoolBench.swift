@@ -1,25 +1,35 @@
 import ArgumentParser
 import Foundation
 
-/// Measures the rooms without input and output; see RESULTS.md beside this file.
+/// The command line of the benchmarks; what is measured stands in RESULTS.md beside this file.
 @main
 struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-bench",
-    abstract: "Measures merging, restoring and the size of what goes over the wire.",
+    abstract: "Measures merging, opening, sizes on the wire, and a server under load.",
     discussion: """
-      Examples:
-        cospool-bench all
+      EXAMPLES
+        cospool-bench all --traces traces
         cospool-bench delta --json
-        cospool-bench workspace --runs 9
+        cospool-bench text --traces traces --runs 9
 
-      Times are medians of the runs. On a shared machine compare runs made side by side, and \
+      Values are medians of the runs. On a shared machine compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.
+
+      --traces is the folder of the data set "editing-traces" with automerge-paper.json.gz, \
+      seph-blog1.json.gz, sveltecomponent.json.gz and friendsforever.json.gz; RESULTS.md says \
+      where to get it.
+
+      EXIT CODES
+        0 ok, 1 failed, 2 usage
       """,
     version: "0.1.0")
 
   @Argument(help: "\(Suite.allCases.map(\.rawValue).joined(separator: ", ")) or all.")
   var suite = "all"
+
+  @Option(help: "The folder with the editing traces.")
+  var traces: String?
 
   @Option(help: "How often each measurement is repeated, 1 to 1000.")
   var runs = 5
@@ -37,61 +47,40 @@ struct CospoolBench: ParsableCommand {
   }
 
   func run() throws {
-    let suites = Suite(rawValue: suite).map { [$0] } ?? Suite.allCases
-    let results = try suites.flatMap { try $0.measure(runs: runs) }
+    let options = BenchOptions(runs: runs, traces: traces)
+    var results: [Result] = []
+    for suite in Suite(rawValue: suite).map({ [$0] }) ?? Suite.allCases {
+      if self.suite == "all", let obstacle = suite.obstacle(options) {
+        CospoolBench.note("\(suite.rawValue) is left out: \(obstacle)")
+        continue
+      }
+      results += try suite.measure(options)
+    }
     let report = Report(suite: suite, machine: Report.thisMachine, results: results)
     print(try json ? report.json : report.table)
   }
-}
 
-/// A group of measurements.
-enum Suite: String, CaseIterable {
-  case delta
-  case workspace
-
-  func measure(runs: Int) throws -> [Result] {
-    switch self {
-    case .delta: try DeltaSuite.measure()
-    case .workspace: try WorkspaceSuite.measure(runs: runs)
-    }
-  }
-}
-
-/// One measured value.
-struct Result: Encodable {
-  var name: String
-  /// `seconds` or `bytes`.
-  var metric: String
-  var value: Double
-}
-
-/// What is printed.
-struct Report: Encodable {
-  var suite: String
-  var machine: String
-  var results: [Result]
-
-  static var thisMachine: String {
-    let info = ProcessInfo.processInfo
-    return "\(info.operatingSystemVersionString), \(info.activeProcessorCount) cores"
-  }
-
-  var json: String {
-    get throws {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      return String(decoding: try encoder.encode(self), as: UTF8.self)
-    }
-  }
-
-  var table: String {
-    let width = results.map(\.name.count).max() ?? 0
-    return results.map { result in
-      let name = result.name.padding(toLength: width, withPad: " ", startingAt: 0)
-      return switch result.metric {
-      case "seconds": "\(name)  \(String(format: "%10.3f ms", result.value * 1_000))"
-      default: "\(name)  \(String(format: "%10.0f B", result.value))"
+  static func main() {
+    do {
+      var command = try parseAsRoot(nil)
+      try command.run()
+    } catch let failure as BenchFailure {
+      note(failure.message)
+      Foundation.exit(1)
+    } catch {
+      let message = fullMessage(for: error)
+      let code = exitCode(for: error)
+      if code.isSuccess {
+        print(message)
+        Foundation.exit(0)
       }
-    }.joined(separator: "\n")
+      FileHandle.standardError.write(Data((message + "\n").utf8))
+      Foundation.exit(code == .validationFailure ? 2 : code.rawValue)
+    }
+  }
+
+  /// Tells the person something without touching the results on standard output.
+  static func note(_ message: String) {
+    FileHandle.standardError.write(Data("cospool-bench: \(message)\n".utf8))
   }
 }

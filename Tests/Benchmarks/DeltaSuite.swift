@@ -13,10 +13,22 @@ enum DeltaSuite {
     let content = try device.workspace.message(device.lastID).content
     let character = try device.perform(.edit(device.lastID, content: content + "!", base: nil))
     let move = try device.perform(.move([device.lastID], to: .position(1)))
-    return [
+    return try [
       result("delta/one-character", character),
       result("delta/one-move", move),
       result("delta/one-enqueue-100-bytes", enqueue),
+    ] + work("delta/session-of-work", commandsPerDelta: 1)
+      + work("delta/session-of-work-offline", commandsPerDelta: 20)
+  }
+
+  /// 1,000 commands of three devices against the same commands as JSON.
+  private static func work(_ name: String, commandsPerDelta: Int) throws -> [Result] {
+    let work = try SessionOfWork(commandsPerDelta: commandsPerDelta)
+    let (ours, json) = (Double(work.deltaBytes), Double(work.jsonBytes))
+    return [
+      Result(name: name, metric: "bytes", value: ours),
+      Result(name: "\(name)/json-zlib", metric: "bytes", value: json),
+      Result(name: "\(name)/ratio", metric: "ratio", value: ours / json),
     ]
   }
 

@@ -1,33 +1,41 @@
 import QueueModel
 import SequenceCRDT
 
-/// Merging and restoring a workspace of 10,000 prompts in 50 sessions, made by real commands.
+/// Merging and restoring workspaces of several sizes, all made by real commands. This file: one of
+/// 10,000 prompts in 50 sessions.
 enum WorkspaceSuite {
   private static let messages = 10_000
   private static let sessions = 50
 
   static func measure(runs: Int) throws -> [Result] {
+    try tenThousandPrompts(runs: runs) + TypicalWorkspace.measure(runs: runs)
+  }
+
+  private static func tenThousandPrompts(runs: Int) throws -> [Result] {
     let operations = try work()
     var whole = Workspace()
     _ = try whole.merge(operations)
     let image = whole.image()
     let name = "workspace/10k-prompts"
     return [
-      try median("\(name)/send", runs: runs) { _ = try work() },
-      try median("\(name)/merge-one-batch", runs: runs) {
+      try Stopwatch.median("\(name)/send", runs: runs) { try work() },
+      try Stopwatch.median("\(name)/merge-one-batch", runs: runs) {
         var workspace = Workspace()
         _ = try workspace.merge(operations)
+        return workspace
       },
-      try median("\(name)/merge-one-by-one", runs: runs) {
+      try Stopwatch.median("\(name)/merge-one-by-one", runs: runs) {
         var workspace = Workspace()
         for operation in operations { _ = try workspace.merge([operation]) }
+        return workspace
       },
-      try median("\(name)/merge-reversed", runs: runs) {
+      try Stopwatch.median("\(name)/merge-reversed", runs: runs) {
         var workspace = Workspace()
         _ = try workspace.merge(operations.reversed())
+        return workspace
       },
-      median("\(name)/image", runs: runs) { _ = whole.image() },
-      try median("\(name)/restore", runs: runs) { _ = try Workspace(image: image) },
+      try Stopwatch.median("\(name)/image", runs: runs) { whole.image() },
+      try Stopwatch.median("\(name)/restore", runs: runs) { try Workspace(image: image) },
     ]
   }
 
@@ -47,15 +55,5 @@ enum WorkspaceSuite {
       operations += try workspace.perform(.send(send), in: context).operations
     }
     return operations
-  }
-
-  private static func median(
-    _ name: String, runs: Int, _ body: () throws -> Void
-  ) rethrows -> Result {
-    let clock = ContinuousClock()
-    var seconds: [Double] = []
-    for _ in 0..<runs { seconds.append(try clock.measure(body) / .seconds(1)) }
-    seconds.sort()
-    return Result(name: name, metric: "seconds", value: seconds[seconds.count / 2])
   }
 }

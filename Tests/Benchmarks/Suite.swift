@@ -1,0 +1,42 @@
+/// A group of measurements.
+enum Suite: String, CaseIterable {
+  case delta
+  case workspace
+
+  func measure(_ options: BenchOptions) throws -> [Result] {
+    if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
+    return switch self {
+    case .delta: try DeltaSuite.measure()
+    case .workspace: try WorkspaceSuite.measure(runs: options.runs)
+    }
+  }
+
+  /// What is missing to run the suite, and what to do about it; nil where nothing is.
+  func obstacle(_ options: BenchOptions) -> String? {
+    nil
+  }
+}
+
+/// What the command line asks of a suite.
+struct BenchOptions {
+  /// How often each measurement is repeated.
+  var runs = 5
+  /// The folder with the editing traces.
+  var traces: String?
+}
+
+/// A benchmark cannot go on, or what it measured was wrong.
+struct BenchFailure: Error, CustomStringConvertible {
+  var message: String
+
+  init(_ message: String) {
+    self.message = message
+  }
+
+  var description: String { message }
+
+  /// Refuses a result that a measurement must not stand on.
+  static func require(_ condition: Bool, _ message: @autoclosure () -> String) throws {
+    guard condition else { throw BenchFailure(message()) }
+  }
+}

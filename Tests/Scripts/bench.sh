@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs the benchmarks and prints their table: name, ours, peer, ratio.
+#   TRACES=DIR  the folder with the editing traces; without it the suite text is left out
+#   PEERS=1     measures Loro and Yrs too, suite by suite right after ours (needs Python and pip)
+#   RUNS=N      repetitions of each measurement
+# The executables are looked for in BENCH_BIN.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+bench=${BENCH_BIN:-.build-bench/release}/cospool-bench
+peers=Tests/Benchmarks/Peers
+options=(--runs "${RUNS:-5}")
+[ -z "${TRACES:-}" ] || options+=(--traces "$TRACES")
+
+if [ ! -x "$bench" ]; then
+  echo "bench: there is no $bench; make bench builds it" >&2
+  exit 1
+fi
+if [ -z "${PEERS:-}" ]; then
+  exec "$bench" all "${options[@]}"
+fi
+
+command -v python3 >/dev/null || {
+  echo "bench: PEERS=1 needs python3 with venv" >&2
+  exit 1
+}
+[ -x .venv-peers/bin/python ] || python3 -m venv .venv-peers
+.venv-peers/bin/pip install --quiet --disable-pip-version-check -r "$peers/requirements.txt"
+python=.venv-peers/bin/python
+
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+ours=()
+theirs=()
+# Ours and theirs of one suite right after each other: the machine is the same for both.
+for suite in text list delta; do
+  if [ "$suite" = text ] && [ -z "${TRACES:-}" ]; then
+    echo "bench: text is left out: set TRACES to the folder with the editing traces" >&2
+    continue
+  fi
+  "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
+  "$python" "$peers/measure.py" "$suite" "${options[@]}" >"$results/peers-$suite.json"
+  ours+=("$results/ours-$suite.json")
+  theirs+=("$results/peers-$suite.json")
+done
+for suite in workspace sync; do
+  "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
+  ours+=("$results/ours-$suite.json")
+done
+"$python" "$peers/compare.py" "${ours[@]}" --peers "${theirs[@]}"
