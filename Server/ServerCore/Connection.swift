@@ -49,6 +49,8 @@ struct Session: Hashable, Sendable {
   var device: DeviceID
   var deviceName: String
   var replica: ReplicaID
+  /// The epoch of the state that the client works on.
+  var epoch: UInt64
   var tokenHash: [UInt8]
   /// Largest frame the client takes.
   var frameBytesMax: Int

@@ -27,6 +27,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package struct Tables: Sendable {
     package var name: String
     package var logIdentity: UInt64
+    package var epoch: UInt64 = 0
+    package var base: StoredSnapshot?
+    package var request: CompactionRequest?
     package var log: [LogEntry] = []
     package var rows: [(row: LogRow, position: UInt64)] = []
     package var replicas: [ReplicaID: ReplicaMark] = [:]
@@ -141,13 +144,16 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     try read { state in
       state.workspaces[workspace].map { tables in
         WorkspaceHeader(
-          name: tables.name, logIdentity: tables.logIdentity, epoch: 0,
-          head: tables.log.last?.position ?? 0,
+          name: tables.name, logIdentity: tables.logIdentity, epoch: tables.epoch,
+          basePosition: tables.base?.position ?? 0, head: tables.head,
           replicas: tables.replicas.values.sorted { $0.replica < $1.replica },
-          devices: tables.devices.values.filter { !$0.isRevoked }.map(\.record)
-            .sorted { $0.id < $1.id })
+          devices: tables.records)
       }
     }
+  }
+
+  package func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
+    try read { $0.workspaces[workspace]?.base }
   }
 
   package func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
@@ -189,8 +195,11 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           state.workspaces[append.workspace]?.rows.append((row, append.position))
           let device =
             state.workspaces[append.workspace]?.replicas[row.range.replica]?.device ?? row.device
+          let baseSeq =
+            state.workspaces[append.workspace]?.replicas[row.range.replica]?.baseSeq ?? 0
           state.workspaces[append.workspace]?.replicas[row.range.replica] = ReplicaMark(
-            replica: row.range.replica, seq: row.range.last, digest: row.digest, device: device)
+            replica: row.range.replica, seq: row.range.last, digest: row.digest, device: device,
+            baseSeq: baseSeq)
         }
       }
       for touch in batch.touches {
@@ -213,5 +222,56 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID
   ) throws(StorageFault) {
     try write { $0.workspaces[workspace]?.snapshots.append(snapshot) }
+  }
+
+  package func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault) {
+    let isCurrent = try write { state in
+      guard var tables = state.workspaces[workspace], tables.epoch == epoch.previous,
+        tables.head == epoch.position || epoch.replicas != nil && tables.head < epoch.position
+      else { return false }
+      tables.start(epoch)
+      state.workspaces[workspace] = tables
+      return true
+    }
+    guard isCurrent else {
+      throw StorageFault(code: .conflict, message: "the workspace is in another epoch")
+    }
+  }
+
+  package func compactionCandidates(
+    operationsMin: Int
+  ) throws(StorageFault) -> [CompactionCandidate] {
+    try read { state in
+      state.workspaces.sorted { $0.key < $1.key }.compactMap { id, tables in
+        let count = tables.replicas.values.reduce(0) { $0 + Int($1.seq) - Int($1.baseSeq) }
+        guard tables.request != nil || count >= operationsMin else { return nil }
+        return CompactionCandidate(
+          workspace: id, operations: count, request: tables.request, devices: tables.records)
+      }
+    }
+  }
+}
+
+extension MemoryStorage.Tables {
+  var head: UInt64 { max(log.last?.position ?? 0, base?.position ?? 0) }
+
+  /// Devices that may connect.
+  var records: [DeviceRecord] {
+    devices.values.filter { !$0.isRevoked }.map { device in
+      var record = device.record
+      record.lastSeenAt = device.lastSeenAt
+      return record
+    }.sorted { $0.id < $1.id }
+  }
+
+  mutating func start(_ start: EpochStart) {
+    epoch = start.epoch
+    base = StoredSnapshot(position: start.position, bytes: start.base)
+    request = nil
+    snapshots = []
+    log.removeAll { $0.position <= start.position }
+    rows.removeAll { $0.position <= start.position }
+    for mark in start.replicas ?? [] { replicas[mark.replica] = mark }
+    for (replica, mark) in replicas { replicas[replica]?.baseSeq = mark.seq }
   }
 }

@@ -16,6 +16,8 @@ struct ResidentWorkspace: Sendable {
     /// Positions after `seen` that the device wrote itself, in order.
     var authored: [UInt64] = []
     var needsTouch = false
+    /// Milliseconds since 1970; nil for never.
+    var lastSeenAt: Int64?
 
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
@@ -38,6 +40,10 @@ struct ResidentWorkspace: Sendable {
   private(set) var name: String
   private(set) var logIdentity: UInt64
   private(set) var epoch: UInt64
+  /// The operations that the log no longer holds, because the epoch's base does.
+  private(set) var floor = VersionVector()
+  /// The position of the base.
+  private(set) var basePosition: UInt64 = 0
   /// The position of the last durable log entry.
   private(set) var head: UInt64
   /// The durable operations of each replica.
@@ -59,6 +65,8 @@ struct ResidentWorkspace: Sendable {
   /// Connections that get what others write, in any order.
   var members: Set<ConnectionID> = []
   var usedAt: Int64
+  /// What is known about compacting it.
+  var compaction = CompactionOutlook()
   var presenceIsDue = false
   var presenceSentAt: Int64 = .min / 2
   private(set) var tailEntries = 0
@@ -97,19 +105,19 @@ struct ResidentWorkspace: Sendable {
     name = header.name
     logIdentity = header.logIdentity
     epoch = header.epoch
+    basePosition = header.basePosition
     head = header.head
     stagedHead = header.head
     stagedBindings = [:]
     marks = [:]
     committed = VersionVector()
+    floor = VersionVector()
     for mark in header.replicas {
       marks[mark.replica] = mark
       committed[mark.replica] = mark.seq
+      floor[mark.replica] = mark.baseSeq
     }
-    for device in header.devices {
-      devices[device.id, default: Device(name: device.name, seen: 0)].advance(
-        to: device.seenLogPosition)
-    }
+    for device in header.devices { note(device) }
     content = loaded.workspace
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes
@@ -150,7 +158,8 @@ struct ResidentWorkspace: Sendable {
     head = append.position
     for row in append.rows {
       marks[row.range.replica] = ReplicaMark(
-        replica: row.range.replica, seq: row.range.last, digest: row.digest, device: row.device)
+        replica: row.range.replica, seq: row.range.last, digest: row.digest, device: row.device,
+        baseSeq: floor[row.range.replica])
       committed[row.range.replica] = row.range.last
       stagedBindings[row.range.replica] = nil
     }
@@ -187,6 +196,29 @@ struct ResidentWorkspace: Sendable {
     snapshotBytes = bytes
   }
 
+  /// Takes note of a device as it is stored.
+  mutating func note(_ record: DeviceRecord) {
+    devices[record.id, default: Device(name: record.name, seen: 0)].advance(
+      to: record.seenLogPosition)
+    if let seenAt = record.lastSeenAt {
+      let known = devices[record.id]?.lastSeenAt ?? seenAt
+      devices[record.id]?.lastSeenAt = max(known, seenAt)
+    }
+  }
+
+  /// The store has the base of a new epoch.
+  mutating func epochStarted(_ start: StartedEpoch) {
+    epoch = start.epoch
+    basePosition = start.position
+    floor = committed
+    for (replica, mark) in marks { marks[replica]?.baseSeq = mark.seq }
+    content = start.workspace
+    tailEntries = 0
+    tailBytes = 0
+    snapshotBytes = start.baseBytes
+    snapshotInFlight = nil
+  }
+
   func binding(of replica: ReplicaID) -> DeviceID? {
     marks[replica]?.device ?? stagedBindings[replica]
   }
@@ -203,6 +235,8 @@ struct PendingBatch: Hashable, Sendable {
   var device: DeviceID
   /// The replica its hello named.
   var replica: ReplicaID
+  /// The epoch of the state it was made on.
+  var epoch: UInt64
   var batch: UInt64
   var delta: [UInt8]
   /// Set when the known part was found equal to what is stored: the position of its last entry.
@@ -232,6 +266,9 @@ extension ResidentWorkspace {
     _ configuration: ServerConfiguration, wallMilliseconds: Int64
   ) -> Staging {
     guard let batch = inbox.first else { return .nothingWaits }
+    guard batch.epoch == epoch else {
+      return refuseFirst(.otherEpoch, "the batch was made in another epoch of the workspace")
+    }
     guard let vector = content?.vector else { return .needsContent }
     let operations: [Operation]
     let examination: BatchExamination
@@ -255,7 +292,10 @@ extension ResidentWorkspace {
       let isDurable = examination.known.allSatisfy { operation in
         operation.lastID.map(committed.contains) ?? false
       }
-      return isDurable ? .needsComparison(examination.known) : .blockedUntilDurable
+      guard isDurable else { return .blockedUntilDurable }
+      // What the base holds can no longer be compared; its digests were, when it was made.
+      let comparable = examination.known.compactMap { $0.droppingKnown(to: floor) }
+      if !comparable.isEmpty { return .needsComparison(comparable) }
     }
     if examination.fresh.isEmpty {
       return .duplicate(inbox.removeFirst(), position: batch.comparedPosition ?? head)

@@ -42,6 +42,8 @@ package enum ServerReport: Hashable, Sendable {
   case faulted(ConnectionID, message: String)
   case slowConsumerCut(ConnectionID, bytes: Int)
   case revoked(ConnectionID, device: DeviceID)
+  /// A workspace was compacted; the weight is that of the state before.
+  case epochStarted(WorkspaceID, epoch: UInt64, weight: DeadWeight)
   case storageFailed(StorageFault)
   case storageRecovered
 }

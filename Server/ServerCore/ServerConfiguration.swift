@@ -37,6 +37,17 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// Log entries after which a snapshot is due, and after which it is due however small they are.
   package var snapshotEntries = 256
   package var snapshotEntriesMax = 4_096
+  /// Slots without an owner and deleted scalars at which a compaction is due, where they are at
+  /// least half of all.
+  package var compactionDeadMin = 1_000
+  /// Operations that the log may hold beyond the base before a compaction is due all the same.
+  package var compactionOperationsMax = 50_000
+  /// Devices that were not seen for so long are not waited for: they get a snapshot.
+  package var compactionRetentionMilliseconds: Int64 = 30 * 86_400_000
+  /// How often workspaces that nobody uses are looked through.
+  package var compactionCheckMilliseconds: Int64 = 300_000
+  /// How often requests of other processes are looked for.
+  package var compactionRequestMilliseconds: Int64 = 1_000
   /// Replicas a workspace may have had; a hello that names them all fits the budget of an
   /// unauthenticated connection.
   package var replicasMax = 2_000

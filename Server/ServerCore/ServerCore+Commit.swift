@@ -20,8 +20,8 @@ extension ServerCore {
       updateReading(id)
       workspaces[session.workspace]?.enqueue(
         PendingBatch(
-          connection: id, device: session.device, replica: session.replica, batch: changes.batch,
-          delta: changes.delta))
+          connection: id, device: session.device, replica: session.replica,
+          epoch: session.epoch, batch: changes.batch, delta: changes.delta))
       markReady(session.workspace)
       stageCommit(at: now)
     case .ack(let ack):
@@ -35,6 +35,13 @@ extension ServerCore {
       workspaces[session.workspace]?.devices[session.device] = advanced
       workspaces[session.workspace]?.presenceIsDue = true
       sendDuePresence(at: now)
+      compactIfDue(session.workspace, at: now)
+    case .epoch(let epoch):
+      // Where another epoch has begun meanwhile, its `compact` is under way.
+      guard epoch == workspaces[session.workspace]?.epoch else { return }
+      var session = session
+      session.epoch = epoch
+      connections[id]?.phase = .joined(session)
     case .missing(let ranges):
       asked(connection, session, for: ranges, at: now)
     case .request(let request):
@@ -44,7 +51,8 @@ extension ServerCore {
     case .error(let fault):
       act(.report(.faulted(id, message: "the client says: \(fault.message)")))
       close(id, .normal, "the client cannot go on")
-    case .pair, .paired, .hello, .welcome, .refused, .snapshot, .response, .presence, .goAway:
+    case .pair, .paired, .hello, .welcome, .refused, .snapshot, .response, .presence, .goAway,
+      .compact:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }
@@ -93,7 +101,7 @@ extension ServerCore {
         commit.bytes < configuration.commitBytesMax
       else { return markReady(id) }
       guard
-        isComparing(id) == false,
+        isComparing(id) == false, workspaces[id]?.compaction.isUnderWay != true,
         let staging = workspaces[id]?.stageNext(
           configuration, wallMilliseconds: now.wallMilliseconds)
       else { return }
@@ -140,6 +148,7 @@ extension ServerCore {
       for (device, record) in resident.devices.sorted(by: { $0.key < $1.key })
       where record.needsTouch {
         workspaces[id]?.devices[device]?.needsTouch = false
+        workspaces[id]?.devices[device]?.lastSeenAt = now.wallMilliseconds
         touches.append(
           DeviceTouch(
             workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
@@ -161,6 +170,8 @@ extension ServerCore {
     case .catchUp(let id): caughtUp(id, outcome, at: now)
     case .compare(let id, let comparison): compared(id, comparison, outcome, at: now)
     case .commit: committed(outcome, at: now)
+    case .startEpoch(let id): startedEpoch(of: id, outcome, at: now)
+    case .findCompactions: foundCompactions(outcome, at: now)
     case .probe:
       isProbing = false
       switch outcome {
@@ -220,6 +231,7 @@ extension ServerCore {
       }
       for id in changed {
         resumeJoins(of: id, at: now)
+        compactIfDue(id, at: now)
         saveSnapshotIfDue(id)
       }
       sendDuePresence(at: now)
@@ -266,7 +278,7 @@ extension ServerCore {
 
   private mutating func saveSnapshotIfDue(_ id: WorkspaceID) {
     guard let resident = workspaces[id], resident.wantsSnapshot(configuration),
-      let content = resident.content
+      !resident.compaction.isUnderWay, let content = resident.content
     else { return }
     workspaces[id]?.snapshotBegan()
     ask(.saveSnapshot(id, content, position: resident.head), for: .saveSnapshot(id))

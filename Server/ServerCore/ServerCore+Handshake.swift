@@ -200,13 +200,14 @@ extension ServerCore {
     }
     let session = Session(
       workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
-      replica: hello.replica, tokenHash: tokenHash,
+      replica: hello.replica, epoch: hello.epoch, tokenHash: tokenHash,
       frameBytesMax: min(Int(hello.frameBytesMax), WireLimits.frameBytesMax))
     connections[id]?.phase = .joining(hello, session)
     act(.authenticated(id))
     if workspaces[session.workspace]?.devices[session.device] == nil {
       workspaces[session.workspace]?.devices[session.device] = ResidentWorkspace.Device(
-        name: record.device.name, seen: record.device.seenLogPosition)
+        name: record.device.name, seen: record.device.seenLogPosition,
+        lastSeenAt: record.device.lastSeenAt)
     }
     join(id, at: now)
   }

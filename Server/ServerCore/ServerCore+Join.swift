@@ -24,10 +24,17 @@ extension ServerCore {
     }
     let missing = resident.committed.ranges(missingFrom: standing.vector)
     let lacking = missing.reduce(0) { $0 + $1.count }
+    // The log no longer holds what the base does.
+    let hasBase = standing.vector.includes(resident.floor)
+    let isNext =
+      hello.epoch != EpochName.none
+      && EpochName.count(hello.epoch) + 1 == EpochName.count(resident.epoch)
     let wantsSnapshot =
-      standing.wantsRepair || lacking > configuration.catchUpOperationsMax
-      || hello.epoch != resident.epoch
-    if wantsSnapshot, resident.content == nil || !resident.isQuiet {
+      standing.wantsRepair || lacking > configuration.catchUpOperationsMax || !hasBase
+      || hello.epoch != resident.epoch && !isNext
+    if resident.compaction.isUnderWay
+      || wantsSnapshot && (resident.content == nil || !resident.isQuiet)
+    {
       waitingJoins[workspace, default: []].append(id)
       if resident.content == nil { load(workspace) }
       return
@@ -36,6 +43,7 @@ extension ServerCore {
     if lacking == 0 {
       workspaces[workspace]?.devices[session.device]?.advance(to: resident.head)
     }
+    if !wantsSnapshot, isNext { send(.compact(resident.start), to: id) }
     if wantsSnapshot, let content = resident.content {
       catchUp(
         id,
@@ -57,7 +65,8 @@ extension ServerCore {
 
   /// Compares what a client says it knows with what is durable.
   ///
-  /// - Returns: nil where the client's own replica differs.
+  /// - Returns: nil where the client's own replica differs. In another epoch that may be because
+  ///   operations were made to fit it; the client finds out when it takes over the base.
   private func compare(
     _ hello: Hello, with resident: ResidentWorkspace
   ) -> (vector: VersionVector, wantsRepair: Bool)? {
@@ -68,8 +77,11 @@ extension ServerCore {
       guard let mark = resident.marks[entry.replica], mark.seq == entry.seq,
         mark.digest != entry.digest
       else { continue }
-      if entry.replica == hello.replica { return nil }
-      wantsRepair = true
+      if entry.replica == hello.replica {
+        if hello.epoch == resident.epoch { return nil }
+      } else {
+        wantsRepair = true
+      }
     }
     return (vector, wantsRepair)
   }
@@ -125,6 +137,11 @@ extension ServerCore {
   ) {
     // A client that is being caught up gets them anyway.
     guard let resident = workspaces[session.workspace], !connection.outgoing.isHeld else { return }
+    guard ranges.allSatisfy({ $0.first > resident.floor[$0.replica] }) else {
+      return refuse(
+        connection.id, .limitReached, "the log no longer holds that: connect again to catch up",
+        retryAfter: 1_000, at: now)
+    }
     let stored = ranges.compactMap { range in
       let last = min(range.last, resident.committed[range.replica])
       return range.first <= last
@@ -157,18 +174,24 @@ extension ServerCore {
     switch outcome {
     case .workspace(let loaded?):
       if let resident = workspaces[id] {
-        let moved = resident.head != loaded.header.head
+        let moved =
+          resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
         workspaces[id]?.refresh(from: loaded)
-        // A commit that was reported as failed got through: the members missed its entries.
+        // What was reported as failed got through: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
         workspaces[id] = ResidentWorkspace(
           id: id, loaded: loaded, usedAt: now.uptimeMilliseconds)
       }
+      if let request = requestedCompactions.removeValue(forKey: id) {
+        workspaces[id]?.compaction.request = request
+      }
       for connection in joins { join(connection, at: now) }
+      compactIfDue(id, at: now)
       if workspaces[id]?.inbox.isEmpty == false { markReady(id) }
       stageCommit(at: now)
     case .workspace(nil):
+      requestedCompactions[id] = nil
       for connection in joins {
         refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
       }
@@ -190,7 +213,9 @@ extension ServerCore {
 
   /// Lets those join who waited for the content to be durable.
   mutating func resumeJoins(of id: WorkspaceID, at now: Moment) {
-    guard !loading.contains(id), let joins = waitingJoins.removeValue(forKey: id) else { return }
+    guard !loading.contains(id), workspaces[id]?.compaction.isUnderWay != true,
+      let joins = waitingJoins.removeValue(forKey: id)
+    else { return }
     for connection in joins { join(connection, at: now) }
   }
 

@@ -1,4 +1,4 @@
-import QueueModel
+package import QueueModel
 import SequenceCRDT
 import WireProtocol
 
@@ -36,6 +36,14 @@ package struct ServerCore: Sendable {
   var tokensCheckedAt: Int64 = .min / 2
   var isCheckingTokens = false
   var isProbing = false
+  var compactionsCheckedAt: Int64 = .min / 2
+  var requestsCheckedAt: Int64 = .min / 2
+  var isFindingCompactions = false
+  /// Wishes for workspaces that are still to be read.
+  var requestedCompactions: [WorkspaceID: CompactionRequest] = [:]
+  /// Workspaces whose content was read only to see whether they are worth compacting, with the
+  /// operations they had beyond the base.
+  var examinedCompactions: [WorkspaceID: Int] = [:]
   var stopping: Stopping?
   private var actions: [ServerAction] = []
 
@@ -49,6 +57,8 @@ package struct ServerCore: Sendable {
     case catchUp(ConnectionID)
     case commit
     case saveSnapshot(WorkspaceID)
+    case startEpoch(WorkspaceID)
+    case findCompactions
     case probe
   }
 
@@ -187,6 +197,15 @@ package struct ServerCore: Sendable {
   /// Time has passed; wanted several times a second.
   package mutating func clockTicked(at now: Moment) -> [ServerAction] {
     tick(at: now)
+    return takeActions()
+  }
+
+  /// Somebody wants a workspace compacted. What stands in the way is waited for: batches in
+  /// flight, and, unless it is wanted now, devices that have not seen everything.
+  package mutating func compactionRequested(
+    of id: WorkspaceID, _ request: CompactionRequest, at now: Moment
+  ) -> [ServerAction] {
+    wantCompaction(of: id, request, at: now)
     return takeActions()
   }
 

@@ -22,6 +22,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// The latest snapshot.
   func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot?
 
+  /// What the epoch starts with; nil before the first compaction.
+  func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot?
+
   /// Log entries after a position, in order, at most `limit`.
   func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int)
     throws(StorageFault) -> [LogEntry]
@@ -38,6 +41,17 @@ package protocol ServerStorage: AnyObject, Sendable {
 
   /// Stores a snapshot and drops those it makes superfluous.
   func save(_ snapshot: StoredSnapshot, of workspace: WorkspaceID) throws(StorageFault)
+
+  /// Starts an epoch in one durable transaction, or does nothing: the base takes the place of the
+  /// log up to its position and of all snapshots, and a request for it is settled.
+  ///
+  /// - Throws: `StorageFault.conflict` where the workspace is not in the epoch and at the position
+  ///   that the start follows.
+  func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault)
+
+  /// The workspaces for which somebody asked for a compaction, and those whose log holds at least
+  /// so many operations beyond the base.
+  func compactionCandidates(operationsMin: Int) throws(StorageFault) -> [CompactionCandidate]
 }
 
 /// Whom a token belongs to.
@@ -59,11 +73,14 @@ package struct DeviceRecord: Hashable, Sendable {
   package var name: String
   /// Everything up to here is stored on the device.
   package var seenLogPosition: UInt64
+  /// When it was connected last, milliseconds since 1970; nil for never.
+  package var lastSeenAt: Int64?
 
-  package init(id: DeviceID, name: String, seenLogPosition: UInt64) {
+  package init(id: DeviceID, name: String, seenLogPosition: UInt64, lastSeenAt: Int64? = nil) {
     self.id = id
     self.name = name
     self.seenLogPosition = seenLogPosition
+    self.lastSeenAt = lastSeenAt
   }
 }
 
@@ -120,19 +137,22 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var name: String
   package var logIdentity: UInt64
   package var epoch: UInt64
-  /// The position of the last log entry, 0 for an empty log.
+  /// The log position whose state is the base; 0 before the first compaction.
+  package var basePosition: UInt64
+  /// The position of the last log entry, or of the base where none is behind it.
   package var head: UInt64
   package var replicas: [ReplicaMark]
   /// Devices that may connect.
   package var devices: [DeviceRecord]
 
   package init(
-    name: String, logIdentity: UInt64, epoch: UInt64, head: UInt64, replicas: [ReplicaMark],
-    devices: [DeviceRecord]
+    name: String, logIdentity: UInt64, epoch: UInt64, basePosition: UInt64 = 0, head: UInt64,
+    replicas: [ReplicaMark], devices: [DeviceRecord]
   ) {
     self.name = name
     self.logIdentity = logIdentity
     self.epoch = epoch
+    self.basePosition = basePosition
     self.head = head
     self.replicas = replicas
     self.devices = devices
@@ -145,12 +165,17 @@ package struct ReplicaMark: Hashable, Sendable {
   package var seq: UInt32
   package var digest: UInt64
   package var device: DeviceID
+  /// Up to here its operations are in the base and not in the log.
+  package var baseSeq: UInt32
 
-  package init(replica: ReplicaID, seq: UInt32, digest: UInt64, device: DeviceID) {
+  package init(
+    replica: ReplicaID, seq: UInt32, digest: UInt64, device: DeviceID, baseSeq: UInt32 = 0
+  ) {
     self.replica = replica
     self.seq = seq
     self.digest = digest
     self.device = device
+    self.baseSeq = baseSeq
   }
 }
 

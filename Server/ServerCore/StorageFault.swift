@@ -9,6 +9,8 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case busy
     /// What is stored contradicts itself.
     case corrupt
+    /// Somebody else changed what the change was to follow.
+    case conflict
     /// Our own mistake: a statement the database rejects.
     case internalError
   }

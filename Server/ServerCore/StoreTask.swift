@@ -12,6 +12,9 @@ package enum StoreTask: Sendable {
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
   case saveSnapshot(WorkspaceID, Workspace, position: UInt64)
+  /// Compacts the state at a position and starts an epoch with it.
+  case startEpoch(WorkspaceID, Workspace, previous: UInt64, position: UInt64)
+  case findCompactions(operationsMin: Int)
   case probe
 }
 
@@ -34,6 +37,8 @@ package enum StoreOutcome: Sendable {
   case frames([[UInt8]])
   case committed
   case snapshotSaved(bytes: Int)
+  case epochStarted(StartedEpoch)
+  case compactions([CompactionCandidate])
   case probed
   case failed(StorageFault)
 }
@@ -88,6 +93,11 @@ extension ServerStorage {
         let bytes = PackedSnapshot.pack(workspace.image())
         try save(StoredSnapshot(position: position, bytes: bytes), of: id)
         return .snapshotSaved(bytes: bytes.count)
+      case .startEpoch(let id, let workspace, let previous, let position):
+        return .epochStarted(
+          try startEpoch(of: id, with: workspace, after: previous, at: position))
+      case .findCompactions(let operationsMin):
+        return .compactions(try compactionCandidates(operationsMin: operationsMin))
       case .probe:
         try probe()
         return .probed
@@ -98,10 +108,11 @@ extension ServerStorage {
   }
 
   /// Reads a workspace: the latest snapshot and the log after it, or, where the snapshot does not
-  /// lead to what the log says, the whole log.
+  /// lead to what the log says, the epoch's base and the whole log.
   private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
     guard let header = try header(of: id) else { return nil }
     if let snapshot = try latestSnapshot(of: id), snapshot.position <= header.head,
+      snapshot.position >= header.basePosition,
       // A snapshot that cannot be read is no loss: the log holds everything.
       let image = try? PackedSnapshot.unpack(snapshot.bytes),
       let base = try? Workspace(image: image)
@@ -113,7 +124,17 @@ extension ServerStorage {
     }
     var loaded = LoadedWorkspace(
       header: header, workspace: Workspace(), tailEntries: 0, tailBytes: 0, snapshotBytes: 0)
-    if let contradiction = try replay(id, after: 0, into: &loaded) {
+    if header.epoch != EpochName.none {
+      guard let base = try base(of: id), let image = try? PackedSnapshot.unpack(base.bytes),
+        let workspace = try? Workspace(image: image)
+      else {
+        throw StorageFault(
+          code: .corrupt, message: "the base of workspace \(id) cannot be read")
+      }
+      loaded.workspace = workspace
+      loaded.snapshotBytes = base.bytes.count
+    }
+    if let contradiction = try replay(id, after: header.basePosition, into: &loaded) {
       throw StorageFault(
         code: .corrupt, message: "workspace \(id) cannot be read: \(contradiction)")
     }

@@ -1,4 +1,4 @@
-import SequenceCRDT
+package import SequenceCRDT
 
 /// Moving operations from one epoch to another; SPECIFICATION.md, section "Compaction".
 extension Workspace {
@@ -199,5 +199,12 @@ extension RunSequence {
       for offset in 0..<run.length { ids.insert(run.unitID(at: offset)) }
     }
     return ids
+  }
+}
+
+extension Operation {
+  /// The part of the operation behind what a vector knows; nil where it knows all of it.
+  package func droppingKnown(to vector: VersionVector) -> Operation? {
+    droppingFirst(max(Int(vector[id.replica]) - Int(id.seq) + 1, 0))
   }
 }

@@ -124,6 +124,10 @@ struct ServerScene {
     run(core.frameReceived(bytes, on: id, at: now, using: &generator))
   }
 
+  mutating func compact(_ request: CompactionRequest = .now) {
+    run(core.compactionRequested(of: ServerScene.workspace, request, at: now))
+  }
+
   mutating func stop() {
     run(core.stopRequested(at: now))
   }
@@ -178,6 +182,8 @@ struct ScriptedDevice {
   var workspace = Workspace()
   var outgoing: [Operation] = []
   var batch: UInt64 = 0
+  /// The epoch of `workspace`.
+  var epoch: UInt64 = 0
   private var texts: UInt64 = 0
 
   init(number: UInt64, workspace: WorkspaceID) {
@@ -193,7 +199,7 @@ struct ScriptedDevice {
   var hello: Hello {
     Hello(
       versions: 1...1, token: token, workspace: workspaceID, device: id, replica: replica,
-      incarnation: 1, deviceName: name, epoch: 0,
+      incarnation: 1, deviceName: name, epoch: epoch,
       known: workspace.vector.sorted.map {
         KnownReplica(
           replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
@@ -212,6 +218,17 @@ struct ScriptedDevice {
     let context = CommandContext(
       replica: replica, stamp: Stamp(milliseconds: milliseconds, counter: UInt16(texts)),
       queueSizeMax: Limits.queueSizeRange.upperBound)
+    outgoing += try workspace.perform(command, in: context).operations
+  }
+
+  /// Moves one of the prompts queued before, counted from 0.
+  mutating func move(_ index: Int, to position: Int) throws {
+    texts += 1
+    let context = CommandContext(
+      replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(texts)),
+      queueSizeMax: Limits.queueSizeRange.upperBound)
+    let message = MessageID(high: number, low: UInt64(index) + 1)
+    let command = Command.move([message], to: .position(position))
     outgoing += try workspace.perform(command, in: context).operations
   }
 
@@ -234,7 +251,13 @@ struct ScriptedDevice {
         parts.append(part.bytes)
         guard parts.count == Int(part.count) else { continue }
         workspace = try Workspace(image: PackedSnapshot.unpack(parts.flatMap { $0 }))
+        epoch = part.epoch
         parts = []
+      case .compact(let compaction):
+        try #require(workspace.vector == compaction.cut)
+        workspace = workspace.compacted()
+        #expect(EpochName.isName(compaction.epoch, ofBase: workspace.image()))
+        epoch = compaction.epoch
       default: break
       }
     }
@@ -248,6 +271,9 @@ extension [Frame] {
   var acks: [Ack] { compactMap { if case .ack(let it) = $0 { it } else { nil } } }
   var changes: [Changes] { compactMap { if case .changes(let it) = $0 { it } else { nil } } }
   var welcomes: [Welcome] { compactMap { if case .welcome(let it) = $0 { it } else { nil } } }
+  var compactions: [Compaction] {
+    compactMap { if case .compact(let it) = $0 { it } else { nil } }
+  }
   var missing: [[OperationRange]] {
     compactMap { if case .missing(let it) = $0 { it } else { nil } }
   }
