@@ -1,349 +1,111 @@
 import QueueModel
 import SequenceCRDT
 
-/// Reads a workspace's state; SPECIFICATION.md, section "Snapshot".
-///
-/// Checks form, order and indexes; whether the state makes sense is the workspace's matter.
+/// Finds the parts of a snapshot and reads them; SPECIFICATION.md, section "Snapshot".
 struct SnapshotDecoder {
-  private var numbers: ByteReader
-  private var identifiers: ByteReader
-  private var texts: ByteReader
-  private var replicas: [ReplicaID] = []
-  private var context = SnapshotFormat.Context(replicaCount: 0)
-  private let budget: DecodingBudget
+  private let bytes: [UInt8]
+  private var budget: SnapshotBudget
+  /// Where the parts stand in each stream: part *k* from entry *k* to entry *k* + 1.
+  private var ends: [[Int]] = []
+  let sessionCount: Int
+
+  /// Reads the directory.
+  ///
+  /// - Parameter reader: stands behind the number of the layout.
+  init(_ reader: ByteReader, budget: DecodingBudget) throws(DecodingFault) {
+    var reader = reader
+    bytes = reader.bytes
+    self.budget = SnapshotBudget(budget)
+    let streams = SnapshotFormat.Stream.allCases.count
+    sessionCount = try reader.count(ofAtLeast: streams, max: Int.max, "sessions")
+    try self.budget.takeRows(sessionCount, at: reader.position)
+    var lengths: [[Int]] = []
+    for _ in 0..<streams {
+      var column: [Int] = []
+      column.reserveCapacity(sessionCount + 1)
+      for _ in 0...sessionCount {
+        column.append(try reader.count(ofAtLeast: 1, max: Int.max, "a part's bytes"))
+      }
+      lengths.append(column)
+    }
+    var end = reader.position
+    for column in lengths {
+      var columnEnds = [end]
+      columnEnds.reserveCapacity(column.count + 1)
+      for length in column {
+        guard length <= bytes.count - end else {
+          throw DecodingFault(.truncated, at: end, "a part is longer than what is there")
+        }
+        end += length
+        columnEnds.append(end)
+      }
+      ends.append(columnEnds)
+    }
+    guard end == reader.end else {
+      throw DecodingFault(.trailingBytes, at: end, "\(reader.end - end) bytes follow the snapshot")
+    }
+  }
+
+  /// What a part reads from a stream; part 0 is the workspace's.
+  private func reader(_ stream: SnapshotFormat.Stream, part: Int) -> ByteReader {
+    ByteReader(bytes, range: ends[stream.rawValue][part]..<ends[stream.rawValue][part + 1])
+  }
+
+  private func part(_ number: Int) throws(DecodingFault) -> SnapshotPartReader {
+    try SnapshotPartReader(
+      numbers: reader(.numbers, part: number), runs: reader(.runs, part: number),
+      identifiers: reader(.identifiers, part: number), texts: reader(.texts, part: number),
+      budget: budget)
+  }
+
+  func image() throws(DecodingFault) -> WorkspaceImage {
+    var image = WorkspaceImage()
+    var own = try part(0)
+    (image.replicas, image.threadSlots) = try own.readWorkspace()
+    var budget = own.budget
+    image.sessions.reserveCapacity(sessionCount)
+    for number in 0..<sessionCount {
+      var part = try part(number + 1)
+      part.budget = budget
+      image.sessions.append(try part.readSession())
+      budget = part.budget
+      let isBehind = number == 0 || image.sessions[number - 1].key < image.sessions[number].key
+      guard isBehind else { throw outOfOrder("sessions", part: number + 1) }
+    }
+    return image
+  }
+
+  private func outOfOrder(_ what: String, part: Int) -> DecodingFault {
+    DecodingFault(
+      .invalidValue, at: ends[0][part], "the \(what) are not in ascending order")
+  }
+}
+
+/// What is left of a decoding budget.
+struct SnapshotBudget {
+  private let whole: DecodingBudget
   private var rowsLeft: Int
   private var itemsLeft: Int
 
-  static func decode(
-    _ bytes: [UInt8], budget: DecodingBudget
-  ) throws(DecodingFault) -> WorkspaceImage {
-    var decoder = try SnapshotDecoder(bytes, budget: budget)
-    return try decoder.readImage()
-  }
-
-  private init(_ bytes: [UInt8], budget: DecodingBudget) throws(DecodingFault) {
-    var reader = ByteReader(bytes)
-    let layout = try reader.number()
-    guard layout == SnapshotFormat.layout else {
-      throw DecodingFault(.unsupported, at: 0, "snapshot layout \(layout) is unknown here: update")
-    }
-    numbers = try SnapshotDecoder.stream(from: &reader)
-    identifiers = try SnapshotDecoder.stream(from: &reader)
-    texts = reader
-    self.budget = budget
+  init(_ budget: DecodingBudget) {
+    whole = budget
     rowsLeft = budget.rowsMax
     itemsLeft = budget.itemsMax
   }
 
-  private static func stream(from reader: inout ByteReader) throws(DecodingFault) -> ByteReader {
-    let length = try reader.count(ofAtLeast: 1, max: Int.max, "a stream's bytes")
-    let start = reader.position
-    _ = try reader.raw(length)
-    return ByteReader(reader.bytes, range: start..<start + length)
-  }
+  var replicasMax: Int { whole.replicasMax }
 
-  private mutating func readImage() throws(DecodingFault) -> WorkspaceImage {
-    var image = WorkspaceImage()
-    let offset = numbers.position
-    let replicaCount = try numbers.count(ofAtLeast: 2, max: budget.replicasMax, "replicas")
-    for _ in 0..<replicaCount { image.replicas.append(try readReplica()) }
-    replicas = image.replicas.map(\.id)
-    try requireAscending(replicas, at: offset, "replicas")
-    context = SnapshotFormat.Context(replicaCount: replicas.count)
-    for _ in 0..<(try count("sessions", ofAtLeast: 6)) {
-      image.sessions.append(try readSession())
-    }
-    try requireAscending(image.sessions.map(\.key), at: numbers.position, "sessions")
-    for _ in 0..<(try count("messages", ofAtLeast: 6)) {
-      image.messages.append(try readMessage(sessionCount: image.sessions.count))
-    }
-    try requireAscending(image.messages.map(\.id), at: numbers.position, "messages")
-    let runs = try readRuns(areText: false)
-    image.threadSlots = runs.map(\.slots)
-    image.threadSlotOwners = try readOwners(of: image.threadSlots, bound: image.sessions.count)
-    for session in image.sessions {
-      guard session.slotOwners.allSatisfy({ $0 < image.messages.count }) else {
-        throw DecodingFault(
-          .invalidValue, at: numbers.position, "a slot belongs to a message that is not there")
-      }
-    }
-    try numbers.requireEnd("the snapshot's numbers")
-    try identifiers.requireEnd("the snapshot's identifiers")
-    try texts.requireEnd("the snapshot's texts")
-    return image
-  }
-
-  private mutating func readReplica() throws(DecodingFault) -> WorkspaceImage.Replica {
-    let id = try identifiers.fixed()
-    guard id != 0 else {
-      throw DecodingFault(.invalidValue, at: identifiers.position - 8, "0 is no replica id")
-    }
-    let seq = try numbers.count(max: Int(Limits.sequenceMax), "a sequence number")
-    let digest = try identifiers.fixed()
-    let announcedSeq = try numbers.count(max: Int(Limits.sequenceMax), "a sequence number")
-    var announcement: WorkspaceImage.Announcement?
-    if announcedSeq > 0 {
-      let device = try identifiers.identifier(DeviceID.self)
-      announcement = WorkspaceImage.Announcement(
-        seq: UInt32(truncatingIfNeeded: announcedSeq), device: device,
-        name: try readText(max: Limits.nameBytesMax, "a device's name"))
-    }
-    return WorkspaceImage.Replica(
-      id: ReplicaID(rawValue: id), seq: UInt32(truncatingIfNeeded: seq), digest: digest,
-      announcement: announcement)
-  }
-
-  private mutating func readSession() throws(DecodingFault) -> WorkspaceImage.Session {
-    let offset = texts.position
-    let name = try readText(max: Limits.sessionIDBytesMax, "a session id")
-    guard let key = try? SessionID(name), key.rawValue.utf8.elementsEqual(name.utf8) else {
-      throw DecodingFault(.invalidValue, at: offset, "a session id that cannot be")
-    }
-    var session = WorkspaceImage.Session(key: key)
-    for _ in 0..<(try count("references")) { session.references.append(try read(.element)) }
-    session.tags = try readTags()
-    session.registers = try readRegisters()
-    let flags = try numbers.count(max: 3, "a session's positions")
-    if flags & 1 != 0 { session.threadPosition = try readPosition() }
-    if flags & 2 != 0 { session.enqueued = try readPosition() }
-    session.slots = try readRuns(areText: false).map(\.slots)
-    session.slotOwners = try readOwners(of: session.slots, bound: Int.max)
-    return session
-  }
-
-  private mutating func readMessage(
-    sessionCount: Int
-  ) throws(DecodingFault) -> WorkspaceImage.Message {
-    let id = try identifiers.identifier(MessageID.self)
-    var additions: [WorkspaceImage.Addition] = []
-    for _ in 0..<(try count("additions", ofAtLeast: 3)) { additions.append(try readAddition()) }
-    let tags = try readTags()
-    let registers = try readRegisters()
-    let offset = numbers.position
-    let (session, overflow) = context.messageSession.addingReportingOverflow(try numbers.signed())
-    guard !overflow, session >= 0, session < sessionCount else {
-      throw DecodingFault(.invalidValue, at: offset, "a message's session is not there")
-    }
-    context.messageSession = session
-    var message = WorkspaceImage.Message(id: id, session: session, position: try readPosition())
-    message.additions = additions
-    message.tags = tags
-    message.registers = registers
-    return message
-  }
-
-  private mutating func readAddition() throws(DecodingFault) -> WorkspaceImage.Addition {
-    let id = try read(.element)
-    let stamp = try readStamp()
-    let runs = try readRuns(areText: true)
-    let visible = runs.reduce(0) { $1.isVisible ? $0 + $1.slots.length : $0 }
-    let text = try texts.scalars(visible, bytesMax: Int.max, "content")
-    return WorkspaceImage.Addition(id: id, stamp: stamp, runs: runs, text: text)
-  }
-
-  private mutating func readTags() throws(DecodingFault) -> [WorkspaceImage.Tags] {
-    var fields: [WorkspaceImage.Tags] = []
-    for _ in 0..<(try count("tag fields", ofAtLeast: 2)) {
-      let field = TagField(rawValue: try numbers.byte())
-      var tags: [WorkspaceImage.Tag] = []
-      for _ in 0..<(try count("tags", ofAtLeast: 2)) {
-        let id = try read(.tag)
-        tags.append(
-          WorkspaceImage.Tag(id: id, note: try readText(max: Limits.nameBytesMax, "a note")))
-      }
-      fields.append(WorkspaceImage.Tags(field: field, tags: tags))
-    }
-    try requireAscending(fields.map(\.field.rawValue), at: numbers.position, "tag fields")
-    return fields
-  }
-
-  private mutating func readRegisters() throws(DecodingFault) -> [WorkspaceImage.Register] {
-    var registers: [WorkspaceImage.Register] = []
-    for _ in 0..<(try count("registers", ofAtLeast: 5)) {
-      let field = RegisterField(rawValue: try numbers.byte())
-      let offset = numbers.position
-      let value: RegisterValue
-      switch try numbers.byte() {
-      case 0: value = .number(try numbers.number())
-      case 1: value = .text(try readText(max: Limits.nameBytesMax, "a register's text"))
-      default: throw DecodingFault(.unsupported, at: offset, "a register's value is unknown here")
-      }
-      let stamp = try readStamp()
-      registers.append(
-        WorkspaceImage.Register(
-          field: field, value: value, stamp: stamp, writer: try read(.writer)))
-    }
-    try requireAscending(registers.map(\.field.rawValue), at: numbers.position, "registers")
-    return registers
-  }
-
-  private mutating func readPosition() throws(DecodingFault) -> WorkspaceImage.ThreadPosition {
-    let stamp = try readStamp()
-    return WorkspaceImage.ThreadPosition(stamp: stamp, slot: try read(.writer))
-  }
-
-  private mutating func readOwners(
-    of runs: [WorkspaceImage.SlotRun], bound: Int
-  ) throws(DecodingFault) -> [Int] {
-    let slotCount = runs.reduce(0) { $0 + $1.length }
-    guard slotCount <= numbers.remaining else { throw numbers.truncated() }
-    var owners: [Int] = []
-    owners.reserveCapacity(slotCount)
-    var expected = 0
-    for _ in 0..<slotCount {
-      let offset = numbers.position
-      let (owner, overflow) = expected.addingReportingOverflow(try numbers.signed())
-      guard !overflow, owner >= 0, owner < bound else {
-        throw DecodingFault(.invalidValue, at: offset, "a slot belongs to what is not there")
-      }
-      owners.append(owner)
-      expected = owner + 1
-    }
-    return owners
-  }
-}
-
-// Fields
-extension SnapshotDecoder {
-  private mutating func readRuns(
-    areText: Bool
-  ) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
-    let count = try count("runs", ofAtLeast: 3)
-    var lengths: [Int] = []
-    for _ in 0..<count {
-      let offset = numbers.position
-      let length = try numbers.count(max: Int(Limits.sequenceMax), "a run's length")
-      guard length >= 1 else {
-        throw DecodingFault(.invalidValue, at: offset, "a run is empty")
-      }
-      guard length <= itemsLeft else {
-        throw DecodingFault(.budgetExceeded, at: offset, "more than \(budget.itemsMax) items")
-      }
-      itemsLeft -= length
-      lengths.append(length)
-    }
-    var ids: [OperationID] = []
-    for length in lengths {
-      let id = try read(.slot)
-      guard length - 1 <= Int(Limits.sequenceMax) - Int(id.seq) else {
-        throw DecodingFault(.limitExceeded, at: numbers.position, "a run's ids are too many")
-      }
-      ids.append(id)
-    }
-    let shapes = try numbers.raw(count)
-    guard shapes.allSatisfy({ $0 < (areText ? 0x20 : 0x10) && $0 & 3 != 3 }) else {
-      throw DecodingFault(.unsupported, at: numbers.position - count, "a run's shape is unknown")
-    }
-    var runs: [WorkspaceImage.TextRun] = []
-    runs.reserveCapacity(count)
-    for (index, shape) in shapes.enumerated() {
-      let before = runs.last?.slots
-      let origins = Operation.Origins(
-        left: try readLeft(shape, before: before),
-        right: try readRight(
-          shape, before: before, behind: index + 1 < count ? ids[index + 1] : nil))
-      runs.append(
-        WorkspaceImage.TextRun(
-          slots: WorkspaceImage.SlotRun(id: ids[index], length: lengths[index], origins: origins),
-          isVisible: shape & SnapshotFormat.visible != 0))
-    }
-    return runs
-  }
-
-  private mutating func readLeft(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape & 3 {
-    case SnapshotFormat.LeftTag.start:
-      return nil
-    case SnapshotFormat.LeftTag.runBefore:
-      guard let last = before?.lastID else { throw noNeighbour() }
-      return last
-    default:
-      return try read(.slot)
-    }
-  }
-
-  private mutating func readRight(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?, behind: OperationID?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape >> 2 & 3 {
-    case SnapshotFormat.RightTag.end:
-      return nil
-    case SnapshotFormat.RightTag.runBehind:
-      guard let behind else { throw noNeighbour() }
-      return behind
-    case SnapshotFormat.RightTag.previous:
-      guard let right = before?.origins.right else { throw noNeighbour() }
-      return right
-    default:
-      return try read(.slot)
-    }
-  }
-
-  private func noNeighbour() -> DecodingFault {
-    DecodingFault(.invalidValue, at: numbers.position, "a run names a neighbour it does not have")
-  }
-
-  private mutating func read(_ focus: SnapshotFormat.Focus) throws(DecodingFault) -> OperationID {
-    let offset = numbers.position
-    let value = try numbers.number()
-    if value & 1 == 1 {
-      context[lastReplica: focus] = try numbers.index(below: replicas.count, "replica")
-    }
-    let replica = context[lastReplica: focus]
-    guard replica < replicas.count else {
-      throw DecodingFault(.invalidValue, at: offset, "a reference, but no replica")
-    }
-    let (seq, overflow) = context[focus, replica].addingReportingOverflow(
-      ByteReader.unzigzag(value >> 1))
-    guard !overflow, seq >= 1, seq <= Int(Limits.sequenceMax) else {
-      throw DecodingFault(.invalidValue, at: offset, "a reference to what cannot exist")
-    }
-    context[focus, replica] = seq
-    return OperationID(replica: replicas[replica], seq: UInt32(truncatingIfNeeded: seq))
-  }
-
-  private mutating func readStamp() throws(DecodingFault) -> Stamp {
-    let offset = numbers.position
-    let value = try numbers.number()
-    let (milliseconds, overflow) = context.milliseconds.addingReportingOverflow(
-      Int64(ByteReader.unzigzag(value >> 1)))
-    guard !overflow, milliseconds >= 0, milliseconds <= Stamp.millisecondsMax else {
-      throw DecodingFault(.invalidValue, at: offset, "no stamp holds that time")
-    }
-    context.milliseconds = milliseconds
-    guard value & 1 == 1 else { return Stamp(milliseconds: milliseconds) }
-    let counter = try numbers.count(max: Int(UInt16.max), "a stamp's counter")
-    guard counter > 0 else {
-      throw DecodingFault(.invalidValue, at: offset, "a stamp's counter is there and 0")
-    }
-    return Stamp(milliseconds: milliseconds, counter: UInt16(truncatingIfNeeded: counter))
-  }
-
-  /// A count of records, within the budget.
-  private mutating func count(
-    _ what: String, ofAtLeast bytesEach: Int = 1
-  ) throws(DecodingFault) -> Int {
-    let offset = numbers.position
-    let count = try numbers.count(ofAtLeast: bytesEach, max: Int.max, what)
+  mutating func takeRows(_ count: Int, at offset: Int) throws(DecodingFault) {
     guard count <= rowsLeft else {
-      throw DecodingFault(.budgetExceeded, at: offset, "more than \(budget.rowsMax) records")
+      throw DecodingFault(.budgetExceeded, at: offset, "more than \(whole.rowsMax) records")
     }
     rowsLeft -= count
-    return count
   }
 
-  private mutating func readText(max: Int, _ what: String) throws(DecodingFault) -> String {
-    let count = try numbers.count(max: max, what)
-    return try texts.utf8(bytes: count, what)
-  }
-
-  private func requireAscending(
-    _ values: [some Comparable], at offset: Int, _ what: String
-  ) throws(DecodingFault) {
-    guard zip(values, values.dropFirst()).allSatisfy({ $0 < $1 }) else {
-      throw DecodingFault(.invalidValue, at: offset, "the \(what) are not in ascending order")
+  mutating func takeItems(_ count: Int, at offset: Int) throws(DecodingFault) {
+    guard count <= itemsLeft else {
+      throw DecodingFault(.budgetExceeded, at: offset, "more than \(whole.itemsMax) items")
     }
+    itemsLeft -= count
   }
 }

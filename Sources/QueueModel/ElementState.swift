@@ -116,7 +116,7 @@ struct SessionState: Sendable {
   /// The message queue's slots.
   var slots = RunSequence()
   /// By content index of the slots: the message each slot was made for.
-  var slotOwners: [MessageID] = []
+  var slotOwners = SlotOwners<MessageID>()
   /// How many messages stand in the queue: live, and here by their position.
   var waiting = 0
 

@@ -19,17 +19,12 @@ extension Workspace {
 
   /// The sessions in the thread queue, in order.
   func threadOrder() -> [SessionID] {
-    var order: [SessionID] = []
-    for run in threadSlots.runs {
-      for offset in 0..<run.length {
-        let key = threadSlotOwners[run.contentStart + offset]
-        guard let session = sessionStates[key], session.isInThreadQueue,
-          session.threadPosition?.value == run.unitID(at: offset)
-        else { continue }
-        order.append(key)
-      }
+    threadSlotOwners.inOrder(of: threadSlots).compactMap { place in
+      guard let session = sessionStates[place.owner], session.isInThreadQueue,
+        session.threadPosition?.value == place.slot
+      else { return nil }
+      return place.owner
     }
-    return order
   }
 
   /// A session's message queue in effective order: urgent, then normal, each in slot order.
@@ -52,14 +47,8 @@ extension Workspace {
   func effectiveOrder(of session: SessionID) -> [MessageID] {
     guard let state = sessionStates[session], state.exists else { return [] }
     var blocks: [Priority: [MessageID]] = [:]
-    for run in state.slots.runs {
-      for offset in 0..<run.length {
-        let id = state.slotOwners[run.contentStart + offset]
-        guard let message = messageStates[id], message.isLive, message.session == session,
-          message.position.value == run.unitID(at: offset)
-        else { continue }
-        blocks[message.priority, default: []].append(id)
-      }
+    for message in messagesInPlace(of: state) where message.isLive {
+      blocks[message.priority, default: []].append(message.id)
     }
     return (blocks[.urgent] ?? []) + (blocks[.normal] ?? [])
   }

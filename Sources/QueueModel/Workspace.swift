@@ -19,7 +19,7 @@ public struct Workspace: Sendable {
   var messageKeys = ShardedDictionary<OperationID, MessageID>()
   var threadSlots = RunSequence()
   /// By content index of the thread slots: the session each slot was made for.
-  var threadSlotOwners: [SessionID] = []
+  var threadSlotOwners = SlotOwners<SessionID>()
   var pending = PendingOperations()
   /// The latest stamp of any applied operation; a device's clock must not fall behind it.
   package internal(set) var latestStamp = Stamp.zero

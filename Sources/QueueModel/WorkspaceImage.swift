@@ -4,18 +4,15 @@ package import SequenceCRDT
 ///
 /// Workspaces that applied the same operations have equal images, whatever the order of arrival.
 /// Arrays are sorted as said; runs are as long as they can be. Waiting operations are not part of
-/// it. Anchors are slot ids throughout, never elements.
+/// it. Anchors are slot ids throughout, never elements. Whom a dead slot was made for is not kept:
+/// positions move to later stamps only, so it never becomes anybody's place again.
 package struct WorkspaceImage: Hashable, Sendable {
   /// By replica id.
   package var replicas: [Replica] = []
-  /// By session id.
-  package var sessions: [Session] = []
-  /// By message id.
-  package var messages: [Message] = []
   /// The thread queue's slots in their order.
   package var threadSlots: [SlotRun] = []
-  /// Per slot of `threadSlots`, in order: the index into `sessions` of the thread it was made for.
-  package var threadSlotOwners: [Int] = []
+  /// By session id.
+  package var sessions: [Session] = []
 
   package init() {}
 
@@ -106,13 +103,13 @@ package struct WorkspaceImage: Hashable, Sendable {
     /// By field.
     package var registers: [Register]
     /// The winning slot of the thread queue with its stamp; the writer is the slot's id.
-    package var threadPosition: ThreadPosition?
+    package var threadPosition: Position?
     /// The stamp and id of the latest `enqueueThread`, whose milliseconds are `queuedAt`.
-    package var enqueued: ThreadPosition?
+    package var enqueued: Position?
     /// The message queue's slots in their order.
     package var slots: [SlotRun]
-    /// Per slot of `slots`, in order: the index into `messages` of the message it was made for.
-    package var slotOwners: [Int]
+    /// The messages whose place is in this queue, cancelled ones too, in the order of their slots.
+    package var messages: [Message]
 
     package init(key: SessionID) {
       self.key = key
@@ -122,11 +119,11 @@ package struct WorkspaceImage: Hashable, Sendable {
       threadPosition = nil
       enqueued = nil
       slots = []
-      slotOwners = []
+      messages = []
     }
   }
 
-  package struct ThreadPosition: Hashable, Sendable {
+  package struct Position: Hashable, Sendable {
     package var stamp: Stamp
     package var slot: OperationID
 
@@ -144,16 +141,14 @@ package struct WorkspaceImage: Hashable, Sendable {
     package var tags: [Tags]
     /// By field.
     package var registers: [Register]
-    /// The index into `sessions` of the queue that holds it, the winning slot and its stamp.
-    package var session: Int
-    package var position: ThreadPosition
+    /// The winning slot and its stamp; the writer is the slot's id.
+    package var position: Position
 
-    package init(id: MessageID, session: Int, position: ThreadPosition) {
+    package init(id: MessageID, position: Position) {
       self.id = id
       additions = []
       tags = []
       registers = []
-      self.session = session
       self.position = position
     }
   }

@@ -41,10 +41,11 @@ extension SlowState {
     image.threadPosition = session.threadPosition.map(imageOf)
     image.enqueued = session.enqueued.map(imageOf)
     image.slots = runs(of: session.slots).map(\.slots)
-    // Each slot is looked for among all messages: the slots' own notes are not trusted.
+    let inPlace = Dictionary(grouping: messages.filter { $0.value.session == key }) {
+      $0.value.position.slot
+    }
     image.messages = session.slots.order().flatMap { slot in
-      messages.filter { $0.value.session == key && $0.value.position.slot == slot }
-        .map { imageOf($0.value, $0.key) }
+      (inPlace[slot] ?? []).map { imageOf($0.value, $0.key) }
     }
     return image
   }

@@ -221,6 +221,7 @@ struct HostileDeltaTests {
       _ = try? DeltaCodec.decode(HostileDeltaTests.start + bytes)
       _ = try? DeltaCodec.decode(bytes)
       _ = try? SnapshotCodec.decode([1] + bytes)
+      _ = try? SnapshotCodec.decode([2] + bytes)
     }
   }
 }

@@ -271,7 +271,7 @@ struct InvalidOperationTests {
     let copy = try Workspace(image: workspace.image())
     let image = copy.image()
     #expect(
-      image.messages[0].tags.contains(
+      image.sessions[0].messages[0].tags.contains(
         WorkspaceImage.Tags(field: field, tags: [.init(id: tag, note: "future")])))
     #expect(image.sessions[0].registers.map(\.field).contains(register))
     #expect(image == workspace.image())

@@ -73,7 +73,6 @@ struct MergeTests {
     #expect(outcome.duplicates == author.made.count)
     #expect(outcome.applied == peer.made)
     #expect(author.workspace.image().sessions == image.sessions)
-    #expect(author.workspace.image().messages == image.messages)
   }
 
   /// Runs may arrive whole, in pieces, overlapping, in any order; the digest is the same.

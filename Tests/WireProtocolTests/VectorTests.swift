@@ -92,6 +92,21 @@ struct VectorTests {
     }
   }
 
+  /// Version 0.1.0 left them in local files; they hold the same states.
+  @Test func snapshotsOfTheFirstLayoutAreStillRead() throws {
+    let old = try VectorFile.read("snapshots-layout-1.json").vectors
+    let images = [WorkspaceImage(), try VectorValues.image()]
+    #expect(old.count == images.count)
+    for (vector, image) in zip(old, images) {
+      let bytes = try #require(Hex.decode(vector.bytes))
+      #expect(try PackedSnapshot.unpack(bytes) == image, "\(vector.name)")
+      let body = try #require(vector.body.flatMap(Hex.decode))
+      for length in body.indices {
+        #expect(throws: DecodingFault.self) { try SnapshotCodec.decode(Array(body[..<length])) }
+      }
+    }
+  }
+
   @Test func dictionaryFileIsTheDictionary() throws {
     let url = VectorFile.url("dictionary.txt")
     if VectorFile.isWriting { try Data(PresetDictionary.standard.bytes).write(to: url) }

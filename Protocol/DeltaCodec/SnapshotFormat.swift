@@ -1,0 +1,113 @@
+import QueueModel
+import SequenceCRDT
+
+/// The numbers of the snapshot format; SPECIFICATION.md, section "Snapshot".
+enum SnapshotFormat {
+  /// The first field: another layout has another number.
+  static let layout: UInt64 = 2
+  /// The layout of version 0.1.0, which is still read.
+  static let firstLayout: UInt64 = 1
+
+  /// The streams, in the order in which they stand and in which the directory gives their parts.
+  enum Stream: Int, CaseIterable {
+    case numbers, runs, identifiers, texts
+  }
+
+  /// What references are predicted from: the last id of each kind, per replica.
+  enum Kind: Int, CaseIterable {
+    case element, tag, writer, slot, origin
+  }
+
+  /// Bits 0 and 1 of a run's shape.
+  enum LeftTag {
+    static let start: UInt8 = 0
+    /// The last unit of the run before.
+    static let runBefore: UInt8 = 1
+    static let explicit: UInt8 = 2
+  }
+
+  /// Bits 2 and 3 of a run's shape.
+  enum RightTag {
+    static let end: UInt8 = 0
+    /// The first unit of the run behind.
+    static let runBehind: UInt8 = 1
+    static let explicit: UInt8 = 2
+    /// The right origin of the run before.
+    static let previous: UInt8 = 3
+  }
+
+  /// Bit 4 of a text run's shape.
+  static let visible: UInt8 = 0x10
+
+  /// What a session holds, in one byte.
+  enum SessionFlag {
+    static let threadPosition: UInt8 = 1
+    static let enqueued: UInt8 = 2
+    /// The latest `enqueueThread` is the thread's position.
+    static let enqueuedThere: UInt8 = 4
+    /// Every slot is the one its message was added at, behind the one before; none is dead.
+    static let plainSlots: UInt8 = 8
+  }
+
+  /// How a message differs from one that was just added, in one byte.
+  enum MessageForm {
+    static let tags: UInt8 = 0x03
+    static let noTags: UInt8 = 0
+    /// One `live` tag, put by the first addition.
+    static let addedTag: UInt8 = 1
+    static let explicitTags: UInt8 = 2
+
+    static let registers: UInt8 = 0x0C
+    /// The priority alone, normal, as the first addition wrote it.
+    static let addedNormal: UInt8 = 0
+    static let addedUrgent: UInt8 = 4
+    static let explicitRegisters: UInt8 = 8
+
+    /// Dead slots before its own, and a stamp other than the first addition's.
+    static let explicitPosition: UInt8 = 0x10
+    static let severalAdditions: UInt8 = 0x20
+    /// How far the first addition's text form is shifted.
+    static let textShift: UInt8 = 6
+  }
+
+  /// What both sides remember from reference to reference within a part.
+  struct Context {
+    /// The kinds of the first replica, of the second, and so on.
+    private var focuses: [Int] = []
+    private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
+    private var isNamed: [Bool] = []
+    /// Milliseconds since 1970.
+    var milliseconds = DeltaFormat.epochMilliseconds
+
+    private static let kindCount = Kind.allCases.count
+
+    /// Makes room for another replica of the part's table.
+    mutating func addReplica() {
+      focuses.append(contentsOf: repeatElement(0, count: Context.kindCount))
+      isNamed.append(false)
+    }
+
+    /// The sequence number that references of a kind to a replica count from.
+    func focus(_ kind: Kind, _ replica: Int) -> Int {
+      focuses[replica * Context.kindCount + kind.rawValue]
+    }
+
+    func lastReplica(_ kind: Kind) -> Int {
+      lastReplicas[kind.rawValue]
+    }
+
+    /// Takes note of a reference. The first one to a replica counts for all kinds.
+    mutating func note(_ kind: Kind, _ replica: Int, _ seq: Int) {
+      expect(kind, replica, seq)
+      guard !isNamed[replica] else { return }
+      isNamed[replica] = true
+      for kind in Kind.allCases { focuses[replica * Context.kindCount + kind.rawValue] = seq }
+    }
+
+    /// Lets the next reference of a kind count from an id that needs no mention.
+    mutating func expect(_ kind: Kind, _ replica: Int, _ seq: Int) {
+      lastReplicas[kind.rawValue] = replica
+      focuses[replica * Context.kindCount + kind.rawValue] = seq
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import QueueModel
+import SequenceCRDT
+
+/// Writes one part of a snapshot: the workspace's own, or a session's.
+struct SnapshotPartEncoder {
+  private var numbers = ByteWriter()
+  private var runs = ByteWriter()
+  private var identifiers = ByteWriter()
+  private var texts = ByteWriter()
+  /// The part's own table, in the order in which the part names them.
+  private var replicas: [ReplicaID] = []
+  private var context = SnapshotFormat.Context()
+
+  /// The workspace's part: what is known of replicas, and the slots of the thread queue.
+  static func encode(
+    _ replicas: [WorkspaceImage.Replica], threadSlots: [WorkspaceImage.SlotRun]
+  ) -> EncodedPart {
+    var encoder = SnapshotPartEncoder()
+    encoder.numbers.count(replicas.count)
+    for replica in replicas { encoder.write(replica) }
+    encoder.writeRuns(threadSlots, visible: nil)
+    return encoder.part
+  }
+
+  /// - Precondition: the messages stand at slots of the session, in their order.
+  static func encode(_ session: WorkspaceImage.Session) -> EncodedPart {
+    var encoder = SnapshotPartEncoder()
+    encoder.write(session)
+    return encoder.part
+  }
+
+  private var part: EncodedPart {
+    var numbersWithTable = ByteWriter()
+    var identifiersWithTable = ByteWriter()
+    numbersWithTable.count(replicas.count)
+    for replica in replicas { identifiersWithTable.fixed(replica.rawValue) }
+    return EncodedPart(
+      numbers: numbersWithTable.bytes + numbers.bytes, runs: runs.bytes,
+      identifiers: identifiersWithTable.bytes + identifiers.bytes, texts: texts.bytes)
+  }
+
+  private mutating func write(_ replica: WorkspaceImage.Replica) {
+    identifiers.fixed(replica.id.rawValue)
+    numbers.count(Int(replica.seq))
+    identifiers.fixed(replica.digest)
+    numbers.count(Int(replica.announcement?.seq ?? 0))
+    guard let announcement = replica.announcement else { return }
+    identifiers.identifier(announcement.device)
+    write(announcement.name)
+  }
+
+  private mutating func write(_ session: WorkspaceImage.Session) {
+    write(session.key.rawValue)
+    numbers.count(session.references.count)
+    for reference in session.references { write(reference, .element) }
+    write(session.tags)
+    write(session.registers)
+    let isPlain = session.hasPlainSlots
+    let isThere = session.enqueued != nil && session.enqueued == session.threadPosition
+    var flags: UInt8 = isPlain ? SnapshotFormat.SessionFlag.plainSlots : 0
+    if session.threadPosition != nil { flags |= SnapshotFormat.SessionFlag.threadPosition }
+    if isThere {
+      flags |= SnapshotFormat.SessionFlag.enqueuedThere
+    } else if session.enqueued != nil {
+      flags |= SnapshotFormat.SessionFlag.enqueued
+    }
+    numbers.byte(flags)
+    if let position = session.threadPosition { write(position) }
+    if !isThere, let enqueued = session.enqueued { write(enqueued) }
+    numbers.count(session.messages.count)
+    for (message, gap) in zip(session.messages, session.deadSlotsBeforeMessages) {
+      write(message, deadSlotsBefore: gap)
+    }
+    if !isPlain { writeRuns(session.slots, visible: nil) }
+    for addition in session.messages.flatMap(\.additions) where addition.form == .explicit {
+      context.expect(.slot, index(of: addition.id.replica), Int(addition.id.seq) + 1)
+      writeRuns(addition.runs.map(\.slots), visible: addition.runs.map(\.isVisible))
+    }
+  }
+
+  private mutating func write(_ message: WorkspaceImage.Message, deadSlotsBefore gap: Int) {
+    guard let first = message.additions.first else {
+      preconditionFailure("a message has an addition")
+    }
+    identifiers.identifier(message.id)
+    let form = message.form(deadSlotsBefore: gap)
+    numbers.byte(form)
+    write(first.id, .element)
+    write(first.stamp)
+    if form & SnapshotFormat.MessageForm.explicitPosition != 0 {
+      numbers.count(gap)
+      write(message.position.stamp)
+    }
+    if form & SnapshotFormat.MessageForm.tags == SnapshotFormat.MessageForm.explicitTags {
+      write(message.tags)
+    }
+    if form & SnapshotFormat.MessageForm.registers
+      == SnapshotFormat.MessageForm.explicitRegisters
+    {
+      write(message.registers)
+    }
+    writeText(of: first)
+    guard form & SnapshotFormat.MessageForm.severalAdditions != 0 else { return }
+    numbers.count(message.additions.count - 1)
+    for addition in message.additions.dropFirst() {
+      write(addition.id, .element)
+      write(addition.stamp)
+      numbers.byte(addition.form.rawValue)
+      writeText(of: addition)
+    }
+  }
+
+  private mutating func writeText(of addition: WorkspaceImage.Addition) {
+    if addition.form != .none { write(addition.text) }
+  }
+
+  private mutating func write(_ fields: [WorkspaceImage.Tags]) {
+    numbers.count(fields.count)
+    for field in fields {
+      numbers.byte(field.field.rawValue)
+      numbers.count(field.tags.count)
+      for tag in field.tags {
+        write(tag.id, .tag)
+        write(tag.note)
+      }
+    }
+  }
+
+  private mutating func write(_ registers: [WorkspaceImage.Register]) {
+    numbers.count(registers.count)
+    for register in registers {
+      numbers.byte(register.field.rawValue)
+      switch register.value {
+      case .number(let number):
+        numbers.byte(0)
+        numbers.number(number)
+      case .text(let text):
+        numbers.byte(1)
+        write(text)
+      }
+      write(register.stamp)
+      write(register.writer, .writer)
+    }
+  }
+
+  private mutating func write(_ position: WorkspaceImage.Position) {
+    write(position.stamp)
+    write(position.slot, .writer)
+  }
+
+  private mutating func write(_ stamp: Stamp) {
+    let distance = ByteWriter.zigzag(Int(stamp.milliseconds - context.milliseconds))
+    numbers.number(distance << 1 | (stamp.counter == 0 ? 0 : 1))
+    if stamp.counter != 0 { numbers.count(Int(stamp.counter)) }
+    context.milliseconds = stamp.milliseconds
+  }
+
+  private mutating func write(_ text: String) {
+    numbers.count(text.utf8.count)
+    texts.raw(text.utf8)
+  }
+}
+
+// Runs and references
+extension SnapshotPartEncoder {
+  private mutating func writeRuns(_ list: [WorkspaceImage.SlotRun], visible: [Bool]?) {
+    runs.count(list.count)
+    for run in list { runs.count(run.length) }
+    for run in list {
+      writeUnit(run.id, .slot)
+      context.expect(.slot, index(of: run.id.replica), Int(run.id.seq) + run.length)
+    }
+    let shapes = list.indices.map { shape(of: list[$0], at: $0, in: list) }
+    for (index, shape) in shapes.enumerated() {
+      runs.byte(visible?[index] == true ? shape | SnapshotFormat.visible : shape)
+    }
+    for (run, shape) in zip(list, shapes) {
+      if shape & 3 == SnapshotFormat.LeftTag.explicit, let left = run.origins.left {
+        writeUnit(left, .origin)
+      }
+      if shape >> 2 == SnapshotFormat.RightTag.explicit, let right = run.origins.right {
+        writeUnit(right, .origin)
+      }
+    }
+  }
+
+  private func shape(
+    of run: WorkspaceImage.SlotRun, at index: Int, in runs: [WorkspaceImage.SlotRun]
+  ) -> UInt8 {
+    var shape = SnapshotFormat.LeftTag.explicit
+    if run.origins.left == nil {
+      shape = SnapshotFormat.LeftTag.start
+    } else if index > 0, run.origins.left == runs[index - 1].lastID {
+      shape = SnapshotFormat.LeftTag.runBefore
+    }
+    let right: UInt8
+    if run.origins.right == nil {
+      right = SnapshotFormat.RightTag.end
+    } else if index + 1 < runs.count, run.origins.right == runs[index + 1].id {
+      right = SnapshotFormat.RightTag.runBehind
+    } else if index > 0, run.origins.right == runs[index - 1].origins.right {
+      right = SnapshotFormat.RightTag.previous
+    } else {
+      right = SnapshotFormat.RightTag.explicit
+    }
+    return shape | right << 2
+  }
+
+  /// A reference among the numbers.
+  private mutating func write(_ id: OperationID, _ kind: SnapshotFormat.Kind) {
+    SnapshotPartEncoder.write(id.seq, index(of: id.replica), kind, to: &numbers, &context)
+  }
+
+  /// A reference among the runs.
+  private mutating func writeUnit(_ id: OperationID, _ kind: SnapshotFormat.Kind) {
+    SnapshotPartEncoder.write(id.seq, index(of: id.replica), kind, to: &runs, &context)
+  }
+
+  private static func write(
+    _ seq: UInt32, _ replica: Int, _ kind: SnapshotFormat.Kind, to writer: inout ByteWriter,
+    _ context: inout SnapshotFormat.Context
+  ) {
+    let distance = ByteWriter.zigzag(Int(seq) - context.focus(kind, replica))
+    if replica == context.lastReplica(kind) {
+      writer.number(distance << 1)
+    } else {
+      writer.number(distance << 1 | 1)
+      writer.count(replica)
+    }
+    context.note(kind, replica, Int(seq))
+  }
+
+  /// The place in the part's table, where the replica is put if it is new.
+  private mutating func index(of replica: ReplicaID) -> Int {
+    // A part names few replicas, mostly the last one again.
+    if let index = replicas.lastIndex(of: replica) { return index }
+    replicas.append(replica)
+    context.addReplica()
+    return replicas.count - 1
+  }
+}

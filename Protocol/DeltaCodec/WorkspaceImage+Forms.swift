@@ -1,0 +1,113 @@
+import QueueModel
+import SequenceCRDT
+
+/// What an image need not say because the usual course of things implies it.
+extension WorkspaceImage.Session {
+  /// Whether each slot is the one its message was added at, behind the one before it.
+  var hasPlainSlots: Bool {
+    guard messages.allSatisfy({ $0.isWhereItWasAdded }) else { return false }
+    return slots == WorkspaceImage.SlotRun.plain(messages.map(\.position.slot))
+  }
+
+  /// For each message, how many dead slots stand between the message before it and its own slot.
+  var deadSlotsBeforeMessages: [Int] {
+    var gaps: [Int] = []
+    var gap = 0
+    for run in slots {
+      var offset = 0
+      while gaps.count < messages.count {
+        let slot = messages[gaps.count].position.slot
+        guard slot.replica == run.id.replica, slot.seq >= run.id.seq,
+          Int(slot.seq - run.id.seq) < run.length, Int(slot.seq - run.id.seq) >= offset
+        else { break }
+        gaps.append(gap + Int(slot.seq - run.id.seq) - offset)
+        gap = 0
+        offset = Int(slot.seq - run.id.seq) + 1
+      }
+      gap += run.length - offset
+    }
+    precondition(gaps.count == messages.count, "messages stand at their slots, in order")
+    return gaps
+  }
+}
+
+extension WorkspaceImage.SlotRun {
+  /// The id of the last unit; nil where it would leave the range of sequence numbers.
+  var lastID: OperationID? { id.advanced(by: length - 1) }
+
+  /// Slots of which each was put behind the one before it, at the end of the list.
+  static func plain(_ ids: [OperationID]) -> [WorkspaceImage.SlotRun] {
+    var runs: [WorkspaceImage.SlotRun] = []
+    for id in ids {
+      if let last = runs.last, last.id.advanced(by: last.length) == id {
+        runs[runs.count - 1].length += 1
+      } else {
+        runs.append(
+          WorkspaceImage.SlotRun(
+            id: id, length: 1, origins: .init(left: runs.last?.lastID, right: nil)))
+      }
+    }
+    return runs
+  }
+}
+
+extension WorkspaceImage.Message {
+  fileprivate var isWhereItWasAdded: Bool { position.slot == additions.first?.id }
+
+  /// The message's form byte.
+  func form(deadSlotsBefore gap: Int) -> UInt8 {
+    guard let first = additions.first else { return 0 }
+    var form = first.form.rawValue << SnapshotFormat.MessageForm.textShift
+    if tags == [.added(by: first.id)] {
+      form |= SnapshotFormat.MessageForm.addedTag
+    } else if !tags.isEmpty {
+      form |= SnapshotFormat.MessageForm.explicitTags
+    }
+    if registers == [.added(.urgent, by: first.id, first.stamp)] {
+      form |= SnapshotFormat.MessageForm.addedUrgent
+    } else if registers != [.added(.normal, by: first.id, first.stamp)] {
+      form |= SnapshotFormat.MessageForm.explicitRegisters
+    }
+    if gap != 0 || position.stamp != first.stamp {
+      form |= SnapshotFormat.MessageForm.explicitPosition
+    }
+    if additions.count > 1 { form |= SnapshotFormat.MessageForm.severalAdditions }
+    return form
+  }
+}
+
+extension WorkspaceImage.Tags {
+  /// The `live` tag that an addition puts.
+  static func added(by addition: OperationID) -> WorkspaceImage.Tags {
+    WorkspaceImage.Tags(field: .live, tags: [WorkspaceImage.Tag(id: addition, note: "")])
+  }
+}
+
+extension WorkspaceImage.Register {
+  /// The priority as an addition writes it.
+  static func added(
+    _ priority: Priority, by addition: OperationID, _ stamp: Stamp
+  ) -> WorkspaceImage.Register {
+    WorkspaceImage.Register(
+      field: .priority, value: .number(UInt64(priority.rawValue)), stamp: stamp, writer: addition)
+  }
+}
+
+extension WorkspaceImage.Addition {
+  /// What the content is made of.
+  enum Form: UInt8 {
+    /// Nothing was ever typed.
+    case none
+    /// The text came with the message and nobody edited it.
+    case added
+    case explicit
+  }
+
+  var form: Form {
+    guard let run = runs.first else { return .none }
+    let isAdded =
+      runs.count == 1 && run.isVisible && run.slots.id == id.advanced(by: 1)
+      && run.slots.origins == .init(left: nil, right: nil)
+    return isAdded ? .added : .explicit
+  }
+}

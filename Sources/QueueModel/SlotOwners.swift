@@ -1,0 +1,82 @@
+import SequenceCRDT
+
+/// Whom the slots of a list were made for, by content index.
+///
+/// A snapshot says it of winning slots alone, so what came with it is kept sparsely: dead slots,
+/// of which a snapshot may claim any number, take no memory. Slots made since have an owner each.
+struct SlotOwners<Owner: Sendable>: Sendable {
+  /// Content indexes of restored slots with an owner, ascending, and the owners.
+  private var restoredIndexes: [Int] = []
+  private var restoredOwners: [Owner] = []
+  private var restoredCount = 0
+  private var made: [Owner] = []
+
+  init() {}
+
+  /// `count` slots of which some have owners.
+  ///
+  /// - Precondition: the indexes ascend and are below `count`.
+  init(restored owners: [(index: Int, owner: Owner)], count: Int) {
+    restoredIndexes = owners.map(\.index)
+    restoredOwners = owners.map(\.owner)
+    restoredCount = count
+  }
+
+  /// How many slots there are.
+  var count: Int { restoredCount + made.count }
+
+  mutating func append(_ owner: Owner) {
+    made.append(owner)
+  }
+
+  /// The owner of the slot at a content index; nil for a dead slot of a snapshot.
+  ///
+  /// - Complexity: O(log restored slots).
+  subscript(index: Int) -> Owner? {
+    if index >= restoredCount { return made[index - restoredCount] }
+    let found = firstRestored(from: index)
+    return found < restoredIndexes.count && restoredIndexes[found] == index
+      ? restoredOwners[found] : nil
+  }
+
+  /// The owned slots among those at a range of content indexes, in order.
+  ///
+  /// - Complexity: O(owners in the range + log restored slots).
+  func owned(in range: Range<Int>) -> [(index: Int, owner: Owner)] {
+    var found: [(index: Int, owner: Owner)] = []
+    var next = range.lowerBound < restoredCount ? firstRestored(from: range.lowerBound) : 0
+    while range.lowerBound < restoredCount, next < restoredIndexes.count,
+      restoredIndexes[next] < range.upperBound
+    {
+      found.append((index: restoredIndexes[next], owner: restoredOwners[next]))
+      next += 1
+    }
+    for index in max(range.lowerBound, restoredCount)..<max(range.upperBound, restoredCount) {
+      found.append((index: index, owner: made[index - restoredCount]))
+    }
+    return found
+  }
+
+  private func firstRestored(from index: Int) -> Int {
+    var low = 0
+    var high = restoredIndexes.count
+    while low < high {
+      let middle = (low + high) / 2
+      if restoredIndexes[middle] < index { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension SlotOwners {
+  /// The owned slots of a list in its order, each with the slot's id.
+  ///
+  /// - Complexity: O(runs + owners).
+  func inOrder(of slots: RunSequence) -> [(slot: OperationID, owner: Owner)] {
+    slots.runs.flatMap { run in
+      owned(in: run.contentStart..<run.contentStart + run.length).map {
+        (slot: run.unitID(at: $0.index - run.contentStart), owner: $0.owner)
+      }
+    }
+  }
+}

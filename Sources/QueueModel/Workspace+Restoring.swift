@@ -1,0 +1,178 @@
+import SequenceCRDT
+
+extension Workspace {
+  /// Restores a workspace from its image.
+  ///
+  /// - Throws: `MergeError.invalidImage` where the image contradicts itself.
+  package init(image: WorkspaceImage) throws(MergeError) {
+    self.init()
+    try restore(image.replicas)
+    for session in image.sessions { try add(RestoredSession(session)) }
+    try restoreThreadQueue(
+      image.threadSlots,
+      places: image.sessions.compactMap { session in
+        session.threadPosition.map { (slot: $0.slot, session: session.key) }
+      })
+    do {
+      try checkInvariants()
+    } catch {
+      throw .invalidImage(reason: error.reason)
+    }
+  }
+
+  private mutating func restore(_ replicas: [WorkspaceImage.Replica]) throws(MergeError) {
+    for replica in replicas {
+      guard replica.id.rawValue != 0, replica.seq >= 1, replica.seq <= Limits.sequenceMax else {
+        throw .invalidImage(reason: "a replica entry is out of range")
+      }
+      vector[replica.id] = replica.seq
+      digests[replica.id] = OperationDigest(value: replica.digest)
+      announcements[replica.id] = replica.announcement
+    }
+  }
+
+  private mutating func add(_ restored: RestoredSession) throws(MergeError) {
+    let key = restored.session.key
+    guard sessionStates[key] == nil else {
+      throw .invalidImage(reason: "session \(key) stands there twice")
+    }
+    sessionStates[key] = restored.session
+    for reference in restored.session.element.references { sessionKeys[reference] = key }
+    for message in restored.messages {
+      guard messageStates[message.id] == nil else {
+        throw .invalidImage(reason: "message \(message.id) stands there twice")
+      }
+      messageStates[message.id] = message
+      for addition in message.additions { messageKeys[addition.id] = message.id }
+    }
+    latestStamp = max(latestStamp, restored.latestStamp)
+  }
+
+  /// - Parameter places: the winning slot of each session that has one.
+  private mutating func restoreThreadQueue(
+    _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
+  ) throws(MergeError) {
+    let (slots, index) = try RunSequence.restored(from: runs)
+    var owners: [(index: Int, owner: SessionID)] = []
+    for place in places {
+      guard let unit = index.contentIndex(of: place.slot) else {
+        throw .invalidImage(reason: "session \(place.session) stands at no slot")
+      }
+      owners.append((index: unit, owner: place.session))
+    }
+    owners.sort { $0.index < $1.index }
+    guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
+      throw .invalidImage(reason: "two sessions stand at one slot")
+    }
+    threadSlots = slots
+    threadSlotOwners = SlotOwners(restored: owners, count: slots.unitCount)
+  }
+}
+
+/// A session of an image with its messages, as a workspace keeps them.
+struct RestoredSession {
+  var session: SessionState
+  var messages: [MessageState] = []
+  /// The latest stamp of all.
+  var latestStamp = Stamp.zero
+
+  /// - Throws: `MergeError.invalidImage` where the session contradicts itself.
+  init(_ image: WorkspaceImage.Session) throws(MergeError) {
+    session = SessionState(key: image.key)
+    session.element = ElementState(
+      references: image.references, tags: image.tags, registers: image.registers)
+    session.threadPosition = image.threadPosition.map(Register.init)
+    session.enqueued = image.enqueued.map(Register.init)
+    note(image.registers)
+    note([image.threadPosition, image.enqueued].compactMap { $0?.stamp })
+    let (slots, index) = try RunSequence.restored(from: image.slots)
+    var owners: [(index: Int, owner: MessageID)] = []
+    for message in image.messages {
+      guard let unit = index.contentIndex(of: message.position.slot),
+        unit > owners.last?.index ?? -1
+      else {
+        throw .invalidImage(reason: "message \(message.id) stands at no slot, or out of order")
+      }
+      owners.append((index: unit, owner: message.id))
+      try add(message)
+    }
+    session.slots = slots
+    session.slotOwners = SlotOwners(restored: owners, count: slots.unitCount)
+  }
+
+  private mutating func add(_ image: WorkspaceImage.Message) throws(MergeError) {
+    var message = MessageState(
+      id: image.id, session: session.key, position: Register(image.position))
+    message.element = ElementState(
+      references: image.additions.map(\.id), tags: image.tags, registers: image.registers)
+    for addition in image.additions {
+      message.additions.append(
+        MessageState.Addition(
+          id: addition.id, stamp: addition.stamp,
+          content: try TextContent(restoring: addition.runs, text: addition.text)))
+      note([addition.stamp])
+    }
+    note(image.registers)
+    note([image.position.stamp])
+    if message.isLive { session.waiting += 1 }
+    messages.append(message)
+  }
+
+  private mutating func note(_ registers: [WorkspaceImage.Register]) {
+    note(registers.map(\.stamp))
+  }
+
+  private mutating func note(_ stamps: [Stamp]) {
+    for stamp in stamps { latestStamp = max(latestStamp, stamp) }
+  }
+}
+
+extension Register<OperationID> {
+  /// A position: the slot's id is the writer too.
+  init(_ position: WorkspaceImage.Position) {
+    self.init(value: position.slot, stamp: position.stamp, writer: position.slot)
+  }
+}
+
+extension RunSequence {
+  /// A sequence of slots, all visible, whose content is numbered in their order.
+  fileprivate static func restored(
+    from images: [WorkspaceImage.SlotRun]
+  ) throws(MergeError) -> (RunSequence, UnitIndex) {
+    var runs: [Run] = []
+    var start = 0
+    for image in images {
+      var run = Run(image, isVisible: true)
+      run.contentStart = start
+      // What overflows is no run, which the sequence finds.
+      start &+= image.length
+      runs.append(run)
+    }
+    do {
+      let sequence = try RunSequence(runs: runs)
+      return (sequence, try UnitIndex(sequence))
+    } catch {
+      throw .invalidImage(reason: "a list of slots is wrong: \(error)")
+    }
+  }
+}
+
+extension TextContent {
+  fileprivate init(
+    restoring runs: [WorkspaceImage.TextRun], text: String
+  ) throws(MergeError) {
+    do {
+      try self.init(runs: runs.map { .init($0.slots, isVisible: $0.isVisible) }, text: text)
+    } catch {
+      throw .invalidImage(reason: "the runs of a text are wrong: \(error)")
+    }
+  }
+}
+
+extension RunSequence.Run {
+  fileprivate init(_ image: WorkspaceImage.SlotRun, isVisible: Bool) {
+    self.init(
+      id: image.id, length: image.length, left: image.origins.left, right: image.origins.right,
+      isVisible: isVisible, contentStart: 0)
+  }
+}
