@@ -7,8 +7,6 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case commitBeforeFsync = "commit-before-fsync"
   /// A device takes a batch for acknowledged as soon as it is sent.
   case outboxClearedAtSend = "outbox-cleared-at-send"
-  /// A restored or copied store keeps writing under its old replica id, and the server lets it.
-  case replicaKeptAfterRestore = "replica-kept-after-restore"
   /// The server takes stamps however far ahead of its clock they are.
   case stampClampOff = "stamp-clamp-off"
   /// Observers are not told of moves.

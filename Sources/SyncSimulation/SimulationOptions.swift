@@ -26,6 +26,8 @@ package struct SimulationOptions: Hashable, Sendable {
   package var planted: Set<PlantedBug> = []
   /// Keeps a line for each thing that happens.
   package var keepsTrace = false
+  /// How many messages a session may hold for a device to add one.
+  package var queueSizeMax = 50
   /// How long after healing every outbox must be empty, virtual milliseconds.
   package var drainMillisecondsMax: Int64 = 120_000
   /// Compares with the oracle, which takes time that grows faster than the number of operations.

@@ -1,0 +1,176 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import WireProtocol
+
+/// A device's store in memory, with the promises of SQLite in WAL mode with full synchronisation:
+/// a commit is all or nothing, is durable when it returns, and what fails stores nothing.
+final class DeviceStore: ReplicaStore {
+  /// How the process is to die in its next commit.
+  enum Death {
+    case beforeCommit
+    case afterCommit
+  }
+
+  private(set) var files: DeviceFiles
+  var condition = StoreCondition.working
+  var death: Death?
+  /// The process died in a commit; nothing it did since counts.
+  private(set) var hasDied = false
+  private(set) var commits = 0
+  /// The database as it is on the disk, where a planted bug lets commits return before that.
+  private var synced: DeviceFiles.Database?
+  private let planted: Set<PlantedBug>
+  private var generator: SeededGenerator
+
+  init(files: DeviceFiles, planted: Set<PlantedBug>, generator: SeededGenerator) {
+    self.files = files
+    self.planted = planted
+    self.generator = generator
+    if planted.contains(.commitBeforeFsync) { synced = files.database }
+  }
+
+  /// What is left of the files when the process ends, or with it the machine.
+  func filesLeft(losingPower: Bool) -> DeviceFiles {
+    guard losingPower else { return files }
+    var left = files
+    if let synced { left.database = synced }
+    let known = left.incarnation.unsynced
+    if !known.isEmpty, generator.chance(50) {
+      left.incarnation.content = known[generator.below(known.count)]
+    }
+    left.incarnation.unsynced = []
+    return left
+  }
+
+  func commit(_ transaction: StoreTransaction) throws(StoreError) {
+    try failIfDue()
+    let before = files.database.record?.replica
+    let record = transaction.record
+    var mark: DeviceFiles.Incarnation.Mark?
+    if before != record.replica {
+      let token = generator.next() | 1
+      files.incarnation.write(.init(token: token, replica: record.replica, seq: 0))
+      mark = .init(token: token, file: files.incarnation.file)
+    }
+    if death == .beforeCommit { throw die() }
+    var database = files.database
+    // Moved, not copied: the next lines change it in place.
+    files.database = DeviceFiles.Database()
+    DeviceStore.apply(transaction, to: &database)
+    if let mark { database.mark = mark }
+    if planted.contains(.pendingForgotten) { database.pending = [] }
+    files.database = database
+    commits += 1
+    if synced != nil, generator.chance(20) { synced = database }
+    if death == .afterCommit { throw die() }
+    noteSequence(of: transaction)
+  }
+
+  private func failIfDue() throws(StoreError) {
+    if hasDied { throw StoreError(code: .failed, message: "the process is dead") }
+    switch condition {
+    case .working: break
+    case .full: throw StoreError(code: .full, message: "the disk is full")
+    case .failing: throw StoreError(code: .failed, message: "the disk does not write")
+    }
+  }
+
+  private func die() -> StoreError {
+    hasDied = true
+    return StoreError(code: .failed, message: "the process died in a commit")
+  }
+
+  private func noteSequence(of transaction: StoreTransaction) {
+    let replica = transaction.record.replica
+    let last = transaction.appended.flatMap(\.operations)
+      .filter { $0.id.replica == replica }.compactMap { $0.lastID?.seq }.max()
+    guard let last, let content = files.incarnation.content, content.seq < last else { return }
+    files.incarnation.write(.init(token: content.token, replica: content.replica, seq: last))
+  }
+
+  private static func apply(
+    _ transaction: StoreTransaction, to database: inout DeviceFiles.Database
+  ) {
+    for entry in transaction.appended {
+      precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
+      database.entries.append(stored(entry))
+    }
+    for entry in transaction.replaced {
+      guard let index = database.entries.firstIndex(where: { $0.id == entry.id }) else { continue }
+      if entry.operations.isEmpty {
+        database.entries.remove(at: index)
+      } else {
+        var fresh = entry
+        fresh.packed = nil
+        fresh.isLocal = database.entries[index].isLocal
+        database.entries[index] = stored(fresh)
+      }
+    }
+    switch transaction.pending {
+    case .none: break
+    case .append(let operations):
+      if !operations.isEmpty { database.pending.append(PackedDelta.pack(operations)) }
+    case .replace(let operations):
+      database.pending = operations.isEmpty ? [] : [PackedDelta.pack(operations)]
+    }
+    switch transaction.base {
+    case .none: break
+    case .install(let image): database.base = PackedSnapshot.pack(image)
+    case .clear: database.base = nil
+    }
+    if transaction.forgetsReceipts { database.receipts = [] }
+    for receipt in transaction.receipts {
+      database.receipts.removeAll {
+        $0.replica == receipt.replica && $0.lastSeq == receipt.lastSeq
+      }
+      database.receipts.append(receipt)
+    }
+    database.record = transaction.record
+  }
+
+  private static func stored(_ entry: LogEntry) -> DeviceFiles.Database.Entry {
+    DeviceFiles.Database.Entry(
+      id: entry.id, isLocal: entry.isLocal,
+      delta: entry.packed ?? PackedDelta.pack(entry.operations), ranges: entry.operations.ranges)
+  }
+
+  func entries(
+    in ranges: [OperationRange], after: Int64, countMax: Int
+  ) throws(StoreError) -> [LogEntry] {
+    let start = firstIndex(after: after)
+    var found: [LogEntry] = []
+    for entry in files.database.entries[start...] where found.count < countMax {
+      let isWanted = entry.ranges.contains { held in
+        ranges.contains {
+          $0.replica == held.replica && $0.first <= held.last && held.first <= $0.last
+        }
+      }
+      if isWanted { found.append(try DeviceFiles.decode(entry)) }
+    }
+    return found
+  }
+
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+    let start = firstIndex(after: after)
+    var found: [LogEntry] = []
+    for entry in files.database.entries[start...].prefix(countMax) {
+      found.append(try DeviceFiles.decode(entry))
+    }
+    return found
+  }
+
+  func base() throws(StoreError) -> WorkspaceImage? { try files.image() }
+
+  /// Entries rise, so the place is found by halving.
+  private func firstIndex(after id: Int64) -> Int {
+    var low = 0
+    var high = files.database.entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if files.database.entries[middle].id <= id { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

@@ -1,0 +1,72 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+
+/// A device: its files, its clocks, and the process while there is one.
+final class SimulatedDevice {
+  /// What stands between the device and the server.
+  struct Network {
+    /// The device has an address at all.
+    var isUp = true
+    /// Bytes in these directions get lost, and are repeated until they get through.
+    var blocksToServer = false
+    var blocksFromServer = false
+    /// Everything is late until then.
+    var cloggedUntil: Int64 = 0
+    /// The connection breaks before the next acknowledgement arrives.
+    var losesNextAck = false
+
+    func blocks(_ direction: Pipe.Direction) -> Bool {
+      switch direction {
+      case .toServer: blocksToServer
+      case .fromServer: blocksFromServer
+      }
+    }
+  }
+
+  /// A running process.
+  struct Process {
+    var core: ClientCore
+    let store: DeviceStore
+    /// What an observer was told.
+    var mirror: QueueMirror
+    /// What editors saw that were opened.
+    var editors: [MessageID: EditBase] = [:]
+    /// True time at the start of the monotonic clock.
+    var clockOrigin: Int64
+    var scheduledWake: Int64?
+    var pipes: [ClientConnectionID: Pipe] = [:]
+  }
+
+  let index: Int
+  let name: String
+  /// The files while no process has them open.
+  var files: DeviceFiles
+  var process: Process?
+  /// Counts the processes, so that what was meant for an earlier one is not given to a later.
+  var life = 0
+  var network = Network()
+  var clockOffset: Int64 = 0
+  var sleepsUntil: Int64?
+  var condition = StoreCondition.working
+  var generator: SeededGenerator
+  var backups: [String: DeviceFiles] = [:]
+
+  init(index: Int, name: String, files: DeviceFiles, generator: SeededGenerator) {
+    self.index = index
+    self.name = name
+    self.files = files
+    self.generator = generator
+  }
+
+  var isAsleep: Bool { sleepsUntil != nil }
+
+  /// The files as they are now, open or not.
+  var currentFiles: DeviceFiles { process?.store.files ?? files }
+
+  /// What the device holds, also while it is off.
+  func workspace() throws -> Workspace {
+    if let process { return process.core.replica.workspace }
+    return try files.workspace()
+  }
+}

@@ -1,0 +1,236 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+extension Simulation {
+  // MARK: - Coming to be
+
+  /// Adds a fresh, paired device and starts it.
+  @discardableResult
+  package func addDevice() -> Int {
+    let index = devices.count
+    var generator = Simulation.generator(options.seed, .device, index)
+    let id = DeviceID(high: 0xD, low: UInt64(index + 1))
+    let files = DeviceFiles(
+      device: id, credentials: pair(id, index, using: &generator),
+      incarnation: DeviceFiles.Incarnation(file: generator.next(), content: nil))
+    let device = SimulatedDevice(
+      index: index, name: "device \(index)", files: files, generator: generator)
+    devices.append(device)
+    start(device)
+    return index
+  }
+
+  private func pair(
+    _ id: DeviceID, _ index: Int, using generator: inout SeededGenerator
+  ) -> Credentials {
+    var token: [UInt8] = []
+    while token.count < 32 { token.append(UInt8(truncatingIfNeeded: generator.next())) }
+    server.storage.addDevice(
+      id, name: "device \(index)", to: SimulatedServer.workspace, token: token)
+    return Credentials(
+      server: "ws://simulated:1", workspace: SimulatedServer.workspace,
+      workspaceName: "simulated", token: token)
+  }
+
+  /// Adds a device that starts on a copy of another's files.
+  func clone(_ original: SimulatedDevice, _ method: CopyMethod) {
+    let index = devices.count
+    var generator = Simulation.generator(options.seed, .device, index)
+    var files = original.currentFiles
+    switch method {
+    case .database:
+      // Another machine got the database alone: it has its own id and token.
+      files.device = DeviceID(high: 0xD, low: UInt64(index + 1))
+      files.credentials = pair(files.device, index, using: &generator)
+      files.incarnation = DeviceFiles.Incarnation(file: generator.next(), content: nil)
+    case .directory: files.incarnation.file = generator.next()
+    case .disk: break
+    }
+    let device = SimulatedDevice(
+      index: index, name: method == .database ? "device \(index)" : original.name, files: files,
+      generator: generator)
+    devices.append(device)
+    start(device)
+    note(.added(device: index))
+  }
+
+  /// Starts a process on the device's files.
+  ///
+  /// - Returns: whether it could open its store.
+  @discardableResult
+  func start(_ device: SimulatedDevice) -> Bool {
+    guard device.process == nil else { return true }
+    device.life += 1
+    let store = DeviceStore(
+      files: device.files, planted: options.planted,
+      generator: Simulation.generator(
+        options.seed, .store, device.index << 16 | device.life))
+    store.condition = device.condition
+    let origin = now - Int64(device.generator.below(1_000_000))
+    do {
+      let replica = try Replica(
+        Replica.Opening(
+          loaded: device.files.load(), device: device.files.device, deviceName: device.name,
+          needsFreshReplica: device.files.isForeign),
+        at: occasion(of: device, origin: origin), store: store)
+      let core = ClientCore(
+        replica: replica, credentials: device.files.credentials,
+        queueSizeMax: options.queueSizeMax)
+      device.process = SimulatedDevice.Process(
+        core: core, store: store, mirror: QueueMirror(workspace: replica.workspace),
+        clockOrigin: origin)
+    } catch let fault as Replica.Fault {
+      device.files = store.files
+      if case .store = fault {
+        log("device \(device.index): cannot open its store")
+      } else {
+        add("reopening", "device \(device.index) cannot start on its files: \(fault)")
+      }
+      return false
+    } catch {
+      add("reopening", "device \(device.index) cannot read its files: \(error)")
+      return false
+    }
+    log("device \(device.index): started")
+    note(.started(device: device.index))
+    tell(device) { core, occasion, store in core.started(at: occasion, store: store) }
+    return true
+  }
+
+  /// The process ends at once; with `losesPower` the whole machine does.
+  func end(_ device: SimulatedDevice, losesPower: Bool) {
+    guard let process = device.process else { return }
+    device.files = process.store.filesLeft(losingPower: losesPower)
+    device.process = nil
+    device.life += 1
+    device.sleepsUntil = nil
+    log("device \(device.index): \(losesPower ? "lost its power" : "died")")
+    for (_, pipe) in process.pipes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      pipe.clientHolds = false
+      pipe[.fromServer].vanish()
+      pipe[.toServer].cut(afterBytes: pipe.survivingBytes(.toServer))
+      // Of a machine without power the server hears nothing more.
+      if !losesPower { put(.end("the client died"), .toServer, on: pipe) }
+    }
+  }
+
+  func wake(_ device: SimulatedDevice) {
+    device.sleepsUntil = nil
+    log("device \(device.index): wakes up")
+    tell(device) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+    resumePipes(of: device)
+  }
+
+  // MARK: - Events of the core
+
+  private func occasion(of device: SimulatedDevice, origin: Int64) -> Occasion {
+    Occasion(
+      now: now - origin, wall: wall &+ device.clockOffset, random: device.generator.next())
+  }
+
+  /// Tells the device's core of an event that it deals with itself.
+  func tell(
+    _ device: SimulatedDevice,
+    _ event: (inout ClientCore, Occasion, DeviceStore) -> [ClientCore.Action]
+  ) {
+    run(on: device) { core, occasion, store in ((), event(&core, occasion, store)) }
+  }
+
+  /// Runs an event and the actions that follow from it.
+  ///
+  /// - Returns: nil where there is no process, or it died over the event.
+  @discardableResult
+  func run<Value>(
+    on device: SimulatedDevice,
+    _ event: (inout ClientCore, Occasion, DeviceStore) throws -> (Value, [ClientCore.Action])
+  ) rethrows -> Value? {
+    guard let origin = device.process?.clockOrigin, let store = device.process?.store else {
+      return nil
+    }
+    let replica = device.process?.core.replica.record.replica
+    let occasion = occasion(of: device, origin: origin)
+    let result: (value: Value, actions: [ClientCore.Action])?
+    do {
+      result = try device.process?.core.run { try event(&$0, occasion, store) }
+    } catch {
+      if store.hasDied { end(device, losesPower: false) } else { scheduleWake(of: device) }
+      throw error
+    }
+    if store.hasDied {
+      end(device, losesPower: false)
+      return nil
+    }
+    guard let result else { return nil }
+    if device.process?.core.replica.record.replica != replica {
+      note(.reauthored(device: device.index))
+    }
+    let life = device.life
+    for action in result.actions where device.life == life { act(action, device) }
+    scheduleWake(of: device)
+    return result.value
+  }
+
+  private func act(_ action: ClientCore.Action, _ device: SimulatedDevice) {
+    switch action {
+    case .connect(let id):
+      connect(device, id)
+    case .send(let id, let frame):
+      guard let pipe = device.process?.pipes[id] else { return }
+      log("device \(device.index): sends \(describe(frame))")
+      send(FrameCodec.encode(frame), .toServer, on: pipe)
+      takeForAcknowledged(frame, id, device)
+    case .ping(let id):
+      guard let pipe = device.process?.pipes[id] else { return }
+      put(.ping, .toServer, on: pipe)
+    case .close(let id):
+      guard let pipe = device.process?.pipes.removeValue(forKey: id) else { return }
+      pipe.clientHolds = false
+      put(.end("the client closed"), .toServer, on: pipe)
+    case .changed(let touched):
+      guard let workspace = device.process?.core.replica.workspace else { return }
+      device.process?.mirror.follow(workspace, touched: touched)
+      note(.changed(device: device.index, touched))
+    case .report(let trouble):
+      log("device \(device.index): reports \(trouble.message)")
+    }
+  }
+
+  /// A planted bug: what is sent counts as acknowledged.
+  private func takeForAcknowledged(
+    _ frame: Frame, _ id: ClientConnectionID, _ device: SimulatedDevice
+  ) {
+    guard options.planted.contains(.outboxClearedAtSend), case .changes(let changes) = frame
+    else { return }
+    queue.add(
+      .bogusAck(device: device.index, life: device.life, id, batch: changes.batch), at: now)
+  }
+
+  func timerFired(_ device: SimulatedDevice, life: Int) {
+    guard device.life == life, device.process != nil else { return }
+    device.process?.scheduledWake = nil
+    // Nothing runs while the machine sleeps; waking catches up.
+    guard !device.isAsleep else { return }
+    tell(device) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+  }
+
+  /// One pending wake-up at a time; one that comes too early does nothing.
+  private func scheduleWake(of device: SimulatedDevice) {
+    guard let process = device.process, let deadline = process.core.deadline else { return }
+    if let scheduled = process.scheduledWake, scheduled <= deadline { return }
+    device.process?.scheduledWake = deadline
+    // A deadline that is not met would come again at the same moment for ever.
+    let delay = min(max(1, deadline - (now - process.clockOrigin)), 3_600_000)
+    queue.add(.timer(device: device.index, life: device.life), at: now + delay)
+  }
+}
+
+extension ClientCore {
+  /// Hands itself to an event; lets the driver change it in place.
+  mutating func run<Result>(_ event: (inout ClientCore) throws -> Result) rethrows -> Result {
+    try event(&self)
+  }
+}

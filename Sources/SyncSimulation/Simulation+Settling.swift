@@ -1,0 +1,109 @@
+import ClientCore
+import ServerCore
+import WireProtocol
+
+extension Simulation {
+  /// Ends every fault: disks work, processes run, networks are there. Clocks stay as they are.
+  package func healEverything() {
+    server.setCondition(.working)
+    if server.process == nil { startServer() }
+    for device in devices {
+      device.condition = .working
+      device.process?.store.condition = .working
+      device.process?.store.death = nil
+      device.network.isUp = true
+      device.network.losesNextAck = false
+      heal(device)
+      if device.network.cloggedUntil > now { unclog(device) }
+      if device.isAsleep { wake(device) }
+      start(device)
+      // As a person does, or the system that sees the network come back.
+      tell(device) { core, occasion, _ in core.syncRequested(at: occasion) }
+    }
+  }
+
+  private func unclog(_ device: SimulatedDevice) {
+    device.network.cloggedUntil = now
+    for pipe in pipes where pipe.device == device.index {
+      for direction in Pipe.Direction.allCases { pipe[direction].heldUntil = now }
+    }
+    resumePipes(of: device)
+  }
+
+  /// Runs until the devices and the server are quiet: everything is sent, stored and delivered.
+  ///
+  /// - Parameter chosen: all that are online and awake, where it is nil.
+  /// - Returns: whether they came to rest in time.
+  @discardableResult
+  package func settle(
+    _ chosen: Set<Int>? = nil, withinMilliseconds limit: Int64 = 300_000
+  ) -> Bool {
+    let end = now + limit
+    let waitedFor = devices.filter { device in
+      chosen?.contains(device.index)
+        ?? (isOnline(device.index) && device.process != nil && !device.isAsleep)
+    }
+    while now < end {
+      advance(milliseconds: 20)
+      if isQuiet(waitedFor) { return true }
+    }
+    return isQuiet(waitedFor)
+  }
+
+  private func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
+    guard let server = server.process, server.tasks.isEmpty, server.core.isHealthy else {
+      return false
+    }
+    for device in waitedFor {
+      guard device.process?.core.isSynced == true else { return false }
+    }
+    let indexes = Set(waitedFor.map(\.index))
+    return !pipes.contains { pipe in
+      indexes.contains(pipe.device) && pipe.clientHolds && pipe.serverHolds
+        && pipe.carriesMessages
+    }
+  }
+
+  /// Ends every fault, waits until every outbox is empty and all is quiet, and checks.
+  func settleAndCheck() {
+    healEverything()
+    let healed = now
+    var drained = false
+    while now < healed + options.drainMillisecondsMax {
+      advance(milliseconds: 20)
+      drained = devices.allSatisfy { $0.process?.core.replica.outgoing.isEmpty == true }
+      if drained { break }
+    }
+    drainMilliseconds = max(drainMilliseconds, now - healed)
+    guard drained else {
+      add("drain", "\(options.drainMillisecondsMax) ms after healing: \(unsettled)")
+      return
+    }
+    guard settle(withinMilliseconds: 120_000) else {
+      add("quiescence", "2 minutes after the outboxes drained: \(unsettled)")
+      return
+    }
+    hash.add(now)
+    log("settled")
+    check()
+  }
+
+  /// What is not at rest, in words.
+  package var unsettled: String {
+    var parts: [String] = []
+    for device in devices {
+      guard let core = device.process?.core else {
+        parts.append("device \(device.index) is off")
+        continue
+      }
+      guard !core.isSynced else { continue }
+      parts.append(
+        "device \(device.index) has \(core.replica.outgoingCount) operations to send, is "
+          + "\(core.condition), in trouble with \(core.trouble?.message ?? "nothing")")
+    }
+    let tasks = server.process?.tasks.count ?? 0
+    if tasks > 0 { parts.append("the server has \(tasks) tasks") }
+    if server.process?.core.isHealthy == false { parts.append("the server is not healthy") }
+    return parts.joined(separator: "; ")
+  }
+}

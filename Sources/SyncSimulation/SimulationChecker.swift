@@ -1,0 +1,50 @@
+package import QueueModel
+package import ServerCore
+
+/// Something that checkers want to know of.
+package enum Observation {
+  /// A command was taken on a device.
+  case performed(device: Int, UserAction, before: Workspace, CommandOutcome)
+  /// A command was refused by the model.
+  case refused(device: Int, UserAction, QueueError)
+  /// A device's process began, anew or for the first time.
+  case started(device: Int)
+  /// A device took something in, or the server acknowledged something of it.
+  case advanced(device: Int)
+  /// Observers on a device were told of a change.
+  case changed(device: Int, TouchedQueues)
+  /// A device gave its unsent operations other ids.
+  case reauthored(device: Int)
+  /// The files of a device, or the server's, went back in time.
+  case rolledBack(Party)
+  /// The server's store said that these are durable.
+  case committed([LogAppend], wallMilliseconds: Int64)
+  /// The server complained of a connection.
+  case serverReport(ServerReport)
+  /// A device was added, as a copy of another.
+  case added(device: Int)
+}
+
+/// Who holds data.
+package enum Party: Hashable, Sendable {
+  case device(Int)
+  case server
+}
+
+/// Watches a run, and says what must not be.
+///
+/// A checker belongs to one run. What it finds is reported once for each call; a run ends at the
+/// first violation of a step.
+package protocol SimulationChecker: AnyObject {
+  /// The name that reports show, and by which shrinking knows a failure again.
+  var name: String { get }
+  /// Something happened.
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String]
+  /// All faults are over and everything came to rest.
+  func settled(in simulation: Simulation) -> [String]
+}
+
+extension SimulationChecker {
+  package func noted(_ observation: Observation, in simulation: Simulation) -> [String] { [] }
+  package func settled(in simulation: Simulation) -> [String] { [] }
+}
