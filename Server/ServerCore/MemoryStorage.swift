@@ -239,12 +239,14 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   }
 
   package func compactionCandidates(
-    operationsMin: Int
+    operationsMin: Int, waiting: Set<WorkspaceID>
   ) throws(StorageFault) -> [CompactionCandidate] {
     try read { state in
       state.workspaces.sorted { $0.key < $1.key }.compactMap { id, tables in
         let count = tables.replicas.values.reduce(0) { $0 + Int($1.seq) - Int($1.baseSeq) }
-        guard tables.request != nil || count >= operationsMin else { return nil }
+        guard tables.request != nil || count >= operationsMin || waiting.contains(id) else {
+          return nil
+        }
         return CompactionCandidate(
           workspace: id, operations: count, request: tables.request, devices: tables.records)
       }

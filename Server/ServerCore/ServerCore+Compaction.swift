@@ -94,7 +94,10 @@ extension ServerCore {
       operationsMin = configuration.compactionDeadMin
     }
     isFindingCompactions = true
-    ask(.findCompactions(operationsMin: operationsMin), for: .findCompactions)
+    let waiting = workspaces.filter { $0.value.compaction.request != nil }.map(\.key)
+    ask(
+      .findCompactions(operationsMin: operationsMin, waiting: Set(waiting)),
+      for: .findCompactions)
   }
 
   mutating func foundCompactions(_ outcome: StoreOutcome, at now: Moment) {
@@ -119,7 +122,9 @@ extension ServerCore {
         if !connected.contains(device) { workspaces[id]?.devices[device] = nil }
       }
     }
-    if let request = candidate.request { return wantCompaction(of: id, request, at: now) }
+    if let request = candidate.request ?? workspaces[id]?.compaction.request {
+      return wantCompaction(of: id, request, at: now)
+    }
     guard workspaces[id]?.content == nil else { return compactIfDue(id, at: now) }
     let examined = examinedCompactions[id] ?? 0
     guard candidate.operations - examined >= configuration.compactionDeadMin / 2 else { return }

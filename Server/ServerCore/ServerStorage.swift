@@ -49,9 +49,11 @@ package protocol ServerStorage: AnyObject, Sendable {
   ///   that the start follows.
   func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault)
 
-  /// The workspaces for which somebody asked for a compaction, and those whose log holds at least
-  /// so many operations beyond the base.
-  func compactionCandidates(operationsMin: Int) throws(StorageFault) -> [CompactionCandidate]
+  /// The workspaces for which somebody asked for a compaction, those whose log holds at least so
+  /// many operations beyond the base, and the named ones.
+  func compactionCandidates(
+    operationsMin: Int, waiting: Set<WorkspaceID>
+  ) throws(StorageFault) -> [CompactionCandidate]
 }
 
 /// Whom a token belongs to.

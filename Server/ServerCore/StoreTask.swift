@@ -14,7 +14,7 @@ package enum StoreTask: Sendable {
   case saveSnapshot(WorkspaceID, Workspace, position: UInt64)
   /// Compacts the state at a position and starts an epoch with it.
   case startEpoch(WorkspaceID, Workspace, previous: UInt64, position: UInt64)
-  case findCompactions(operationsMin: Int)
+  case findCompactions(operationsMin: Int, waiting: Set<WorkspaceID>)
   case probe
 }
 
@@ -96,8 +96,9 @@ extension ServerStorage {
       case .startEpoch(let id, let workspace, let previous, let position):
         return .epochStarted(
           try startEpoch(of: id, with: workspace, after: previous, at: position))
-      case .findCompactions(let operationsMin):
-        return .compactions(try compactionCandidates(operationsMin: operationsMin))
+      case .findCompactions(let operationsMin, let waiting):
+        return .compactions(
+          try compactionCandidates(operationsMin: operationsMin, waiting: waiting))
       case .probe:
         try probe()
         return .probed

@@ -15,7 +15,7 @@ import WireProtocol
     var author = scene.device(1)
     let id = try scene.join(&author)
     for index in 0..<3 { try author.write("prompt \(index)") }
-    for index in 0..<moves { try author.move(index % 3, to: 1 + index % 2) }
+    try author.churn(moves)
     scene.send(author.changes(), on: id)
     acknowledge(&scene, id)
     _ = scene.take(id)
@@ -53,19 +53,22 @@ import WireProtocol
 
   @Test func batchOfTheOldEpochIsRefusedUntilTheDeviceSaysItIsInTheNewOne() throws {
     var (scene, author, id) = try scene()
+    let cut = author.workspace
     scene.compact()
     let compaction = scene.take(id)
     try author.write("late")
-    let changes = author.changes()
-    scene.send(changes, on: id)
+    let late = author.outgoing
+    scene.send(author.changes(), on: id)
     let refusal = try #require(scene.take(id).refusals.first)
     #expect(refusal.code == .otherEpoch)
     #expect(refusal.batch == author.batch)
     #expect(scene.closed.isEmpty)
-    // The device re-anchors; here nothing it named was dropped, so the batch is the same.
     let epoch = try #require(compaction.compactions.first).epoch
+    author.outgoing = author.workspace.reanchored(late, onto: cut.compacted())
+    author.workspace = cut.compacted()
+    _ = try author.workspace.merge(author.outgoing)
     scene.send(.epoch(epoch), on: id)
-    scene.send(changes, on: id)
+    scene.send(author.changes(), on: id)
     #expect(scene.take(id).acks.map(\.logPosition) == [2])
     // A number of another epoch changes nothing.
     scene.send(.epoch(7), on: id)
@@ -89,6 +92,7 @@ import WireProtocol
     var (scene, _, id) = try scene()
     var reader = scene.device(2)
     scene.drop(try scene.join(&reader))
+    scene.pass(1_000)
     scene.pass(29 * Self.day)
     scene.compact(.whenSeen)
     #expect(scene.take(id).compactions.isEmpty)
@@ -114,11 +118,11 @@ import WireProtocol
 
   @Test func deadWeightAloneStartsAnEpoch() throws {
     var (scene, author, id) = try scene(moves: 0) { $0.compactionDeadMin = 40 }
-    for index in 0..<38 { try author.move(index % 3, to: 1 + index % 2) }
+    try author.churn(30)
     scene.send(author.changes(), on: id)
     acknowledge(&scene, id)
     #expect(scene.take(id).compactions.isEmpty)
-    for index in 0..<20 { try author.move(index % 3, to: 1 + index % 2) }
+    try author.churn(20)
     scene.send(author.changes(), on: id)
     acknowledge(&scene, id)
     #expect(scene.take(id).compactions.count == 1)
@@ -134,9 +138,15 @@ import WireProtocol
   }
 
   @Test func workspaceThatNobodyUsesIsCompactedByTheClock() throws {
-    var (scene, _, id) = try scene { $0.compactionDeadMin = 10 }
-    // What it says it has seen got lost, so no epoch started while it was there.
+    // While the device was there, the log was short of what makes an epoch worthwhile.
+    var (scene, _, id) = try scene(moves: 60)
     scene.drop(id)
+    scene.pass(scene.core.configuration.idleMilliseconds)
+    scene.pass(scene.core.configuration.idleMilliseconds)
+    #expect(scene.core.residentWorkspaces == 0)
+    var careful = ServerConfiguration()
+    careful.compactionDeadMin = 40
+    scene.restart(careful)
     scene.pass(scene.core.configuration.compactionCheckMilliseconds)
     scene.pass(scene.core.configuration.compactionCheckMilliseconds)
     #expect(EpochName.count(try tables(scene).epoch) == 1)
@@ -163,7 +173,7 @@ import WireProtocol
     #expect(reader.epoch == author.epoch)
     scene.drop(again)
     scene.send(.epoch(author.epoch), on: id)
-    for index in 0..<9 { try author.move(index % 3, to: 1 + index % 2) }
+    try author.churn(9)
     scene.send(author.changes(), on: id)
     let last = try scene.join(&reader)
     scene.drop(last)
@@ -254,6 +264,7 @@ import WireProtocol
     try author.write("behind the base")
     scene.send(author.changes(), on: id)
     scene.drop(id)
+    scene.pass(scene.core.configuration.idleMilliseconds)
     scene.pass(scene.core.configuration.idleMilliseconds)
     #expect(scene.core.residentWorkspaces == 0)
     var reader = scene.device(2)

@@ -128,6 +128,12 @@ struct ServerScene {
     run(core.compactionRequested(of: ServerScene.workspace, request, at: now))
   }
 
+  /// The process ends and another one begins on the same store.
+  mutating func restart(_ configuration: ServerConfiguration) {
+    core = ServerCore(configuration: configuration) { $0 + [0] }
+    waitingTasks = []
+  }
+
   mutating func stop() {
     run(core.stopRequested(at: now))
   }
@@ -221,15 +227,17 @@ struct ScriptedDevice {
     outgoing += try workspace.perform(command, in: context).operations
   }
 
-  /// Moves one of the prompts queued before, counted from 0.
-  mutating func move(_ index: Int, to position: Int) throws {
-    texts += 1
-    let context = CommandContext(
-      replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(texts)),
-      queueSizeMax: Limits.queueSizeRange.upperBound)
-    let message = MessageID(high: number, low: UInt64(index) + 1)
-    let command = Command.move([message], to: .position(position))
-    outgoing += try workspace.perform(command, in: context).operations
+  /// Moves the last prompt of the queue to its front, again and again.
+  mutating func churn(_ count: Int) throws {
+    for _ in 0..<count {
+      texts += 1
+      let context = CommandContext(
+        replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(texts)),
+        queueSizeMax: Limits.queueSizeRange.upperBound)
+      let queue = try workspace.messageQueue(SessionID("main")).messages
+      let command = Command.move([try #require(queue.last).id], to: .position(1))
+      outgoing += try workspace.perform(command, in: context).operations
+    }
   }
 
   /// What waits to be sent, as one batch.
