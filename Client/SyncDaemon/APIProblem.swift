@@ -86,10 +86,11 @@ struct APIProblem: Error, Equatable {
     switch error {
     case .messageNotFound, .sessionNotFound, .threadNotQueued: .notFound
     case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
-      .limitReached:
+      .limitReached, .nothingToUndo, .nothingToRedo:
       .conflict
     case .contentTooLong: .contentTooLarge
-    case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove:
+    case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
+      .invalidTextRange:
       .unprocessableContent
     }
   }

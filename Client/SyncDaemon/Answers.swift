@@ -148,7 +148,7 @@ struct SendAnswer: Codable, Equatable, Sendable {
 /// The answer to any other command.
 struct ReceiptAnswer: Codable, Equatable, Sendable {
   enum Result: String, Codable {
-    case done, unchanged, queued, moved, affected
+    case done, unchanged, queued, moved, affected, undone, redone
   }
 
   var result: Result
@@ -156,6 +156,8 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
   var position: Int?
   /// How many items were affected, or wait in the queue now.
   var count: Int?
+  /// What was undone or redone, in words.
+  var what: String?
 
   init(_ notice: CommandOutcome.Notice) {
     switch notice {
@@ -171,6 +173,12 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
     case .affected(let count):
       result = .affected
       self.count = count
+    case .undone(let label):
+      result = .undone
+      what = label.description
+    case .redone(let label):
+      result = .redone
+      what = label.description
     }
   }
 }

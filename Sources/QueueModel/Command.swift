@@ -12,6 +12,10 @@ public enum Command: Hashable, Sendable {
   case send(Send)
   /// Gives a message new content, by the minimal text changes against what the editor saw.
   case edit(MessageID, content: String, base: EditBase?)
+  /// Types text into a message, in front of its scalar number `at`, counted from 0.
+  case insertText(MessageID, at: Int, text: String)
+  /// Deletes the scalars of a message whose numbers, counted from 0, are in the range.
+  case deleteText(MessageID, Range<Int>)
   /// Moves messages, in the order given, to one place of their session's queue.
   case move([MessageID], to: MoveTarget)
   /// Takes messages out of their queues; their content is kept.
@@ -34,6 +38,10 @@ public enum Command: Hashable, Sendable {
   case clearThreads
   /// Shows a thread again whose lock stayed.
   case unlockThread(SessionID)
+  /// Takes back this device's latest change that is not taken back yet.
+  case undo
+  /// Does again what the latest undo took back.
+  case redo
 
   /// The parts of a `send`.
   public struct Send: Hashable, Sendable {
@@ -83,12 +91,18 @@ public struct CommandContext: Hashable, Sendable {
   public var stamp: Stamp
   /// How many messages a session may hold for a local enqueue to be taken (S0-6, S1-10).
   public var queueSizeMax: Int
+  /// Whether the outcome says how to take the command back.
+  public var recordsUndo: Bool
 
   /// Puts the parts together.
-  public init(replica: ReplicaID, stamp: Stamp, queueSizeMax: Int = Limits.queueSizeDefault) {
+  public init(
+    replica: ReplicaID, stamp: Stamp, queueSizeMax: Int = Limits.queueSizeDefault,
+    recordsUndo: Bool = true
+  ) {
     self.replica = replica
     self.stamp = stamp
     self.queueSizeMax = queueSizeMax
+    self.recordsUndo = recordsUndo
   }
 }
 
@@ -100,12 +114,21 @@ public struct CommandOutcome: Hashable, Sendable {
   public var touched: TouchedQueues
   /// What to tell the person.
   public var notice: Notice
+  /// What takes the command back; nil where it changed nothing or nobody asked for it.
+  package var undo: UndoGroup?
 
   /// Puts the parts together.
   public init(operations: [Operation] = [], touched: TouchedQueues = .init(), notice: Notice) {
     self.operations = operations
     self.touched = touched
     self.notice = notice
+  }
+
+  package init(
+    operations: [Operation], touched: TouchedQueues, notice: Notice, undo: UndoGroup?
+  ) {
+    self.init(operations: operations, touched: touched, notice: notice)
+    self.undo = undo
   }
 
   /// The answer to a command.
@@ -120,6 +143,10 @@ public struct CommandOutcome: Hashable, Sendable {
     case moved(position: Int)
     /// So many items were affected.
     case affected(count: Int)
+    /// This was taken back.
+    case undone(UndoLabel)
+    /// This was done again.
+    case redone(UndoLabel)
   }
 }
 

@@ -125,6 +125,19 @@ struct SessionState: Sendable {
   var isInThreadQueue: Bool { exists && element.has(.queued) && threadPosition != nil }
   var isLocked: Bool { element.has(.locked) }
   var isPaused: Bool { element.has(.paused) }
+
+  /// When the thread was queued, in milliseconds since 1970: the latest requeue's time, or what an
+  /// undo of a requeue wrote behind it.
+  var queuedAt: Register<Int64>? {
+    let requeued = enqueued.map {
+      Register(value: $0.stamp.milliseconds, stamp: $0.stamp, writer: $0.writer)
+    }
+    guard let register = element.registers[.queuedAt], case .number(let number) = register.value
+    else { return requeued }
+    let written = Register(
+      value: Int64(clamping: number), stamp: register.stamp, writer: register.writer)
+    return written.wins(over: requeued) ? written : requeued
+  }
 }
 
 /// A message: content, place and properties.

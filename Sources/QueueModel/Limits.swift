@@ -22,6 +22,14 @@ public enum Limits {
   public static let clearedTagsMax = 10_000
   /// How far ahead of the server's clock a stamp may be, in milliseconds.
   public static let stampAheadMillisecondsMax: Int64 = 120_000
+  /// Changes a device remembers to undo, and as many to redo.
+  public static let undoGroupsMax = 1_000
+  /// About the bytes these take together.
+  public static let undoBytesMax = 8 << 20
+  /// Typing in one message within so many milliseconds of the keystroke before is undone with it.
+  public static let typingPauseMillisecondsMax: Int64 = 1_000
+  /// Scalars of one stretch of typing; more begin another one.
+  public static let typingScalarsMax = 500
   /// Sequence numbers a replica uses before it takes a new replica id.
   public static let sequenceMax: UInt32 = 1 << 31
 }

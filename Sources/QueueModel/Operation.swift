@@ -174,7 +174,7 @@ public struct Operation: Hashable, Sendable {
 }
 
 /// Which observed-remove tag set of an element an operation speaks of.
-public struct TagField: RawRepresentable, Hashable, Sendable {
+public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
   /// The number on the wire.
   public var rawValue: UInt8
 
@@ -196,7 +196,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
 }
 
 /// Which last-writer-wins register of an element an operation writes.
-public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
+public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, Codable {
   /// The number on the wire.
   public var rawValue: UInt8
 
@@ -216,10 +216,12 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let project = RegisterField(rawValue: 2)
   /// A message's priority: a number, see `Priority`.
   public static let priority = RegisterField(rawValue: 3)
+  /// A thread's time of queueing in milliseconds since 1970, where an undo set it back.
+  public static let queuedAt = RegisterField(rawValue: 4)
 }
 
 /// What a register can hold.
-public enum RegisterValue: Hashable, Sendable {
+public enum RegisterValue: Hashable, Sendable, Codable {
   /// A number.
   case number(UInt64)
   /// Text of at most `Limits.nameBytesMax` bytes.

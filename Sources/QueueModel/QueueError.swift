@@ -30,6 +30,12 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageCancelled(id: String)
   /// The message is not cancelled, so it cannot be restored.
   case messageNotCancelled(id: String)
+  /// A stretch of a message's text that is not there.
+  case invalidTextRange(first: Int, last: Int, count: Int)
+  /// Nothing of this device is left to undo.
+  case nothingToUndo
+  /// Nothing was undone since the latest change.
+  case nothingToRedo
   /// A documented maximum is reached.
   case limitReached(what: String, max: Int)
 
@@ -50,6 +56,9 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidMove: "invalidMove"
     case .messageCancelled: "messageCancelled"
     case .messageNotCancelled: "messageNotCancelled"
+    case .invalidTextRange: "invalidTextRange"
+    case .nothingToUndo: "nothingToUndo"
+    case .nothingToRedo: "nothingToRedo"
     case .limitReached: "limitReached"
     }
   }
@@ -89,6 +98,12 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) is cancelled. Restore it first."
     case .messageNotCancelled(let id):
       "Message \(id) is not cancelled, so there is nothing to restore."
+    case .invalidTextRange(let first, let last, let count):
+      "There is no text from \(first) to \(last): the message has \(count) characters."
+    case .nothingToUndo:
+      "Nothing to undo: this device has changed nothing that is not undone already."
+    case .nothingToRedo:
+      "Nothing to redo: nothing was undone since the latest change."
     case .limitReached(let what, let max):
       "A workspace holds at most \(max) \(what)."
     }

@@ -12,7 +12,9 @@ extension Workspace {
   ) throws(QueueError) -> CommandOutcome {
     var author = Author(context: context)
     let notice = try run(command, by: &author)
-    return CommandOutcome(operations: author.operations, touched: author.touched, notice: notice)
+    return CommandOutcome(
+      operations: author.operations, touched: author.touched, notice: notice,
+      undo: command.undoLabel.flatMap { author.group($0, in: self) })
   }
 
   /// Makes the operation that says which device a replica belongs to, if it is not said already.
@@ -21,7 +23,8 @@ extension Workspace {
   ) -> [Operation] {
     let announced = announcements[replica]
     guard announced?.device != device || announced?.name != name else { return [] }
-    var author = Author(context: CommandContext(replica: replica, stamp: latestStamp))
+    var author = Author(
+      context: CommandContext(replica: replica, stamp: latestStamp, recordsUndo: false))
     emit(.announceDevice(device: device, name: name), by: &author)
     return author.operations
   }
@@ -31,8 +34,20 @@ extension Workspace {
     var context: CommandContext
     var operations: [Operation] = []
     var touched = TouchedQueues()
+    var recorder: UndoRecorder?
+
+    init(context: CommandContext) {
+      self.context = context
+      recorder = context.recordsUndo ? UndoRecorder() : nil
+    }
 
     var stamp: Stamp { context.stamp }
+
+    /// What takes everything back that was made so far.
+    func group(_ label: UndoLabel, in workspace: Workspace) -> UndoGroup? {
+      guard !operations.isEmpty else { return nil }
+      return recorder?.group(label, milliseconds: stamp.milliseconds, in: workspace)
+    }
   }
 
   /// Makes the author's next operation and applies it.
@@ -42,6 +57,7 @@ extension Workspace {
     let body = clearingWithinLimit(body, by: &author)
     let operation = Operation(
       id: OperationID(replica: replica, seq: vector[replica] + 1), body: body)
+    author.recorder?.watch(operation, in: self)
     do {
       try checkForm(operation)
       try apply(operation, touched: &author.touched)
@@ -108,6 +124,10 @@ extension Workspace {
       try self.send(send, by: &author)
     case .edit(let id, let content, let base):
       try edit(id, content: content, base: base, by: &author)
+    case .insertText(let id, let offset, let text):
+      try insertText(text, at: offset, of: id, by: &author)
+    case .deleteText(let id, let range):
+      try deleteText(range, of: id, by: &author)
     case .move(let ids, let target):
       try move(ids, to: target, by: &author)
     case .cancel(let ids):
@@ -130,6 +150,10 @@ extension Workspace {
       try removeThreads(threadOrder(), by: &author)
     case .unlockThread(let session):
       try unlockThread(session, by: &author)
+    case .undo:
+      throw .nothingToUndo
+    case .redo:
+      throw .nothingToRedo
     }
   }
 }

@@ -11,7 +11,7 @@ extension Workspace {
       threads.append(
         ThreadView(
           session: key, name: session.displayName, project: session.element.text(.project) ?? "",
-          position: threads.count + 1, queuedAt: session.enqueued?.stamp.milliseconds ?? 0,
+          position: threads.count + 1, queuedAt: session.queuedAt?.value ?? 0,
           locked: session.isLocked))
     }
     return ThreadQueueView(threads: threads)
@@ -133,5 +133,9 @@ extension Workspace {
 }
 
 extension SessionState {
-  var displayName: String { element.text(.name) ?? key.rawValue }
+  /// The name, or the id where none was given; an undo gives an empty one.
+  var displayName: String {
+    guard let name = element.text(.name), !name.isEmpty else { return key.rawValue }
+    return name
+  }
 }

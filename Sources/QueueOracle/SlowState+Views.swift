@@ -69,6 +69,18 @@ extension SlowState {
 
   package func isLocked(_ key: SessionID) -> Bool { sessions[key]?.tags[.locked]?.holds ?? false }
 
+  /// When the thread was queued: what the later of the latest requeue and the register says.
+  package func queuedAt(of key: SessionID) -> Int64 {
+    let requeue = sessions[key]?.enqueued
+    let written = sessions[key]?.registers[.queuedAt]
+    if let written, case .number(let milliseconds) = written.value,
+      requeue.map({ (written.stamp, written.writer) > ($0.stamp, $0.slot) }) ?? true
+    {
+      return Int64(clamping: milliseconds)
+    }
+    return requeue?.stamp.milliseconds ?? 0
+  }
+
   /// The reasons of the pauses that hold, in the order of their tags.
   package func pauseReasons(of key: SessionID) -> [String] {
     (sessions[key]?.tags[.paused]?.holding ?? []).map(\.note).filter { !$0.isEmpty }
@@ -115,8 +127,7 @@ extension SlowState {
       report.check(text: "project of thread \(key)", thread.project, project(of: key))
       report.check("lock of thread \(key)", thread.locked, isLocked(key))
       report.check(
-        "queuedAt of thread \(key)", thread.queuedAt,
-        sessions[key]?.enqueued?.stamp.milliseconds ?? 0)
+        "queuedAt of thread \(key)", thread.queuedAt, queuedAt(of: key))
     }
     report.check("ready threads", shown.ready.map(\.session), order.filter { !isLocked($0) })
   }

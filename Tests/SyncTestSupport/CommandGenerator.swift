@@ -29,6 +29,8 @@ package struct CommandGenerator {
     case .deleteSession: return .deleteSession(session)
     case .send: return send(to: session, &generator)
     case .edit: return edit(in: workspace, &editors, &generator)
+    case .insertText: return insertText(in: workspace, &generator)
+    case .deleteText: return deleteText(in: workspace, &generator)
     case .move: return move(in: workspace, &generator)
     case .cancel:
       return .cancel((0..<(1 + generator.below(2))).map { _ in anyMessage(workspace, &generator) })
@@ -43,18 +45,22 @@ package struct CommandGenerator {
     case .removeThreads: return .removeThreads([session])
     case .clearThreads: return .clearThreads
     case .unlockThread: return .unlockThread(session)
+    case .undo: return .undo
+    case .redo: return .redo
     }
   }
 
   private enum Kind {
     case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
+    case insertText, deleteText, undo, redo
   }
 
   private static let weights: [(weight: Int, value: Kind)] = [
     (4, .addSession), (3, .renameSession), (3, .deleteSession), (24, .send), (24, .edit),
     (16, .move), (8, .cancel), (8, .restore), (2, .clear), (6, .setPriority), (4, .pause),
     (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
+    (10, .insertText), (8, .deleteText), (14, .undo), (8, .redo),
   ]
 
   private static let texts = [
@@ -91,6 +97,26 @@ package struct CommandGenerator {
       editors[message] = try? workspace.editBase(message)
       return .edit(message, content: changed, base: base)
     }
+  }
+
+  /// Types somewhere in a text, now and then behind its end.
+  private func insertText(
+    in workspace: Workspace, _ generator: inout SeededGenerator
+  ) -> Command {
+    let message = anyMessage(workspace, &generator)
+    let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
+    return .insertText(
+      message, at: generator.below(count + 1) + (generator.chance(3) ? 1 : 0),
+      text: name(&generator))
+  }
+
+  private func deleteText(
+    in workspace: Workspace, _ generator: inout SeededGenerator
+  ) -> Command {
+    let message = anyMessage(workspace, &generator)
+    let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
+    let first = generator.below(count + 1)
+    return .deleteText(message, first..<first + generator.below(4))
   }
 
   /// The text with a stretch of scalars replaced.

@@ -85,14 +85,16 @@ package struct MergeRun {
       for: participants[index].device.workspace, editors: &participants[index].editors,
       using: &generator)
     participants[index].device.now += Int64(generator.below(5_000))
-    let vector = participants[index].device.workspace.vector
+    let before = participants[index].device.workspace
+    let vector = before.vector
     let action = "\(command)"
     do {
       let outcome = try participants[index].device.perform(command)
       commandsDone += 1
       operationsMade += outcome.operations.count
       participants[index].oracle.add(outcome.operations)
-      var details: [String] = []
+      var details = UndoCheck.differences(
+        of: outcome, from: before, to: participants[index].device.workspace)
       if outcome.operations.isEmpty != (outcome.notice == .unchanged), !command.isSend {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
       }

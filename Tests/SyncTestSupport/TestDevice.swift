@@ -10,6 +10,8 @@ package struct TestDevice: Sendable {
   package var queueSizeMax: Int
   /// The operations it made, in order.
   package private(set) var made: [Operation] = []
+  /// What it can undo and redo.
+  package private(set) var history = UndoHistory()
   private var clock = HybridClock()
 
   /// A fresh device number `number`, from 1, that announced itself.
@@ -36,7 +38,7 @@ package struct TestDevice: Sendable {
     var next = clock
     let context = CommandContext(
       replica: replica, stamp: next.tick(milliseconds: now), queueSizeMax: queueSizeMax)
-    let outcome = try workspace.perform(command, in: context)
+    let (outcome, _) = try workspace.perform(command, in: context, history: &history)
     clock = next
     made.append(contentsOf: outcome.operations)
     return outcome
@@ -47,7 +49,9 @@ package struct TestDevice: Sendable {
   package mutating func merge(
     _ operations: [Operation]
   ) throws(MergeError) -> Workspace.MergeOutcome {
-    try workspace.merge(operations)
+    let outcome = try workspace.merge(operations)
+    _ = history.noteForeign(outcome.applied, in: workspace)
+    return outcome
   }
 
   /// Goes through a snapshot; waiting operations come along separately, as they are stored.

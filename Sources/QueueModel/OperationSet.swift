@@ -1,0 +1,83 @@
+package import SequenceCRDT
+
+/// A set of operation ids, kept as ranges in the order of the ids; ranges that touch are one.
+package struct OperationSet: Hashable, Sendable {
+  /// By replica and sequence number; no two touch or overlap.
+  package private(set) var ranges: [OperationRange] = []
+
+  package init() {}
+
+  /// The ids of the ranges, in whatever order they come.
+  package init(_ ranges: some Sequence<OperationRange>) {
+    for range in ranges { insert(range) }
+  }
+
+  package var isEmpty: Bool { ranges.isEmpty }
+
+  /// Adds the ids of a range.
+  ///
+  /// - Complexity: O(log *n*), and O(*n*) where the range is not the last.
+  package mutating func insert(_ range: OperationRange) {
+    var merged = range
+    let start = firstIndex(endingFrom: merged.first &- 1, of: merged.replica)
+    var end = start
+    while end < ranges.count, ranges[end].replica == merged.replica,
+      ranges[end].first <= merged.last &+ 1
+    {
+      merged = OperationRange(
+        replica: merged.replica, first: min(merged.first, ranges[end].first),
+        last: max(merged.last, ranges[end].last))
+      end += 1
+    }
+    ranges.replaceSubrange(start..<end, with: CollectionOfOne(merged))
+  }
+
+  /// Removes the ids of a range.
+  ///
+  /// - Returns: those ids of the range that were not in the set.
+  package mutating func remove(_ range: OperationRange) -> [OperationRange] {
+    let start = firstIndex(endingFrom: range.first, of: range.replica)
+    var end = start
+    var absent: [OperationRange] = []
+    var left: [OperationRange] = []
+    var next = Int(range.first)
+    func span(_ first: Int, _ last: Int) -> [OperationRange] {
+      guard first <= last, let first = UInt32(exactly: first), let last = UInt32(exactly: last)
+      else { return [] }
+      return [OperationRange(replica: range.replica, first: first, last: last)]
+    }
+    while end < ranges.count, ranges[end].replica == range.replica,
+      ranges[end].first <= range.last
+    {
+      let known = ranges[end]
+      absent += span(next, Int(known.first) - 1)
+      left += span(Int(known.first), Int(range.first) - 1)
+      left += span(Int(range.last) + 1, Int(known.last))
+      next = Int(known.last) + 1
+      end += 1
+    }
+    absent += span(next, Int(range.last))
+    ranges.replaceSubrange(start..<end, with: left)
+    return absent
+  }
+
+  package func contains(_ id: OperationID) -> Bool {
+    let index = firstIndex(endingFrom: id.seq, of: id.replica)
+    return index < ranges.count && ranges[index].contains(id)
+  }
+
+  /// The first range that ends at `seq` of the replica or behind.
+  private func firstIndex(endingFrom seq: UInt32, of replica: ReplicaID) -> Int {
+    var low = 0
+    var high = ranges.count
+    while low < high {
+      let middle = (low + high) / 2
+      if (ranges[middle].replica, ranges[middle].last) < (replica, seq) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low
+  }
+}

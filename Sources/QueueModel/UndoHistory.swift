@@ -1,0 +1,255 @@
+package import SequenceCRDT
+
+/// What a device can undo and redo: its own changes, the latest last, bounded.
+///
+/// One command is one group. Typing is joined: commands that only change the text of one message,
+/// each at most `Limits.typingPauseMillisecondsMax` behind the one before and none undone in
+/// between, are one group of up to `Limits.typingScalarsMax` scalars. A fresh change clears what
+/// could be redone. Beyond `Limits.undoGroupsMax` groups or `Limits.undoBytesMax` bytes the oldest
+/// are forgotten.
+package struct UndoHistory: Hashable, Sendable {
+  /// A group with the number it is stored under; numbers rise.
+  package struct Entry: Hashable, Sendable {
+    package var number: Int64
+    package var isUndone: Bool
+    package var group: UndoGroup
+
+    package init(number: Int64, isUndone: Bool, group: UndoGroup) {
+      self.number = number
+      self.isUndone = isUndone
+      self.group = group
+    }
+  }
+
+  /// What changed since the last look, for a store.
+  package struct Changes: Hashable, Sendable {
+    package var written: [Entry] = []
+    /// Numbers that hold nothing any more.
+    package var removed: [Int64] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { written.isEmpty && removed.isEmpty }
+  }
+
+  /// What can be undone, the latest last.
+  package private(set) var undoable: [Entry] = []
+  /// What can be redone, the latest undone last.
+  package private(set) var redoable: [Entry] = []
+  private var nextNumber: Int64 = 1
+  private var bytes = 0
+  /// Fields of elements that undoing would give again; may hold some that it would not any more.
+  private var watched: Set<Watch> = []
+
+  private struct Watch: Hashable {
+    var element: UndoGroup.Element
+    var field: TagField
+  }
+
+  package init() {}
+
+  /// Takes up what a store held, in whatever order.
+  package init(_ entries: some Sequence<Entry>) {
+    let sorted = entries.sorted { $0.number < $1.number }
+    undoable = sorted.filter { !$0.isUndone }
+    redoable = sorted.filter(\.isUndone)
+    nextNumber = (sorted.last?.number ?? 0) + 1
+    for entry in sorted {
+      bytes += entry.group.cost
+      watch(entry.group)
+    }
+  }
+
+  /// What the next undo takes back.
+  package var undoLabel: UndoLabel? { undoable.last?.group.label }
+  /// What the next redo does again.
+  package var redoLabel: UndoLabel? { redoable.last?.group.label }
+
+  /// Every group, to be stored anew.
+  package var entries: [Entry] { undoable + redoable }
+
+  // MARK: - Changes
+
+  /// Notes how to take a command back.
+  package mutating func record(_ group: UndoGroup?) -> Changes {
+    var changes = Changes()
+    guard let group, !group.isEmpty else { return changes }
+    for entry in redoable { forget(entry, &changes) }
+    let isFresh = redoable.isEmpty
+    redoable = []
+    if isFresh, let joined = undoable.last?.group.joined(with: group), let last = undoable.popLast()
+    {
+      bytes -= last.group.cost
+      push(joined, number: last.number, &changes)
+    } else {
+      push(group, number: nextNumber, &changes)
+    }
+    trim(&changes)
+    return changes
+  }
+
+  private mutating func push(_ group: UndoGroup, number: Int64, _ changes: inout Changes) {
+    let entry = Entry(number: number, isUndone: false, group: group)
+    nextNumber = max(nextNumber, number + 1)
+    undoable.append(entry)
+    bytes += group.cost
+    watch(group)
+    changes.written.append(entry)
+  }
+
+  /// The latest group went over to the other side, as what takes its undoing back.
+  package mutating func undid(_ inverse: UndoGroup?) -> Changes {
+    var changes = Changes()
+    guard let last = undoable.popLast() else { return changes }
+    replace(last, by: inverse, isUndone: true, &changes)
+    return changes
+  }
+
+  package mutating func redid(_ inverse: UndoGroup?) -> Changes {
+    var changes = Changes()
+    guard let last = redoable.popLast() else { return changes }
+    replace(last, by: inverse, isUndone: false, &changes)
+    return changes
+  }
+
+  private mutating func replace(
+    _ entry: Entry, by inverse: UndoGroup?, isUndone: Bool, _ changes: inout Changes
+  ) {
+    forget(entry, &changes)
+    guard let inverse, !inverse.isEmpty else { return }
+    let fresh = Entry(number: nextNumber, isUndone: isUndone, group: inverse)
+    nextNumber += 1
+    bytes += inverse.cost
+    watch(inverse)
+    if isUndone { redoable.append(fresh) } else { undoable.append(fresh) }
+    changes.written.append(fresh)
+    trim(&changes)
+  }
+
+  private mutating func forget(_ entry: Entry, _ changes: inout Changes) {
+    bytes -= entry.group.cost
+    changes.removed.append(entry.number)
+  }
+
+  /// Forgets the oldest changes; with them what was undone beyond the limits.
+  private mutating func trim(_ changes: inout Changes) {
+    var dropped: [Entry] = []
+    func isOver(_ count: Int) -> Bool {
+      count > Limits.undoGroupsMax || bytes > Limits.undoBytesMax
+    }
+    while !undoable.isEmpty, isOver(undoable.count) {
+      let entry = undoable.removeFirst()
+      forget(entry, &changes)
+      dropped.append(entry)
+    }
+    while !redoable.isEmpty, isOver(redoable.count) {
+      let entry = redoable.removeFirst()
+      forget(entry, &changes)
+      dropped.append(entry)
+    }
+    let numbers = Set(dropped.map(\.number))
+    changes.written.removeAll { numbers.contains($0.number) }
+  }
+
+  // MARK: - What others do
+
+  private mutating func watch(_ group: UndoGroup) {
+    for step in group.tags where step.restored != nil && step.put.isEmpty {
+      watched.insert(Watch(element: step.element, field: step.field))
+    }
+  }
+
+  /// Looks at merged operations of others: what they took away again after the own change is not
+  /// given back by undoing that change.
+  package mutating func noteForeign(
+    _ operations: [Operation], in workspace: Workspace
+  ) -> Changes {
+    var changes = Changes()
+    guard !watched.isEmpty else { return changes }
+    for operation in operations {
+      for (reference, field, cleared) in operation.clearedFields where !cleared.isEmpty {
+        guard let element = workspace.undoElement(reference),
+          watched.contains(Watch(element: element, field: field))
+        else { continue }
+        UndoHistory.mark(&undoable, element, field, cleared, &changes)
+        UndoHistory.mark(&redoable, element, field, cleared, &changes)
+      }
+    }
+    return changes
+  }
+
+  /// A clearing that names only tags that the own change cleared too did not see that change.
+  private static func mark(
+    _ entries: inout [Entry], _ element: UndoGroup.Element, _ field: TagField,
+    _ cleared: [OperationID], _ changes: inout Changes
+  ) {
+    for index in entries.indices {
+      for (number, step) in entries[index].group.tags.enumerated()
+      where step.element == element && step.field == field && !step.isOvertaken
+        && step.restored != nil && step.put.isEmpty && !cleared.allSatisfy(step.cleared.contains)
+      {
+        entries[index].group.tags[number].isOvertaken = true
+        changes.written.removeAll { $0.number == entries[index].number }
+        changes.written.append(entries[index])
+      }
+    }
+  }
+
+  /// Gives operations other names, after they were made anew under another replica id.
+  package mutating func rename(_ newID: (OperationID) -> OperationID) -> Changes {
+    var changes = Changes()
+    func renamed(_ entries: [Entry]) -> [Entry] {
+      entries.map { entry in
+        var entry = entry
+        entry.group = entry.group.renamed(newID)
+        return entry
+      }
+    }
+    let before = entries
+    undoable = renamed(undoable)
+    redoable = renamed(redoable)
+    bytes = entries.reduce(0) { $0 + $1.group.cost }
+    changes.written = zip(before, entries).filter { $0 != $1 }.map(\.1)
+    return changes
+  }
+}
+
+extension Workspace {
+  /// Does a command with undo and redo: `history` learns how to take it back.
+  ///
+  /// - Throws: `QueueError`; nothing changed then.
+  package mutating func perform(
+    _ command: Command, in context: CommandContext, history: inout UndoHistory
+  ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
+    var outcome: CommandOutcome
+    let changes: UndoHistory.Changes
+    switch command {
+    case .undo:
+      guard let group = history.undoable.last?.group else { throw .nothingToUndo }
+      outcome = undo(group, in: context)
+      changes = history.undid(outcome.undo)
+      if outcome.notice == .done { outcome.notice = .undone(group.label) }
+    case .redo:
+      guard let group = history.redoable.last?.group else { throw .nothingToRedo }
+      outcome = undo(group, in: context)
+      changes = history.redid(outcome.undo)
+      if outcome.notice == .done { outcome.notice = .redone(group.label) }
+    default:
+      outcome = try perform(command, in: context)
+      changes = history.record(outcome.undo)
+    }
+    return (outcome, changes)
+  }
+}
+
+extension Operation {
+  /// The element, the field and the tags of each clearing that gives nothing in its place.
+  fileprivate var clearedFields: [(OperationID, TagField, [OperationID])] {
+    switch body {
+    case .clearTags(let element, let field, let clears): [(element, field, clears)]
+    case .enqueueThread(let enqueue) where !enqueue.locks:
+      [(enqueue.session, .locked, enqueue.clearsLocked)]
+    default: []
+    }
+  }
+}

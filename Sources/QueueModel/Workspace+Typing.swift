@@ -1,0 +1,94 @@
+import SequenceCRDT
+
+/// Typing: text at an offset. Offsets count the Unicode scalars that show, from 0.
+extension Workspace {
+  mutating func insertText(
+    _ text: String, at offset: Int, of id: MessageID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let (addition, content) = try typedContent(of: id)
+    let count = content.sequence.visibleCount
+    guard offset >= 0, offset <= count else {
+      throw .invalidTextRange(first: offset, last: offset, count: count)
+    }
+    guard !text.isEmpty else { return .unchanged }
+    let inserted = text.unicodeScalars.count
+    try checkRoom(for: inserted, in: content.sequence)
+    // A scalar has at most 4 bytes; only texts near the limit have to be measured.
+    if (count + inserted) * 4 > Limits.contentBytesMax {
+      let bytes = content.text.utf8.count + text.utf8.count
+      guard bytes <= Limits.contentBytesMax else {
+        throw .contentTooLong(bytes: bytes, max: Limits.contentBytesMax)
+      }
+    }
+    let left = offset > 0 ? content.visibleID(at: offset - 1) : nil
+    let origins = content.sequence.origins(behind: left) ?? content.sequence.originsAtEnd
+    emit(
+      .insertText(
+        Operation.InsertText(message: addition, origins: .init(origins), text: text)),
+      by: &author)
+    return .done
+  }
+
+  /// Deleting everything is refused, as blank text is: a message that is not wanted is cancelled.
+  mutating func deleteText(
+    _ range: Range<Int>, of id: MessageID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let (addition, content) = try typedContent(of: id)
+    let count = content.sequence.visibleCount
+    guard range.lowerBound >= 0, range.upperBound <= count else {
+      throw .invalidTextRange(first: range.lowerBound, last: range.upperBound, count: count)
+    }
+    guard !range.isEmpty else { return .unchanged }
+    guard range.count < count else { throw .blankText }
+    for part in content.visibleRanges(in: range) {
+      emit(
+        .deleteText(
+          Operation.DeleteText(
+            message: addition, first: OperationID(replica: part.replica, seq: part.first),
+            count: part.count)),
+        by: &author)
+    }
+    return .done
+  }
+
+  private func typedContent(
+    of id: MessageID
+  ) throws(QueueError) -> (addition: OperationID, content: TextContent) {
+    guard let primary = try waitingMessage(id).primary else {
+      throw .messageNotFound(id: id.description)
+    }
+    return (primary.id, primary.content)
+  }
+}
+
+/// Offsets and ids of the scalars that show.
+extension TextContent {
+  /// The id of the visible scalar at an offset; nil where there is none.
+  func visibleID(at offset: Int) -> OperationID? {
+    guard offset >= 0, offset < sequence.visibleCount else { return nil }
+    return visibleRanges(in: offset..<offset + 1).first.map {
+      OperationID(replica: $0.replica, seq: $0.first)
+    }
+  }
+
+  /// The ids of the visible scalars at the offsets, as stretches of consecutive ids.
+  ///
+  /// - Complexity: O(runs).
+  func visibleRanges(in offsets: Range<Int>) -> [OperationRange] {
+    var ranges: [OperationRange] = []
+    var start = 0
+    for range in visibleRanges {
+      let end = start + range.count
+      let (low, high) = (max(start, offsets.lowerBound), min(end, offsets.upperBound))
+      if low < high {
+        let first = range.first + UInt32(low - start)
+        ranges.append(
+          OperationRange(
+            replica: range.replica, first: first, last: first + UInt32(high - low - 1)))
+      }
+      start = end
+      if start >= offsets.upperBound { break }
+    }
+    return ranges
+  }
+}

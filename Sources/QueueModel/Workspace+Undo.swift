@@ -1,0 +1,258 @@
+import SequenceCRDT
+
+extension Workspace {
+  /// Takes back what a group says, as far as nobody else has changed it since.
+  ///
+  /// The outcome carries the group that does it again. No operation is made where others have
+  /// overtaken everything. What is undone is an ordinary change: it is stored, sent and merged.
+  package mutating func undo(_ group: UndoGroup, in context: CommandContext) -> CommandOutcome {
+    var author = Author(context: context)
+    // Sessions first: what is in a session comes back only into one that is there.
+    let tags = group.tags.filter(\.isOfSession) + group.tags.filter { !$0.isOfSession }
+    var revived: Set<SessionID> = []
+    for step in tags { undo(step, revived: &revived, by: &author) }
+    for step in group.registers { undo(step, by: &author) }
+    for step in group.messagePlaces { undo(step, by: &author) }
+    for step in group.threadPlaces { undo(step, by: &author) }
+    for step in group.queuedAt { undo(step, by: &author) }
+    for step in group.texts { undo(step, by: &author) }
+    return CommandOutcome(
+      operations: author.operations, touched: author.touched,
+      notice: author.operations.isEmpty ? .unchanged : .done,
+      undo: author.group(group.label, in: self))
+  }
+
+  // MARK: - Tags
+
+  private mutating func undo(
+    _ step: UndoGroup.TagStep, revived: inout Set<SessionID>, by author: inout Author
+  ) {
+    guard let element = elementState(step.element), let reference = element.references.first
+    else { return }
+    let present = element.tagIDs(step.field)
+    let left = step.put.filter(present.contains)
+    guard let notes = step.restored else {
+      guard !left.isEmpty else { return }
+      emit(.clearTags(element: reference, field: step.field, clears: left), by: &author)
+      return
+    }
+    // Another pause reason comes back in place of the command's own; a property that the command
+    // took away comes back where nobody has given it again since.
+    guard step.put.isEmpty ? present.isEmpty && !step.isOvertaken : !left.isEmpty else { return }
+    if case .message(let message) = step.element, step.field == .live {
+      guard let session = messageStates[message]?.session,
+        sessionStates[session]?.exists == true
+      else { return }
+      keepAlive(session, revived: &revived, by: &author)
+    }
+    var clears = left
+    for note in notes {
+      emit(
+        .addTag(element: reference, field: step.field, clears: clears, note: note), by: &author)
+      clears = []
+    }
+  }
+
+  /// A message that comes back keeps its session alive, as a restored one does.
+  private mutating func keepAlive(
+    _ key: SessionID, revived: inout Set<SessionID>, by author: inout Author
+  ) {
+    guard revived.insert(key).inserted, let session = sessionStates[key],
+      let reference = session.element.references.first
+    else { return }
+    emit(
+      .addTag(
+        element: reference, field: .exists, clears: session.element.tagIDs(.exists), note: ""),
+      by: &author)
+  }
+
+  // MARK: - Registers
+
+  private mutating func undo(_ step: UndoGroup.RegisterStep, by author: inout Author) {
+    guard let element = elementState(step.element), let reference = element.references.first,
+      let now = element.registers[step.field], now.writer == step.writer
+    else { return }
+    let before: RegisterValue
+    switch (step.before, now.value) {
+    case (let value?, _): before = value
+    // An empty text is as good as none.
+    case (nil, .text): before = .text("")
+    case (nil, .number): return
+    }
+    emit(
+      .setRegister(element: reference, field: step.field, value: before, stamp: author.stamp),
+      by: &author)
+  }
+
+  private mutating func undo(_ step: UndoGroup.QueuedAtStep, by author: inout Author) {
+    guard let session = sessionStates[step.session], session.queuedAt?.writer == step.writer,
+      let reference = session.element.references.first
+    else { return }
+    emit(
+      .setRegister(
+        element: reference, field: .queuedAt, value: .number(UInt64(clamping: step.before)),
+        stamp: author.stamp),
+      by: &author)
+  }
+
+  // MARK: - Places
+
+  private mutating func undo(
+    _ step: UndoGroup.PlaceStep<MessageID>, by author: inout Author
+  ) {
+    guard let key = step.session, let message = messageStates[step.key],
+      message.position.value == step.writer, let reference = message.element.references.first,
+      let session = sessionStates[key], session.exists,
+      let queue = session.element.references.first
+    else { return }
+    if message.session != key {
+      emit(
+        .addTag(
+          element: queue, field: .exists, clears: session.element.tagIDs(.exists), note: ""),
+        by: &author)
+    }
+    let slots = session.slots
+    func slot(of neighbour: MessageID) -> OperationID? {
+      messageStates[neighbour].flatMap { $0.session == key ? $0.position.value : nil }
+    }
+    let origins =
+      slots.origins(behind: step.slot)
+      ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
+      ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
+      ?? slots.originsAtEnd
+    emit(
+      .placeMessage(
+        message: reference, session: queue, origins: .init(origins), stamp: author.stamp),
+      by: &author)
+  }
+
+  private mutating func undo(
+    _ step: UndoGroup.PlaceStep<SessionID>, by author: inout Author
+  ) {
+    guard let session = sessionStates[step.key], session.threadPosition?.value == step.writer,
+      let reference = session.element.references.first
+    else { return }
+    func slot(of neighbour: SessionID) -> OperationID? {
+      sessionStates[neighbour]?.threadPosition?.value
+    }
+    let origins =
+      threadSlots.origins(behind: step.slot)
+      ?? step.left.flatMap(slot(of:)).flatMap { threadSlots.origins(behind: $0) }
+      ?? step.right.flatMap(slot(of:)).flatMap { threadSlots.origins(before: $0) }
+      ?? threadSlots.originsAtEnd
+    emit(
+      .placeThread(session: reference, origins: .init(origins), stamp: author.stamp),
+      by: &author)
+  }
+}
+
+// MARK: - Text
+
+extension Workspace {
+  private mutating func undo(_ step: UndoGroup.TextStep, by author: inout Author) {
+    guard let content = content(step.content, of: step.message) else { return }
+    let count = step.deleted.reduce(0) { $0 + $1.range.count }
+    guard content.sequence.unitCount + count <= TextContent.unitsMax else { return }
+    let inserted = step.inserted.flatMap { range in
+      (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
+    }
+    emitDeletion(of: inserted, from: step.content, of: step.message, by: &author)
+    guard let sequence = self.content(step.content, of: step.message)?.sequence else { return }
+    for piece in RestoredText.pieces(of: step.deleted, in: sequence) {
+      insert(piece, into: step, by: &author)
+    }
+  }
+
+  /// Inserts the scalars behind their anchor, in parts that an operation may hold.
+  private mutating func insert(
+    _ piece: RestoredText, into step: UndoGroup.TextStep, by author: inout Author
+  ) {
+    let scalarsMax = Limits.contentBytesMax / 4
+    var anchor = piece.anchor
+    for start in stride(from: 0, to: piece.scalars.count, by: scalarsMax) {
+      guard let sequence = content(step.content, of: step.message)?.sequence else { return }
+      let part = piece.scalars[start..<min(start + scalarsMax, piece.scalars.count)]
+      let origins: Operation.Origins =
+        switch anchor {
+        case .behind(let id): .init(sequence.origins(behind: id) ?? sequence.originsAtEnd)
+        case .before(let id): .init(sequence.origins(before: id) ?? sequence.originsAtEnd)
+        case .end: .init(sequence.originsAtEnd)
+        }
+      let id = emit(
+        .insertText(
+          Operation.InsertText(
+            message: step.content, origins: origins,
+            text: String(String.UnicodeScalarView(part)))),
+        by: &author)
+      anchor = .behind(id.advanced(by: part.count - 1) ?? id)
+    }
+  }
+}
+
+// MARK: - What the recorder asks
+
+extension Workspace {
+  func undoElement(_ reference: OperationID) -> UndoGroup.Element? {
+    if let key = sessionKeys[reference] { return .session(key) }
+    return messageKeys[reference].map { .message($0) }
+  }
+
+  func elementState(_ element: UndoGroup.Element) -> ElementState? {
+    switch element {
+    case .session(let key): sessionStates[key]?.element
+    case .message(let key): messageStates[key]?.element
+    }
+  }
+
+  /// Where a message stands; the writer is filled in later. nil for one that is not known yet.
+  func undoPlace(of key: MessageID) -> UndoGroup.PlaceStep<MessageID>? {
+    guard let message = messageStates[key], let session = sessionStates[message.session] else {
+      return nil
+    }
+    let slot = message.position.value
+    func owner(_ id: OperationID) -> MessageID? {
+      guard let owner = session.slots.contentIndex(of: id).flatMap({ session.slotOwners[$0] }),
+        messageStates[owner]?.position.value == id
+      else { return nil }
+      return owner
+    }
+    return UndoGroup.PlaceStep(
+      key: key, session: message.session, slot: slot,
+      left: neighbour(of: slot, in: session.slots, isLeft: true, owner),
+      right: neighbour(of: slot, in: session.slots, isLeft: false, owner), writer: slot)
+  }
+
+  func undoThreadPlace(of key: SessionID) -> UndoGroup.PlaceStep<SessionID>? {
+    guard let slot = sessionStates[key]?.threadPosition?.value else { return nil }
+    func owner(_ id: OperationID) -> SessionID? {
+      guard let owner = threadSlots.contentIndex(of: id).flatMap({ threadSlotOwners[$0] }),
+        sessionStates[owner]?.threadPosition?.value == id
+      else { return nil }
+      return owner
+    }
+    return UndoGroup.PlaceStep(
+      key: key, session: nil, slot: slot,
+      left: neighbour(of: slot, in: threadSlots, isLeft: true, owner),
+      right: neighbour(of: slot, in: threadSlots, isLeft: false, owner), writer: slot)
+  }
+
+  /// Who holds the nearest slot on one side; dead slots are passed over, though not many.
+  private func neighbour<Key>(
+    of slot: OperationID, in slots: RunSequence, isLeft: Bool,
+    _ owner: (OperationID) -> Key?
+  ) -> Key? {
+    var place: OperationID? = slot
+    for _ in 0..<16 {
+      guard let here = place else { return nil }
+      place = isLeft ? slots.origins(before: here)?.left : slots.origins(behind: here)?.right
+      if let key = place.flatMap(owner) { return key }
+    }
+    return nil
+  }
+}
+
+extension UndoGroup.TagStep {
+  fileprivate var isOfSession: Bool {
+    if case .session = element { true } else { false }
+  }
+}
