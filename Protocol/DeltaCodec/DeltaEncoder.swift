@@ -11,15 +11,18 @@ struct DeltaEncoder {
   private var streams: [ByteWriter]
   private var context: DeltaFormat.Context
 
-  static func encode(_ rows: [DeltaRow]) -> EncodedBody {
-    var encoder = DeltaEncoder(rows)
-    for row in rows { encoder.write(row) }
+  /// Goes through the rows twice: for the table of replicas, and to write.
+  static func encode(_ source: some DeltaRowSource) -> EncodedBody {
+    var table = ReplicaTable()
+    source.sendRows(to: &table)
+    var encoder = DeltaEncoder(table)
+    source.sendRows(to: &encoder)
     return encoder.finish()
   }
 
-  private init(_ rows: [DeltaRow]) {
-    table = ReplicaTable(rows)
-    usesColumns = rows.count > DeltaFormat.rowsInRowFormMax
+  private init(_ table: ReplicaTable) {
+    self.table = table
+    usesColumns = table.rowCount > DeltaFormat.rowsInRowFormMax
     streams = Array(repeating: ByteWriter(), count: usesColumns ? DeltaFormat.Column.count : 1)
     context = DeltaFormat.Context(bases: table.bases)
   }
@@ -45,8 +48,9 @@ struct DeltaEncoder {
     return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
   }
 
-  private mutating func write(_ row: DeltaRow) {
-    let id = table.local(row.id)
+  /// Writes what comes before the head of a row that takes `length` ids.
+  private mutating func begin(_ id: OperationID, length: Int) -> LocalID {
+    let id = table.local(id)
     if id.replica != context.author {
       self[.heads].byte(Head.switchReplica)
       self[.structure].count(id.replica)
@@ -57,16 +61,65 @@ struct DeltaEncoder {
       self[.heads].byte(Head.skipSequence)
       self[.structure].signed(id.seq - expected)
     }
-    context.nextSequences[id.replica] = id.seq + row.length
-    if !row.furtherTargets.isEmpty {
-      self[.heads].byte(Head.repeatPlacement)
-      self[.counts].count(row.furtherTargets.count - 1)
-    }
-    writeBody(of: row, id: id)
+    context.nextSequences[id.replica] = id.seq + length
+    return id
+  }
+}
+
+extension DeltaEncoder: DeltaRowSink {
+  mutating func insertText(_ row: TextInsertionRow, utf8: Span<UInt8>) -> Bool {
+    let id = begin(row.id, length: row.length)
+    let place = plan(row.origins, .text)
+    let message = table.local(row.message)
+    let messageTag: UInt8 = message == context.message ? 0 : 1
+    let lengthTag: UInt8 = row.length == 1 ? 0 : 1
+    self[.heads].byte(Head.insertText | place.tags | messageTag << 4 | lengthTag << 5)
+    if messageTag == 1 { writeContent(message) }
+    write(place)
+    if lengthTag == 1 { self[.counts].count(row.length - 2) }
+    self[.texts].raw(utf8)
+    inserted(place, upTo: id.seq + row.length - 1)
+    return true
   }
 
-  private mutating func writeBody(of row: DeltaRow, id: LocalID) {
-    switch row.body {
+  mutating func deleteText(id: OperationID, _ row: Operation.DeleteText) -> Bool {
+    _ = begin(id, length: row.count)
+    let message = table.local(row.message)
+    let first = table.local(row.first)
+    let messageTag: UInt8 = message == context.message ? 0 : 1
+    let countTag: UInt8 = row.count == 1 ? 0 : 1
+    let backwards = row.backwards && row.count > 1
+    let startsAtEnd = backwards || row.count == 1
+    let target = LocalID(
+      replica: first.replica, seq: startsAtEnd ? first.seq + row.count - 1 : first.seq)
+    let isFocus =
+      target.replica == context.author && target.seq == context[.text, context.author]
+    let targetTag: UInt8 = isFocus ? 0 : 1
+    self[.heads].byte(
+      Head.deleteText | messageTag | (backwards ? 2 : 0) | countTag << 2 | targetTag << 3)
+    if messageTag == 1 { writeContent(message) }
+    if targetTag == 1 { write(target, .text, to: .targets) }
+    if countTag == 1 { self[.counts].count(row.count - 2) }
+    context[.text, first.replica] = first.seq - 1
+    return true
+  }
+
+  mutating func perform(_ operation: Operation, furtherTargets: [OperationID]) -> Bool {
+    let length = 1 + furtherTargets.count
+    let id = begin(operation.id, length: length)
+    if !furtherTargets.isEmpty {
+      self[.heads].byte(Head.repeatPlacement)
+      self[.counts].count(furtherTargets.count - 1)
+    }
+    writeBody(of: operation, id: id, furtherTargets: furtherTargets)
+    return true
+  }
+
+  private mutating func writeBody(
+    of operation: Operation, id: LocalID, furtherTargets: [OperationID]
+  ) {
+    let last = id.seq + furtherTargets.count
+    switch operation.body {
     case .announceDevice(let device, let name):
       self[.heads].byte(Head.announceDevice)
       self[.identifiers].identifier(device)
@@ -80,10 +133,8 @@ struct DeltaEncoder {
       context.session = id
     case .addMessage(let addition):
       write(addition, id: id)
-    case .insertText(let insertion):
-      write(insertion, of: row, id: id)
-    case .deleteText(let deletion):
-      write(deletion)
+    case .insertText, .deleteText:
+      preconditionFailure("text comes by the other ways")
     case .placeMessage(let message, let session, let origins, let stamp):
       let place = plan(origins, .messageSlot)
       let session = table.local(session)
@@ -93,18 +144,18 @@ struct DeltaEncoder {
       if sessionTag == 1 { writeSession(session) }
       write(place)
       if stampTag == 1 { write(stamp) }
-      for target in [message] + row.furtherTargets {
+      for target in [message] + furtherTargets {
         write(table.local(target), .message, to: .messages)
       }
-      inserted(place, upTo: id.seq + row.length - 1)
+      inserted(place, upTo: last)
     case .placeThread(let session, let origins, let stamp):
       let place = plan(origins, .threadSlot)
       let stampTag = self.stampTag(stamp)
       self[.heads].byte(Head.placeThread | place.tags | stampTag << 4)
       write(place)
       if stampTag == 1 { write(stamp) }
-      for target in [session] + row.furtherTargets { writeSession(table.local(target)) }
-      inserted(place, upTo: id.seq + row.length - 1)
+      for target in [session] + furtherTargets { writeSession(table.local(target)) }
+      inserted(place, upTo: last)
     case .enqueueThread(let enqueue):
       write(enqueue, id: id)
     case .addTag(let element, let field, let clears, let note):
@@ -121,40 +172,6 @@ struct DeltaEncoder {
 
 // Content
 extension DeltaEncoder {
-  private mutating func write(
-    _ insertion: Operation.InsertText, of row: DeltaRow, id: LocalID
-  ) {
-    let place = plan(insertion.origins, .text)
-    let message = table.local(insertion.message)
-    let messageTag: UInt8 = message == context.message ? 0 : 1
-    let lengthTag: UInt8 = row.length == 1 ? 0 : 1
-    self[.heads].byte(Head.insertText | place.tags | messageTag << 4 | lengthTag << 5)
-    if messageTag == 1 { writeContent(message) }
-    write(place)
-    if lengthTag == 1 { self[.counts].count(row.length - 2) }
-    self[.texts].raw(row.text.utf8)
-    inserted(place, upTo: id.seq + row.length - 1)
-  }
-
-  private mutating func write(_ deletion: Operation.DeleteText) {
-    let message = table.local(deletion.message)
-    let first = table.local(deletion.first)
-    let messageTag: UInt8 = message == context.message ? 0 : 1
-    let countTag: UInt8 = deletion.count == 1 ? 0 : 1
-    let startsAtEnd = deletion.backwards || deletion.count == 1
-    let target = LocalID(
-      replica: first.replica, seq: startsAtEnd ? first.seq + deletion.count - 1 : first.seq)
-    let isFocus =
-      target.replica == context.author && target.seq == context[.text, context.author]
-    let targetTag: UInt8 = isFocus ? 0 : 1
-    self[.heads].byte(
-      Head.deleteText | messageTag | (deletion.backwards ? 2 : 0) | countTag << 2 | targetTag << 3)
-    if messageTag == 1 { writeContent(message) }
-    if targetTag == 1 { write(target, .text, to: .targets) }
-    if countTag == 1 { self[.counts].count(deletion.count - 2) }
-    context[.text, first.replica] = first.seq - 1
-  }
-
   private mutating func writeContent(_ message: LocalID) {
     write(message, .message, to: .messages)
     context.message = message

@@ -55,7 +55,7 @@ struct DeltaRow {
         other.origins.right == own.origins.right, !other.text.isEmpty,
         text.utf8.count + other.text.utf8.count <= Limits.contentBytesMax
       else { return false }
-      text.unicodeScalars.append(contentsOf: other.text.unicodeScalars)
+      text += other.text
       length += other.text.unicodeScalars.count
       return true
     case (.deleteText(let own), .deleteText(let other)):
@@ -107,5 +107,24 @@ struct DeltaRow {
     body = .deleteText(merged)
     length = merged.count
     return true
+  }
+}
+
+extension [DeltaRow]: DeltaRowSource {
+  func sendRows(to sink: inout some DeltaRowSink) {
+    for row in self {
+      switch row.body {
+      case .insertText(let insertion):
+        let header = TextInsertionRow(
+          id: row.id, message: insertion.message, origins: insertion.origins, length: row.length)
+        var text = row.text
+        _ = text.withUTF8 { sink.insertText(header, utf8: $0.span) }
+      case .deleteText(let deletion):
+        _ = sink.deleteText(id: row.id, deletion)
+      default:
+        _ = sink.perform(
+          Operation(id: row.id, body: row.body), furtherTargets: row.furtherTargets)
+      }
+    }
   }
 }

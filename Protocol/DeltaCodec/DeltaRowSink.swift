@@ -1,12 +1,12 @@
-package import QueueModel
-package import SequenceCRDT
+import QueueModel
+import SequenceCRDT
 
-/// Takes the rows of a delta one by one, in their order, while they are read.
+/// Takes the rows of a delta one by one, in their order, while they are read or to be written.
 ///
-/// Text comes as the bytes it has in the delta, so that a sink can store it without a `String` a
-/// row. Rows that came before a fault of the decoder have been taken: a sink that must take all or
+/// Text comes as bytes, so that it can go from a delta into a text and back without a `String` a
+/// row. Rows that came before a fault of a decoder have been taken: a sink that must take all or
 /// nothing works on a copy.
-package protocol DeltaRowSink {
+protocol DeltaRowSink {
   /// Takes a run of inserted scalars.
   ///
   /// - Parameter utf8: `row.length` scalars, checked.
@@ -23,16 +23,24 @@ package protocol DeltaRowSink {
   mutating func perform(_ operation: Operation, furtherTargets: [OperationID]) -> Bool
 }
 
-/// An insertion of text without the text.
-package struct TextInsertionRow: Hashable, Sendable {
-  /// The id of the first scalar.
-  package var id: OperationID
-  package var message: OperationID
-  package var origins: Operation.Origins
-  /// Scalars, at least 1.
-  package var length: Int
+/// Where the rows of a delta come from, such as operations or the log of a text.
+protocol DeltaRowSource {
+  /// Sends all rows in their order, as long as the sink wants them; the same at every call.
+  ///
+  /// What can be joined is joined; SPECIFICATION.md, section "Delta".
+  func sendRows(to sink: inout some DeltaRowSink)
+}
 
-  package init(id: OperationID, message: OperationID, origins: Operation.Origins, length: Int) {
+/// An insertion of text without the text.
+struct TextInsertionRow: Hashable, Sendable {
+  /// The id of the first scalar.
+  var id: OperationID
+  var message: OperationID
+  var origins: Operation.Origins
+  /// Scalars, at least 1.
+  var length: Int
+
+  init(id: OperationID, message: OperationID, origins: Operation.Origins, length: Int) {
     self.id = id
     self.message = message
     self.origins = origins

@@ -9,17 +9,11 @@ struct ReplicaTable {
   private(set) var bases: [Int] = []
   private var isAuthor: [Bool] = []
   private var indexes: [ReplicaID: Int] = [:]
-
-  init(_ rows: [DeltaRow]) {
-    for row in rows {
-      note(row.id, isAuthor: true)
-      noteReferences(of: row)
-    }
-  }
+  private(set) var rowCount = 0
 
   /// - Precondition: the id's replica is in the table.
   func local(_ id: OperationID) -> DeltaFormat.LocalID {
-    if replicas.count == 1 { return DeltaFormat.LocalID(replica: 0, seq: Int(id.seq)) }
+    if id.replica == replicas.first { return DeltaFormat.LocalID(replica: 0, seq: Int(id.seq)) }
     guard let index = indexes[id.replica] else {
       preconditionFailure("every replica was noted before")
     }
@@ -44,6 +38,7 @@ struct ReplicaTable {
 
   private mutating func note(_ id: OperationID?, isAuthor authored: Bool = false) {
     guard let id else { return }
+    if id.replica == replicas.first, isAuthor[0] { return }
     guard let index = indexes[id.replica] else {
       precondition(id.replica.rawValue != 0 && id.seq >= 1, "0 names no replica and no operation")
       indexes[id.replica] = replicas.count
@@ -62,9 +57,8 @@ struct ReplicaTable {
     note(origins.right)
   }
 
-  private mutating func noteReferences(of row: DeltaRow) {
-    for target in row.furtherTargets { note(target) }
-    switch row.body {
+  private mutating func noteReferences(of body: Operation.Body) {
+    switch body {
     case .announceDevice:
       break
     case .openSession(_, let clears):
@@ -96,5 +90,31 @@ struct ReplicaTable {
     case .setRegister(let element, _, _, _):
       note(element)
     }
+  }
+}
+
+extension ReplicaTable: DeltaRowSink {
+  mutating func insertText(_ row: TextInsertionRow, utf8: Span<UInt8>) -> Bool {
+    rowCount += 1
+    note(row.id, isAuthor: true)
+    note(row.message)
+    note(row.origins)
+    return true
+  }
+
+  mutating func deleteText(id: OperationID, _ row: Operation.DeleteText) -> Bool {
+    rowCount += 1
+    note(id, isAuthor: true)
+    note(row.message)
+    note(row.first)
+    return true
+  }
+
+  mutating func perform(_ operation: Operation, furtherTargets: [OperationID]) -> Bool {
+    rowCount += 1
+    note(operation.id, isAuthor: true)
+    for target in furtherTargets { note(target) }
+    noteReferences(of: operation.body)
+    return true
   }
 }
