@@ -17,7 +17,8 @@ extension ServerDatabase: ServerStorage {
       let row = try Row.fetchOne(
         db,
         sql: """
-          SELECT w.id AS workspace, d.id AS device, d.name, d.seen_position, d.revoked_at
+          SELECT w.id AS workspace, d.id AS device, d.name, d.seen_position, d.last_seen_at,
+            d.revoked_at
           FROM tokens t
           JOIN workspaces w ON w.number = t.workspace
           JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
@@ -28,7 +29,7 @@ extension ServerDatabase: ServerStorage {
         workspace: try row.identifier("workspace"),
         device: DeviceRecord(
           id: try row.identifier("device"), name: row["name"],
-          seenLogPosition: row.position("seen_position")),
+          seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"]),
         isRevoked: row["revoked_at"] != nil)
     }
   }
@@ -116,35 +117,29 @@ extension ServerDatabase: ServerStorage {
         db,
         sql: """
           SELECT number, name, log_identity, epoch,
-            (SELECT coalesce(max(position), 0) FROM log WHERE workspace = number) AS head
+            (SELECT max(position) FROM log WHERE workspace = number) AS head,
+            coalesce((SELECT position FROM bases WHERE workspace = number), 0) AS base
           FROM workspaces WHERE id = ?
           """, arguments: [workspace.column])
       guard let row else { return nil }
       let number: Int64 = row["number"]
       let replicas = try Row.fetchAll(
         db,
-        sql: "SELECT replica, device, seq, digest FROM replicas WHERE workspace = ?",
+        sql: "SELECT replica, device, seq, digest, base_seq FROM replicas WHERE workspace = ?",
         arguments: [number]
       ).map { row in
         ReplicaMark(
           replica: ReplicaID(column: row["replica"]), seq: try row.sequence("seq"),
-          digest: UInt64(column: row["digest"]), device: try row.identifier("device"))
+          digest: UInt64(column: row["digest"]), device: try row.identifier("device"),
+          baseSeq: try row.sequence("base_seq"))
       }
-      let devices = try Row.fetchAll(
-        db,
-        sql: """
-          SELECT id, name, seen_position FROM devices
-          WHERE workspace = ? AND revoked_at IS NULL ORDER BY id
-          """, arguments: [number]
-      ).map { row in
-        DeviceRecord(
-          id: try row.identifier("id"), name: row["name"],
-          seenLogPosition: row.position("seen_position"))
-      }
+      let base = row.position("base")
+      let head: Int64? = row["head"]
       return WorkspaceHeader(
         name: row["name"], logIdentity: UInt64(column: row["log_identity"]),
-        epoch: UInt64(column: row["epoch"]), head: row.position("head"), replicas: replicas,
-        devices: devices)
+        epoch: UInt64(column: row["epoch"]), basePosition: base,
+        head: max(head.map(UInt64.init(column:)) ?? 0, base), replicas: replicas,
+        devices: try records(ofWorkspace: number, in: db))
     }
   }
 
@@ -269,7 +264,7 @@ extension ServerDatabase: ServerStorage {
     }
   }
 
-  private func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
+  func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
     let number = try Int64.fetchOne(
       db.cachedStatement(sql: "SELECT number FROM workspaces WHERE id = ?"),
       arguments: [workspace.column])

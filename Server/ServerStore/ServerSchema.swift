@@ -5,7 +5,9 @@ import GRDB
 /// Identifiers are blobs of 16 bytes, 64-bit unsigned numbers are stored by their bit pattern,
 /// times are milliseconds since 1970. Every table but `server` belongs to a workspace.
 enum ServerSchema {
-  static let steps: [(name: String, sql: String)] = [("2026-01 workspaces, log, access", first)]
+  static let steps: [(name: String, sql: String)] = [
+    ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
+  ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
 
@@ -100,5 +102,20 @@ enum ServerSchema {
       failures INTEGER NOT NULL DEFAULT 0,
       used_at INTEGER
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let epochs = """
+    -- What the workspace's epoch starts with, in place of the log up to the position.
+    CREATE TABLE bases (
+      workspace INTEGER PRIMARY KEY REFERENCES workspaces (number),
+      position INTEGER NOT NULL,
+      bytes BLOB NOT NULL
+    ) STRICT;
+
+    -- Up to here a replica's operations are in the base and not in the log.
+    ALTER TABLE replicas ADD COLUMN base_seq INTEGER NOT NULL DEFAULT 0;
+
+    -- A wish for a compaction: 1 when every device has seen everything, 2 now.
+    ALTER TABLE workspaces ADD COLUMN compaction_request INTEGER;
     """
 }

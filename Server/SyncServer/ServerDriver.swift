@@ -233,6 +233,10 @@ final class ServerDriver {
       logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
     case .revoked(let id, let device):
       logger.notice("connection \(id.rawValue): device \(device) was revoked")
+    case .epochStarted(let workspace, let epoch, let weight):
+      logger.notice(
+        "workspace \(workspace): compacted, epoch \(EpochName.count(epoch)); of \(weight.total) "
+          + "slots and characters, \(weight.dead) were dead")
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:

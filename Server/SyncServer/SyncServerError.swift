@@ -35,7 +35,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
     case .full: self.init(.disk, "No space is left for the database. Nothing was changed.")
     case .unavailable:
       self.init(.disk, "The database cannot be read or written: \(fault.message).")
-    case .busy: self.init(.tryLater, "The database is busy. Try again.")
+    case .busy, .conflict: self.init(.tryLater, "The database is busy. Try again.")
     case .internalError: self.init(.failed, "The database refused: \(fault.message).")
     }
   }

@@ -84,6 +84,21 @@ private final class SwitchableStorage: ServerStorage {
     try base.latestSnapshot(of: workspace)
   }
 
+  func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
+    try base.base(of: workspace)
+  }
+
+  func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault) {
+    try check()
+    try base.start(epoch, of: workspace)
+  }
+
+  func compactionCandidates(
+    operationsMin: Int, waiting: Set<WorkspaceID>
+  ) throws(StorageFault) -> [CompactionCandidate] {
+    try base.compactionCandidates(operationsMin: operationsMin, waiting: waiting)
+  }
+
   func entries(
     of workspace: WorkspaceID, after position: UInt64, limit: Int
   ) throws(StorageFault) -> [LogEntry] {
