@@ -62,7 +62,8 @@ struct DeviceFiles {
   var isForeign: Bool {
     guard let record = database.record else { return false }
     guard let content = incarnation.content else { return true }
-    let last = database.entries.flatMap(\.ranges).filter { $0.replica == record.replica }
+    let last =
+      database.entries.flatMap(\.ranges).filter { $0.replica == record.replica }
       .map(\.last).max() ?? 0
     return database.mark != Incarnation.Mark(token: content.token, file: incarnation.file)
       || content.replica != record.replica || last < content.seq

@@ -2,7 +2,11 @@ import SyncSimulation
 import Testing
 
 @Suite struct SimulationTests {
-  @Test func timeStartsAtZero() {
-    #expect(Simulation(SimulationOptions(seed: 1, devices: 2)).now == 0)
+  @Test(arguments: 1...20) func smoke(seed: UInt64) {
+    let report = Simulation.run(seed: seed, profile: .standard)
+    print(
+      seed, report.commands, report.commandsRefused, report.faults, report.virtualMilliseconds,
+      report.drainMilliseconds, report.traceHash)
+    #expect(report.violations == [])
   }
 }

@@ -1,0 +1,51 @@
+extension Simulation {
+  /// Runs a seed: draws the run, does its steps, and stops at the first violation.
+  package static func run(
+    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false
+  ) -> SimulationReport {
+    var plan = SwarmPlan(seed: seed, profile: profile, planted: planted, keepsTrace: keepsTrace)
+    let simulation = Simulation(plan.options)
+    var steps: [Step] = []
+    for number in 0..<plan.stepCount where simulation.violations.isEmpty {
+      let step = plan.step(in: simulation, number: number)
+      steps.append(step)
+      simulation.advance(milliseconds: step.after)
+      simulation.apply(step.event)
+    }
+    if simulation.violations.isEmpty, steps.last?.event != .settle {
+      steps.append(Step(after: 0, .settle))
+      simulation.apply(.settle)
+    }
+    return simulation.report(of: RecordedRun(options: plan.options, steps: steps))
+  }
+
+  /// Does a run's steps again.
+  package static func replay(_ run: RecordedRun, keepsTrace: Bool = false) -> SimulationReport {
+    var options = run.options
+    options.keepsTrace = keepsTrace || options.keepsTrace
+    let simulation = Simulation(options)
+    for step in run.steps where simulation.violations.isEmpty {
+      simulation.advance(milliseconds: step.after)
+      simulation.apply(step.event)
+    }
+    if simulation.violations.isEmpty, run.steps.last?.event != .settle {
+      simulation.apply(.settle)
+    }
+    return simulation.report(of: run)
+  }
+
+  /// What came of the run so far.
+  package func report(of run: RecordedRun) -> SimulationReport {
+    var report = SimulationReport(run: run)
+    report.violations = violations
+    report.traceHash = traceHash
+    report.operations = operationsMade
+    report.commands = commandsTaken
+    report.commandsRefused = commandsRefused
+    report.faults = faults
+    report.virtualMilliseconds = now
+    report.drainMilliseconds = drainMilliseconds
+    report.trace = trace
+    return report
+  }
+}

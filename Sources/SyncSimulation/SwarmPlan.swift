@@ -1,0 +1,240 @@
+import QueueOracle
+
+/// Draws a run: how many devices, which faults, which commands, and how fast.
+///
+/// Every seed leaves kinds of faults out and overdoes others ("swarm testing"), because a fault
+/// that always happens hides what only shows where it does not.
+struct SwarmPlan {
+  /// Kinds of things that go wrong, or are repaired.
+  enum Fault: CaseIterable {
+    case crash, crashAtCommit, sleep, cut, disconnect, partition, clog, dropAck
+    case setClock, setServerClock
+    case fillDisk, failDisk, backUp, restore, clone
+    case crashServer, restartServer, fillServerDisk, failServerDisk, backUpServer, restoreServer
+    case compact, requestSync
+  }
+
+  private(set) var options: SimulationOptions
+  private(set) var stepCount: Int
+  /// After so many steps everything heals and is checked.
+  private let settleEvery: Int
+  private let faultPercent: Int
+  private let faults: [(weight: Int, value: Fault)]
+  /// How much longer than usual people and faults wait, in percent.
+  private let pacePercent: Int
+  private let profile: Profile
+  private var workload: Workload
+  private var generator: SeededGenerator
+  private var labels = 0
+
+  init(seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false) {
+    var generator = Simulation.generator(seed, .plan, 0)
+    self.profile = profile
+    let devices = SwarmPlan.deviceCount(profile, using: &generator)
+    options = SimulationOptions(seed: seed, devices: devices)
+    options.planted = planted
+    options.keepsTrace = keepsTrace
+    SwarmPlan.drawConditions(&options, profile, using: &generator)
+    let steps = SwarmPlan.stepRange(profile)
+    stepCount = Int.random(in: steps, using: &generator)
+    settleEvery = profile == .partition ? 40 : stepCount / (1 + generator.below(3)) + 1
+    faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
+    faults = SwarmPlan.faultWeights(profile, using: &generator)
+    pacePercent = [20, 100, 100, 400][generator.below(4)]
+    let pattern =
+      generator.chance(profile == .hostile ? 15 : 50)
+      ? .human : generator.pick(Workload.Pattern.allCases) ?? .human
+    workload = Workload(
+      pattern: pattern, sessionCount: 1 + generator.below(5),
+      longTextScalars: profile == .hostile ? 20_000 : 4_000,
+      generator: Simulation.generator(seed, .workload, 0))
+    self.generator = generator
+  }
+
+  // MARK: - Drawing a run
+
+  private static func deviceCount(
+    _ profile: Profile, using generator: inout SeededGenerator
+  ) -> Int {
+    switch profile {
+    case .smoke: return 2 + generator.below(2)
+    case .hostile: return 3 + generator.below(6)
+    default:
+      switch generator.below(100) {
+      case ..<60: return 2 + generator.below(3)
+      case ..<90: return 5 + generator.below(4)
+      case ..<98: return 9 + generator.below(8)
+      default: return 30 + generator.below(21)
+      }
+    }
+  }
+
+  private static func stepRange(_ profile: Profile) -> ClosedRange<Int> {
+    switch profile {
+    case .smoke: 40...80
+    case .hostile: 150...300
+    default: 100...250
+    }
+  }
+
+  private static func faultPercent(
+    _ profile: Profile, using generator: inout SeededGenerator
+  ) -> Int {
+    switch profile {
+    case .smoke: 15
+    case .standard: 5 + generator.below(15)
+    case .hostile: 20 + generator.below(25)
+    default: 10 + generator.below(20)
+    }
+  }
+
+  private static func drawConditions(
+    _ options: inout SimulationOptions, _ profile: Profile, using generator: inout SeededGenerator
+  ) {
+    let slowest: Int64 = [8, 60, 250][generator.below(3)]
+    options.network.latencyMilliseconds = 1...slowest
+    options.network.splitPercent = [0, 10, 50][generator.below(3)]
+    options.server.catchUpOperationsMax = [60, 400, 20_000][generator.below(3)]
+    options.server.snapshotEntries = [4, 24, 256][generator.below(3)]
+    options.server.partBytesMax = [1_024, 2_048, 65_536][generator.below(3)]
+    options.server.storeMilliseconds = 1...([2, 8, 40][generator.below(3)])
+    options.queueSizeMax = [6, 50, 1_000][generator.below(3)]
+    options.drainMillisecondsMax = profile == .partition ? 5_000 : 120_000
+  }
+
+  private static func kinds(_ profile: Profile) -> [Fault] {
+    switch profile {
+    case .smoke, .standard, .hostile: Fault.allCases
+    case .partition: [.cut, .disconnect, .partition, .clog, .dropAck, .requestSync, .sleep]
+    case .crash:
+      [.crash, .crashAtCommit, .cut, .dropAck, .crashServer, .restartServer, .compact, .sleep]
+    case .storage:
+      [
+        .fillDisk, .failDisk, .backUp, .restore, .clone, .crash, .crashAtCommit, .fillServerDisk,
+        .failServerDisk, .backUpServer, .restoreServer, .crashServer, .compact,
+      ]
+    case .clock: [.setClock, .setServerClock, .sleep, .cut, .crash, .crashServer, .disconnect]
+    }
+  }
+
+  private static func faultWeights(
+    _ profile: Profile, using generator: inout SeededGenerator
+  ) -> [(weight: Int, value: Fault)] {
+    var weights: [(weight: Int, value: Fault)] = []
+    for kind in kinds(profile) {
+      weights.append(([0, 1, 2, 2, 6][generator.below(5)], kind))
+    }
+    if !weights.contains(where: { $0.weight > 0 }) { weights[0].weight = 1 }
+    return weights
+  }
+
+  // MARK: - Drawing a step
+
+  /// What happens next.
+  mutating func step(in simulation: Simulation, number: Int) -> Step {
+    if number % settleEvery == settleEvery - 1 { return Step(after: 0, .settle) }
+    let after = pause()
+    if generator.chance(faultPercent) {
+      if let event = repair(in: simulation) ?? fault(in: simulation) {
+        return Step(after: after, event)
+      }
+    }
+    let device = generator.below(simulation.devices.count)
+    guard let action = workload.action(on: simulation.devices[device]) else {
+      return Step(after: after, .restart(device: device))
+    }
+    return Step(after: after, .perform(device: device, action))
+  }
+
+  private mutating func pause() -> Int64 {
+    let milliseconds: Int =
+      switch generator.below(100) {
+      case ..<55: generator.below(40)
+      case ..<85: generator.below(1_500)
+      case ..<97: generator.below(12_000)
+      default: generator.below(90_000)
+      }
+    return Int64(milliseconds * pacePercent / 100)
+  }
+
+  /// Half of the time, something that was broken works again.
+  private mutating func repair(in simulation: Simulation) -> WorldEvent? {
+    guard generator.chance(50) else { return nil }
+    var repairs: [WorldEvent] = []
+    for device in simulation.devices {
+      let index = device.index
+      if device.process == nil { repairs.append(.restart(device: index)) }
+      if !device.network.isUp { repairs.append(.reconnect(device: index)) }
+      if device.network.blocksToServer || device.network.blocksFromServer {
+        repairs.append(.heal(device: index))
+      }
+      if device.condition != .working {
+        repairs.append(.setStore(device: index, .working))
+      }
+    }
+    if simulation.server.condition != .working { repairs.append(.setServerStore(.working)) }
+    return generator.pick(repairs)
+  }
+
+  private mutating func fault(in simulation: Simulation) -> WorldEvent? {
+    let device = generator.below(simulation.devices.count)
+    switch generator.pick(weighted: faults) {
+    case .crash: return .crash(device: device, losesPower: generator.chance(40))
+    case .crashAtCommit: return .crashAtCommit(device: device)
+    case .sleep: return .sleep(device: device, milliseconds: Int64(generator.below(180_000)))
+    case .cut: return .cut(device: device)
+    case .disconnect: return .disconnect(device: device)
+    case .partition:
+      let directions: [PartitionDirection] = [.toServer, .fromServer, .both]
+      return .partition(device: device, generator.pick(directions) ?? .both)
+    case .clog: return .clog(device: device, milliseconds: Int64(generator.below(30_000)))
+    case .dropAck: return .dropAck(device: device)
+    case .setClock: return .setClock(device: device, offsetMilliseconds: clockOffset())
+    case .setServerClock: return .setServerClock(offsetMilliseconds: serverClockOffset())
+    case .fillDisk: return .setStore(device: device, .full)
+    case .failDisk: return .setStore(device: device, .failing)
+    case .backUp: return .backUp(device: device, label: freshLabel())
+    case .restore: return restore(simulation.devices[device])
+    case .clone: return .clone(device: device, method())
+    case .crashServer: return .crashServer
+    case .restartServer: return .restartServer
+    case .fillServerDisk: return .setServerStore(.full)
+    case .failServerDisk: return .setServerStore(.failing)
+    case .backUpServer: return .backUpServer(label: freshLabel())
+    case .restoreServer:
+      let labels = simulation.server.backups.keys.sorted()
+      return generator.pick(labels).map { .restoreServer(label: $0) }
+    case .compact: return .compact
+    case .requestSync: return .requestSync(device: device)
+    }
+  }
+
+  private mutating func restore(_ device: SimulatedDevice) -> WorldEvent? {
+    let label = generator.pick(device.backups.keys.sorted())
+    guard let label else { return .backUp(device: device.index, label: freshLabel()) }
+    return .restore(device: device.index, label: label, method())
+  }
+
+  private mutating func method() -> CopyMethod {
+    generator.pick([.database, .directory, .disk] as [CopyMethod]) ?? .database
+  }
+
+  private mutating func freshLabel() -> String {
+    labels += 1
+    return "\(labels)"
+  }
+
+  /// Minutes, hours, days or decades off; before 1970 too.
+  private mutating func clockOffset() -> Int64 {
+    let scale: Int64 = generator.pick(weighted: [
+      (3, 0), (4, 60_000), (3, 3_600_000), (2, 86_400_000), (2, 31_536_000_000),
+    ])
+    return Int64.random(in: -60...60, using: &generator) * scale
+  }
+
+  /// A server has an administrator; what is off by decades there is off for everybody.
+  private mutating func serverClockOffset() -> Int64 {
+    let scale: Int64 = generator.pick(weighted: [(3, 0), (4, 1_000), (2, 60_000)])
+    return Int64.random(in: -60...60, using: &generator) * scale
+  }
+}

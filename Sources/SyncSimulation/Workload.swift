@@ -1,0 +1,224 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+
+/// Draws what people do, refused commands among it.
+///
+/// Every text that is typed begins with a scalar of a private use area that no other text has. These
+/// *marks* survive merging, cutting and new operation ids, so that a checker can tell whether
+/// something was lost or came twice.
+struct Workload {
+  /// Where the commands of a run meet.
+  enum Pattern: CaseIterable {
+    /// A bit of everything.
+    case human
+    /// Everybody moves to the front of one queue.
+    case head
+    /// Everybody puts things behind the same message.
+    case gap
+    /// Long texts, pasted and cut.
+    case hugeText
+    /// Little is sent, much is cancelled and cleared.
+    case emptyQueues
+    /// The thread queue above all.
+    case threads
+  }
+
+  enum Kind: CaseIterable {
+    case addSession, renameSession, deleteSession, send, open, edit, move, cancel, restore, clear
+    case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
+  }
+
+  private static let marksFirst: UInt32 = 0xF_0000
+  private static let words = [
+    "fix", "the failing test", "naïve", "e\u{301}té", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "a\u{0}b", "\u{202E}rtl\u{202C}",
+    "line\nbreak", "שלום", "z", "tabs\tand  spaces",
+  ]
+
+  private let sessions: [SessionID]
+  private let pattern: Pattern
+  private let weights: [(weight: Int, value: Kind)]
+  private let longTextScalars: Int
+  private var messages: [MessageID] = []
+  private var nextMark: UInt32 = 0
+  private var generator: SeededGenerator
+
+  init(pattern: Pattern, sessionCount: Int, longTextScalars: Int, generator: SeededGenerator) {
+    var generator = generator
+    self.pattern = pattern
+    self.longTextScalars = longTextScalars
+    sessions = (1...max(sessionCount, 1)).compactMap { try? SessionID("session-\($0)") }
+    weights = Workload.weights(for: pattern, using: &generator)
+    self.generator = generator
+  }
+
+  /// Whether a scalar is a mark.
+  static func isMark(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= marksFirst }
+
+  /// Every run leaves some kinds out and does others often.
+  private static func weights(
+    for pattern: Pattern, using generator: inout SeededGenerator
+  ) -> [(weight: Int, value: Kind)] {
+    var weights: [(weight: Int, value: Kind)] = []
+    for kind in Kind.allCases {
+      var weight = usualWeight(of: kind)
+      switch generator.below(6) {
+      case 0: weight = 0
+      case 1: weight *= 4
+      default: break
+      }
+      weights.append((weight, kind))
+    }
+    for (kind, least) in favourites(of: pattern) {
+      for index in weights.indices where weights[index].value == kind {
+        weights[index].weight = max(weights[index].weight, least)
+      }
+    }
+    return weights
+  }
+
+  private static func usualWeight(of kind: Kind) -> Int {
+    switch kind {
+    case .send: 24
+    case .edit: 20
+    case .move: 16
+    case .cancel, .restore, .moveThread, .open: 8
+    case .setPriority: 6
+    case .pause, .resume, .removeThreads, .addSession: 4
+    case .renameSession, .deleteSession, .unlockThread: 3
+    case .clear: 2
+    case .clearThreads: 1
+    }
+  }
+
+  /// What a pattern cannot do without.
+  private static func favourites(of pattern: Pattern) -> [(Kind, Int)] {
+    switch pattern {
+    case .human: [(.send, 20), (.edit, 10)]
+    case .head, .gap: [(.send, 20), (.move, 60)]
+    case .hugeText: [(.send, 15), (.edit, 60), (.open, 15)]
+    case .emptyQueues: [(.send, 10), (.cancel, 30), (.clear, 20), (.restore, 20)]
+    case .threads: [(.send, 20), (.moveThread, 40), (.removeThreads, 15), (.unlockThread, 10)]
+    }
+  }
+
+  // MARK: - Drawing
+
+  /// The next thing somebody does on a device that shows this.
+  mutating func action(on device: SimulatedDevice) -> UserAction? {
+    guard let workspace = device.process?.core.replica.workspace else { return nil }
+    let session = anySession()
+    switch generator.pick(weighted: weights) {
+    case .addSession:
+      return .command(
+        .addSession(
+          session, name: generator.chance(50) ? name() : nil,
+          project: generator.chance(50) ? name() : nil))
+    case .renameSession: return .command(.renameSession(session, name: name()))
+    case .deleteSession: return .command(.deleteSession(session))
+    case .send: return .command(send(to: session))
+    case .open: return .open(anyMessage(workspace))
+    case .edit: return edit(workspace, device)
+    case .move: return .command(move(workspace))
+    case .cancel:
+      return .command(.cancel((0..<(1 + generator.below(2))).map { _ in anyMessage(workspace) }))
+    case .restore: return .command(.restore(anyMessage(workspace)))
+    case .clear: return .command(.clear(session))
+    case .setPriority:
+      return .command(
+        .setPriority(anyMessage(workspace), generator.chance(50) ? .urgent : .normal))
+    case .pause: return .command(.pause(session, reason: generator.chance(50) ? name() : nil))
+    case .resume: return .command(.resume(session))
+    case .moveThread:
+      let place = pattern == .head ? 1 : 1 + generator.below(sessions.count)
+      return .command(.moveThread(session, to: place))
+    case .removeThreads: return .command(.removeThreads([session]))
+    case .clearThreads: return .command(.clearThreads)
+    case .unlockThread: return .command(.unlockThread(session))
+    }
+  }
+
+  private mutating func send(to session: SessionID) -> Command {
+    var id = MessageID(high: 0x4000, low: UInt64(messages.count + 1))
+    // Now and then two devices queue under one id.
+    if generator.chance(4), let used = generator.pick(messages) { id = used }
+    messages.append(id)
+    return .send(
+      Command.Send(
+        session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
+        project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85)))
+  }
+
+  /// Changes what the person sees: the message as it is, or as it was when it was opened.
+  private mutating func edit(_ workspace: Workspace, _ device: SimulatedDevice) -> UserAction {
+    let message = anyMessage(workspace)
+    if generator.chance(30), let opened = device.process?.editors[message] {
+      return .edit(message, content: edited(opened.text), against: .opened)
+    }
+    let seen = (try? workspace.message(message).content) ?? ""
+    return .edit(message, content: edited(seen), against: .current)
+  }
+
+  private mutating func edited(_ text: String) -> String {
+    var scalars = Array(text.unicodeScalars)
+    let first = generator.below(scalars.count + 1)
+    let isLong = pattern == .hugeText && generator.chance(10)
+    let span = isLong ? scalars.count : 5
+    let last = min(scalars.count, first + generator.below(span + 1))
+    let typed = generator.chance(75) ? Array(self.text().unicodeScalars) : []
+    scalars.replaceSubrange(first..<last, with: typed)
+    return String(String.UnicodeScalarView(scalars))
+  }
+
+  private mutating func move(_ workspace: Workspace) -> Command {
+    let count = generator.pick(weighted: [(6, 1), (3, 2), (1, 3)])
+    var moved: [MessageID] = []
+    for _ in 0..<count {
+      let message = anyMessage(workspace)
+      if !moved.contains(message) { moved.append(message) }
+    }
+    switch pattern {
+    case .head where generator.chance(80): return .move(moved, to: .position(1))
+    case .gap where generator.chance(80):
+      if let anchor = messages.first { return .move(moved, to: .after(anchor)) }
+    default: break
+    }
+    let target: MoveTarget =
+      switch generator.below(3) {
+      case 0: .position(1 + generator.below(5))
+      case 1: .before(anyMessage(workspace))
+      default: .after(anyMessage(workspace))
+      }
+    return .move(moved, to: target)
+  }
+
+  /// Mostly one that waits on this device; else any that ever was.
+  private mutating func anyMessage(_ workspace: Workspace) -> MessageID {
+    if generator.chance(80) {
+      let waiting = (try? workspace.messageQueue(anySession()))?.messages ?? []
+      if let message = generator.pick(waiting) { return message.id }
+    }
+    return generator.pick(messages) ?? MessageID(high: 0x4000, low: 0)
+  }
+
+  private mutating func anySession() -> SessionID {
+    let meeting = pattern == .head || pattern == .gap
+    if meeting, generator.chance(80) { return sessions[0] }
+    return sessions[generator.below(sessions.count)]
+  }
+
+  /// A fresh mark and a word, or a long text in a run that has such.
+  private mutating func text() -> String {
+    let mark = Unicode.Scalar(Workload.marksFirst + nextMark % 0xFFFE).map(String.init) ?? ""
+    nextMark += 1
+    let word = name()
+    guard pattern == .hugeText, generator.chance(12) else { return mark + word }
+    let count = 1 + generator.below(max(1, longTextScalars / max(1, word.unicodeScalars.count)))
+    return mark + String(repeating: word, count: count)
+  }
+
+  private mutating func name() -> String {
+    Workload.words[generator.below(Workload.words.count)]
+  }
+}
