@@ -43,6 +43,8 @@ struct ScenarioWorld: Hashable, Sendable {
   var catchUpOperationsMax: Int?
   var snapshotEntries: Int?
   var partBytesMax: Int?
+  /// Messages a session may hold for a local enqueue to be taken.
+  var queueSizeMax: Int?
   /// Virtual milliseconds after healing within which outboxes must be empty.
   var drainMillisecondsMax: Int64?
   /// Names of bugs that are there on purpose.

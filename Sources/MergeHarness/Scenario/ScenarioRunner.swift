@@ -1,0 +1,255 @@
+import QueueModel
+import SyncSimulation
+
+/// What came of a scenario.
+struct ScenarioReport: Hashable, Sendable {
+  /// Something that is not as the scenario wants it.
+  struct Failure: Hashable, Sendable {
+    var position: TextPosition
+    var what: String
+    /// Nil where nothing was expected in words.
+    var expected: String?
+    var actual: String
+  }
+
+  var name: String
+  var failures: [Failure] = []
+  var steps = 0
+  var expectations = 0
+  var operations = 0
+  var virtualMilliseconds: Int64 = 0
+  var violations: [Violation] = []
+  var traceHash: UInt64 = 0
+}
+
+/// Runs a scenario on the simulated world, with the production cores.
+///
+/// Without a `world` in the scenario there is no randomness: latency is a millisecond, nothing is
+/// split or lost but what the steps say. The simulation's checkers watch every scenario; what they
+/// find is a failure like a wrong expectation.
+struct ScenarioRunner {
+  typealias Label = Scenario.Label
+
+  /// Virtual time that `sync` may take; reconnecting after a long absence takes up to a minute.
+  static let syncMillisecondsMax: Int64 = 600_000
+
+  let simulation: Simulation
+  private let isStrict: Bool
+  private var indexes: [String: Int] = [:]
+  private var names: [String] = []
+  private(set) var book = LabelBook()
+  private var report: ScenarioReport
+  /// Devices that a step turned off, so that "all" means the others.
+  private var lastError: [String: String] = [:]
+  /// A refusal that no expectation has asked about yet.
+  private var unasked: [String: (position: TextPosition, error: String)] = [:]
+  private var violationsSeen = 0
+
+  private init(_ scenario: Scenario) {
+    report = ScenarioReport(name: scenario.name)
+    isStrict = scenario.world == nil
+    simulation = Simulation(SimulationOptions(scenario))
+    for label in scenario.devices { add(label) }
+  }
+
+  static func run(_ scenario: Scenario) -> ScenarioReport {
+    var runner = ScenarioRunner(scenario)
+    for step in scenario.steps { runner.take(step) }
+    runner.complainOfRefusals()
+    runner.report.operations = runner.simulation.operationsMade
+    runner.report.virtualMilliseconds = runner.simulation.now
+    runner.report.violations = runner.simulation.violations
+    runner.report.traceHash = runner.simulation.traceHash
+    return runner.report
+  }
+
+  private mutating func add(_ label: Label) {
+    indexes[label.name] = names.count
+    names.append(label.name)
+  }
+
+  /// The device's number; `ScenarioCheck` has seen that there is one.
+  private func index(_ label: Label) -> Int { indexes[label.name] ?? -1 }
+
+  private mutating func take(_ step: Scenario.Step) {
+    if step.wait > 0 { simulation.advance(milliseconds: step.wait) }
+    switch step.action {
+    case .onDevice(let device, let verb): perform(verb, on: device, step)
+    case .inWorld(let verb): change(verb, step)
+    case .expect(let expectation): check(expectation, step)
+    }
+    report.steps += 1
+    let violations = simulation.violations
+    for violation in violations.dropFirst(violationsSeen) {
+      fail(step, "checker \(violation.checker)", violation.message)
+    }
+    violationsSeen = violations.count
+  }
+
+  private mutating func fail(
+    _ step: Scenario.Step, _ what: String, expected: String? = nil, _ actual: String
+  ) {
+    report.failures.append(
+      ScenarioReport.Failure(
+        position: step.position, what: what, expected: expected, actual: actual))
+  }
+
+  // MARK: - Verbs
+
+  private mutating func perform(_ verb: DeviceVerb, on device: Label, _ step: Scenario.Step) {
+    complainOfRefusal(on: device.name)
+    lastError[device.name] = nil
+    switch simulation.apply(.perform(device: index(device), verb.action(&book))) {
+    case .done, .performed:
+      break
+    case .refused(let error):
+      refuse(error.code, "\(error)", device, step)
+    case .notStored(let reason):
+      refuse("notStored", reason, device, step)
+    case .skipped(let reason):
+      if isStrict { fail(step, "the step cannot be done", reason) }
+    }
+  }
+
+  private mutating func refuse(
+    _ code: String, _ message: String, _ device: Label, _ step: Scenario.Step
+  ) {
+    lastError[device.name] = code
+    if isStrict { unasked[device.name] = (step.position, "\(code): \(message)") }
+  }
+
+  /// A refusal is expected or a failure.
+  private mutating func complainOfRefusal(on device: String) {
+    guard let refusal = unasked.removeValue(forKey: device) else { return }
+    report.failures.append(
+      ScenarioReport.Failure(
+        position: refusal.position, what: "\(device) refused the command, which nothing expects",
+        expected: nil, actual: refusal.error))
+  }
+
+  private mutating func complainOfRefusals() {
+    for device in unasked.keys.sorted() { complainOfRefusal(on: device) }
+  }
+
+  private mutating func change(_ verb: WorldVerb, _ step: Scenario.Step) {
+    switch verb {
+    case .sync(let labels):
+      let chosen = labels.map { Set($0.map(index)) }
+      if !simulation.settle(chosen, withinMilliseconds: Self.syncMillisecondsMax) {
+        fail(
+          step, "sync does not come to an end",
+          expected: "quiet within \(Self.syncMillisecondsMax) virtual ms", simulation.unsettled)
+      }
+    case .advance(let milliseconds):
+      simulation.advance(milliseconds: milliseconds)
+    default:
+      for event in events(of: verb) {
+        switch simulation.apply(event) {
+        case .skipped(let reason) where isStrict:
+          fail(step, "the step cannot be done", reason)
+        case .notStored(let reason) where isStrict:
+          fail(step, "the step cannot be done", reason)
+        default: break
+        }
+      }
+      if case .clone(_, let copy, _) = verb { add(copy) }
+    }
+  }
+
+  private func events(of verb: WorldVerb) -> [WorldEvent] {
+    switch verb {
+    case .sync, .advance: []
+    case .settle: [.settle]
+    case .offline(let labels): labels.map { .disconnect(device: index($0)) }
+    case .online(let labels): labels.map { .reconnect(device: index($0)) }
+    case .connect(let labels): labels.map { .requestSync(device: index($0)) }
+    case .dropAcknowledgement(let labels): labels.map { .dropAck(device: index($0)) }
+    case .cut(let labels): labels.map { .cut(device: index($0)) }
+    case .partition(let labels, let direction):
+      labels.map { .partition(device: index($0), PartitionDirection(direction)) }
+    case .heal(let labels): labels.map { .heal(device: index($0)) }
+    case .clog(let labels, let milliseconds):
+      labels.map { .clog(device: index($0), milliseconds: milliseconds) }
+    case .crash(let labels, let losesPower):
+      labels.map { .crash(device: index($0), losesPower: losesPower) }
+    case .crashAtCommit(let labels): labels.map { .crashAtCommit(device: index($0)) }
+    case .restart(let labels): labels.map { .restart(device: index($0)) }
+    case .sleep(let labels, let milliseconds):
+      labels.map { .sleep(device: index($0), milliseconds: milliseconds) }
+    case .crashServer: [.crashServer]
+    case .restartServer: [.restartServer]
+    case .store(.server, let store): [.setServerStore(StoreCondition(store))]
+    case .store(.device(let label), let store):
+      [.setStore(device: index(label), StoreCondition(store))]
+    case .backup(.server, let label): [.backUpServer(label: label.name)]
+    case .backup(.device(let device), let label):
+      [.backUp(device: index(device), label: label.name)]
+    case .restore(.server, let label, _): [.restoreServer(label: label.name)]
+    case .restore(.device(let device), let label, let method):
+      [.restore(device: index(device), label: label.name, CopyMethod(method))]
+    case .clone(let device, _, let method):
+      [.clone(device: index(device), CopyMethod(method))]
+    case .compact: [.compact]
+    case .clock(.server, let offset): [.setServerClock(offsetMilliseconds: offset)]
+    case .clock(.device(let device), let offset):
+      [.setClock(device: index(device), offsetMilliseconds: offset)]
+    }
+  }
+
+  // MARK: - Expectations
+
+  private mutating func check(_ expectation: Expectation, _ step: Scenario.Step) {
+    let observers: [String] =
+      switch expectation.observer {
+      case .all: names.indices.filter { simulation.isRunning($0) }.map { names[$0] }
+      case .device(let label): [label.name]
+      }
+    for check in expectation.checks {
+      report.expectations += 1
+      if case .equal(let isWanted) = check {
+        checkEquality(of: observers, isWanted, step)
+      } else {
+        for observer in observers { self.check(check, on: observer, step) }
+      }
+    }
+  }
+
+  private mutating func check(
+    _ check: Expectation.Check, on device: String, _ step: Scenario.Step
+  ) {
+    if case .error(let code) = check {
+      unasked[device] = nil
+      let actual = lastError[device]
+      if actual != code {
+        fail(
+          step, "error of \(device)'s last command", expected: code,
+          actual ?? "none, it was taken")
+      }
+      return
+    }
+    guard let workspace = try? simulation.workspace(of: indexes[device] ?? -1) else {
+      return fail(step, "state of \(device)", "it cannot be read")
+    }
+    let view = ExpectationView(workspace: workspace, book: book)
+    let found = view.found(check)
+    if found.actual != found.expected {
+      fail(step, "\(found.what) on \(device)", expected: found.expected, found.actual)
+    }
+  }
+
+  private mutating func checkEquality(
+    of observers: [String], _ isWanted: Bool, _ step: Scenario.Step
+  ) {
+    let differences = StateComparison.differences(
+      among: observers.compactMap { name in
+        (try? simulation.workspace(of: indexes[name] ?? -1)).map { (name, $0) }
+      } + ((try? simulation.serverWorkspace()).map { [("the server", $0)] } ?? []))
+    if isWanted, !differences.isEmpty {
+      fail(
+        step, "equality", expected: "the same state everywhere",
+        differences.joined(separator: "\n"))
+    } else if !isWanted, differences.isEmpty {
+      fail(step, "equality", expected: "different states", "the same state everywhere")
+    }
+  }
+}

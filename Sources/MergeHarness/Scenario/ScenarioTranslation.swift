@@ -1,0 +1,153 @@
+import QueueModel
+import SyncSimulation
+
+// Between the scenario's words and the simulation's.
+
+extension SimulationOptions {
+  init(_ scenario: Scenario) {
+    self.init(seed: scenario.world?.seed ?? 1, devices: scenario.devices.count)
+    guard let world = scenario.world else {
+      network.latencyMilliseconds = 1...1
+      network.splitPercent = 0
+      server.storeMilliseconds = 1...1
+      queueSizeMax = Limits.queueSizeDefault
+      return
+    }
+    if let range = world.latencyMilliseconds { network.latencyMilliseconds = range }
+    if let percent = world.splitPercent { network.splitPercent = percent }
+    if let range = world.storeMilliseconds { server.storeMilliseconds = range }
+    if let max = world.catchUpOperationsMax { server.catchUpOperationsMax = max }
+    if let entries = world.snapshotEntries { server.snapshotEntries = entries }
+    if let bytes = world.partBytesMax { server.partBytesMax = bytes }
+    if let size = world.queueSizeMax { queueSizeMax = size }
+    if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
+    planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
+  }
+}
+
+extension ScenarioWorld {
+  init(_ options: SimulationOptions) {
+    self.init(
+      seed: options.seed, latencyMilliseconds: options.network.latencyMilliseconds,
+      splitPercent: options.network.splitPercent,
+      storeMilliseconds: options.server.storeMilliseconds,
+      catchUpOperationsMax: options.server.catchUpOperationsMax,
+      snapshotEntries: options.server.snapshotEntries,
+      partBytesMax: options.server.partBytesMax, queueSizeMax: options.queueSizeMax,
+      drainMillisecondsMax: options.drainMillisecondsMax,
+      planted: options.planted.sorted().map {
+        Scenario.Label(name: $0.rawValue, position: .start)
+      })
+  }
+}
+
+extension DeviceVerb {
+  /// What the person does, with ids for labels.
+  func action(_ book: inout LabelBook) -> UserAction {
+    switch self {
+    case .open(let message):
+      .open(book.note(message.name))
+    case .edit(let message, let text, let againstOpened):
+      .edit(
+        book.note(message.name), content: text.full,
+        against: againstOpened ? .opened : .current)
+    case .send(let send):
+      .command(
+        .send(
+          Command.Send(
+            session: .labelled(send.session), id: book.note(send.id.name), text: send.text.full,
+            priority: send.isUrgent ? .urgent : .normal, project: send.project,
+            requeuesThread: send.requeuesThread)))
+    case .insertText(let message, let at, let text):
+      .command(.insertText(book.note(message.name), at: at, text: text.full))
+    case .deleteText(let message, let at, let count):
+      .command(.deleteText(book.note(message.name), at..<at + count))
+    case .move(let messages, let place):
+      .command(.move(messages.map { book.note($0.name) }, to: place.target(&book)))
+    case .cancel(let messages):
+      .command(.cancel(messages.map { book.note($0.name) }))
+    case .restore(let message):
+      .command(.restore(book.note(message.name)))
+    case .priority(let message, let priority):
+      .command(.setPriority(book.note(message.name), priority))
+    case .clear(let session):
+      .command(.clear(.labelled(session)))
+    case .pause(let session, let reason):
+      .command(.pause(.labelled(session), reason: reason))
+    case .resume(let session):
+      .command(.resume(.labelled(session)))
+    case .threadMove(let session, let position):
+      .command(.moveThread(.labelled(session), to: position))
+    case .threadRemove(let sessions):
+      .command(.removeThreads(sessions.map(SessionID.labelled)))
+    case .threadClear:
+      .command(.clearThreads)
+    case .threadUnlock(let session):
+      .command(.unlockThread(.labelled(session)))
+    case .sessionAdd(let session, let name, let project):
+      .command(.addSession(.labelled(session), name: name, project: project))
+    case .sessionRename(let session, let name):
+      .command(.renameSession(.labelled(session), name: name))
+    case .sessionDelete(let session):
+      .command(.deleteSession(.labelled(session)))
+    case .undo:
+      .command(.undo)
+    case .redo:
+      .command(.redo)
+    }
+  }
+}
+
+extension DeviceVerb.Place {
+  fileprivate func target(_ book: inout LabelBook) -> MoveTarget {
+    switch self {
+    case .to(let position): .position(position)
+    case .before(let message): .before(book.note(message.name))
+    case .after(let message): .after(book.note(message.name))
+    }
+  }
+}
+
+extension SessionID {
+  /// The session of a label that the parser has looked at.
+  fileprivate static func labelled(_ label: Scenario.Label) -> SessionID {
+    do {
+      return try SessionID(label.name)
+    } catch {
+      preconditionFailure("the parser takes no label that is no session: \(error)")
+    }
+  }
+}
+
+extension PartitionDirection {
+  init(_ direction: WorldVerb.Direction) {
+    self =
+      switch direction {
+      case .toServer: .toServer
+      case .fromServer: .fromServer
+      case .both: .both
+      }
+  }
+}
+
+extension CopyMethod {
+  init(_ method: WorldVerb.Method) {
+    self =
+      switch method {
+      case .database: .database
+      case .directory: .directory
+      case .disk: .disk
+      }
+  }
+}
+
+extension StoreCondition {
+  init(_ store: WorldVerb.Store) {
+    self =
+      switch store {
+      case .working: .working
+      case .full: .full
+      case .failing: .failing
+      }
+  }
+}

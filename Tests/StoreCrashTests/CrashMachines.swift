@@ -1,0 +1,166 @@
+import ClientCore
+import ClientStore
+import Foundation
+import GRDB
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import ServerCore
+import ServerStore
+
+/// A device with its real store on a disk that can lose power.
+final class CrashDevice {
+  let id: DeviceID
+  let name: String
+  let disk: Disk
+  let token: [UInt8]
+  /// Nil while the machine is off.
+  var process: Process?
+  /// What editors saw that were opened; the draft is with the person.
+  var editors: [MessageID: EditBase] = [:]
+  /// Operations of commands that were answered, in order.
+  var answered: [QueueModel.Operation] = []
+  /// The state when the last event ended with the power on: all of it is durable.
+  var durable = Durable()
+
+  struct Process {
+    var core: ClientCore
+    let store: ClientStore
+    var connection: (client: ClientConnectionID, server: ServerConnectionID)?
+  }
+
+  struct Durable {
+    var vector = VersionVector()
+    var image = Workspace().image()
+    var logPosition: UInt64 = 0
+    var logIdentity: UInt64 = 0
+    /// Contents that the incarnation file had; it is never synced.
+    var incarnations: [Data] = []
+  }
+
+  init(number: Int, root: String) throws {
+    id = DeviceID(high: 0xD, low: UInt64(number + 1))
+    name = "device \(number)"
+    token = [UInt8](repeating: UInt8(number + 1), count: 32)
+    let directory = "\(root)/\(number)"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true)
+    disk = Disk(directory: directory)
+    CrashFileSystem.mount(disk)
+  }
+
+  var incarnationPath: String { disk.directory + "/incarnation" }
+
+  /// Opens the store and takes up what it holds, as the library does.
+  ///
+  /// - Returns: whether the power stayed on.
+  func start(_ occasion: Occasion) throws -> Bool {
+    do {
+      let opened = try ClientStore.open(directory: disk.directory)
+      let replica = try Replica(
+        Replica.Opening(
+          loaded: opened.loaded, device: id, deviceName: name,
+          needsFreshReplica: opened.isCopy),
+        at: occasion, store: opened.store)
+      let core = ClientCore(
+        replica: replica,
+        credentials: Credentials(
+          server: "ws://crash:1", workspace: CrashServer.workspace, workspaceName: "crash",
+          token: token),
+        queueSizeMax: 1_000)
+      process = Process(core: core, store: opened.store, connection: nil)
+      return true
+    } catch {
+      guard disk.isOff else { throw error }
+      return false
+    }
+  }
+
+  /// Remembers what must survive from here on.
+  func remember() throws {
+    guard let core = process?.core, !disk.isOff else { return }
+    durable.vector = core.replica.workspace.vector
+    durable.image = core.replica.workspace.image()
+    durable.logPosition = core.replica.record.logPosition
+    durable.logIdentity = core.replica.record.logIdentity
+    let incarnation = try Data(contentsOf: URL(fileURLWithPath: incarnationPath))
+    if durable.incarnations.last != incarnation { durable.incarnations.append(incarnation) }
+  }
+
+  /// Puts the incarnation file back to something it held before: it is written without a sync.
+  func loseIncarnation(using generator: inout SeededGenerator) throws {
+    guard generator.chance(50), let earlier = generator.pick(durable.incarnations) else { return }
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: incarnationPath))
+    try handle.write(contentsOf: earlier)
+    try handle.close()
+  }
+}
+
+/// The server with its real store on a disk that can lose power.
+final class CrashServer {
+  static let workspace = WorkspaceID(high: 0xC0, low: 0x5F)
+
+  let disk: Disk
+  /// Nil while the machine is off.
+  var process: Process?
+  private var connections: UInt64 = 0
+
+  struct Process {
+    var core: ServerCore
+    let database: ServerDatabase
+  }
+
+  init(root: String) throws {
+    let directory = "\(root)/server"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true)
+    disk = Disk(directory: directory)
+    CrashFileSystem.mount(disk)
+  }
+
+  func nextConnection() -> ServerConnectionID {
+    connections += 1
+    return ServerConnectionID(rawValue: connections)
+  }
+
+  func start() throws -> Bool {
+    do {
+      let database = try ServerDatabase.open(directory: disk.directory, for: .serving)
+      var configuration = ServerConfiguration()
+      configuration.snapshotEntries = 20
+      configuration.catchUpOperationsMax = 300
+      configuration.framesPerSecond = 1_000_000
+      configuration.frameBurst = 1_000_000
+      process = Process(
+        core: ServerCore(configuration: configuration, secretHash: { $0 }), database: database)
+      return true
+    } catch {
+      guard disk.isOff else { throw error }
+      return false
+    }
+  }
+
+  /// Makes the workspace and lets the devices in.
+  func admit(_ devices: [CrashDevice], wall: Int64) throws {
+    guard let database = process?.database else { return }
+    for device in devices {
+      let code = device.token + [0]
+      _ = try database.addPairingCode(
+        hash: code,
+        for: WorkspaceProposal(
+          name: "crash", id: Self.workspace, logIdentity: 0x10, createdAt: wall),
+        expiresAt: wall + 60_000)
+      _ = try database.redeem(
+        CodeRedemption(
+          codeHash: code, device: device.id, deviceName: device.name, tokenHash: device.token,
+          wallMilliseconds: wall, failuresMax: 5, devicesMax: 100))
+    }
+  }
+}
+
+/// Whether a database file is sound, by SQLite's own full check.
+func integrity(of path: String) throws -> String {
+  let queue = try DatabaseQueue(path: path)
+  defer { try? queue.close() }
+  return try queue.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } ?? "no answer"
+}

@@ -1,0 +1,221 @@
+import ClientCore
+import ClientStore
+import Foundation
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import ServerStore
+import WireProtocol
+
+/// Something lost or damaged, with the seed and the crash at which it showed.
+struct CrashFailure: Error, CustomStringConvertible {
+  var seed: UInt64
+  var crash: Int
+  var message: String
+
+  var description: String {
+    "seed \(seed) (set COSPOOL_SEED=\(seed)), crash \(crash): \(message)"
+  }
+}
+
+extension CrashWorld {
+  func fail(_ message: String) -> CrashFailure {
+    CrashFailure(seed: seed, crash: statistics.crashes, message: message)
+  }
+
+  // MARK: - Starting and stopping
+
+  func startDevice(_ index: Int) throws {
+    while try !devices[index].start(occasion()) {
+      // It lost its power again while it opened its store.
+      try powerDown(index)
+    }
+    try devices[index].remember()
+    try run(on: index) { core, occasion, store in core.started(at: occasion, store: store) }
+  }
+
+  /// A process that ends in order and starts again; the power may fail in between.
+  func restart(_ index: Int) throws {
+    if index == devices.count {
+      try server.process?.database.close()
+      return try crashServer(midTransaction: server.disk.isOff)
+    }
+    guard let process = devices[index].process else { return }
+    if generator.chance(50) {
+      try? process.store.keep(
+        process.core.replica.workspace.image(), upTo: process.core.replica.lastEntry)
+    }
+    guard !devices[index].disk.isOff else {
+      return try crashDevice(index, midTransaction: true)
+    }
+    try lose(index, "stopped")
+    try? process.store.close()
+    if devices[index].disk.isOff {
+      // The power failed while the log was folded into the file.
+      return try crashDevice(index, midTransaction: true)
+    }
+    devices[index].process = nil
+    try startDevice(index)
+  }
+
+  // MARK: - Losing power
+
+  /// The power of a machine fails, now or at one of its next writes; the rest is up to `step`.
+  func threaten() throws {
+    let victim = generator.below(devices.count + 2)
+    let disk = victim < devices.count ? devices[victim].disk : server.disk
+    guard generator.chance(85) else {
+      disk.failPowerNow()
+      return victim < devices.count
+        ? try crashDevice(victim, midTransaction: false)
+        : try crashServer(midTransaction: false)
+    }
+    disk.failPower(after: 1 + generator.below(24))
+  }
+
+  /// The machine goes down, comes up again, and must hold everything it promised.
+  func crashDevice(_ index: Int, midTransaction: Bool) throws {
+    let device = devices[index]
+    statistics.crashes += 1
+    statistics.deviceCrashes += 1
+    if midTransaction { statistics.midTransaction += 1 }
+    let connection = device.process?.connection
+    try powerDown(index)
+    if let connection {
+      parcels.removeAll {
+        switch $0 {
+        case .toDevice(index, _, _): true
+        case .toServer(index, _, _): generator.chance(50)
+        default: false
+        }
+      }
+      try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+    }
+    let verdict = try integrity(of: device.disk.directory + "/" + ClientStore.fileName)
+    guard verdict == "ok" else { throw fail("device \(index)'s file: \(verdict)") }
+    while try !device.start(occasion()) { try powerDown(index) }
+    try checkDevice(index)
+    try device.remember()
+    try run(on: index) { core, occasion, store in core.started(at: occasion, store: store) }
+  }
+
+  private func powerDown(_ index: Int) throws {
+    let device = devices[index]
+    device.disk.failPowerNow()
+    deviceActions.removeAll { $0.device == index }
+    try? device.process?.store.close()
+    device.process = nil
+    try device.disk.crash(using: &generator)
+    try device.loseIncarnation(using: &generator)
+  }
+
+  private func checkDevice(_ index: Int) throws {
+    let device = devices[index]
+    guard let replica = device.process?.core.replica else { return }
+    let held = replica.workspace.vector
+    for (author, seq) in device.durable.vector.sorted where held[author] < seq {
+      throw fail(
+        "device \(index) lost operations of \(author) after \(held[author]), it had \(seq)")
+    }
+    for operation in device.answered where !held.contains(operation.id) {
+      throw fail("device \(index) lost \(operation.id), which a command had answered")
+    }
+    if held == device.durable.vector,
+      !replica.workspace.image().isExactlyEqual(to: device.durable.image)
+    {
+      throw fail("device \(index) came back with the same operations and another state")
+    }
+    if replica.record.logIdentity == device.durable.logIdentity,
+      replica.record.logPosition < device.durable.logPosition
+    {
+      throw fail(
+        "device \(index) told the server it had \(device.durable.logPosition), "
+          + "it has \(replica.record.logPosition)")
+    }
+    if replica.record.incarnation > 1 { statistics.freshReplicas += 1 }
+  }
+
+  func crashServer(midTransaction: Bool) throws {
+    statistics.crashes += 1
+    statistics.serverCrashes += 1
+    if midTransaction { statistics.midTransaction += 1 }
+    server.disk.failPowerNow()
+    try? server.process?.database.close()
+    server.process = nil
+    // Some of what it sent is still on its way, and counts.
+    let arriving = parcels.filter { parcel in
+      if case .toDevice = parcel { generator.chance(50) } else { false }
+    }
+    parcels = []
+    for case .toDevice(let index, let connection, let bytes) in arriving {
+      try deliver(bytes, to: index, on: connection)
+    }
+    for index in devices.indices { try lose(index, "the server is gone") }
+    parcels = []
+    repeat { try server.disk.crash(using: &generator) } while try !server.start()
+    let verdict = try integrity(of: server.disk.directory + "/" + ServerDatabase.fileName)
+    guard verdict == "ok" else { throw fail("the server's file: \(verdict)") }
+    try checkServer()
+  }
+
+  /// What any device was told is stored must be stored.
+  private func checkServer() throws {
+    let workspace = try serverWorkspace()
+    for (index, device) in devices.enumerated() {
+      guard let replica = device.process?.core.replica else { continue }
+      for (author, seq) in replica.record.acknowledged.sorted
+      where workspace.vector[author] < seq {
+        throw fail(
+          "the server acknowledged \(author) up to \(seq) to device \(index), "
+            + "it has \(workspace.vector[author])")
+      }
+      for (author, seq) in replica.workspace.vector.sorted
+      where !replica.record.ownReplicas.contains(author) && workspace.vector[author] < seq {
+        throw fail(
+          "the server passed \(author) up to \(seq) to device \(index), "
+            + "it has \(workspace.vector[author])")
+      }
+    }
+  }
+
+  func serverWorkspace() throws -> Workspace {
+    guard let database = server.process?.database else { throw fail("the server is off") }
+    switch database.perform(.load(CrashServer.workspace)) {
+    case .workspace(let loaded?): return loaded.workspace
+    case let other: throw fail("the server's store cannot be read: \(other)")
+    }
+  }
+
+  // MARK: - The end
+
+  /// Everything comes to rest; then everything that was ever answered must be everywhere.
+  func settle() throws {
+    for device in devices { device.disk.failPower(after: .max) }
+    server.disk.failPower(after: .max)
+    for _ in 0..<2_000 {
+      try deliver(.max)
+      try pass(500)
+      if parcels.isEmpty, devices.allSatisfy({ $0.process?.core.isSynced == true }) { break }
+    }
+    let stored = try serverWorkspace()
+    let image = stored.image()
+    for (index, device) in devices.enumerated() {
+      guard let core = device.process?.core, core.isSynced else {
+        let trouble = device.process?.core.trouble?.message ?? "no trouble"
+        throw fail("device \(index) does not come to rest: \(trouble)")
+      }
+      guard core.replica.workspace.image() == image else {
+        throw fail("device \(index) and the server differ")
+      }
+      try compare(device.answered, of: index)
+    }
+  }
+
+  private func compare(_ answered: [QueueModel.Operation], of index: Int) throws {
+    guard let database = server.process?.database, !answered.isEmpty else { return }
+    switch database.perform(.compare(CrashServer.workspace, answered)) {
+    case .comparison(.same): break
+    case let other: throw fail("operations that device \(index) had answered: \(other)")
+    }
+  }
+}

@@ -1,0 +1,265 @@
+import ClientCore
+import ClientStore
+import Foundation
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import ServerCore
+import ServerStore
+import SyncTestSupport
+import WireProtocol
+
+/// Devices and a server with the production cores and the real SQLite stores, on machines that lose
+/// power at any write or sync.
+///
+/// The network delivers in order and at once, or, at a step's whim, later; what is under way when a
+/// machine dies arrives or does not.
+final class CrashWorld {
+  enum Parcel {
+    case toServer(device: Int, ServerConnectionID, [UInt8])
+    case toDevice(device: Int, ClientConnectionID, [UInt8])
+  }
+
+  let seed: UInt64
+  let root: String
+  let devices: [CrashDevice]
+  let server: CrashServer
+  var generator: SeededGenerator
+  var commands = CommandGenerator(sessionCount: 3)
+  var now: Int64 = 1_000
+  var parcels: [Parcel] = []
+  var deviceActions: [(device: Int, action: ClientCore.Action)] = []
+  var statistics = Statistics()
+
+  struct Statistics {
+    var crashes = 0
+    var deviceCrashes = 0
+    var serverCrashes = 0
+    /// Crashes while a transaction was being written, as opposed to between transactions.
+    var midTransaction = 0
+    var commands = 0
+    var operations = 0
+    var freshReplicas = 0
+  }
+
+  init(seed: UInt64, devices count: Int = 2) throws {
+    self.seed = seed
+    generator = SeededGenerator(seed: seed)
+    root = NSTemporaryDirectory() + "cospool-crash-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+    let root = root
+    devices = try (0..<count).map { try CrashDevice(number: $0, root: root) }
+    server = try CrashServer(root: root)
+    _ = try server.start()
+    try server.admit(devices, wall: wall)
+    for index in devices.indices { try startDevice(index) }
+  }
+
+  deinit {
+    for device in devices {
+      CrashFileSystem.unmount(device.disk)
+    }
+    CrashFileSystem.unmount(server.disk)
+    // A directory that stays behind in the temporary folder harms nobody.
+    try? FileManager.default.removeItem(atPath: root)
+  }
+
+  var wall: Int64 { TestDevice.startOfTime + now }
+  var moment: Moment { Moment(uptimeMilliseconds: now, wallMilliseconds: wall) }
+
+  func occasion() -> Occasion {
+    Occasion(now: now, wall: wall, random: generator.next())
+  }
+
+  // MARK: - Steps
+
+  /// One thing a person, the network or time does.
+  func step() throws {
+    now += Int64(1 + generator.below(400))
+    switch generator.below(100) {
+    case ..<55: try command(on: generator.below(devices.count))
+    case ..<80: try deliver(1 + generator.below(12))
+    case ..<90: try pass(Int64(generator.below(5_000)))
+    case ..<96: try deliver(.max)
+    default: try restart(generator.below(devices.count + 1))
+    }
+  }
+
+  private func command(on index: Int) throws {
+    guard let core = devices[index].process?.core else { return }
+    let command = commands.command(
+      for: core.replica.workspace, editors: &devices[index].editors, using: &generator)
+    try run(on: index) { core, occasion, store in
+      do {
+        let done = try core.commandGiven(command, at: occasion, store: store)
+        // A command whose answer the power cut off was never answered.
+        if !self.devices[index].disk.isOff {
+          self.devices[index].answered += done.outcome.operations
+          self.statistics.commands += 1
+          self.statistics.operations += done.outcome.operations.count
+        }
+        return done.actions
+      } catch Replica.Fault.queue {
+        return []
+      }
+    }
+  }
+
+  /// Runs an event of a device and what follows from it; deals with a power failure on the way.
+  func run(
+    on index: Int,
+    _ event: (inout ClientCore, Occasion, ClientStore) throws -> [ClientCore.Action]
+  ) throws {
+    let device = devices[index]
+    guard let store = device.process?.store else { return }
+    let occasion = occasion()
+    let actions: [ClientCore.Action]
+    do {
+      actions = try device.process?.core.noted { try event(&$0, occasion, store) } ?? []
+    } catch {
+      guard device.disk.isOff else { throw error }
+      actions = []
+    }
+    // Without power, nothing leaves the machine.
+    guard !device.disk.isOff else { return try crashDevice(index, midTransaction: true) }
+    try device.remember()
+    deviceActions += actions.map { (index, $0) }
+    try act()
+  }
+
+  private func act() throws {
+    while !deviceActions.isEmpty {
+      let (index, action) = deviceActions.removeFirst()
+      switch action {
+      case .connect(let id):
+        try connect(index, id)
+      case .send(let id, let frame):
+        guard let connection = devices[index].process?.connection, connection.client == id
+        else { continue }
+        parcels.append(
+          .toServer(device: index, connection.server, FrameCodec.encode(frame)))
+      case .close(let id):
+        guard let connection = devices[index].process?.connection, connection.client == id
+        else { continue }
+        devices[index].process?.connection = nil
+        try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+      case .ping(let id):
+        try run(on: index) { core, occasion, _ in
+          core.connectionHeard(id, at: occasion)
+          return []
+        }
+      case .changed, .report:
+        break
+      }
+    }
+  }
+
+  private func connect(_ index: Int, _ id: ClientConnectionID) throws {
+    guard server.process != nil else {
+      return try run(on: index) { core, occasion, _ in
+        core.connectionLost(id, message: "refused", at: occasion)
+      }
+    }
+    let connection = server.nextConnection()
+    devices[index].process?.connection = (id, connection)
+    try tellServer {
+      $0.connectionOpened(
+        connection, source: "device", acceptedAt: self.moment, at: self.moment)
+    }
+    try run(on: index) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+  }
+
+  // MARK: - The network
+
+  /// Delivers so many of what is under way.
+  func deliver(_ count: Int) throws {
+    var left = count
+    while left > 0, !parcels.isEmpty {
+      left -= 1
+      switch parcels.removeFirst() {
+      case .toServer(_, let connection, let bytes):
+        try tellServer { core in
+          core.frameReceived(bytes, on: connection, at: self.moment, using: &self.generator)
+        }
+      case .toDevice(let index, let connection, let bytes):
+        try deliver(bytes, to: index, on: connection)
+      }
+    }
+  }
+
+  func deliver(_ bytes: [UInt8], to index: Int, on connection: ClientConnectionID) throws {
+    guard devices[index].process?.connection?.client == connection else { return }
+    let frame = try FrameCodec.decode(bytes)
+    try run(on: index) { core, occasion, store in
+      core.frameReceived(frame, on: connection, at: occasion, store: store)
+    }
+  }
+
+  /// Runs an event of the server and what follows from it.
+  func tellServer(_ event: (inout ServerCore) -> [ServerAction]) throws {
+    guard let database = server.process?.database else { return }
+    var actions = server.process?.core.noted(event) ?? []
+    while !actions.isEmpty {
+      let action = actions.removeFirst()
+      switch action {
+      case .store(let id, let task):
+        let outcome = database.perform(task)
+        // The answer to a task never leaves a machine without power.
+        guard !server.disk.isOff else { return try crashServer(midTransaction: true) }
+        let moment = moment
+        actions += server.process?.core.noted { $0.storeFinished(id, outcome, at: moment) } ?? []
+      case .send(let bytes, let connections):
+        for connection in connections {
+          guard let index = device(of: connection), let client = devices[index].process?.connection
+          else { continue }
+          parcels.append(.toDevice(device: index, client.client, bytes))
+          actions += server.process?.core.noted { $0.bytesBuffered(0, on: connection) } ?? []
+        }
+      case .close(let connection, _, _), .abort(let connection, _):
+        let moment = moment
+        actions += server.process?.core.noted { $0.connectionClosed(connection, at: moment) } ?? []
+        guard let index = device(of: connection) else { continue }
+        try lose(index, "closed by the server")
+      case .setReading, .authenticated, .report, .stopped:
+        break
+      }
+    }
+  }
+
+  private func device(of connection: ServerConnectionID) -> Int? {
+    devices.firstIndex { $0.process?.connection?.server == connection }
+  }
+
+  func lose(_ index: Int, _ message: String) throws {
+    guard let connection = devices[index].process?.connection else { return }
+    devices[index].process?.connection = nil
+    try run(on: index) { core, occasion, _ in
+      core.connectionLost(connection.client, message: message, at: occasion)
+    }
+  }
+
+  /// Lets time pass: deadlines of the devices, ticks of the server.
+  func pass(_ milliseconds: Int64) throws {
+    let end = now + milliseconds
+    while now < end {
+      now += 250
+      try tellServer { $0.clockTicked(at: self.moment) }
+      for index in devices.indices {
+        guard let deadline = devices[index].process?.core.deadline, deadline <= now else {
+          continue
+        }
+        try run(on: index) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+      }
+    }
+  }
+}
+
+extension ClientCore {
+  mutating func noted<Result>(_ event: (inout ClientCore) throws -> Result) rethrows -> Result {
+    try event(&self)
+  }
+}
+
+extension ServerCore {
+  mutating func noted<Result>(_ event: (inout ServerCore) -> Result) -> Result { event(&self) }
+}
