@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure bench lint format clean
+.PHONY: help setup build run demo test test-pure bench fuzz sanitize lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -32,6 +32,14 @@ bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compar
 	@COSPOOL_ROOMS=Benchmarks $(SWIFT) build -c release --product cospool-bench --scratch-path .build-bench
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
 
+fuzz: ## Fuzzes decoders and the sequence: MINUTES=10 each; TARGETS="deltas frames" chooses
+	@$(SCRIPTS)/fuzz.sh
+
+sanitize: ## The pure rooms' tests under the address sanitizer and the thread sanitizer
+	@for check in address thread; do \
+	  COSPOOL_ROOMS=pure $(SWIFT) test --sanitize $$check --scratch-path .build-$$check || exit 1; \
+	done
+
 lint: ## Checks the formatting of all Swift files
 	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)
 
@@ -39,4 +47,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .venv-peers
+	@rm -rf .build .build-pure .build-bench .build-fuzz .build-address .build-thread .venv-peers

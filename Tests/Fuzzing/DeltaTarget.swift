@@ -1,0 +1,83 @@
+import DeltaCodec
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import SyncTestSupport
+
+/// What decodes encodes and decodes to the same units, and what merges leaves a sound workspace
+/// that is the oracle's, in whichever order it comes.
+enum DeltaTarget {
+  /// Small, so that one input stays quick; the limits themselves have tests of their own.
+  private static let budget = DecodingBudget(rowsMax: 2_000, itemsMax: 6_000, replicasMax: 200)
+  /// More than this is not compared with the oracle, which is slow.
+  private static let oracleUnitsMax = 400
+
+  static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
+    guard let operations = try? DeltaCodec.decode(bytes, budget: budget) else { return }
+    try checkRoundTrip(operations)
+    guard operations.reduce(0, { $0 + $1.length }) <= oracleUnitsMax else { return }
+    try checkMerge(operations)
+  }
+
+  static func checkRoundTrip(_ operations: [Operation]) throws(FuzzFinding) {
+    let encoded = DeltaCodec.encode(operations)
+    let again = try require("the encoded delta does not decode") {
+      try DeltaCodec.decode(encoded)
+    }
+    try require("another delta comes back", digests(of: again) == digests(of: operations))
+    try require("encoding again gives other bytes", DeltaCodec.encode(again) == encoded)
+  }
+
+  /// The rolling digests, which see every field of every unit.
+  private static func digests(of operations: [Operation]) -> [ReplicaID: OperationDigest] {
+    operations.reduce(into: [:]) { $0[$1.id.replica, default: OperationDigest()].add($1) }
+  }
+
+  private static func checkMerge(_ operations: [Operation]) throws(FuzzFinding) {
+    let base = FuzzFixture.workspace
+    var workspace = base
+    let outcome: Workspace.MergeOutcome
+    do {
+      outcome = try workspace.merge(operations)
+    } catch {
+      try require(
+        "a refused delta changed something",
+        workspace.image().isExactlyEqual(to: base.image()) && workspace.pendingOperations.isEmpty)
+      return
+    }
+    try checkSound(workspace)
+    guard outcome.waiting == 0, outcome.duplicates == 0, haveOwnIDs(operations) else { return }
+    let state = SlowWorkspace(FuzzFixture.operations + operations).state()
+    let details = state.differences(from: workspace) + state.imageDifferences(from: workspace)
+    try require("not what the oracle says: \(details.prefix(3))", details.isEmpty)
+    var reversed = base
+    for operation in operations.reversed() {
+      _ = try require("refused in reverse order") { try reversed.merge([operation]) }
+    }
+    try require(
+      "another state in reverse order", reversed.image().isExactlyEqual(to: workspace.image()))
+  }
+
+  static func checkSound(_ workspace: Workspace) throws(FuzzFinding) {
+    try require("unsound after a merge") { try workspace.checkInvariants() }
+    let image = workspace.image()
+    let restored = try require("its image is refused") { try Workspace(image: image) }
+    try require("another image comes back", restored.image().isExactlyEqual(to: image))
+    let bytes = SnapshotCodec.encode(image)
+    let decoded = try require("its snapshot does not decode") { try SnapshotCodec.decode(bytes) }
+    try require("another snapshot comes back", decoded.isExactlyEqual(to: image))
+  }
+
+  /// Whether no id is used twice; what comes first wins then, and order matters.
+  private static func haveOwnIDs(_ operations: [Operation]) -> Bool {
+    var seen: Set<OperationID> = []
+    for operation in operations {
+      for distance in 0..<operation.length {
+        guard let id = operation.id.advanced(by: distance), seen.insert(id).inserted else {
+          return false
+        }
+      }
+    }
+    return true
+  }
+}

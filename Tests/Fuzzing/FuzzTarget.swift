@@ -1,0 +1,48 @@
+/// What a fuzzer feeds with bytes; README.md says how to run it.
+package enum FuzzTarget: String, CaseIterable, Sendable {
+  /// Bodies of deltas: decoded, encoded again, merged into a workspace.
+  case deltas
+  /// Bodies of snapshots: decoded, encoded again, restored, and worked in.
+  case snapshots
+  /// Frames, and the deltas and snapshots in them.
+  case frames
+  /// Envelopes with a right checksum: what inflates must be what was promised.
+  case envelopes
+  /// Programs of sequence operations on three replicas, beside the explicit tree.
+  case sequences
+
+  /// Runs one input; whatever is refused in the documented way is no finding.
+  package func run(_ bytes: [UInt8]) throws(FuzzFinding) {
+    switch self {
+    case .deltas: try DeltaTarget.run(bytes)
+    case .snapshots: try SnapshotTarget.run(bytes)
+    case .frames: try FrameTarget.run(bytes)
+    case .envelopes: try EnvelopeTarget.run(bytes)
+    case .sequences: try SequenceTarget.run(bytes)
+    }
+  }
+}
+
+/// A property that does not hold.
+package struct FuzzFinding: Error, Sendable, CustomStringConvertible {
+  package var description: String
+
+  package init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// Runs what must not fail, and says what it was when it does.
+func require<Value>(
+  _ what: String, _ work: () throws -> Value
+) throws(FuzzFinding) -> Value {
+  do {
+    return try work()
+  } catch {
+    throw FuzzFinding("\(what): \(error)")
+  }
+}
+
+func require(_ what: String, _ holds: Bool) throws(FuzzFinding) {
+  guard holds else { throw FuzzFinding(what) }
+}

@@ -1,0 +1,48 @@
+import DeltaCodec
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import SyncTestSupport
+
+/// What decodes encodes and decodes to the same image; what a workspace takes from it is sound, goes
+/// through another snapshot, and takes whatever a person does next.
+enum SnapshotTarget {
+  private static let budget = DecodingBudget(rowsMax: 5_000, itemsMax: 20_000, replicasMax: 200)
+
+  static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
+    guard let image = try? SnapshotCodec.decode(bytes, budget: budget) else { return }
+    let encoded = SnapshotCodec.encode(image)
+    let again = try require("the encoded snapshot does not decode") {
+      try SnapshotCodec.decode(encoded)
+    }
+    try require("another image comes back", again.isExactlyEqual(to: image))
+    try require("encoding again gives other bytes", SnapshotCodec.encode(again) == encoded)
+    guard let workspace = try? Workspace(image: image) else { return }
+    try DeltaTarget.checkSound(workspace)
+    try work(in: workspace, seed: hash(of: bytes))
+  }
+
+  /// A few commands and a merge, drawn from the bytes; refusals are fine.
+  private static func work(in workspace: Workspace, seed: UInt64) throws(FuzzFinding) {
+    var generator = SeededGenerator(seed: seed)
+    var commands = CommandGenerator()
+    var editors: CommandGenerator.OpenEditors = [:]
+    var device = TestDevice(0x77)
+    let announcement = device.made
+    device.workspace = workspace
+    guard device.workspace.vector[device.replica] == 0 else { return }
+    _ = try require("an announcement is refused") { try device.merge(announcement) }
+    for _ in 0..<6 {
+      let command = commands.command(
+        for: device.workspace, editors: &editors, using: &generator)
+      _ = try? device.perform(command)
+    }
+    _ = try? device.merge(FuzzFixture.operations)
+    try DeltaTarget.checkSound(device.workspace)
+  }
+
+  /// FNV-1a: any number that depends on all bytes.
+  private static func hash(of bytes: [UInt8]) -> UInt64 {
+    bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+}

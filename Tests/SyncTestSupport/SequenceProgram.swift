@@ -1,0 +1,363 @@
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+
+/// Several replicas of one text that edit, receive in any order, go through a snapshot and are
+/// copied, as the decisions say; each is compared with the explicit tree.
+package struct SequenceProgram {
+  /// What went wrong, and at which step.
+  package struct Failure: Error, CustomStringConvertible {
+    package var step: Int
+    package var action: String
+    package var reason: String
+
+    package var description: String { "step \(step), \(action): \(reason)" }
+  }
+
+  /// How far a program goes.
+  package struct Bounds {
+    package var replicas = 3
+    /// No insertions of one's own from here on.
+    package var unitsMax = 240
+    package var longLength = 40
+    /// Every how many steps a replica is compared; the counts are at every one.
+    package var interval = 1
+
+    package init(
+      replicas: Int = 3, unitsMax: Int = 240, longLength: Int = 40, interval: Int = 1
+    ) {
+      self.replicas = replicas
+      self.unitsMax = unitsMax
+      self.longLength = longLength
+      self.interval = interval
+    }
+  }
+
+  private enum Edit {
+    case insertion(id: OperationID, text: String, origins: Operation.Origins)
+    case deletion(first: OperationID, count: Int)
+  }
+
+  private struct Replica {
+    let id: ReplicaID
+    var text = TextContent()
+    var model = SlowText()
+    var nextSeq: UInt32 = 1
+    /// By index into `edits`.
+    var isKnown: [Bool] = []
+  }
+
+  /// A value that was copied and must stay as it was.
+  private struct Copy {
+    var text: TextContent
+    var order: [OperationID]
+    var content: String
+  }
+
+  private static let numbers: [UInt64] = [500, 7, 90_000, 31, 2, 600]
+
+  private var choices: Choices
+  private let bounds: Bounds
+  private var replicas: [Replica]
+  private var edits: [Edit] = []
+  private var copy: Copy?
+  private var step = 0
+  private var action = "start"
+  /// How many edits were made, and how many insertions and deletions were refused as they must be.
+  package private(set) var editCount = 0
+  package private(set) var refusedCount = 0
+
+  package init(_ choices: Choices, bounds: Bounds = Bounds()) {
+    self.choices = choices
+    self.bounds = bounds
+    replicas = SequenceProgram.numbers.prefix(bounds.replicas).map {
+      Replica(id: ReplicaID(rawValue: $0))
+    }
+  }
+
+  /// Takes steps while there are decisions; then all replicas get everything and must agree.
+  package mutating func run() throws(Failure) {
+    while let index = choices.choose(below: replicas.count),
+      let kind = choices.choose(below: 16)
+    {
+      step += 1
+      try takeStep(kind, on: index)
+      try check(index, isFull: step % bounds.interval == 0)
+    }
+    try settle()
+  }
+
+  private mutating func takeStep(_ kind: Int, on index: Int) throws(Failure) {
+    switch kind {
+    case 0...3: try insert(on: index, length: 1 + next(3), near: next(4) > 0)
+    case 4: try insert(on: index, length: 1 + next(bounds.longLength), near: false)
+    case 5: try insertAnywhere(on: index)
+    case 6, 7: try delete(on: index)
+    case 8...11: try deliver(to: index)
+    case 12: try deliverAll(to: index)
+    case 13: try restore(index)
+    case 14: try takeCopy(of: index)
+    default: try typeBackwards(on: index)
+    }
+  }
+
+  /// A decision, 0 where there are none left.
+  private mutating func next(_ bound: Int) -> Int { choices.choose(below: bound) ?? 0 }
+
+  private func fail(_ reason: String) -> Failure {
+    Failure(step: step, action: action, reason: reason)
+  }
+}
+
+// What replicas do
+extension SequenceProgram {
+  private func order(of index: Int) -> [OperationID] {
+    replicas[index].text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
+  }
+
+  /// An insertion between neighbours, mostly near the start, so that insertions meet.
+  private mutating func insert(on index: Int, length: Int, near: Bool) throws(Failure) {
+    let order = order(of: index)
+    guard order.count + length <= bounds.unitsMax else { return }
+    let place = near ? min(order.count, next(4)) : next(order.count + 1)
+    try insert(on: index, length: length, between: place - 1, place, order)
+  }
+
+  /// Three times the same gap from the right: each one before the last one.
+  private mutating func typeBackwards(on index: Int) throws(Failure) {
+    let place = next(order(of: index).count + 1)
+    for _ in 0..<3 where replicas[index].model.count < bounds.unitsMax {
+      try insert(on: index, length: 1, between: place - 1, place, order(of: index))
+    }
+  }
+
+  /// An insertion between units that were never neighbours, maybe in the wrong order.
+  private mutating func insertAnywhere(on index: Int) throws(Failure) {
+    let order = order(of: index)
+    guard order.count < bounds.unitsMax else { return }
+    let left = next(order.count + 1) - 1
+    let right = next(order.count + 1)
+    try insert(on: index, length: 1 + next(2), between: left, right, order)
+  }
+
+  private mutating func insert(
+    on index: Int, length: Int, between left: Int, _ right: Int, _ order: [OperationID]
+  ) throws(Failure) {
+    let id = OperationID(replica: replicas[index].id, seq: replicas[index].nextSeq)
+    let origins = Operation.Origins(
+      left: left >= 0 ? order[left] : nil, right: right < order.count ? order[right] : nil)
+    let edit = Edit.insertion(id: id, text: text(length), origins: origins)
+    action = "replica \(index) makes \(edit)"
+    guard left < right else { return try expectRefusal(of: edit, on: index) }
+    try apply(edit, to: index)
+    replicas[index].nextSeq += UInt32(length)
+    publish(pieces(of: edit), by: index)
+  }
+
+  /// Scalars of one to four bytes, all different where they are few.
+  private mutating func text(_ length: Int) -> String {
+    let first = next(4)
+    var view = String.UnicodeScalarView()
+    for offset in 0..<length {
+      let base: UInt32 = [0x61, 0xE0, 0x4E00, 0x1F600][(first + offset / 7) % 4]
+      view.append(Unicode.Scalar(base + UInt32((editCount + offset) % 20)) ?? "?")
+    }
+    return String(view)
+  }
+
+  /// Insertions may travel whole or in two pieces.
+  private mutating func pieces(of edit: Edit) -> [Edit] {
+    guard case .insertion(let id, let text, let origins) = edit, next(4) == 0 else { return [edit] }
+    let scalars = Array(text.unicodeScalars)
+    let cut = 1 + next(max(scalars.count - 1, 1))
+    guard cut < scalars.count, let second = id.advanced(by: cut) else { return [edit] }
+    var back = origins
+    back.left = id.advanced(by: cut - 1)
+    return [
+      .insertion(id: id, text: String(String.UnicodeScalarView(scalars[..<cut])), origins: origins),
+      .insertion(
+        id: second, text: String(String.UnicodeScalarView(scalars[cut...])), origins: back),
+    ]
+  }
+
+  private mutating func delete(on index: Int) throws(Failure) {
+    let order = order(of: index)
+    guard !order.isEmpty else { return }
+    let first = order[next(order.count)]
+    let edit = Edit.deletion(first: first, count: 1 + next(6))
+    action = "replica \(index) makes \(edit)"
+    guard isReady(edit, for: index) else { return try expectRefusal(of: edit, on: index) }
+    try apply(edit, to: index)
+    replicas[index].nextSeq += 1
+    publish([edit], by: index)
+  }
+
+  private mutating func publish(_ made: [Edit], by author: Int) {
+    editCount += made.count
+    edits += made
+    for index in replicas.indices {
+      replicas[index].isKnown += Array(repeating: index == author, count: made.count)
+    }
+  }
+
+  private mutating func deliver(to index: Int) throws(Failure) {
+    let unknown = edits.indices.filter { !replicas[index].isKnown[$0] }
+    guard !unknown.isEmpty else { return }
+    let chosen = unknown[next(unknown.count)]
+    action = "replica \(index) receives \(edits[chosen])"
+    guard isReady(edits[chosen], for: index) else {
+      return try expectRefusal(of: edits[chosen], on: index)
+    }
+    try apply(edits[chosen], to: index)
+    replicas[index].isKnown[chosen] = true
+  }
+
+  private mutating func deliverAll(to index: Int) throws(Failure) {
+    var isMoving = true
+    while isMoving {
+      isMoving = false
+      for edit in edits.indices.reversed()
+      where !replicas[index].isKnown[edit] && isReady(edits[edit], for: index) {
+        action = "replica \(index) receives \(edits[edit])"
+        try apply(edits[edit], to: index)
+        replicas[index].isKnown[edit] = true
+        isMoving = true
+      }
+    }
+  }
+
+  private func isReady(_ edit: Edit, for index: Int) -> Bool {
+    let model = replicas[index].model
+    switch edit {
+    case .insertion(_, _, let origins):
+      return [origins.left, origins.right].compactMap { $0 }.allSatisfy(model.contains)
+    case .deletion(let first, let count):
+      return model.contains(first: first, count: count)
+    }
+  }
+
+  private mutating func apply(_ edit: Edit, to index: Int) throws(Failure) {
+    do {
+      try change(&replicas[index].text, by: edit)
+    } catch {
+      throw fail("refused with \(error)")
+    }
+    switch edit {
+    case .insertion(let id, let text, let origins):
+      replicas[index].model.insert(id, text: text, origins: origins)
+    case .deletion(let first, let count):
+      replicas[index].model.delete(first: first, count: count)
+    }
+  }
+
+  private func change(_ text: inout TextContent, by edit: Edit) throws(SequenceFault) {
+    switch edit {
+    case .insertion(let id, let inserted, let origins):
+      try text.insert(id: id, text: inserted, left: origins.left, right: origins.right)
+    case .deletion(let first, let count):
+      try text.delete(first: first, count: count)
+    }
+  }
+
+  /// What cannot be done must be refused, and nothing may change.
+  private mutating func expectRefusal(of edit: Edit, on index: Int) throws(Failure) {
+    refusedCount += 1
+    let before = replicas[index].text.sequence.runs
+    do {
+      try change(&replicas[index].text, by: edit)
+    } catch {
+      guard replicas[index].text.sequence.runs == before else {
+        throw fail("refused with \(error), yet something changed")
+      }
+      return
+    }
+    throw fail("taken, though it names what is not there or out of order")
+  }
+
+  private mutating func restore(_ index: Int) throws(Failure) {
+    action = "replica \(index) is restored"
+    let text = replicas[index].text
+    do {
+      replicas[index].text = try TextContent(runs: text.sequence.runs, text: text.text)
+    } catch {
+      throw fail("refused with \(error)")
+    }
+  }
+
+  private mutating func takeCopy(of index: Int) throws(Failure) {
+    action = "the copy is looked at"
+    if let copy { try check(copy) }
+    let text = replicas[index].text
+    copy = Copy(text: text, order: order(of: index), content: text.text)
+  }
+}
+
+// Comparing
+extension SequenceProgram {
+  private mutating func check(_ index: Int, isFull: Bool) throws(Failure) {
+    let (text, model) = (replicas[index].text, replicas[index].model)
+    guard text.sequence.unitCount == model.count,
+      text.sequence.visibleCount == model.visibleCount
+    else {
+      throw fail(
+        "\(text.sequence.unitCount) units, \(text.sequence.visibleCount) visible: "
+          + "not \(model.count), \(model.visibleCount)")
+    }
+    guard isFull else { return }
+    do {
+      try text.sequence.checkInvariants()
+    } catch {
+      throw fail("invariant: \(error)")
+    }
+    let order = order(of: index)
+    let expected = model.tree.order()
+    guard order == expected else { throw fail("order \(order), not \(expected)") }
+    let content = model.text(in: expected)
+    guard text.text.unicodeScalars.elementsEqual(content.unicodeScalars) else {
+      throw fail("text \(text.text), not \(content)")
+    }
+    guard !order.isEmpty else { return }
+    try checkUnit(at: next(order.count), of: text, model, order)
+  }
+
+  private func checkUnit(
+    at place: Int, of text: TextContent, _ model: SlowText, _ order: [OperationID]
+  ) throws(Failure) {
+    let id = order[place]
+    let before = place > 0 ? order[place - 1] : nil
+    let behind = place + 1 < order.count ? order[place + 1] : nil
+    guard text.sequence.contains(id), text.sequence.isVisible(id) == model.isVisible(id) else {
+      throw fail("\(id) is not as it should be")
+    }
+    guard let right = text.sequence.origins(behind: id), right.left == id, right.right == behind
+    else { throw fail("the neighbours behind \(id) are wrong") }
+    guard let left = text.sequence.origins(before: id), left.left == before, left.right == id
+    else { throw fail("the neighbours before \(id) are wrong") }
+  }
+
+  private func check(_ copy: Copy) throws(Failure) {
+    let order = copy.text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
+    guard order == copy.order, copy.text.text == copy.content else {
+      throw fail("a copy changed with its original")
+    }
+    do {
+      try copy.text.sequence.checkInvariants()
+    } catch {
+      throw fail("a copy's invariant: \(error)")
+    }
+  }
+
+  private mutating func settle() throws(Failure) {
+    for index in replicas.indices {
+      try deliverAll(to: index)
+      action = "settling"
+      guard replicas[index].isKnown.allSatisfy({ $0 }) else {
+        throw fail("replica \(index) cannot take everything")
+      }
+      try check(index, isFull: true)
+      guard order(of: index) == order(of: 0), replicas[index].text.text == replicas[0].text.text
+      else { throw fail("replica \(index) disagrees with the first") }
+    }
+    if let copy { try check(copy) }
+  }
+}
