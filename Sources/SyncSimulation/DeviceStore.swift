@@ -44,6 +44,16 @@ final class DeviceStore: ReplicaStore {
     return left
   }
 
+  /// Whether a loss of power would leave the operation.
+  func holdsDurably(_ id: OperationID) -> Bool {
+    let database = synced ?? files.database
+    return database.entries.last { entry in
+      entry.ranges.contains {
+        $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last
+      }
+    } != nil
+  }
+
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     try failIfDue()
     let before = files.database.record?.replica

@@ -188,5 +188,15 @@ package final class Simulation {
 }
 
 extension Simulation {
-  static func standardCheckers(for options: SimulationOptions) -> [any SimulationChecker] { [] }
+  /// A fresh one of every checker. Others, such as "no attempt starts twice", join by the
+  /// initializer.
+  package static func standardCheckers(
+    for options: SimulationOptions
+  ) -> [any SimulationChecker] {
+    [
+      ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
+      ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
+      BoundednessChecker(),
+    ]
+  }
 }

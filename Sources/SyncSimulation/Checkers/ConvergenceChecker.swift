@@ -1,0 +1,97 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// All devices and the server hold the same, in memory and in their stores.
+final class ConvergenceChecker: SimulationChecker {
+  let name = "convergence"
+
+  func settled(in simulation: Simulation) -> [String] {
+    let server: Workspace
+    do {
+      server = try simulation.serverWorkspace()
+    } catch {
+      return ["the server cannot read its workspace: \(error)"]
+    }
+    let snapshot = PackedSnapshot.pack(server.image())
+    let dump = server.dump()
+    simulation.hash.add(snapshot)
+    var found: [String] = []
+    for device in simulation.devices {
+      guard let process = device.process else { continue }
+      let workspace = process.core.replica.workspace
+      if !workspace.pendingOperations.isEmpty {
+        found.append("device \(device.index) still waits for operations")
+      }
+      if PackedSnapshot.pack(workspace.image()) != snapshot {
+        found.append(
+          "device \(device.index) has another snapshot than the server: "
+            + Self.difference(workspace, server))
+      } else if workspace.dump() != dump {
+        found.append("device \(device.index) has another dump than the server")
+      }
+      found += storeDifferences(device, process)
+    }
+    return found
+  }
+
+  /// What the files hold is what the memory shows, so that a start finds the same.
+  private func storeDifferences(
+    _ device: SimulatedDevice, _ process: SimulatedDevice.Process
+  ) -> [String] {
+    do {
+      let stored = try process.store.files.workspace()
+      let shown = process.core.replica.workspace
+      var found: [String] = []
+      if PackedSnapshot.pack(stored.image()) != PackedSnapshot.pack(shown.image()) {
+        found.append(
+          "the files of device \(device.index) hold other things than its memory: "
+            + Self.difference(stored, shown))
+      }
+      if process.store.files.database.record != process.core.replica.record {
+        found.append("the files of device \(device.index) hold another record")
+      }
+      return found
+    } catch {
+      return ["the files of device \(device.index) cannot be read: \(error)"]
+    }
+  }
+
+  /// The first differences between two workspaces, in words.
+  static func difference(_ left: Workspace, _ right: Workspace) -> String {
+    var parts: [String] = []
+    let replicas = Set(left.vector.sorted.map(\.replica) + right.vector.sorted.map(\.replica))
+    for replica in replicas.sorted() {
+      if left.vector[replica] != right.vector[replica] {
+        parts.append(
+          "replica \(replica.rawValue) to \(left.vector[replica]) and \(right.vector[replica])")
+      } else if left.digest(of: replica) != right.digest(of: replica) {
+        parts.append("other operations of replica \(replica.rawValue)")
+      }
+    }
+    let (one, other) = (left.dump(), right.dump())
+    if one.threads != other.threads { parts.append("other threads") }
+    if one.sessions.map(\.session) != other.sessions.map(\.session) {
+      parts.append("other sessions")
+    } else {
+      for (mine, theirs) in zip(one.sessions, other.sessions) where mine != theirs {
+        parts.append("session \(mine.session): \(Self.difference(mine, theirs))")
+      }
+    }
+    return parts.isEmpty ? "what nobody sees" : parts.prefix(6).joined(separator: ", ")
+  }
+
+  private static func difference(
+    _ left: WorkspaceDump.Session, _ right: WorkspaceDump.Session
+  ) -> String {
+    if left.messages.map(\.id) != right.messages.map(\.id) {
+      return "messages \(left.messages.map(\.id)) and \(right.messages.map(\.id))"
+    }
+    for (mine, theirs) in zip(left.messages, right.messages) where mine != theirs {
+      return "message \(mine.id): \(mine) and \(theirs)"
+    }
+    return "other settings or cancelled messages"
+  }
+}

@@ -1,0 +1,134 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// Nothing typed is lost or comes twice, whatever ids it travels under.
+///
+/// Each typed text begins with a mark, a scalar that no other text has. A mark must be found in the
+/// end, and once, unless somebody deleted it, typed it again by restoring an older text, or the
+/// only place that held it was put back in time.
+final class MarkLedger: SimulationChecker {
+  let name = "loss"
+
+  private struct Fact {
+    var message: MessageID
+    /// Somebody may have deleted it.
+    var isExcused = false
+    /// It was put in by more than one operation.
+    var isRepeated = false
+  }
+
+  private var facts: [Unicode.Scalar: Fact] = [:]
+  private var messages: Set<MessageID> = []
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .performed(_, let action, let before, let outcome):
+      learn(action, before: before, outcome)
+    case .rolledBack:
+      excuseWhatNobodyHolds(simulation)
+    default:
+      break
+    }
+    return []
+  }
+
+  private func learn(_ action: UserAction, before: Workspace, _ outcome: CommandOutcome) {
+    var introduced: [OperationID: MessageID] = [:]
+    for operation in outcome.operations {
+      switch operation.body {
+      case .addMessage(let addition):
+        introduced[operation.id] = addition.message
+        messages.insert(addition.message)
+      case .insertText(let insertion):
+        let message = introduced[insertion.message] ?? action.message
+        for scalar in insertion.text.unicodeScalars where Workload.isMark(scalar) {
+          guard let message else { continue }
+          let isRepeated = facts[scalar] != nil
+          facts[scalar, default: Fact(message: message)].isRepeated = isRepeated
+        }
+      case .deleteText:
+        excuseDeleted(by: action, before)
+      default: break
+      }
+    }
+  }
+
+  /// Which scalars went is not worth finding out: all that were shown before may have.
+  private func excuseDeleted(by action: UserAction, _ before: Workspace) {
+    guard let message = action.message, let view = try? before.message(message) else { return }
+    for scalar in view.content.unicodeScalars where Workload.isMark(scalar) {
+      facts[scalar]?.isExcused = true
+    }
+  }
+
+  /// What was only on a disk that went back in time is gone, as it must be.
+  private func excuseWhatNobodyHolds(_ simulation: Simulation) {
+    var held: Set<Unicode.Scalar> = []
+    var heldMessages: Set<MessageID> = []
+    var holders: [Workspace] = []
+    for device in simulation.devices {
+      if let workspace = try? device.workspace() { holders.append(workspace) }
+    }
+    if let server = try? simulation.serverWorkspace() { holders.append(server) }
+    for workspace in holders {
+      let found = Self.contents(of: workspace)
+      held.formUnion(found.counts.keys)
+      heldMessages.formUnion(found.messages)
+    }
+    for scalar in facts.keys where !held.contains(scalar) { facts[scalar]?.isExcused = true }
+    messages.formIntersection(heldMessages)
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
+      return []
+    }
+    let held = Self.contents(of: workspace)
+    let lostMessages = messages.subtracting(held.messages).sorted()
+    let lost = facts.filter { !$0.value.isExcused && held.counts[$0.key] == nil }.keys.sorted()
+    let repeated = facts.filter { !$0.value.isRepeated && (held.counts[$0.key] ?? 0) > 1 }.keys
+      .sorted()
+    var found: [String] = []
+    if !lostMessages.isEmpty { found.append("lost messages \(lostMessages.prefix(4))") }
+    if !lost.isEmpty { found.append("lost texts \(describe(lost))") }
+    if !repeated.isEmpty { found.append("texts that came twice \(describe(repeated))") }
+    return found
+  }
+
+  private func describe(_ marks: [Unicode.Scalar]) -> String {
+    marks.prefix(4).map { mark in
+      "\(String(mark.value, radix: 16)) of \(facts[mark].map { "\($0.message)" } ?? "?")"
+    }.joined(separator: ", ")
+  }
+
+  /// All messages, and how often each mark is in the texts of all their additions.
+  private static func contents(
+    of workspace: Workspace
+  ) -> (messages: Set<MessageID>, counts: [Unicode.Scalar: Int]) {
+    var messages: Set<MessageID> = []
+    var counts: [Unicode.Scalar: Int] = [:]
+    for message in workspace.image().messages {
+      messages.insert(message.id)
+      for addition in message.additions {
+        for scalar in addition.text.unicodeScalars where Workload.isMark(scalar) {
+          counts[scalar, default: 0] += 1
+        }
+      }
+    }
+    return (messages, counts)
+  }
+}
+
+extension UserAction {
+  /// The message whose text it changes.
+  var message: MessageID? {
+    switch self {
+    case .open(let message), .edit(let message, _, _): message
+    case .command(.edit(let message, _, _)): message
+    case .command(.send(let send)): send.id
+    case .command: nil
+    }
+  }
+}

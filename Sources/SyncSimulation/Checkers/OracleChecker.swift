@@ -1,0 +1,87 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// What people see is what the plain set of operations amounts to by the slow oracle; and no
+/// operation was stored twice.
+final class OracleChecker: SimulationChecker {
+  let name = "oracle"
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    []
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    var operations: [Operation] = []
+    for append in simulation.server.truth {
+      guard let delta = try? PackedDelta.unpack(append.delta) else {
+        return ["the delta at \(append.position) cannot be read"]
+      }
+      operations += delta
+    }
+    let units = operations.reduce(0) { $0 + $1.length }
+    // The oracle is quadratic where many insert at one place.
+    guard simulation.options.usesOracle, units < 60_000 else { return [] }
+    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
+      return []
+    }
+    let oracle = SlowWorkspace(operations)
+    let state = oracle.state()
+    var found = state.differences(from: workspace)
+    if state.vector != workspace.vector { found.append("the oracle knows other operations") }
+    return found.isEmpty ? [] : [found.prefix(4).joined(separator: "; ")]
+  }
+}
+
+/// The server stores each operation once, in the order of its author, after all that it names.
+final class LogChecker: SimulationChecker {
+  let name = "log"
+  private var vector = VersionVector()
+  private var head: UInt64 = 0
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .rolledBack(.server):
+      vector = VersionVector()
+      head = 0
+      for append in simulation.server.truth { _ = take(append) }
+      return []
+    case .committed(let appends, let wall):
+      return appends.flatMap { take($0) + stampsAhead(in: $0, wall) }
+    default:
+      return []
+    }
+  }
+
+  private func take(_ append: LogAppend) -> [String] {
+    var found: [String] = []
+    if append.position != head + 1 {
+      found.append("log entry \(append.position) follows entry \(head)")
+    }
+    head = append.position
+    guard let operations = try? PackedDelta.unpack(append.delta) else {
+      return ["the delta at \(append.position) cannot be read"]
+    }
+    for operation in operations {
+      let replica = operation.id.replica
+      guard let last = operation.lastID else { continue }
+      if operation.id.seq != vector[replica] + 1 {
+        found.append(
+          "operation \(operation.id) is stored after \(vector[replica]) of its replica")
+      }
+      vector[replica] = max(vector[replica], last.seq)
+    }
+    return found
+  }
+
+  /// No stamp may be so far ahead that it wins against everybody for long.
+  private func stampsAhead(in append: LogAppend, _ wall: Int64) -> [String] {
+    let operations = (try? PackedDelta.unpack(append.delta)) ?? []
+    let latest = operations.compactMap { $0.stamp?.milliseconds }.max() ?? 0
+    guard latest > wall + Limits.stampAheadMillisecondsMax else { return [] }
+    return ["log entry \(append.position) has a stamp that is \(latest - wall) ms ahead"]
+  }
+}

@@ -1,0 +1,91 @@
+import ClientCore
+import QueueModel
+
+/// What one device queued stays in the order in which it queued it, unless somebody moved it.
+final class OrderChecker: SimulationChecker {
+  let name = "author order"
+
+  private struct Sent {
+    var message: MessageID
+    var author: Int
+    /// Counts how often the author's files went back in time: then it does not know its past.
+    var life: Int
+    var session: SessionID
+    var priority: Priority
+  }
+
+  private var sent: [Sent] = []
+  private var lives: [Int: Int] = [:]
+  /// Messages that somebody moved, prioritised or queued a second time.
+  private var disturbed: Set<MessageID> = []
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .rolledBack(.device(let index)):
+      lives[index, default: 0] += 1
+    case .reauthored(let index):
+      // What it queued before may come back from another copy of it.
+      lives[index, default: 0] += 1
+    case .performed(let index, .command(let command), _, let outcome):
+      learn(command, by: index, outcome)
+    default:
+      break
+    }
+    return []
+  }
+
+  private func learn(_ command: Command, by index: Int, _ outcome: CommandOutcome) {
+    switch command {
+    case .send(let send):
+      guard !outcome.operations.isEmpty else { return }
+      if sent.contains(where: { $0.message == send.id }) { disturbed.insert(send.id) }
+      sent.append(
+        Sent(
+          message: send.id, author: index, life: lives[index] ?? 0, session: send.session,
+          priority: send.priority))
+    case .move(let messages, _): disturbed.formUnion(messages)
+    case .setPriority(let message, _): disturbed.insert(message)
+    default: break
+    }
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
+      return []
+    }
+    var places: [MessageID: Int] = [:]
+    for session in workspace.sessions() {
+      for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
+        places[message.id] = message.position
+      }
+    }
+    var last: [Line: Sent] = [:]
+    for entry in sent where !disturbed.contains(entry.message) {
+      guard let place = places[entry.message] else { continue }
+      let line = Line(entry)
+      if let before = last[line], let earlier = places[before.message], earlier > place {
+        return [
+          "device \(entry.author) queued \(before.message) before \(entry.message), which stands "
+            + "at \(place) before \(earlier)"
+        ]
+      }
+      last[line] = entry
+    }
+    return []
+  }
+
+  /// What is comparable: one author, one queue, one priority.
+  private struct Line: Hashable {
+    var author: Int
+    var life: Int
+    var session: SessionID
+    var priority: Priority
+
+    init(_ sent: Sent) {
+      author = sent.author
+      life = sent.life
+      session = sent.session
+      priority = sent.priority
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import ClientCore
+import QueueModel
+import ServerCore
+import WireProtocol
+
+/// The two sides understand each other: neither accuses the other of a fault.
+final class ProtocolChecker: SimulationChecker {
+  let name = "protocol"
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    guard case .serverReport(let report) = observation else { return [] }
+    switch report {
+    case .faulted(_, let message):
+      return ["the server faults a client: \(message)"]
+    case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
+      return ["the server refuses: \(message)"]
+    case .storageFailed(let fault) where fault.code == .corrupt || fault.code == .internalError:
+      return ["the server's store: \(fault.message)"]
+    default:
+      return []
+    }
+  }
+
+  private static let accusations: Set<RefusalCode> = [
+    .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace, .invalidChanges,
+    .limitReached, .rateLimited, .authenticationBudget,
+  ]
+}
+
+/// What can grow does not, once everything is at rest.
+final class BoundednessChecker: SimulationChecker {
+  let name = "bounds"
+
+  func settled(in simulation: Simulation) -> [String] {
+    var found: [String] = []
+    for device in simulation.devices {
+      guard let process = device.process else { continue }
+      if !process.store.files.database.pending.isEmpty {
+        found.append("device \(device.index) keeps operations that wait for nothing")
+      }
+      if process.pipes.count > 1 {
+        found.append("device \(device.index) holds \(process.pipes.count) connections")
+      }
+      let receipts = process.store.files.database.receipts.count
+      let replicas = process.core.replica.record.ownReplicas.count
+      if receipts > 8 * ReceiptBook.receiptsMax * replicas {
+        found.append("device \(device.index) keeps \(receipts) receipts")
+      }
+    }
+    return found
+  }
+}
