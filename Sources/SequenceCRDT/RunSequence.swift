@@ -1,4 +1,4 @@
-/// An insert-only sequence in FugueMax order, kept as runs of units with consecutive ids.
+/// A sequence in FugueMax order, kept as runs of units with consecutive ids.
 ///
 /// A *unit* is a slot of a queue or a scalar of a text. Units never move; hiding one leaves it in
 /// place, because others may name it as an origin. The order depends on the set of insertions
@@ -10,10 +10,14 @@
 /// Left children stand in the order of their ids; right children by their right origins, the
 /// later first, equal ones by id. The sequence is the tree read from left to right.
 ///
+/// Each unit also has a *number*, dense from 0 in the order of arrival at this copy, for what an
+/// owner keeps beside the sequence (the text of scalars, the element of a slot). In a restored
+/// sequence the units are numbered in the order of the list.
+///
+/// A value: copies share memory until one of them changes, which then copies the whole sequence.
+///
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
-/// Text Editing", arXiv:2305.00583 (FugueMax). The tree is not kept; only what lies between the
-/// two origins of an insertion is climbed, which is nothing unless others inserted there too.
-/// Lookup of an id is a scan over the runs from the end, where almost all edits happen.
+/// Text Editing", arXiv:2305.00583 (FugueMax).
 package struct RunSequence: Sendable {
   /// Units with consecutive ids that stand side by side: unit *k* > 0 has the left origin
   /// `id + k − 1` and the run's right origin.
@@ -28,18 +32,16 @@ package struct RunSequence: Sendable {
     package var right: OperationID?
     /// Whether the units count as content.
     package var isVisible: Bool
-    /// Where the owner keeps the content of the first unit; later units follow.
+    /// The number of the first unit; those of later units follow.
     package var contentStart: Int
-    /// Where the chain of left children that the first unit belongs to begins: the first right
-    /// child met on the way to the root, itself where it is one. It never changes.
-    var top: OperationID
 
-    /// Puts a run together whose first unit is a right child.
+    /// Puts a run together.
+    ///
+    /// - Parameter contentStart: is ignored where a sequence is restored.
     package init(
       id: OperationID, length: Int, left: OperationID?, right: OperationID?, isVisible: Bool,
-      contentStart: Int
+      contentStart: Int = 0
     ) {
-      top = id
       self.id = id
       self.length = length
       self.left = left
@@ -52,171 +54,147 @@ package struct RunSequence: Sendable {
     package func unitID(at offset: Int) -> OperationID {
       OperationID(replica: id.replica, seq: id.seq &+ UInt32(truncatingIfNeeded: offset))
     }
-
-    var lastID: OperationID { unitID(at: length - 1) }
-
-    /// The offset of `other` in this run, or nil.
-    func offset(of other: OperationID) -> Int? {
-      guard other.replica == id.replica, other.seq >= id.seq else { return nil }
-      let offset = Int(other.seq - id.seq)
-      return offset < length ? offset : nil
-    }
-
-    /// Whether `next`, standing right behind, can become part of this run.
-    func canAbsorb(_ next: Run) -> Bool {
-      next.top == next.id && next.left == lastID && next.id == id.advanced(by: length)
-        && next.right == right
-        && next.isVisible == isVisible && next.contentStart == contentStart + length
-    }
   }
 
-  /// Where a unit stands: a run and an offset in it. The start is before (0, 0); the end is
-  /// (number of runs, 0).
-  struct Place: Comparable {
-    var run: Int
-    var offset: Int
+  /// The most units of a sequence.
+  package static let unitsMax = Int(SequenceCore.unitsMax)
 
-    static let start = Place(run: -1, offset: 0)
-
-    static func < (left: Place, right: Place) -> Bool {
-      (left.run, left.offset) < (right.run, right.offset)
-    }
-  }
-
-  /// The runs in order, hidden ones too.
-  package internal(set) var runs: [Run] = []
-  /// How many units are visible.
-  package private(set) var visibleCount = 0
-  /// How many units there are.
-  package private(set) var unitCount = 0
+  private var box: SequenceBox?
 
   package init() {}
 
   /// Restores a sequence from its runs in order.
   ///
-  /// - Throws: `SequenceFault` where two runs hold the same id.
+  /// - Throws: `SequenceFault` where the runs contradict themselves or each other.
+  /// - Complexity: O(runs · log runs).
   package init(runs: [Run]) throws(SequenceFault) {
-    self.runs = runs
-    for run in runs {
-      guard run.length >= 1, run.id.seq >= 1, run.id.advanced(by: run.length - 1) != nil else {
-        throw .invalidRun(run.id)
-      }
-      unitCount += run.length
-      visibleCount += run.isVisible ? run.length : 0
+    if !runs.isEmpty { box = SequenceBox(try SequenceCore(restoring: runs)) }
+  }
+
+  /// Reads the core; an empty sequence has none.
+  @inline(__always)
+  func read<Result>(
+    _ body: (borrowing SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
+  ) -> Result {
+    guard let box else { return empty() }
+    return box.read(body)
+  }
+
+  /// Changes the core, which is made or copied first where need be.
+  @inline(__always)
+  mutating func change<Result>(
+    _ body: (inout SequenceCore) throws(SequenceFault) -> Result
+  ) throws(SequenceFault) -> Result {
+    if box == nil {
+      box = SequenceBox(SequenceCore())
+    } else if !isKnownUniquelyReferenced(&box) {
+      box = box?.copy()
     }
-    try findTops(UnitIndex(self))
+    guard let box else { preconditionFailure("a sequence that changes has a core") }
+    return try box.change(body)
+  }
+}
+
+// MARK: Reading
+
+extension RunSequence {
+  /// How many units are visible.
+  package var visibleCount: Int { read({ Int($0.visibleCount) }, orEmpty: 0) }
+
+  /// How many units there are.
+  package var unitCount: Int { read({ Int($0.unitCount) }, orEmpty: 0) }
+
+  /// The bytes held, in use or not.
+  package var bytesHeld: Int { read({ $0.bytesHeld }, orEmpty: 0) }
+
+  /// The runs in order, hidden ones too. Neighbours may continue each other where their units
+  /// arrived apart.
+  ///
+  /// - Complexity: O(runs · log runs).
+  package var runs: [Run] {
+    var runs: [Run] = []
+    forEachRun { runs.append($0) }
+    return runs
+  }
+
+  /// Visits the runs in order.
+  package func forEachRun(_ body: (Run) -> Void) {
+    read(
+      { core in
+        var place = core.firstPlace
+        while let current = place {
+          let run = core.runs[core.run(at: current)]
+          body(
+            Run(
+              id: core.ids.id(of: run.unit), length: Int(run.length),
+              left: core.ids.optionalID(of: run.left), right: core.ids.optionalID(of: run.right),
+              isVisible: run.isVisible, contentStart: Int(run.unit)))
+          place = core.place(behind: current)
+        }
+      }, orEmpty: ())
+  }
+
+  /// Visits the numbers of the visible units in order, in stretches.
+  package func forEachVisible(_ body: (Range<Int>) -> Void) {
+    read(
+      { core in
+        var place = core.firstPlace
+        while let current = place {
+          let run = core.runs[core.run(at: current)]
+          if run.isVisible { body(Int(run.unit)..<Int(run.end)) }
+          place = core.place(behind: current)
+        }
+      }, orEmpty: ())
+  }
+
+  /// The runs in order, as long as they can be: equal for equal sets of insertions and hidden
+  /// units, whatever the order of arrival.
+  package var canonicalRuns: [Run] {
+    var runs: [Run] = []
+    forEachRun { run in
+      if let last = runs.last, last.id.advanced(by: last.length) == run.id,
+        run.left == last.unitID(at: last.length - 1), run.right == last.right,
+        run.isVisible == last.isVisible
+      {
+        runs[runs.count - 1].length += run.length
+      } else {
+        runs.append(run)
+      }
+    }
+    return runs
   }
 
   /// Whether the sequence holds the unit.
   ///
-  /// - Complexity: O(runs), from the end.
+  /// - Complexity: O(replicas + log runs), as for all that takes an id.
   package func contains(_ id: OperationID) -> Bool {
-    place(of: id) != nil
+    contentIndex(of: id) != nil
+  }
+
+  /// The number of the unit, or nil.
+  package func contentIndex(of id: OperationID) -> Int? {
+    read(
+      { core in
+        let unit = core.ids.unit(of: id)
+        return unit == SequenceCore.none ? nil : Int(unit)
+      }, orEmpty: nil)
+  }
+
+  /// The id of the unit with a number.
+  ///
+  /// - Precondition: the number is from 0 and below `unitCount`.
+  package func id(ofContent number: Int) -> OperationID {
+    read(
+      { $0.ids.id(of: UInt32(number)) }, orEmpty: OperationID(replica: .init(rawValue: 0), seq: 0))
   }
 
   /// Whether the unit is here and visible.
   package func isVisible(_ id: OperationID) -> Bool {
-    place(of: id).map { runs[$0.run].isVisible } ?? false
-  }
-
-  /// The index of the unit's content, or nil.
-  package func contentIndex(of id: OperationID) -> Int? {
-    place(of: id).map { runs[$0.run].contentStart + $0.offset }
-  }
-
-  func place(of id: OperationID) -> Place? {
-    for index in runs.indices.reversed() {
-      if let offset = runs[index].offset(of: id) { return Place(run: index, offset: offset) }
-    }
-    return nil
-  }
-
-  func leftPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
-    guard let origin else { return .start }
-    guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
-    return place
-  }
-
-  func rightPlace(of origin: OperationID?) throws(SequenceFault) -> Place {
-    guard let origin else { return Place(run: runs.count, offset: 0) }
-    guard let place = place(of: origin) else { throw .unknownOrigin(origin) }
-    return place
-  }
-
-  /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
-  ///
-  /// - Precondition: the ids are new to the sequence.
-  /// - Throws: `SequenceFault`; the sequence is unchanged then.
-  /// - Complexity: O(runs) to find the origins; where *k* runs stand between them, O(*k*²) more.
-  package mutating func integrate(
-    id: OperationID, length: Int, left: OperationID?, right: OperationID?, contentStart: Int
-  ) throws(SequenceFault) {
-    let leftPlace = try leftPlace(of: left)
-    let rightPlace = try rightPlace(of: right)
-    guard leftPlace < rightPlace else { throw .originsOutOfOrder }
-
-    var run = Run(
-      id: id, length: length, left: left, right: right, isVisible: true,
-      contentStart: contentStart)
-    let destination: Place
-    if right != nil, descends(rightPlace, from: leftPlace) {
-      run.top = top(of: rightPlace)
-      destination = placeAmongLeftChildren(of: rightPlace, behind: leftPlace, id: id)
-    } else {
-      destination = try placeAmongRightChildren(of: leftPlace, before: rightPlace, run: run)
-    }
-    insert(run, at: destination)
-    visibleCount += length
-    unitCount += length
-  }
-
-  func place(behind place: Place) -> Place {
-    guard place.run >= 0 else { return Place(run: 0, offset: 0) }
-    return place.offset + 1 < runs[place.run].length
-      ? Place(run: place.run, offset: place.offset + 1) : Place(run: place.run + 1, offset: 0)
-  }
-
-  func place(before place: Place) -> Place {
-    if place.offset > 0 { return Place(run: place.run, offset: place.offset - 1) }
-    return place.run > 0
-      ? Place(run: place.run - 1, offset: runs[place.run - 1].length - 1) : .start
-  }
-
-  private mutating func insert(_ run: Run, at place: Place) {
-    var index = place.run
-    if place.offset > 0 {
-      split(run: place.run, at: place.offset)
-      index += 1
-    }
-    if index > 0, runs[index - 1].canAbsorb(run) {
-      runs[index - 1].length += run.length
-    } else {
-      runs.insert(run, at: index)
-    }
-  }
-
-  /// Cuts a run in two before the unit at `offset`.
-  private mutating func split(run index: Int, at offset: Int) {
-    let whole = runs[index]
-    runs[index].length = offset
-    runs.insert(
-      Run(
-        id: whole.unitID(at: offset), length: whole.length - offset,
-        left: whole.unitID(at: offset - 1), right: whole.right, isVisible: whole.isVisible,
-        contentStart: whole.contentStart + offset),
-      at: index + 1)
-  }
-
-  /// Hides the units `first … first + count − 1`; those hidden already stay so.
-  ///
-  /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
-  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
-    try check(first: first, count: count)
-    var hidden = 0
-    while hidden < count {
-      guard let id = first.advanced(by: hidden), let place = place(of: id) else { return }
-      hidden += hidePart(of: place, atMost: count - hidden)
-    }
+    read(
+      { core in
+        let unit = core.ids.unit(of: id)
+        return unit != SequenceCore.none && core.runs[core.runOfUnit[unit]].isVisible
+      }, orEmpty: false)
   }
 
   /// Checks that the units `first … first + count − 1` are all here.
@@ -225,35 +203,108 @@ package struct RunSequence: Sendable {
   package func check(first: OperationID, count: Int) throws(SequenceFault) {
     var checked = 0
     while checked < count {
-      guard let id = first.advanced(by: checked), let place = place(of: id) else {
-        throw .unknownOrigin(first.advanced(by: checked) ?? first)
-      }
-      checked += runs[place.run].length - place.offset
+      let id = first.advanced(by: checked)
+      let length = id.map { id in read({ Int($0.ids.stretch(from: id).length) }, orEmpty: 0) } ?? 0
+      guard length > 0 else { throw .unknownOrigin(id ?? first) }
+      checked += length
     }
   }
 
-  private mutating func hidePart(of place: Place, atMost count: Int) -> Int {
-    let length = min(runs[place.run].length - place.offset, count)
-    guard runs[place.run].isVisible else { return length }
-    var index = place.run
-    if place.offset > 0 {
-      split(run: index, at: place.offset)
-      index += 1
-    }
-    if length < runs[index].length { split(run: index, at: length) }
-    runs[index].isVisible = false
-    visibleCount -= length
-    if index + 1 < runs.count, runs[index].canAbsorb(runs[index + 1]) {
-      runs[index].length += runs[index + 1].length
-      runs.remove(at: index + 1)
-    }
-    if index > 0, runs[index - 1].canAbsorb(runs[index]) {
-      runs[index - 1].length += runs[index].length
-      runs.remove(at: index)
-    }
-    return length
+  /// Checks the structure.
+  ///
+  /// - Throws: `SequenceFault` naming what is wrong.
+  /// - Complexity: O(units + runs · log runs).
+  @discardableResult
+  package func checkInvariants() throws(SequenceFault) -> RunSequence {
+    try box?.check()
+    return self
   }
 }
+
+// MARK: Changing
+
+extension RunSequence {
+  /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
+  ///
+  /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must come in their
+  ///   order.
+  /// - Returns: the number of the first unit, which is `unitCount` before.
+  /// - Complexity: O(log runs) where nobody inserted between the origins, else O(log² runs) as a
+  ///   rule.
+  @discardableResult
+  package mutating func integrate(
+    id: OperationID, length: Int, left: OperationID?, right: OperationID?
+  ) throws(SequenceFault) -> Int {
+    guard length >= 1, id.seq >= 1, id.advanced(by: length - 1) != nil,
+      length <= RunSequence.unitsMax - unitCount
+    else { throw .invalidRun(id) }
+    return try change { core throws(SequenceFault) in
+      let leftUnit = try RunSequence.unit(of: left, in: core)
+      let rightUnit = try RunSequence.unit(of: right, in: core)
+      return Int(
+        try core.integrate(
+          id: id, length: UInt32(length), left: leftUnit, right: rightUnit))
+    }
+  }
+
+  private static func unit(
+    of origin: OperationID?, in core: borrowing SequenceCore
+  ) throws(SequenceFault) -> UInt32 {
+    guard let origin else { return SequenceCore.none }
+    let unit = core.ids.unit(of: origin)
+    guard unit != SequenceCore.none else { throw .unknownOrigin(origin) }
+    return unit
+  }
+
+  /// Hides the units `first … first + count − 1`; those hidden already stay so.
+  ///
+  /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
+  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
+    try check(first: first, count: count)
+    guard count > 0 else { return }
+    try change { core throws(SequenceFault) in
+      var hidden = 0
+      while hidden < count, let id = first.advanced(by: hidden) {
+        let stretch = core.ids.stretch(from: id)
+        let length = min(Int(stretch.length), count - hidden)
+        core.hide(units: stretch.unit..<stretch.unit + UInt32(length))
+        hidden += length
+      }
+    }
+  }
+
+  /// Takes back the units that were integrated since `unitCount` was `count`; what was hidden
+  /// stays hidden.
+  ///
+  /// - Complexity: O(units).
+  package mutating func truncate(toUnitCount count: Int) {
+    guard count < unitCount else { return }
+    if count <= 0 {
+      self = RunSequence()
+    } else if (try? change { core throws(SequenceFault) in core.truncate(to: UInt32(count)) })
+      == nil
+    {
+      preconditionFailure("taking back units cannot fail")
+    }
+  }
+}
+
+extension SequenceCore {
+  /// Hides units with consecutive numbers, whatever runs they are in.
+  mutating func hide(units: Range<UInt32>) {
+    cursor.leaf = SequenceCore.none
+    var unit = units.lowerBound
+    while unit < units.upperBound {
+      let index = runOfUnit[unit]
+      let run = runs[index]
+      let end = min(run.end, units.upperBound)
+      if run.isVisible { hide(unit..<end, at: place(ofRun: index)) }
+      unit = end
+    }
+  }
+}
+
+// MARK: Neighbours
 
 extension RunSequence {
   /// The neighbours for an insertion right behind a unit (nil: at the start).
@@ -262,58 +313,35 @@ extension RunSequence {
   package func origins(
     behind unit: OperationID?
   ) -> (left: OperationID?, right: OperationID?)? {
-    guard let unit else { return (left: nil, right: runs.first?.id) }
-    guard let place = place(of: unit) else { return nil }
-    let next = self.place(behind: place)
-    return (
-      left: unit, right: next.run < runs.count ? runs[next.run].unitID(at: next.offset) : nil
-    )
+    guard let unit else {
+      return (
+        left: nil,
+        right: read({ $0.ids.optionalID(of: $0.unit(behind: SequenceCore.none)) }, orEmpty: nil)
+      )
+    }
+    return read(
+      { core in
+        let number = core.ids.unit(of: unit)
+        guard number != SequenceCore.none else { return nil }
+        return (left: unit, right: core.ids.optionalID(of: core.unit(behind: number)))
+      }, orEmpty: nil)
   }
 
   /// The neighbours for an insertion right before a unit, or nil where it is not here.
   package func origins(
     before unit: OperationID
   ) -> (left: OperationID?, right: OperationID?)? {
-    guard let place = place(of: unit) else { return nil }
-    if place.offset > 0 {
-      return (left: runs[place.run].unitID(at: place.offset - 1), right: unit)
-    }
-    return (left: place.run > 0 ? runs[place.run - 1].lastID : nil, right: unit)
+    read(
+      { core in
+        let number = core.ids.unit(of: unit)
+        guard number != SequenceCore.none else { return nil }
+        return (left: core.ids.optionalID(of: core.unit(before: number)), right: unit)
+      }, orEmpty: nil)
   }
 
   /// The neighbours for an insertion at the end.
   package var originsAtEnd: (left: OperationID?, right: OperationID?) {
-    (left: runs.last?.lastID, right: nil)
-  }
-
-  /// Checks the structure: counts, maximal runs, unique ids, origins that exist and enclose.
-  ///
-  /// - Returns: the index of the units that the check made.
-  /// - Throws: `SequenceFault` naming the first run that is wrong.
-  /// - Complexity: O(runs · log runs).
-  @discardableResult
-  package func checkInvariants() throws(SequenceFault) -> UnitIndex {
-    let copy = try RunSequence(runs: runs)
-    guard copy.visibleCount == visibleCount, copy.unitCount == unitCount else {
-      throw .wrongCount
-    }
-    for (run, restored) in zip(runs, copy.runs) where run.top != restored.top {
-      throw .invalidRun(run.id)
-    }
-    let index = try UnitIndex(self)
-    for (number, run) in runs.enumerated() {
-      let place = Place(run: number, offset: 0)
-      if let left = run.left {
-        guard let leftPlace = index.place(of: left) else { throw .unknownOrigin(left) }
-        guard leftPlace < place else { throw .originsOutOfOrder }
-      }
-      if let right = run.right {
-        guard let rightPlace = index.place(of: right) else { throw .unknownOrigin(right) }
-        guard rightPlace.run > number else { throw .originsOutOfOrder }
-      }
-      if number > 0, runs[number - 1].canAbsorb(run) { throw .invalidRun(run.id) }
-    }
-    return index
+    (left: read({ $0.ids.optionalID(of: $0.lastUnit) }, orEmpty: nil), right: nil)
   }
 }
 
@@ -323,8 +351,10 @@ package enum SequenceFault: Error, Hashable, Sendable {
   case unknownOrigin(OperationID)
   /// The right origin does not stand behind the left one.
   case originsOutOfOrder
-  /// A run is empty, overflows, repeats an id, or should be one with its neighbour.
+  /// A run is empty, overflows, repeats an id, or stands in a circle of origins.
   case invalidRun(OperationID)
   /// The cached counts are wrong.
   case wrongCount
+  /// An index is behind the end.
+  case indexOutOfRange
 }

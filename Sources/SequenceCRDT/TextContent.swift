@@ -2,8 +2,8 @@
 package struct TextContent: Sendable {
   /// The order of the scalars, deleted ones too.
   package private(set) var sequence = RunSequence()
-  /// The scalars in order of arrival; runs point into it. Restored deleted ones hold a stand-in.
-  private var scalars: [Unicode.Scalar] = []
+  /// The scalars by their numbers. Restored deleted ones hold a stand-in.
+  private var arena = TextArena()
 
   /// The most scalars a text holds, deleted ones counted.
   package static let unitsMax = 1 << 24
@@ -14,55 +14,153 @@ package struct TextContent: Sendable {
   ///
   /// Deleted scalars come back without their content, which nobody needs for merging.
   ///
-  /// - Parameter runs: `contentStart` is ignored.
   /// - Throws: `SequenceFault` where the runs are wrong or do not fit the text.
   package init(runs: [RunSequence.Run], text: String) throws(SequenceFault) {
-    var source = text.unicodeScalars.makeIterator()
-    var restored = runs
-    for (index, run) in runs.enumerated() {
-      guard run.length >= 1, run.length <= TextContent.unitsMax - scalars.count else {
+    var total = 0
+    var visible = 0
+    for run in runs {
+      guard run.length >= 1, run.length <= TextContent.unitsMax - total else {
         throw .invalidRun(run.id)
       }
-      restored[index].contentStart = scalars.count
-      for _ in 0..<run.length {
-        if run.isVisible {
-          guard let scalar = source.next() else { throw .wrongCount }
-          scalars.append(scalar)
-        } else {
-          scalars.append(TextContent.deletedStandIn)
-        }
-      }
+      total += run.length
+      visible += run.isVisible ? run.length : 0
     }
-    guard source.next() == nil else { throw .wrongCount }
-    sequence = try RunSequence(runs: restored)
+    var text = text
+    let wide: [Int]? = text.withUTF8 { utf8 in
+      unsafe restoreArena(runs, utf8, visible: visible)
+    }
+    guard let wide else { throw .wrongCount }
+    sequence = try RunSequence(runs: runs)
+    try sequence.markWide(wide)
   }
 
-  private static let deletedStandIn: Unicode.Scalar = "\u{FFFD}"
+  /// Lays the scalars of all runs down in order.
+  ///
+  /// - Returns: the numbers of those that take two UTF-16 code units, or nil where the text is
+  ///   longer or shorter than the visible runs.
+  private mutating func restoreArena(
+    _ runs: [RunSequence.Run], _ utf8: UnsafeBufferPointer<UInt8>, visible: Int
+  ) -> [Int]? {
+    guard unsafe TextArena.scalarCount(utf8) == visible else { return nil }
+    let isASCII = visible == utf8.count
+    var wide: [Int] = []
+    var offset = 0
+    for run in runs {
+      guard run.isVisible else {
+        let standIns = [UInt8](repeating: TextContent.deletedStandIn, count: run.length)
+        unsafe standIns.withUnsafeBufferPointer {
+          unsafe arena.append($0, scalarCount: run.length) { _ in }
+        }
+        continue
+      }
+      var end = offset + run.length
+      if !isASCII {
+        end = offset
+        for _ in 0..<run.length {
+          end += 1
+          while end < utf8.count, unsafe utf8[end] & 0xC0 == 0x80 { end += 1 }
+        }
+      }
+      let piece = unsafe UnsafeBufferPointer(rebasing: utf8[offset..<end])
+      unsafe arena.append(piece, scalarCount: run.length) { wide.append($0) }
+      offset = end
+    }
+    return wide
+  }
+
+  private static let deletedStandIn = UInt8(ascii: "?")
 
   /// The visible text.
   ///
   /// - Complexity: O(runs + scalars).
   package var text: String {
-    var view = String.UnicodeScalarView()
-    for run in sequence.runs where run.isVisible {
-      view.append(contentsOf: scalars[run.contentStart..<run.contentStart + run.length])
+    var stretches: [Range<Int>] = []
+    sequence.forEachVisible { stretch in
+      if let last = stretches.last, last.upperBound == stretch.lowerBound {
+        stretches[stretches.count - 1] = last.lowerBound..<stretch.upperBound
+      } else {
+        stretches.append(stretch)
+      }
     }
-    return String(view)
+    return arena.text(of: stretches)
   }
 
+  /// The bytes held, in use or not.
+  package var bytesHeld: Int { sequence.bytesHeld + arena.bytesHeld }
+
+  /// The ids of the visible scalars in order, as stretches of consecutive ids.
+  package var visibleRanges: [OperationRange] {
+    var ranges: [OperationRange] = []
+    sequence.forEachRun { run in
+      guard run.isVisible else { return }
+      let last = run.unitID(at: run.length - 1).seq
+      if let before = ranges.last, before.replica == run.id.replica,
+        UInt64(before.last) + 1 == UInt64(run.id.seq)
+      {
+        ranges[ranges.count - 1].last = last
+      } else {
+        ranges.append(OperationRange(replica: run.id.replica, first: run.id.seq, last: last))
+      }
+    }
+    return ranges
+  }
+
+  /// The UTF-8 of scalars with consecutive numbers.
+  func utf8(of scalars: Range<Int>) -> ArraySlice<UInt8> {
+    arena.utf8(of: scalars)
+  }
+}
+
+// MARK: Merging
+
+extension TextContent {
   /// Inserts scalars with consecutive ids.
   ///
   /// - Throws: `SequenceFault`; nothing changes then.
   package mutating func insert(
     id: OperationID, text: String, left: OperationID?, right: OperationID?
   ) throws(SequenceFault) {
-    let inserted = Array(text.unicodeScalars)
-    guard inserted.count >= 1, inserted.count <= TextContent.unitsMax - scalars.count else {
-      throw .invalidRun(id)
+    var text = text
+    let result = text.withUTF8 { utf8 in
+      Result<Void, SequenceFault> { () throws(SequenceFault) in
+        try unsafe insert(id: id, utf8: utf8, left: left, right: right)
+      }
     }
-    try sequence.integrate(
-      id: id, length: inserted.count, left: left, right: right, contentStart: scalars.count)
-    scalars.append(contentsOf: inserted)
+    try result.get()
+  }
+
+  /// Inserts scalars with consecutive ids, given as UTF-8 that was checked to be valid.
+  ///
+  /// - Throws: `SequenceFault`; nothing changes then.
+  package mutating func insert(
+    id: OperationID, utf8: Span<UInt8>, left: OperationID?, right: OperationID?
+  ) throws(SequenceFault) {
+    let result = unsafe utf8.withUnsafeBufferPointer { utf8 in
+      Result<Void, SequenceFault> { () throws(SequenceFault) in
+        try unsafe insert(id: id, utf8: utf8, left: left, right: right)
+      }
+    }
+    try result.get()
+  }
+
+  @inline(__always)
+  private mutating func insert(
+    id: OperationID, utf8: UnsafeBufferPointer<UInt8>, left: OperationID?, right: OperationID?
+  ) throws(SequenceFault) {
+    let count = unsafe TextArena.scalarCount(utf8)
+    guard count >= 1, count <= TextContent.unitsMax - arena.count else { throw .invalidRun(id) }
+    try sequence.integrate(id: id, length: count, left: left, right: right)
+    try unsafe append(utf8, scalarCount: count)
+  }
+
+  /// Notes the scalars of units that the sequence holds already.
+  @inline(__always)
+  private mutating func append(
+    _ utf8: UnsafeBufferPointer<UInt8>, scalarCount: Int
+  ) throws(SequenceFault) {
+    var wide: [Int] = []
+    unsafe arena.append(utf8, scalarCount: scalarCount) { wide.append($0) }
+    if !wide.isEmpty { try sequence.markWide(wide) }
   }
 
   /// Deletes the scalars `first … first + count − 1`.
@@ -71,12 +169,40 @@ package struct TextContent: Sendable {
   package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try sequence.hide(first: first, count: count)
   }
+}
 
-  /// The ids of the visible scalars in order, as stretches of consecutive ids.
-  package var visibleRanges: [OperationRange] {
-    sequence.runs.filter(\.isVisible).map { run in
-      OperationRange(
-        replica: run.id.replica, first: run.id.seq, last: run.unitID(at: run.length - 1).seq)
+// MARK: Local edits
+
+extension TextContent {
+  /// Inserts scalars so that the first stands at an offset.
+  ///
+  /// - Parameter offset: in Unicode scalars.
+  /// - Returns: the number of the first scalar and those of its origins, nil for the start and end.
+  /// - Throws: `SequenceFault`; nothing changes then.
+  /// - Complexity: O(log runs), and O(1) where the last insertion goes on.
+  mutating func insert(
+    _ text: String, at offset: Int, id: OperationID
+  ) throws(SequenceFault) -> RunSequence.LocalInsertion {
+    var text = text
+    let result = text.withUTF8 { utf8 in
+      Result<RunSequence.LocalInsertion, SequenceFault> { () throws(SequenceFault) in
+        let count = unsafe TextArena.scalarCount(utf8)
+        guard count >= 1, count <= TextContent.unitsMax - arena.count else {
+          throw .invalidRun(id)
+        }
+        let insertion = try sequence.insert(id: id, length: count, at: offset)
+        try unsafe append(utf8, scalarCount: count)
+        return insertion
+      }
     }
+    return try result.get()
+  }
+
+  /// Deletes visible scalars from an offset on, as many as stand there with consecutive numbers,
+  /// at most `count`.
+  ///
+  /// - Returns: the numbers of the deleted scalars.
+  mutating func delete(from offset: Int, atMost count: Int) throws(SequenceFault) -> Range<Int> {
+    try sequence.hideVisible(from: offset, atMost: count)
   }
 }

@@ -1,0 +1,41 @@
+/// Shares one core among copies of a sequence.
+///
+/// The core lies behind a pointer, so that a change of it is not checked for overlapping accesses
+/// at run time: `RunSequence` changes it through `inout self` only, which the compiler checks.
+///
+/// Safe to send: a core that is referenced more than once is read only.
+@safe
+final class SequenceBox: @unchecked Sendable {
+  private let core: UnsafeMutablePointer<SequenceCore>
+
+  init(_ core: consuming SequenceCore) {
+    unsafe self.core = .allocate(capacity: 1)
+    unsafe self.core.initialize(to: core)
+  }
+
+  deinit {
+    unsafe core.deinitialize(count: 1)
+    unsafe core.deallocate()
+  }
+
+  func copy() -> SequenceBox {
+    unsafe SequenceBox(core.pointee.clone())
+  }
+
+  @inline(__always)
+  func read<Result>(_ body: (borrowing SequenceCore) -> Result) -> Result {
+    unsafe body(core.pointee)
+  }
+
+  /// - Precondition: the box is referenced once.
+  @inline(__always)
+  func change<Result>(
+    _ body: (inout SequenceCore) throws(SequenceFault) -> Result
+  ) throws(SequenceFault) -> Result {
+    try unsafe body(&core.pointee)
+  }
+
+  func check() throws(SequenceFault) {
+    try unsafe core.pointee.checkInvariants()
+  }
+}

@@ -1,0 +1,152 @@
+/// Where concurrent insertions go: the FugueMax tree, climbed with the help of jumps.
+///
+/// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
+/// Text Editing", arXiv:2305.00583 (FugueMax). The jumps are those of Myers, "An applicative
+/// random-access stack", Information Processing Letters 17 (1983), on runs instead of cells.
+extension SequenceCore {
+  /// How far a unit is from the root, which is `none` and has 0.
+  @inline(__always)
+  func depth(of unit: UInt32) -> UInt32 {
+    guard unit != SequenceCore.none else { return 0 }
+    let run = runs[runOfUnit[unit]]
+    return run.depth + (unit - run.unit)
+  }
+
+  /// The ancestor of a unit, or the unit itself, that has a depth.
+  ///
+  /// - Precondition: `depth` is from 1 to the unit's depth.
+  /// - Complexity: O(log runs) as a rule.
+  func ancestor(of unit: UInt32, atDepth depth: UInt32) -> UInt32 {
+    var unit = unit
+    while true {
+      let run = runs[runOfUnit[unit]]
+      if run.depth <= depth { return run.unit + (depth - run.depth) }
+      unit =
+        run.jump != SequenceCore.none && self.depth(of: run.jump) >= depth ? run.jump : run.parent
+    }
+  }
+
+  /// Whether a unit hangs under another one, directly or not; all hang under `none`, the root.
+  func descends(_ unit: UInt32, from ancestor: UInt32) -> Bool {
+    guard ancestor != SequenceCore.none else { return true }
+    let depth = depth(of: ancestor)
+    return self.depth(of: unit) > depth && self.ancestor(of: unit, atDepth: depth) == ancestor
+  }
+
+  func parent(of unit: UInt32) -> UInt32 {
+    let run = runs[runOfUnit[unit]]
+    return unit == run.unit ? run.parent : unit - 1
+  }
+
+  private func rightOrigin(of unit: UInt32) -> UInt32 {
+    runs[runOfUnit[unit]].right
+  }
+
+  /// The jump for a child of a unit: twice as far as the parent's where two are of a length.
+  func jump(under parent: UInt32) -> UInt32 {
+    guard parent != SequenceCore.none else { return SequenceCore.none }
+    let run = runs[runOfUnit[parent]]
+    guard run.jump != SequenceCore.none else { return parent }
+    let middle = runs[runOfUnit[run.jump]]
+    let middleDepth = middle.depth + (run.jump - middle.unit)
+    return run.depth - middleDepth >= middleDepth - depth(of: middle.jump) ? middle.jump : parent
+  }
+
+  /// An insertion whose place is sought.
+  struct Newcomer {
+    var id: OperationID
+    var left: UInt32
+    var right: UInt32
+    /// Whether it hangs under its right origin.
+    var isLeftChild: Bool
+    /// The depth of what it hangs under.
+    var parentDepth: UInt32
+  }
+
+  /// Whether a unit between the origins of a newcomer stands before it. From left to right this
+  /// holds up to some unit and then no more.
+  private func goesBefore(_ unit: UInt32, _ newcomer: Newcomer) -> Bool {
+    let parent = newcomer.isLeftChild ? newcomer.right : newcomer.left
+    let childDepth = newcomer.parentDepth + 1
+    // What does not hang under the same parent is to the left of all left children, and to the
+    // right of all right ones.
+    guard depth(of: unit) >= childDepth else { return newcomer.isLeftChild }
+    let sibling = ancestor(of: unit, atDepth: childDepth)
+    guard self.parent(of: sibling) == parent else { return newcomer.isLeftChild }
+    if newcomer.isLeftChild { return ids.id(of: sibling) < newcomer.id }
+    let right = rightOrigin(of: sibling)
+    if right == newcomer.right { return ids.id(of: sibling) < newcomer.id }
+    // The later the right origin, the earlier the sibling; the end of the list is the latest.
+    return stands(newcomer.right, before: right)
+  }
+
+  /// What a newcomer stands before: the first unit between its origins that does not go before it,
+  /// or its right origin.
+  ///
+  /// - Complexity: O(log² runs) as a rule, however many stand between the origins.
+  func successor(of newcomer: Newcomer) -> UInt32 {
+    var unit = unit(behind: newcomer.left)
+    guard unit != newcomer.right, goesBefore(unit, newcomer) else { return unit }
+    var place = place(ofRun: runOfUnit[unit])
+    let rightPlace =
+      newcomer.right == SequenceCore.none ? nil : self.place(ofRun: runOfUnit[newcomer.right])
+    // Few have met here as a rule.
+    for _ in 0..<8 {
+      guard place != rightPlace, let next = self.place(behind: place) else {
+        return newcomer.right
+      }
+      place = next
+      unit = runs[run(at: place)].unit
+      guard place != rightPlace || unit != newcomer.right, goesBefore(unit, newcomer) else {
+        return unit
+      }
+    }
+    return place == rightPlace
+      ? newcomer.right : successor(of: newcomer, behind: place, before: rightPlace)
+  }
+
+  /// Looks for the first entry behind a place whose first unit does not go before the newcomer,
+  /// from the root down: in each node among its children.
+  private func successor(
+    of newcomer: Newcomer, behind low: Place, before high: Place?
+  ) -> UInt32 {
+    let isBefore = { (core: borrowing SequenceCore, place: Place) -> Bool in
+      if place == low || core.stands(place, before: low) { return true }
+      if let high, !core.stands(place, before: high) { return false }
+      return core.goesBefore(core.runs[core.run(at: place)].unit, newcomer)
+    }
+    var leaf = firstLeaf
+    var node = root
+    while node != SequenceCore.none {
+      // The last child whose first entry goes before; the first one if none does.
+      var (from, to) = (UInt32(0), nodes[node].count)
+      while to - from > 1 {
+        let middle = from + (to - from) / 2
+        let first = firstPlace(below: nodeChildren[node * SequenceCore.fanout + middle], of: node)
+        if isBefore(self, first) { from = middle } else { to = middle }
+      }
+      leaf = nodeChildren[node * SequenceCore.fanout + from]
+      if nodes[node].isBottom { break }
+      node = leaf
+    }
+    var (from, to) = (UInt32(0), leaves[leaf].count)
+    while to - from > 1 {
+      let middle = from + (to - from) / 2
+      if isBefore(self, Place(leaf: leaf, entry: middle)) { from = middle } else { to = middle }
+    }
+    guard let found = place(behind: Place(leaf: leaf, entry: from)) else { return newcomer.right }
+    let unit = runs[run(at: found)].unit
+    guard found == high else { return unit }
+    // The right origin's run may begin before it, with units that nothing was asked about yet.
+    return unit != newcomer.right && !goesBefore(unit, newcomer) ? unit : newcomer.right
+  }
+
+  private func firstPlace(below child: UInt32, of node: UInt32) -> Place {
+    var (child, node) = (child, node)
+    while !nodes[node].isBottom {
+      node = child
+      child = nodeChildren[node * SequenceCore.fanout]
+    }
+    return Place(leaf: child, entry: 0)
+  }
+}

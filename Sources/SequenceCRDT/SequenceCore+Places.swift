@@ -1,0 +1,193 @@
+/// Finding places: by unit, by index, before and behind others.
+extension SequenceCore {
+  @inline(__always)
+  func run(at place: Place) -> UInt32 {
+    leafRuns[place.leaf * SequenceCore.fanout + place.entry]
+  }
+
+  /// The entry that holds a run.
+  ///
+  /// - Complexity: O(fanout).
+  @inline(__always)
+  func place(ofRun run: UInt32) -> Place {
+    let leaf = runs[run].leaf
+    let base = leaf * SequenceCore.fanout
+    var entry: UInt32 = 0
+    while leafRuns[base + entry] != run { entry += 1 }
+    return Place(leaf: leaf, entry: entry)
+  }
+
+  /// The next entry, or nil at the end.
+  func place(behind place: Place) -> Place? {
+    if place.entry + 1 < leaves[place.leaf].count {
+      return Place(leaf: place.leaf, entry: place.entry + 1)
+    }
+    var leaf = leaves[place.leaf].next
+    while leaf != SequenceCore.none, leaves[leaf].count == 0 { leaf = leaves[leaf].next }
+    return leaf == SequenceCore.none ? nil : Place(leaf: leaf, entry: 0)
+  }
+
+  /// The entry before, or nil at the start.
+  func place(before place: Place) -> Place? {
+    if place.entry > 0 { return Place(leaf: place.leaf, entry: place.entry - 1) }
+    var leaf = leaves[place.leaf].previous
+    while leaf != SequenceCore.none, leaves[leaf].count == 0 { leaf = leaves[leaf].previous }
+    return leaf == SequenceCore.none ? nil : Place(leaf: leaf, entry: leaves[leaf].count - 1)
+  }
+
+  var firstPlace: Place? {
+    leaves[firstLeaf].count > 0
+      ? Place(leaf: firstLeaf, entry: 0) : place(behind: Place(leaf: firstLeaf, entry: 0))
+  }
+
+  var lastPlace: Place? {
+    let count = leaves[lastLeaf].count
+    return count > 0
+      ? Place(leaf: lastLeaf, entry: count - 1) : place(before: Place(leaf: lastLeaf, entry: 0))
+  }
+
+  /// The unit that stands right behind another, hidden or not; `none` at the end. Behind `none`
+  /// stands the first.
+  func unit(behind unit: UInt32) -> UInt32 {
+    guard unit != SequenceCore.none else {
+      return firstPlace.map { runs[run(at: $0)].unit } ?? SequenceCore.none
+    }
+    let index = runOfUnit[unit]
+    if unit + 1 < runs[index].end { return unit + 1 }
+    guard let next = place(behind: place(ofRun: index)) else { return SequenceCore.none }
+    return runs[run(at: next)].unit
+  }
+
+  /// The unit that stands right before another, hidden or not; `none` at the start.
+  func unit(before unit: UInt32) -> UInt32 {
+    let index = runOfUnit[unit]
+    if unit > runs[index].unit { return unit - 1 }
+    guard let previous = place(before: place(ofRun: index)) else { return SequenceCore.none }
+    return runs[run(at: previous)].end - 1
+  }
+
+  var lastUnit: UInt32 {
+    lastPlace.map { runs[run(at: $0)].end - 1 } ?? SequenceCore.none
+  }
+}
+
+// MARK: Order
+
+extension SequenceCore {
+  /// Whether one unit stands before another; `none` stands behind all.
+  ///
+  /// - Complexity: O(log runs).
+  func stands(_ first: UInt32, before second: UInt32) -> Bool {
+    if second == SequenceCore.none { return first != SequenceCore.none }
+    if first == SequenceCore.none || first == second { return false }
+    let firstRun = runOfUnit[first]
+    let secondRun = runOfUnit[second]
+    if firstRun == secondRun { return first < second }
+    return stands(place(ofRun: firstRun), before: place(ofRun: secondRun))
+  }
+
+  func stands(_ first: Place, before second: Place) -> Bool {
+    if first.leaf == second.leaf { return first.entry < second.entry }
+    var (left, right) = (leaves[first.leaf], leaves[second.leaf])
+    if left.parent == right.parent { return left.slot < right.slot }
+    while true {
+      let (leftNode, rightNode) = (nodes[left.parent], nodes[right.parent])
+      if leftNode.parent == rightNode.parent { return leftNode.slot < rightNode.slot }
+      (left.parent, right.parent) = (leftNode.parent, rightNode.parent)
+    }
+  }
+}
+
+// MARK: Indexes
+
+extension SequenceCore {
+  /// A visible unit's entry.
+  struct Found {
+    var place: Place
+    /// How many visible units stand before the leaf, and before the entry.
+    var leafStart: UInt32
+    var entryStart: UInt32
+  }
+
+  /// The entry that holds the visible unit at an index.
+  ///
+  /// - Precondition: `index` is below `visibleCount`.
+  /// - Complexity: O(log runs); O(1) near the last local edit.
+  @inline(__always)
+  func find(_ index: UInt32) -> Found {
+    if cursor.leaf != SequenceCore.none, index >= cursor.leafStart {
+      let base = cursor.leaf * SequenceCore.fanout
+      let count = leaves[cursor.leaf].count
+      var (entry, start) =
+        index >= cursor.entryStart ? (cursor.entry, cursor.entryStart) : (0, cursor.leafStart)
+      while entry < count {
+        let weight = SequenceCore.visible(leafWeights[base + entry])
+        if index - start < weight {
+          return Found(
+            place: Place(leaf: cursor.leaf, entry: entry), leafStart: cursor.leafStart,
+            entryStart: start)
+        }
+        start += weight
+        entry += 1
+      }
+    }
+    return descend(to: index, by: SequenceCore.visible).found
+  }
+
+  /// Goes down from the root to the entry that holds an index, counted by a measure of weights.
+  ///
+  /// - Returns: the entry with the visible units before it, and what is left of the index in it.
+  func descend(
+    to index: UInt32, by measure: (UInt64) -> UInt32
+  ) -> (found: Found, rest: UInt32) {
+    let fanout = SequenceCore.fanout
+    var rest = index
+    var before: UInt32 = 0
+    var leaf = firstLeaf
+    var node = root
+    while node != SequenceCore.none {
+      var slot = node * fanout
+      while true {
+        let weight = nodeWeights[slot]
+        if rest < measure(weight) { break }
+        rest -= measure(weight)
+        before += SequenceCore.visible(weight)
+        slot += 1
+      }
+      leaf = nodeChildren[slot]
+      if nodes[node].isBottom { break }
+      node = leaf
+    }
+    let leafStart = before
+    var entry: UInt32 = 0
+    while true {
+      let weight = leafWeights[leaf * fanout + entry]
+      if rest < measure(weight) { break }
+      rest -= measure(weight)
+      before += SequenceCore.visible(weight)
+      entry += 1
+    }
+    let place = Place(leaf: leaf, entry: entry)
+    return (Found(place: place, leafStart: leafStart, entryStart: before), rest)
+  }
+
+  /// The weight of all units before a unit.
+  ///
+  /// - Complexity: O(log runs).
+  func weight(before unit: UInt32) -> UInt64 {
+    let run = runOfUnit[unit]
+    let place = place(ofRun: run)
+    let base = place.leaf * SequenceCore.fanout
+    var sum = runs[run].isVisible ? weight(ofUnits: runs[run].unit..<unit) : 0
+    for index in base..<base + place.entry { sum &+= leafWeights[index] }
+    var node = leaves[place.leaf].parent
+    var slot = leaves[place.leaf].slot
+    while node != SequenceCore.none {
+      let base = node * SequenceCore.fanout
+      for index in base..<base + slot { sum &+= nodeWeights[index] }
+      slot = nodes[node].slot
+      node = nodes[node].parent
+    }
+    return sum
+  }
+}

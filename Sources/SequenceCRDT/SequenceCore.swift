@@ -1,0 +1,234 @@
+/// The memory of a sequence: runs of units, the tree that keeps them in order, and their names.
+///
+/// ```text
+///   inner nodes   [ child, weight ] × 32        weight: visible units below (and wide ones)
+///                    │
+///   leaves        [ run, weight ] × 32          in list order
+///                    │
+///   runs          unit, length, origins, …      stable index; knows its leaf
+///                    ▲
+///   run of unit   one index a unit              id → unit → run: no descent
+/// ```
+///
+/// Everything lies in slabs and is addressed by 32-bit indexes; there is no object a node. A queue
+/// or a prompt is one leaf. A copy is made by `clone`; `RunSequence` shares one core among copies
+/// until one of them changes.
+struct SequenceCore: ~Copyable {
+  /// No unit, no run, no node.
+  static let none = UInt32.max
+  /// The most entries of a leaf or inner node.
+  static let fanout: UInt32 = 32
+  /// The most units of a sequence.
+  static let unitsMax: UInt32 = 1 << 30
+
+  /// Units with consecutive numbers and ids that stand side by side. Unit *k* > 0 has unit *k* − 1
+  /// as its left origin and parent.
+  struct Run: BitwiseCopyable {
+    /// The first unit. In an unused record: the next unused one.
+    var unit: UInt32
+    var length: UInt32
+    /// The origins of the first unit; the right one is that of all.
+    var left: UInt32
+    var right: UInt32
+    var leaf: UInt32
+    /// How far the first unit is from the root of the FugueMax tree; the root's children have 1.
+    var depth: UInt32
+    /// An ancestor of the first unit, further up than its parent or the parent; `none`: the root.
+    var jump: UInt32
+    var isVisible: Bool
+    /// Whether the first unit hangs under its right origin.
+    var isLeftChild: Bool
+
+    /// What the first unit hangs under; `none` is the root.
+    var parent: UInt32 { isLeftChild ? right : left }
+    var end: UInt32 { unit + length }
+  }
+
+  struct Leaf: BitwiseCopyable {
+    var count: UInt32 = 0
+    var parent = SequenceCore.none
+    /// The place among the parent's children.
+    var slot: UInt32 = 0
+    var next = SequenceCore.none
+    var previous = SequenceCore.none
+  }
+
+  struct Node: BitwiseCopyable {
+    var count: UInt32 = 0
+    var parent = SequenceCore.none
+    var slot: UInt32 = 0
+    /// Whether the children are leaves.
+    var isBottom: Bool
+  }
+
+  /// An entry of a leaf.
+  struct Place: BitwiseCopyable, Equatable {
+    var leaf: UInt32
+    var entry: UInt32
+  }
+
+  /// Where the last local edit happened, so that the next one needs no descent.
+  struct Cursor: BitwiseCopyable {
+    var leaf = SequenceCore.none
+    /// How many visible units stand before the leaf.
+    var leafStart: UInt32 = 0
+    var entry: UInt32 = 0
+    /// How many visible units stand before the entry.
+    var entryStart: UInt32 = 0
+  }
+
+  var runs = Slab<Run>()
+  var unusedRun = SequenceCore.none
+  var runOfUnit = Slab<UInt32>()
+  var leaves = Slab<Leaf>()
+  var leafRuns = Slab<UInt32>()
+  var leafWeights = Slab<UInt64>()
+  var nodes = Slab<Node>()
+  var nodeChildren = Slab<UInt32>()
+  var nodeWeights = Slab<UInt64>()
+  /// The uppermost node; `none` while there is one leaf only, which is leaf 0 then.
+  var root = SequenceCore.none
+  var firstLeaf: UInt32 = 0
+  var lastLeaf: UInt32 = 0
+  var ids = UnitNumbering()
+  /// One bit a unit: whether it takes two UTF-16 code units. Empty as long as none does.
+  var wide = Slab<UInt64>()
+  /// Visible units in the lower half, wide ones among them in the upper half.
+  var weight: UInt64 = 0
+  var cursor = Cursor()
+
+  init() {
+    addLeaf(Leaf())
+  }
+
+  var unitCount: UInt32 { runOfUnit.count }
+  var visibleCount: UInt32 { UInt32(truncatingIfNeeded: weight) }
+
+  deinit {
+    var copy = (
+      runs, runOfUnit, leaves, leafRuns, leafWeights, nodes, nodeChildren, nodeWeights, ids, wide
+    )
+    copy.0.free()
+    copy.1.free()
+    copy.2.free()
+    copy.3.free()
+    copy.4.free()
+    copy.5.free()
+    copy.6.free()
+    copy.7.free()
+    copy.8.free()
+    copy.9.free()
+  }
+
+  private init(cloning core: borrowing SequenceCore) {
+    runs = core.runs.clone()
+    unusedRun = core.unusedRun
+    runOfUnit = core.runOfUnit.clone()
+    leaves = core.leaves.clone()
+    leafRuns = core.leafRuns.clone()
+    leafWeights = core.leafWeights.clone()
+    nodes = core.nodes.clone()
+    nodeChildren = core.nodeChildren.clone()
+    nodeWeights = core.nodeWeights.clone()
+    root = core.root
+    firstLeaf = core.firstLeaf
+    lastLeaf = core.lastLeaf
+    ids = core.ids.clone()
+    wide = core.wide.clone()
+    weight = core.weight
+    cursor = core.cursor
+  }
+
+  /// - Complexity: O(runs + units), as copies of whole stretches of memory.
+  borrowing func clone() -> SequenceCore {
+    SequenceCore(cloning: self)
+  }
+
+  /// The bytes held, in use or not.
+  var bytesHeld: Int {
+    runs.bytesHeld + runOfUnit.bytesHeld + leaves.bytesHeld + leafRuns.bytesHeld
+      + leafWeights.bytesHeld + nodes.bytesHeld + nodeChildren.bytesHeld + nodeWeights.bytesHeld
+      + ids.bytesHeld + wide.bytesHeld
+  }
+}
+
+// MARK: Weights
+
+extension SequenceCore {
+  static func visible(_ weight: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: weight) }
+
+  /// Visible units as UTF-16 code units.
+  static func codeUnits(_ weight: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: weight) &+ UInt32(truncatingIfNeeded: weight >> 32)
+  }
+
+  /// The weight of units if they are visible.
+  @inline(__always)
+  func weight(ofUnits units: Range<UInt32>) -> UInt64 {
+    let length = UInt64(units.upperBound - units.lowerBound)
+    return wide.count == 0 ? length : length | UInt64(wideCount(in: units)) << 32
+  }
+
+  private func wideCount(in units: Range<UInt32>) -> UInt32 {
+    var total = 0
+    var unit = units.lowerBound
+    while unit < units.upperBound, unit >> 6 < wide.count {
+      let end = min(units.upperBound, (unit >> 6 + 1) << 6)
+      var word = wide[unit >> 6] >> UInt64(unit & 63)
+      let length = end - unit
+      if length < 64 { word &= 1 << UInt64(length) - 1 }
+      total += word.nonzeroBitCount
+      unit = end
+    }
+    return UInt32(truncatingIfNeeded: total)
+  }
+
+  /// Notes that a unit takes two UTF-16 code units.
+  mutating func markWide(_ unit: UInt32) {
+    if wide.count <= unit >> 6 { wide.append(repeating: 0, count: unit >> 6 + 1 - wide.count) }
+    wide[unit >> 6] |= 1 << UInt64(unit & 63)
+    let run = runOfUnit[unit]
+    if runs[run].isVisible { changeWeight(at: place(ofRun: run), by: 1 << 32) }
+  }
+
+  /// Adds to the weight of an entry and of all above it; a decrease is given by wrapping around.
+  @inline(__always)
+  mutating func changeWeight(at place: Place, by difference: UInt64) {
+    leafWeights[place.leaf * SequenceCore.fanout + place.entry] &+= difference
+    changeWeight(ofLeaf: place.leaf, by: difference)
+  }
+
+  /// Adds to the weight of all above a leaf.
+  @inline(__always)
+  mutating func changeWeight(ofLeaf leaf: UInt32, by difference: UInt64) {
+    weight &+= difference
+    var node = leaves[leaf].parent
+    var slot = leaves[leaf].slot
+    while node != SequenceCore.none {
+      nodeWeights[node * SequenceCore.fanout + slot] &+= difference
+      slot = nodes[node].slot
+      node = nodes[node].parent
+    }
+  }
+}
+
+// MARK: Run records
+
+extension SequenceCore {
+  mutating func addRun(_ run: Run) -> UInt32 {
+    guard unusedRun != SequenceCore.none else {
+      runs.append(run)
+      return runs.count - 1
+    }
+    let index = unusedRun
+    unusedRun = runs[index].unit
+    runs[index] = run
+    return index
+  }
+
+  mutating func dropRun(_ index: UInt32) {
+    runs[index].unit = unusedRun
+    runs[index].length = 0
+    unusedRun = index
+  }
+}

@@ -1,0 +1,301 @@
+/// The two names of a unit: its operation id, and its number in this copy of a sequence.
+///
+/// Units are numbered densely from 0 in the order they arrived here (restored ones in the order of
+/// the list), so origins and lookups are plain integers. Units with consecutive ids that arrived
+/// together are one *span*. A table of buckets over the ids of each replica, about one for two
+/// spans, keeps the search among spans short whatever the distance of the ids.
+struct UnitNumbering: BitwiseCopyable {
+  /// A stretch of consecutive numbers with consecutive ids.
+  struct Span: BitwiseCopyable {
+    var unit: UInt32
+    var replica: UInt32
+    var seq: UInt32
+  }
+
+  /// The spans of one replica, in the order of their ids.
+  struct ReplicaSpans: BitwiseCopyable {
+    var replica: UInt64
+    var spans = Slab<IDSpan>()
+    /// For each stretch of 2^shift ids, from the first id on: the last span that begins at or
+    /// before the start of the stretch.
+    var buckets = Slab<UInt32>()
+    var shift: UInt32 = 6
+  }
+
+  struct IDSpan: BitwiseCopyable {
+    var seq: UInt32
+    var unit: UInt32
+    var length: UInt32
+  }
+
+  private var replicas = Slab<ReplicaSpans>()
+  private var spans = Slab<Span>()
+  /// For each 64 numbers: the span that holds the first of them.
+  private var blocks = Slab<UInt32>()
+  /// How many units have a number.
+  private(set) var count: UInt32 = 0
+
+  func clone() -> UnitNumbering {
+    var copy = self
+    copy.replicas = replicas.clone()
+    for index in 0..<replicas.count {
+      copy.replicas[index].spans = replicas[index].spans.clone()
+      copy.replicas[index].buckets = replicas[index].buckets.clone()
+    }
+    copy.spans = spans.clone()
+    copy.blocks = blocks.clone()
+    return copy
+  }
+
+  mutating func free() {
+    for index in 0..<replicas.count {
+      replicas[index].spans.free()
+      replicas[index].buckets.free()
+    }
+    replicas.free()
+    spans.free()
+    blocks.free()
+  }
+
+  var bytesHeld: Int {
+    (0..<replicas.count).reduce(
+      replicas.bytesHeld + spans.bytesHeld + blocks.bytesHeld
+    ) { $0 + replicas[$1].spans.bytesHeld + replicas[$1].buckets.bytesHeld }
+  }
+
+  /// The index of a replica, or `SequenceCore.none`. Few replicas write in one sequence, and the
+  /// latest ones write the most.
+  @inline(__always)
+  func index(of replica: ReplicaID) -> UInt32 {
+    var index = replicas.count
+    while index > 0 {
+      index -= 1
+      if replicas[index].replica == replica.rawValue { return index }
+    }
+    return SequenceCore.none
+  }
+}
+
+// MARK: From id to number
+
+extension UnitNumbering {
+  /// The number of a unit, or `SequenceCore.none`.
+  ///
+  /// - Complexity: O(replicas + log spans).
+  @inline(__always)
+  func unit(of id: OperationID) -> UInt32 {
+    stretch(from: id).unit
+  }
+
+  /// The number of a unit, and how many units from it on have both ids and numbers in a row;
+  /// (`SequenceCore.none`, 0) where the unit is not known.
+  func stretch(from id: OperationID) -> (unit: UInt32, length: UInt32) {
+    let index = index(of: id.replica)
+    guard index != SequenceCore.none else { return (SequenceCore.none, 0) }
+    return replicas[index].stretch(from: id.seq)
+  }
+}
+
+extension UnitNumbering.ReplicaSpans {
+  func stretch(from seq: UInt32) -> (unit: UInt32, length: UInt32) {
+    guard spans.count > 0, seq >= spans[0].seq else { return (SequenceCore.none, 0) }
+    var low = spans.count - 1
+    if seq < spans[low].seq {
+      let bucket = (seq - spans[0].seq) >> shift
+      var high = low
+      low = buckets[bucket]
+      if bucket + 1 < buckets.count { high = min(high, buckets[bucket + 1] + 1) }
+      // The span sought begins at or behind `low` and before `high`.
+      while high - low > 1 {
+        let middle = low + (high - low) / 2
+        if spans[middle].seq <= seq { low = middle } else { high = middle }
+      }
+    }
+    let span = spans[low]
+    let offset = seq - span.seq
+    guard offset < span.length else { return (SequenceCore.none, 0) }
+    return (span.unit + offset, span.length - offset)
+  }
+
+  /// Adds a span.
+  ///
+  /// - Returns: false where one of its ids is there already; nothing is added then.
+  mutating func insert(_ span: UnitNumbering.IDSpan) -> Bool {
+    var index = spans.count
+    while index > 0, spans[index - 1].seq > span.seq { index -= 1 }
+    if index > 0, span.seq - spans[index - 1].seq < spans[index - 1].length { return false }
+    if index < spans.count, spans[index].seq - span.seq < span.length { return false }
+    spans.append(span)
+    if index + 1 < spans.count {
+      spans.move(index..<spans.count - 1, to: index + 1)
+      spans[index] = span
+      rebuildBuckets()
+    } else if (span.seq - spans[0].seq) >> shift >= max(16, spans.count * 2) {
+      rebuildBuckets()
+    } else {
+      fillBuckets(upTo: index)
+    }
+    return true
+  }
+
+  /// Makes the last span longer, if that is the one that ends before an id.
+  ///
+  /// - Returns: false where it is not, or one of the ids is there already.
+  mutating func extendLast(from seq: UInt32, by length: UInt32) -> Bool {
+    guard let last = spans.last, UInt64(last.seq) + UInt64(last.length) == UInt64(seq) else {
+      return false
+    }
+    spans[spans.count - 1].length += length
+    return true
+  }
+
+  private mutating func rebuildBuckets() {
+    buckets.removeAll()
+    guard let last = spans.last else { return }
+    while (last.seq - spans[0].seq) >> shift >= max(16, spans.count * 2) { shift += 1 }
+    for index in 0..<spans.count { fillBuckets(upTo: index) }
+  }
+
+  private mutating func fillBuckets(upTo index: UInt32) {
+    let distance = spans[index].seq - spans[0].seq
+    while buckets.count <= distance >> shift {
+      buckets.append(buckets.count << shift == distance ? index : index - 1)
+    }
+  }
+}
+
+// MARK: From number to id
+
+extension UnitNumbering {
+  /// The id of a unit.
+  ///
+  /// - Precondition: the number is below `count`.
+  func id(of unit: UInt32) -> OperationID {
+    let span = spans[spanIndex(of: unit)]
+    return OperationID(
+      replica: ReplicaID(rawValue: replicas[span.replica].replica),
+      seq: span.seq + (unit - span.unit))
+  }
+
+  /// The id of a unit, nil for `SequenceCore.none`.
+  func optionalID(of unit: UInt32) -> OperationID? {
+    unit == SequenceCore.none ? nil : id(of: unit)
+  }
+
+  private func spanIndex(of unit: UInt32) -> UInt32 {
+    precondition(unit < count, "a unit has a number")
+    if let last = spans.last, unit >= last.unit { return spans.count - 1 }
+    let block = unit >> 6
+    var low = blocks[block]
+    var high = block + 1 < blocks.count ? blocks[block + 1] + 1 : spans.count
+    while high - low > 1 {
+      let middle = low + (high - low) / 2
+      if spans[middle].unit <= unit { low = middle } else { high = middle }
+    }
+    return low
+  }
+
+  /// Whether the id of the second unit, standing for some other number, follows that of the first.
+  func areConsecutive(_ first: UInt32, _ second: UInt32) -> Bool {
+    if second == first + 1, spanIndex(of: first) == spanIndex(of: second) { return true }
+    return id(of: first).advanced(by: 1) == id(of: second)
+  }
+}
+
+// MARK: Numbering
+
+extension UnitNumbering {
+  /// Whether units from this id on would join the last span.
+  func followsLast(_ id: OperationID) -> Bool {
+    guard let last = spans.last, replicas[last.replica].replica == id.replica.rawValue else {
+      return false
+    }
+    return UInt64(id.seq) == UInt64(last.seq) + UInt64(count - last.unit)
+  }
+
+  /// Gives numbers to units with consecutive ids.
+  ///
+  /// - Returns: false where one of the ids has a number already; nothing is numbered then.
+  /// - Complexity: O(1) where the ids are later than all others of the replica, as they are where
+  ///   operations are applied in their author's order; else O(spans).
+  mutating func append(_ id: OperationID, length: UInt32) -> Bool {
+    if followsLast(id), let replica = spans.last?.replica,
+      replicas[replica].extendLast(from: id.seq, by: length)
+    {
+      // The ids go on.
+    } else {
+      var index = index(of: id.replica)
+      if index == SequenceCore.none {
+        index = replicas.count
+        replicas.append(ReplicaSpans(replica: id.replica.rawValue))
+      }
+      guard replicas[index].insert(IDSpan(seq: id.seq, unit: count, length: length)) else {
+        return false
+      }
+      spans.append(Span(unit: count, replica: index, seq: id.seq))
+    }
+    count += length
+    while blocks.count << 6 < count { blocks.append(spans.count - 1) }
+    return true
+  }
+
+  /// Numbers units in the order of a list, where a replica's ids come in any order.
+  ///
+  /// - Returns: the first id that stands there twice, or nil.
+  mutating func fill(_ stretches: [(id: OperationID, length: UInt32)]) -> OperationID? {
+    var sorted: [(replica: UInt32, span: IDSpan)] = []
+    sorted.reserveCapacity(stretches.count)
+    for stretch in stretches {
+      if followsLast(stretch.id) {
+        sorted[sorted.count - 1].span.length += stretch.length
+      } else {
+        var index = index(of: stretch.id.replica)
+        if index == SequenceCore.none {
+          index = replicas.count
+          replicas.append(ReplicaSpans(replica: stretch.id.replica.rawValue))
+        }
+        sorted.append(
+          (index, IDSpan(seq: stretch.id.seq, unit: count, length: stretch.length)))
+        spans.append(Span(unit: count, replica: index, seq: stretch.id.seq))
+      }
+      count += stretch.length
+      while blocks.count << 6 < count { blocks.append(spans.count - 1) }
+    }
+    sorted.sort { ($0.replica, $0.span.seq) < ($1.replica, $1.span.seq) }
+    for entry in sorted {
+      guard replicas[entry.replica].insert(entry.span) else {
+        return OperationID(
+          replica: ReplicaID(rawValue: replicas[entry.replica].replica), seq: entry.span.seq)
+      }
+    }
+    return nil
+  }
+}
+
+// MARK: Forgetting
+
+extension UnitNumbering {
+  /// Forgets the units numbered last.
+  ///
+  /// - Precondition: `mark` is at most `count`.
+  mutating func truncate(to mark: UInt32) {
+    while let last = spans.last, last.unit >= mark { spans.removeLast() }
+    while blocks.count > 0, (blocks.count - 1) << 6 >= mark { blocks.removeLast() }
+    for index in 0..<replicas.count { replicas[index].truncate(to: mark) }
+    count = mark
+  }
+}
+
+extension UnitNumbering.ReplicaSpans {
+  mutating func truncate(to mark: UInt32) {
+    var kept: UInt32 = 0
+    for index in 0..<spans.count where spans[index].unit < mark {
+      spans[kept] = spans[index]
+      spans[kept].length = min(spans[index].length, mark - spans[index].unit)
+      kept += 1
+    }
+    guard kept < spans.count else { return }
+    while spans.count > kept { spans.removeLast() }
+    rebuildBuckets()
+  }
+}
