@@ -106,7 +106,7 @@ package struct TextContent: Sendable {
   }
 
   /// The UTF-8 of scalars with consecutive numbers.
-  func utf8(of scalars: Range<Int>) -> ArraySlice<UInt8> {
+  package func utf8(of scalars: Range<Int>) -> ArraySlice<UInt8> {
     arena.utf8(of: scalars)
   }
 }
