@@ -59,7 +59,10 @@ struct DeltaRow {
       length += other.text.unicodeScalars.count
       return true
     case (.deleteText(let own), .deleteText(let other)):
-      return absorb(other, after: own)
+      guard let joined = own.joined(with: other) else { return false }
+      body = .deleteText(joined)
+      length = joined.count
+      return true
     case (
       .placeMessage(_, let ownSession, let ownOrigins, let ownStamp),
       .placeMessage(let message, let session, let origins, let stamp)
@@ -83,30 +86,6 @@ struct DeltaRow {
     default:
       return false
     }
-  }
-
-  private mutating func absorb(
-    _ other: Operation.DeleteText, after own: Operation.DeleteText
-  ) -> Bool {
-    guard own.message == other.message, own.first.replica == other.first.replica,
-      other.count >= 1, Int.max - own.count >= other.count
-    else { return false }
-    let goesForwards = !own.backwards && (!other.backwards || other.count == 1)
-    let goesBackwards =
-      (own.backwards || own.count == 1) && (other.backwards || other.count == 1)
-    var merged = own
-    merged.count += other.count
-    if goesForwards, Int(other.first.seq) - Int(own.first.seq) == own.count {
-      merged.backwards = false
-    } else if goesBackwards, Int(own.first.seq) - Int(other.first.seq) == other.count {
-      merged.first = other.first
-      merged.backwards = true
-    } else {
-      return false
-    }
-    body = .deleteText(merged)
-    length = merged.count
-    return true
   }
 }
 
