@@ -1,0 +1,191 @@
+/// An ordered list of values with moves: replicas that know the same operations hold the same
+/// list.
+///
+/// ```text
+///   index ── slots (a RunSequence; a moved or removed element's old slots are hidden)
+///                │ number of the slot
+///            elementOfSlot ── elements: current slot, value, who wrote both and when
+/// ```
+///
+/// A move inserts a fresh slot and writes the element's position; of concurrent moves the one with
+/// the latest stamp holds, ties go by replica, then by sequence number, and the other's slot is
+/// hidden. Values are written in the same way. A removal is for good: it wins over moves and
+/// writes made at the same time, and over removals of the same element there is nothing to decide.
+/// Elements are named by dense numbers here, by the id that inserted them elsewhere.
+///
+/// ```swift
+/// var list = MovableList(replica: replica)
+/// try list.insert([.text("first"), .text("second")], at: 0, stamp: clock.tick(milliseconds: now))
+/// try list.move(from: 1, to: 0, stamp: clock.tick(milliseconds: now))
+/// try other.merge(list.log.since(other.vector))
+/// ```
+package struct MovableList: Sendable {
+  /// A last-writer-wins register's winner.
+  struct Write: Hashable, Sendable {
+    var stamp: Stamp
+    var writer: ListID
+  }
+
+  struct Element: Sendable {
+    /// The number of the slot it is at; `removed` for ever after a removal.
+    var slot: UInt32
+    /// The number of the slot that introduced it.
+    let firstSlot: UInt32
+    var position: Write
+    var valueWrite: Write
+    var value: ListValue
+
+    static let removed = UInt32.max
+  }
+
+  /// Whose changes are made here.
+  package let replica: ReplicaID
+  /// The operations known here, in the order they were applied; after a restore, those since then.
+  package internal(set) var log = ListLog()
+  /// The slots in order; the visible ones are the list.
+  package internal(set) var slots = RunSequence()
+  var elements: [Element] = []
+  /// The element of each slot, by the number of the slot.
+  var elementOfSlot: [UInt32] = []
+  /// The id of each slot, by its number.
+  var idOfSlot: [ListID] = []
+  /// The last known sequence number of each replica in the log's table.
+  var known: [UInt32] = []
+  let ownIndex: Int
+  var nextSeq: UInt32
+  /// The latest stamp of others, which later writes of one's own pass.
+  var latestForeign = Stamp.zero
+  var latestOwn = Stamp.zero
+
+  /// An empty list.
+  ///
+  /// - Parameter firstSeq: the sequence number of the first operation made here, at least 1.
+  package init(replica: ReplicaID, firstSeq: UInt32 = 1) {
+    self.replica = replica
+    nextSeq = max(1, firstSeq)
+    ownIndex = log.note(replica)
+    known = [nextSeq - 1]
+  }
+
+  /// How many elements the list has.
+  package var count: Int { slots.visibleCount }
+
+  /// What is known of each replica.
+  package var vector: VersionVector {
+    VersionVector(
+      Dictionary(zip(log.replicas, known), uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// The value at an index, or nil where there is none.
+  ///
+  /// - Complexity: O(log runs).
+  package func value(at index: Int) -> ListValue? {
+    slots.content(atVisible: index).map { elements[Int(elementOfSlot[$0])].value }
+  }
+
+  /// The id of the element at an index, or nil where there is none.
+  package func element(at index: Int) -> OperationID? {
+    slots.content(atVisible: index).flatMap { slot in
+      log.global(idOfSlot[Int(elements[Int(elementOfSlot[slot])].firstSlot)])
+    }
+  }
+
+  /// Where an element is, or nil where it was removed or never was.
+  ///
+  /// - Complexity: O(log runs).
+  package func index(of element: OperationID) -> Int? {
+    guard let number = number(of: element), elements[number].slot != Element.removed else {
+      return nil
+    }
+    return slots.visibleCount(beforeContent: Int(elements[number].slot))
+  }
+
+  /// All values in order.
+  ///
+  /// - Complexity: O(slots).
+  package var values: [ListValue] {
+    var values: [ListValue] = []
+    values.reserveCapacity(count)
+    slots.forEachVisible { stretch in
+      for slot in stretch { values.append(elements[Int(elementOfSlot[slot])].value) }
+    }
+    return values
+  }
+
+  /// The number of an element, or nil.
+  func number(of element: OperationID) -> Int? {
+    guard let slot = slots.contentIndex(of: element) else { return nil }
+    let number = Int(elementOfSlot[slot])
+    return elements[number].firstSlot == UInt32(truncatingIfNeeded: slot) ? number : nil
+  }
+
+  /// Whether one write comes after another.
+  @inline(__always)
+  func isLater(_ write: Write, than other: Write) -> Bool {
+    guard write.stamp == other.stamp else { return write.stamp > other.stamp }
+    guard write.writer.replica != other.writer.replica else {
+      return write.writer.seq > other.writer.seq
+    }
+    return log.replicas[write.writer.replica] > log.replicas[other.writer.replica]
+  }
+}
+
+// MARK: What operations do, whoever made them
+
+extension MovableList {
+  mutating func hide(_ slot: Int) throws(ListFault) {
+    do {
+      try slots.hide(content: slot)
+    } catch {
+      throw .sequence(error)
+    }
+  }
+
+  /// Makes elements for slots with consecutive numbers and ids, the last slots there are.
+  mutating func introduce(
+    _ id: ListID, firstSlot: Int, stamp: Stamp, values: ArraySlice<ListValue>
+  ) {
+    for (offset, value) in values.enumerated() {
+      introduce(id.advanced(by: offset), slot: firstSlot + offset, stamp: stamp, value: value)
+    }
+  }
+
+  @inline(__always)
+  mutating func introduce(_ id: ListID, slot: Int, stamp: Stamp, value: ListValue) {
+    let slot = UInt32(truncatingIfNeeded: slot)
+    let write = Write(stamp: stamp, writer: id)
+    elementOfSlot.append(UInt32(truncatingIfNeeded: elements.count))
+    idOfSlot.append(id)
+    elements.append(
+      Element(slot: slot, firstSlot: slot, position: write, valueWrite: write, value: value))
+  }
+
+  mutating func write(_ value: ListValue, to number: Int, _ write: Write) {
+    guard elements[number].slot != Element.removed,
+      isLater(write, than: elements[number].valueWrite)
+    else { return }
+    elements[number].valueWrite = write
+    elements[number].value = value
+  }
+
+  /// Gives the last slot there is to an element: its place from now on, if that write is later
+  /// than the one that holds.
+  mutating func place(_ number: Int, at slot: Int, _ write: Write) throws(ListFault) {
+    let old = elements[number].slot
+    guard old != Element.removed, isLater(write, than: elements[number].position) else {
+      try hide(slot)
+      return
+    }
+    try hide(Int(old))
+    elements[number].slot = UInt32(truncatingIfNeeded: slot)
+    elements[number].position = write
+  }
+
+  mutating func removeElement(_ number: Int) throws(ListFault) {
+    let slot = elements[number].slot
+    guard slot != Element.removed else { return }
+    try hide(Int(slot))
+    elements[number].slot = Element.removed
+    elements[number].value = .integer(0)
+  }
+}
