@@ -24,6 +24,8 @@ struct DeviceFiles {
     var entries: [Entry] = []
     var pending: [[UInt8]] = []
     var base: [UInt8]?
+    /// The last entry that the base stands for.
+    var prunedThrough: Int64 = 0
     var receipts: [Receipt] = []
   }
 
@@ -66,7 +68,8 @@ struct DeviceFiles {
       database.entries.flatMap(\.ranges).filter { $0.replica == record.replica }
       .map(\.last).max() ?? 0
     return database.mark != Incarnation.Mark(token: content.token, file: incarnation.file)
-      || content.replica != record.replica || last < content.seq
+      || content.replica != record.replica
+      || max(last, record.floor[record.replica]) < content.seq
   }
 
   /// Everything that is needed to take up where the store left off.
@@ -77,7 +80,8 @@ struct DeviceFiles {
     for delta in database.pending { pending += try DeviceFiles.unpack(delta) }
     return LoadedReplica(
       record: database.record, image: try image(), tail: tail,
-      lastEntry: database.entries.last?.id ?? 0, pending: pending, receipts: database.receipts)
+      lastEntry: max(database.entries.last?.id ?? 0, database.prunedThrough), pending: pending,
+      receipts: database.receipts)
   }
 
   func image() throws(StoreError) -> WorkspaceImage? {

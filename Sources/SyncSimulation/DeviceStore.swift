@@ -103,6 +103,10 @@ final class DeviceStore: ReplicaStore {
   private static func apply(
     _ transaction: StoreTransaction, to database: inout DeviceFiles.Database
   ) {
+    if let pruned = transaction.prunedThrough {
+      database.entries.removeAll { $0.id <= pruned }
+      database.prunedThrough = pruned
+    }
     for entry in transaction.appended {
       precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
       database.entries.append(stored(entry))

@@ -109,7 +109,7 @@ final class MarkLedger: SimulationChecker {
   ) -> (messages: Set<MessageID>, counts: [Unicode.Scalar: Int]) {
     var messages: Set<MessageID> = []
     var counts: [Unicode.Scalar: Int] = [:]
-    for message in workspace.image().messages {
+    for message in workspace.image().sessions.flatMap(\.messages) {
       messages.insert(message.id)
       for addition in message.additions {
         for scalar in addition.text.unicodeScalars where Workload.isMark(scalar) {
