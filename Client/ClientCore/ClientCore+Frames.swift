@@ -24,12 +24,12 @@ extension ClientCore {
           at: occasion)
       case .unknownOptional, .response:
         return []
-      case .changes, .ack, .missing, .snapshot, .presence:
+      case .changes, .ack, .missing, .snapshot, .presence, .compact:
         guard case .exchanging(let exchange) = link else {
           return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
         }
         return try exchanged(frame, exchange, at: occasion, store: store)
-      case .pair, .paired, .hello, .request:
+      case .pair, .paired, .hello, .request, .epoch:
         return fail(Trouble(message: "the server sent a frame out of turn"), at: occasion)
       }
     } catch {
@@ -40,6 +40,8 @@ extension ClientCore {
   private mutating func exchanged(
     _ frame: Frame, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
+    // A server that lost data takes over this device's state and then ends the connection.
+    if exchange.isOffering { return [] }
     switch frame {
     case .changes(let changes):
       return try changesReceived(changes, exchange, at: occasion, store: store)
@@ -49,6 +51,8 @@ extension ClientCore {
       return try reportedMissing(ranges, exchange, at: occasion, store: store)
     case .snapshot(let part):
       return try snapshotReceived(part, exchange, at: occasion, store: store)
+    case .compact(let compaction):
+      return try compactReceived(compaction, exchange, at: occasion, store: store)
     case .presence(let list):
       devices = list
       return []
@@ -98,6 +102,11 @@ extension ClientCore {
     backoffMinimum = min(
       Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
     let assessment = replica.assess(welcome)
+    var target = VersionVector()
+    for entry in welcome.known { target[entry.replica] = entry.seq }
+    if !target.includes(replica.record.floor) {
+      return offerState(welcome, on: id, at: occasion)
+    }
     if !assessment.forked.isEmpty {
       return try rewrite(
         limit: nil, distrusted: replica.distrusted(of: assessment.forked),
@@ -109,23 +118,53 @@ extension ClientCore {
     if assessment.isRestoredCopy {
       try replica.takeFreshReplica(at: occasion, store: store)
     }
-    var target = VersionVector()
-    for entry in welcome.known { target[entry.replica] = entry.seq }
-    let frameBytes = min(Int(welcome.frameBytesMax), WireLimits.frameBytesMax)
-    var exchange = Exchange(
-      connection: id, since: occasion.now, sinceWall: time(at: occasion),
-      deltaBytesMax: max(1_024, frameBytes - ClientLimits.frameOverheadBytesMax),
-      pingMilliseconds: welcome.pingSeconds == 0
-        ? ClientLimits.pingMilliseconds
-        : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
-      target: target, head: welcome.logPosition, mismatched: assessment.mismatched,
-      lastHeard: occasion.now, lastPing: occasion.now)
-    exchange.hasCaughtUp = assessment.hasEverything && assessment.mismatched.isEmpty
+    var exchange = exchange(welcome, on: id, at: occasion)
+    exchange.mismatched = assessment.mismatched
+    exchange.awaitsBase = welcome.epoch != replica.record.epoch
+    exchange.hasCaughtUp =
+      assessment.hasEverything && assessment.mismatched.isEmpty && !exchange.awaitsBase
     trouble = nil
     link = .exchanging(exchange)
     var actions: [Action] = []
     if exchange.hasCaughtUp { actions.append(acknowledgement(on: id)) }
     return actions + pumped(at: occasion, store: store)
+  }
+
+  private func exchange(
+    _ welcome: Welcome, on id: ConnectionID, at occasion: Occasion
+  ) -> Exchange {
+    var target = VersionVector()
+    for entry in welcome.known { target[entry.replica] = entry.seq }
+    let frameBytes = min(Int(welcome.frameBytesMax), WireLimits.frameBytesMax)
+    return Exchange(
+      connection: id, since: occasion.now, sinceWall: time(at: occasion),
+      deltaBytesMax: max(1_024, frameBytes - ClientLimits.frameOverheadBytesMax),
+      pingMilliseconds: welcome.pingSeconds == 0
+        ? ClientLimits.pingMilliseconds
+        : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
+      target: target, head: welcome.logPosition, mismatched: [],
+      lastHeard: occasion.now, lastPing: occasion.now)
+  }
+
+  /// The server lacks what this device has as state alone: it gets the state.
+  private mutating func offerState(
+    _ welcome: Welcome, on id: ConnectionID, at occasion: Occasion
+  ) -> [Action] {
+    var exchange = exchange(welcome, on: id, at: occasion)
+    exchange.isOffering = true
+    trouble = Trouble(message: "the server lost data; this device gives it back")
+    link = .exchanging(exchange)
+    let bytes = PackedSnapshot.pack(replica.workspace.image())
+    let starts = Array(stride(from: 0, to: bytes.count, by: exchange.deltaBytesMax))
+    return starts.enumerated().map { index, start in
+      .send(
+        id,
+        .snapshot(
+          SnapshotPart(
+            epoch: replica.record.epoch, logPosition: replica.record.logPosition,
+            index: UInt32(index), count: UInt32(starts.count),
+            bytes: Array(bytes[start..<min(start + exchange.deltaBytesMax, bytes.count)]))))
+    }
   }
 
   func acknowledgement(on id: ConnectionID) -> Action {
@@ -202,13 +241,45 @@ extension ClientCore {
     } catch {
       return fail(Trouble(message: "the server sent a broken snapshot: \(error)"), at: occasion)
     }
-    let touched = try replica.install(
-      image, logPosition: part.logPosition, mismatched: exchange.mismatched, store: store)
     exchange.assembly = nil
+    needsSnapshot = false
+    return try install(
+      Replica.Base(
+        image: image, epoch: part.epoch, logPosition: part.logPosition,
+        mismatched: exchange.mismatched),
+      exchange, at: occasion, store: store)
+  }
+
+  private mutating func compactReceived(
+    _ compaction: Compaction, _ exchange: Exchange, at occasion: Occasion,
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    guard let base = try replica.base(of: compaction, store: store) else {
+      needsSnapshot = true
+      return leave(for: .stopped) + connectIfPossible(at: occasion)
+    }
+    return try install(base, exchange, at: occasion, store: store)
+  }
+
+  private mutating func install(
+    _ base: Replica.Base, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    var exchange = exchange
+    let forked = try replica.forked(from: base, store: store)
+    guard forked.isEmpty else {
+      return try rewrite(
+        limit: nil, distrusted: replica.distrusted(of: forked),
+        why: "the server has other operations under this device's ids", refusal: .fork,
+        at: occasion, store: store)
+    }
+    let touched = try replica.install(base, store: store)
     exchange.mismatched = []
-    exchange.head = max(exchange.head, part.logPosition)
-    // Entries were renumbered by nothing, but what is outgoing may lie anywhere in the log.
-    if exchange.flights.isEmpty { exchange.cursor = 0 }
-    return received(touched, exchange, [], at: occasion, store: store)
+    exchange.awaitsBase = false
+    exchange.head = max(exchange.head, base.logPosition)
+    // What is under way was made for the base before; the log is numbered anew.
+    exchange.voidFlights(alreadyAnswered: 0)
+    return received(
+      touched, exchange, [.send(exchange.connection, .epoch(base.epoch))], at: occasion,
+      store: store)
   }
 }

@@ -22,6 +22,13 @@ extension ClientCore {
       return try rewrite(
         limit: Stamp(milliseconds: time(at: occasion)), distrusted: [], why: refusal.message,
         refusal: refusal.code, at: occasion, store: store)
+    case .otherEpoch:
+      guard case .exchanging(let exchange) = link,
+        !exchange.flights.contains(where: { $0.batch == refusal.batch })
+      else {
+        // The base should have come before; `welcome` will tell which epoch it is.
+        return fail(why, at: occasion)
+      }
     default:
       break
     }

@@ -8,7 +8,7 @@ extension ClientCore {
     guard case .exchanging(var exchange) = link else { return [] }
     var actions: [Action] = []
     do {
-      while exchange.heldUntil == nil, exchange.voidedAnswers == 0,
+      while exchange.maySend, exchange.voidedAnswers == 0,
         exchange.flights.count < ClientLimits.windowBatchesMax,
         exchange.cursor < replica.lastEntry
       {
@@ -85,7 +85,7 @@ extension ClientCore {
   package var isSynced: Bool {
     guard case .exchanging(let exchange) = link else { return false }
     return exchange.hasCaughtUp && exchange.flights.isEmpty && exchange.voidedAnswers == 0
-      && exchange.assembly == nil && exchange.heldUntil == nil && replica.outgoing.isEmpty
+      && exchange.assembly == nil && exchange.maySend && replica.outgoing.isEmpty
   }
 
   mutating func noteIfSynced(at occasion: Occasion) {
@@ -129,7 +129,10 @@ extension ClientCore {
       return pumped(at: occasion, store: store)
     }
     exchange.missingRounds += 1
-    let held = ranges.filter { replica.workspace.vector[$0.replica] >= $0.first }
+    let held = ranges.filter {
+      replica.workspace.vector[$0.replica] >= $0.first
+        && replica.record.floor[$0.replica] < $0.first
+    }
     guard exchange.missingRounds < ClientLimits.missingRoundsMax, !held.isEmpty else {
       return fail(
         Trouble(message: "the server lacks operations that this device does not have either"),

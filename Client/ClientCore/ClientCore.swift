@@ -35,6 +35,8 @@ package struct ClientCore: Sendable {
   var attempts = 0
   var reauthorings = 0
   var backoffMinimum: Int64 = 0
+  /// The base of the server's epoch could not be made from what is here.
+  var needsSnapshot = false
   /// The server's clock: its reading, and the moment of the reading.
   var serverClock: (reading: Int64, at: Int64)?
 
@@ -185,7 +187,8 @@ extension ClientCore {
       versions: ProtocolVersion.spoken, token: credentials.token,
       workspace: credentials.workspace, device: replica.record.device,
       replica: replica.record.replica, incarnation: replica.record.incarnation,
-      deviceName: replica.record.deviceName, epoch: 0, known: replica.known,
+      deviceName: replica.record.deviceName,
+      epoch: needsSnapshot ? EpochName.none : replica.record.epoch, known: replica.known,
       frameBytesMax: UInt32(WireLimits.frameBytesMax))
     return [.send(id, .hello(hello))]
   }

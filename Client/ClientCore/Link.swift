@@ -107,6 +107,13 @@ struct Exchange: Sendable {
   var missingRounds = 0
   var reportedMissing: [OperationRange] = []
   var assembly: Assembly?
+  /// The server is in another epoch; its base is on its way.
+  var awaitsBase = false
+  /// This device's state is on its way to a server that lost data.
+  var isOffering = false
+
+  /// Whether nothing but the window stands in the way of outgoing operations.
+  var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering }
 
   /// Sends everything unacknowledged again, once the answers under way have come.
   mutating func voidFlights(alreadyAnswered: Int) {

@@ -68,7 +68,8 @@ struct OperationRewriter {
     return list[low]
   }
 
-  private func mapped(_ id: OperationID) -> OperationID {
+  /// The id that an operation, slot or scalar has now.
+  func mapped(_ id: OperationID) -> OperationID {
     guard let stretch = stretch(of: id) else { return id }
     return OperationID(replica: replica, seq: stretch.newFirst &+ (id.seq &- stretch.first))
   }

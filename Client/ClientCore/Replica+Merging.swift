@@ -34,6 +34,7 @@ extension Replica {
     next.record.logPosition = max(record.logPosition, delivery.logPosition)
     var transaction = StoreTransaction(record: next.record)
     next.append(outcome.applied, of: delivery, to: &transaction)
+    transaction.undo = next.undo.noteForeign(outcome.applied, in: next.workspace)
     if waitedBefore {
       transaction.pending = .replace(next.workspace.pendingOperations)
     } else if outcome.waiting > 0 {

@@ -1,5 +1,6 @@
 package import QueueModel
 package import SequenceCRDT
+import WireProtocol
 
 extension Replica {
   /// Gives every local operation that the server does not have a new id under a fresh replica,
@@ -14,7 +15,10 @@ extension Replica {
   ) throws(Fault) -> TouchedQueues {
     var next = self
     next.record.takeReplica(Replica.replicaID(from: occasion))
-    for replica in distrusted { next.record.acknowledged[replica] = 0 }
+    // What the base holds is there as state alone and cannot be authored anew.
+    for replica in distrusted {
+      next.record.acknowledged[replica] = record.floor[replica]
+    }
     var sorting = try sortLog(keeping: next.record.acknowledged, store: store)
     var transaction = StoreTransaction(record: next.record)
     transaction.replaced = sorting.replaced
@@ -32,6 +36,8 @@ extension Replica {
       transaction.replaced = sorting.replaced
       next.record.acknowledged = VersionVector()
       next.record.logPosition = 0
+      next.record.epoch = EpochName.none
+      next.record.floor = VersionVector()
     }
     do {
       next.workspace = try base.map(Workspace.init(image:)) ?? Workspace()
@@ -47,6 +53,7 @@ extension Replica {
       }
       _ = try next.workspace.merge(waiting)
       let outcome = try next.workspace.merge(rewriter.operations)
+      transaction.undo = next.undo.rename(rewriter.mapped)
       next.lastEntry += 1
       transaction.appended = [
         LogEntry(
@@ -140,56 +147,5 @@ extension Replica {
         throw .store(error)
       }
     }
-  }
-
-  /// Takes the server's whole state and applies again what it does not hold.
-  ///
-  /// - Parameter mismatched: replicas whose stored operations differ from the server's.
-  package mutating func install(
-    _ image: WorkspaceImage, logPosition: UInt64, mismatched: Set<ReplicaID>,
-    store: some ReplicaStore
-  ) throws(Fault) -> TouchedQueues {
-    var next = self
-    var transaction = StoreTransaction(record: record)
-    transaction.base = .install(image)
-    do {
-      next.workspace = try Workspace(image: image)
-      var held: [Operation] = []
-      for entry in try allEntries(of: store) {
-        let kept = entry.operations.filter { !mismatched.contains($0.id.replica) }
-        if kept.count != entry.operations.count {
-          transaction.replaced.append(
-            LogEntry(id: entry.id, isLocal: entry.isLocal, operations: kept))
-        }
-        held += kept
-      }
-      held += workspace.pendingOperations.filter { !mismatched.contains($0.id.replica) }
-      _ = try next.workspace.merge(held)
-    } catch let error as Fault {
-      throw error
-    } catch let error as MergeError {
-      throw .merge(error)
-    } catch {
-      throw .snapshotBehind
-    }
-    guard next.workspace.vector.includes(workspace.vector) else { throw .snapshotBehind }
-    for replica in image.replicas {
-      let isSettled =
-        !record.ownReplicas.contains(replica.id)
-        || workspace.vector[replica.id] <= record.acknowledged[replica.id]
-      if isSettled {
-        next.record.acknowledged[replica.id] = max(
-          record.acknowledged[replica.id], replica.seq)
-      }
-    }
-    next.record.logPosition = max(record.logPosition, logPosition)
-    if !mismatched.isEmpty { next.record.repairs += 1 }
-    next.clock.observe(next.workspace.latestStamp)
-    transaction.pending = .replace(next.workspace.pendingOperations)
-    transaction.record = next.record
-    try commit(transaction, to: store)
-    let touched = TouchedQueues.all(of: workspace, next.workspace)
-    self = next
-    return touched
   }
 }

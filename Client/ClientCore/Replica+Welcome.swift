@@ -33,6 +33,8 @@ extension Replica {
         if entry.replica == record.replica { assessment.isRestoredCopy = true }
       } else if entry.seq == seq, seq > 0, entry.digest != workspace.digest(of: entry.replica) {
         if record.ownReplicas.contains(entry.replica) {
+          // In another epoch that is found out when its base is taken over.
+          guard welcome.epoch == record.epoch else { continue }
           assessment.forked.insert(entry.replica)
         } else {
           assessment.mismatched.insert(entry.replica)
@@ -87,7 +89,13 @@ extension Replica {
     let seq = server[replica]
     guard record.ownReplicas.contains(replica) else { return seq }
     let mine = workspace.vector[replica]
-    if seq == mine { return seq }
+    if seq == mine,
+      welcome.known.contains(where: {
+        $0.replica == replica && $0.digest == workspace.digest(of: replica)
+      })
+    {
+      return seq
+    }
     // Resending what is not certainly acknowledged lets the server compare it; equal operations
     // are acknowledged again.
     return min(record.acknowledged[replica], seq)

@@ -9,6 +9,8 @@ package struct Replica: Sendable {
   package internal(set) var workspace: Workspace
   package internal(set) var record: ReplicaRecord
   package internal(set) var receipts: ReceiptBook
+  /// What this device can undo and redo.
+  package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
   var clock: HybridClock
@@ -57,6 +59,7 @@ package struct Replica: Sendable {
       loaded.record
       ?? ReplicaRecord(device: opening.device, deviceName: opening.deviceName, replica: fresh)
     receipts = ReceiptBook(loaded.receipts)
+    undo = UndoHistory(loaded.undo)
     lastEntry = loaded.lastEntry
     clock = HybridClock(latest: workspace.latestStamp)
     let isOtherDevice = record.device != opening.device
@@ -100,9 +103,11 @@ package struct Replica: Sendable {
   }
 
   private func commitLocal(
-    _ operations: [Operation], next: inout Replica, store: some ReplicaStore
+    _ operations: [Operation], undo: UndoHistory.Changes = .init(), next: inout Replica,
+    store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
+    transaction.undo = undo
     if !operations.isEmpty {
       next.lastEntry += 1
       transaction.appended = [
@@ -148,13 +153,15 @@ package struct Replica: Sendable {
       replica: record.replica, stamp: next.clock.tick(milliseconds: wall),
       queueSizeMax: queueSizeMax)
     let outcome: CommandOutcome
+    let undo: UndoHistory.Changes
     do {
-      outcome = try next.workspace.perform(command, in: context)
+      (outcome, undo) = try next.workspace.perform(
+        command, in: context, history: &next.undo)
     } catch {
       throw .queue(error)
     }
-    guard !outcome.operations.isEmpty else { return outcome }
-    try commitLocal(outcome.operations, next: &next, store: store)
+    guard !outcome.operations.isEmpty || !undo.isEmpty else { return outcome }
+    try commitLocal(outcome.operations, undo: undo, next: &next, store: store)
     self = next
     return outcome
   }

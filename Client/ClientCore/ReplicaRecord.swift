@@ -21,6 +21,11 @@ package struct ReplicaRecord: Hashable, Sendable {
   package var logIdentity: UInt64
   /// Everything of the server's log up to here is stored on this device.
   package var logPosition: UInt64
+  /// The name of the epoch that the base belongs to.
+  package var epoch: UInt64
+  /// What the base holds: these operations are there as state, no longer in the log, so that
+  /// history reaches back to here.
+  package var floor: VersionVector
   package var isSyncEnabled: Bool
   /// Digest mismatches that a snapshot repaired.
   package var repairs: Int
@@ -35,6 +40,8 @@ package struct ReplicaRecord: Hashable, Sendable {
     acknowledged = VersionVector()
     logIdentity = 0
     logPosition = 0
+    epoch = 0
+    floor = VersionVector()
     isSyncEnabled = true
     repairs = 0
   }

@@ -13,6 +13,8 @@ package protocol ReplicaStore {
   ) throws(StoreError) -> [LogEntry]
   /// Log entries behind `after`, in order of arrival.
   func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
+  /// Log entries in front of `before`, the latest first.
+  func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
   /// The snapshot that the log builds on, where there is one.
   func base() throws(StoreError) -> WorkspaceImage?
 }
@@ -49,6 +51,9 @@ package struct StoreTransaction: Sendable {
     case clear
   }
 
+  /// Entries up to here are removed first: the base holds what they held, or `appended` holds it
+  /// again. The base stands for the log up to here.
+  package var prunedThrough: Int64?
   package var appended: [LogEntry] = []
   /// Entries that get other operations; those without any are removed.
   package var replaced: [LogEntry] = []
@@ -58,6 +63,8 @@ package struct StoreTransaction: Sendable {
   package var record: ReplicaRecord
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
+  /// What changed of what can be undone and redone.
+  package var undo = UndoHistory.Changes()
 
   package init(record: ReplicaRecord) {
     self.record = record
@@ -82,10 +89,13 @@ package struct LoadedReplica: Sendable {
   package var lastEntry: Int64
   package var pending: [Operation]
   package var receipts: [Receipt]
+  /// What can be undone and redone, in whatever order.
+  package var undo: [UndoHistory.Entry]
 
   package init(
     record: ReplicaRecord? = nil, image: WorkspaceImage? = nil, tail: [LogEntry] = [],
-    lastEntry: Int64 = 0, pending: [Operation] = [], receipts: [Receipt] = []
+    lastEntry: Int64 = 0, pending: [Operation] = [], receipts: [Receipt] = [],
+    undo: [UndoHistory.Entry] = []
   ) {
     self.record = record
     self.image = image
@@ -93,6 +103,7 @@ package struct LoadedReplica: Sendable {
     self.lastEntry = lastEntry
     self.pending = pending
     self.receipts = receipts
+    self.undo = undo
   }
 }
 

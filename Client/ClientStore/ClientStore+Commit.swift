@@ -13,15 +13,17 @@ extension ClientStore {
     do {
       let mark = try before?.replica == record.replica ? nil : incarnation.renew(record.replica)
       try database.write { database in
+        try prune(through: transaction.prunedThrough, in: database)
         try write(transaction.appended, to: database)
         try replace(transaction.replaced, in: database)
         try write(transaction.pending, to: database)
-        try write(transaction.base, entry: transaction.appended.last?.id ?? 0, to: database)
+        try write(transaction.base, entry: transaction.prunedThrough ?? 0, to: database)
         if transaction.rewritesHistory {
           try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
         }
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }
+        try write(transaction.undo, to: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }
@@ -105,7 +107,7 @@ extension ClientStore {
     case .install(let image):
       try database.execute(
         sql: "INSERT OR REPLACE INTO images (kind, entry, snapshot) VALUES ('base', ?, ?)",
-        arguments: [0, Data(PackedSnapshot.pack(image))])
+        arguments: [entry, Data(PackedSnapshot.pack(image))])
     }
   }
 

@@ -44,6 +44,20 @@ extension ClientStore {
     }
   }
 
+  package func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+    do {
+      return try database.read { database in
+        try Row.fetchAll(
+          database,
+          sql: "SELECT id, is_local, delta FROM entries WHERE id < ? ORDER BY id DESC LIMIT ?",
+          arguments: [before, countMax]
+        ).map(entry)
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   package func base() throws(StoreError) -> WorkspaceImage? {
     do {
       return try database.read { try fetchImage($0, kind: "base")?.image }
@@ -57,10 +71,16 @@ extension ClientStore {
     let image = try fetchImage(database, kind: "cache") ?? fetchImage(database, kind: "base")
     let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
       .flatMap { try PackedDelta.unpack(Array($0)) }
+    var record = try fetchRecord(database)
+    if record?.floor.isEmpty == true, let base = try fetchImage(database, kind: "base") {
+      // Written before the floor was kept.
+      record?.floor = LoadedReplica(image: base.image).imageVector
+    }
     return LoadedReplica(
-      record: try fetchRecord(database), image: image?.image,
+      record: record, image: image?.image,
       tail: try fetchEntries(database, after: image?.entry ?? 0, countMax: nil),
-      lastEntry: try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0,
+      lastEntry: max(
+        try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0, image?.entry ?? 0),
       pending: pending,
       receipts: try Row.fetchAll(
         database, sql: "SELECT replica, last_seq, log_position FROM receipts"
@@ -68,7 +88,8 @@ extension ClientStore {
         Receipt(
           replica: ReplicaID(column: row[0]), lastSeq: try sequence(row[1]),
           logPosition: UInt64(bitPattern: row[2]))
-      })
+      },
+      undo: try fetchUndo(database))
   }
 }
 

@@ -12,6 +12,7 @@ enum SettingName: String {
   case workspace
   case logIdentity
   case logPosition
+  case epoch
   case isSyncEnabled
   case repairs
   case incarnationToken
@@ -30,21 +31,24 @@ extension ClientStore {
         sql: "INSERT OR IGNORE INTO own_replicas (replica) VALUES (?)",
         arguments: [replica.column])
     }
-    try write(record.acknowledged, before: before?.acknowledged ?? .init(), to: database)
+    try write(
+      record.acknowledged, before: before?.acknowledged ?? .init(), table: "acknowledged",
+      to: database)
+    try write(record.floor, before: before?.floor ?? .init(), table: "floor", to: database)
   }
 
   private func write(
-    _ vector: VersionVector, before: VersionVector, to database: Database
+    _ vector: VersionVector, before: VersionVector, table: String, to database: Database
   ) throws {
     guard vector != before else { return }
     for (replica, seq) in vector.sorted where before[replica] != seq {
       try database.cachedStatement(
-        sql: "INSERT OR REPLACE INTO acknowledged (replica, seq) VALUES (?, ?)"
+        sql: "INSERT OR REPLACE INTO \(table) (replica, seq) VALUES (?, ?)"
       ).execute(arguments: [replica.column, seq])
     }
     for (replica, _) in before.sorted where vector[replica] == 0 {
       try database.execute(
-        sql: "DELETE FROM acknowledged WHERE replica = ?", arguments: [replica.column])
+        sql: "DELETE FROM \(table) WHERE replica = ?", arguments: [replica.column])
     }
   }
 
@@ -56,6 +60,7 @@ extension ClientStore {
       .incarnation: String(record.incarnation),
       .logIdentity: String(record.logIdentity),
       .logPosition: String(record.logPosition),
+      .epoch: String(record.epoch),
       .isSyncEnabled: record.isSyncEnabled ? "1" : "0",
       .repairs: String(record.repairs),
     ]
@@ -79,16 +84,24 @@ extension ClientStore {
     record.workspace = try database.setting(.workspace).flatMap { WorkspaceID($0) }
     record.logIdentity = try database.setting(.logIdentity).flatMap { UInt64($0) } ?? 0
     record.logPosition = try database.setting(.logPosition).flatMap { UInt64($0) } ?? 0
+    record.epoch = try database.setting(.epoch).flatMap { UInt64($0) } ?? 0
     record.isSyncEnabled = try database.setting(.isSyncEnabled) != "0"
     record.repairs = try database.setting(.repairs).flatMap { Int($0) } ?? 0
     record.ownReplicas.formUnion(
       try Int64.fetchAll(database, sql: "SELECT replica FROM own_replicas")
         .map(ReplicaID.init(column:)))
-    for row in try Row.fetchAll(database, sql: "SELECT replica, seq FROM acknowledged") {
-      record.acknowledged[ReplicaID(column: row[0])] = try sequence(row[1])
-    }
+    record.acknowledged = try fetchVector(database, table: "acknowledged")
+    record.floor = try fetchVector(database, table: "floor")
     return record
   }
+}
+
+private func fetchVector(_ database: Database, table: String) throws -> VersionVector {
+  var vector = VersionVector()
+  for row in try Row.fetchAll(database, sql: "SELECT replica, seq FROM \(table)") {
+    vector[ReplicaID(column: row[0])] = try sequence(row[1])
+  }
+  return vector
 }
 
 extension Database {

@@ -56,14 +56,15 @@ final class IncarnationFile: Sendable {
     guard let record else { return false }
     guard let content = content.withLock({ $0 }), let identity = FileAccess.identity(of: file)
     else { return true }
-    let last = try Int64.fetchOne(
+    let logged = try Int64.fetchOne(
       database, sql: "SELECT max(last_seq) FROM entry_ranges WHERE replica = ?",
       arguments: [record.replica.column])
+    let last = max(logged ?? 0, Int64(record.floor[record.replica]))
     return try database.setting(.incarnationToken) != String(content.token)
       || database.setting(.incarnationInode) != String(identity.inode)
       || database.setting(.incarnationBirth) != String(identity.birth)
       || content.replica != record.replica.rawValue
-      || (last ?? 0) < Int64(content.seq)
+      || last < Int64(content.seq)
   }
 
   /// Starts over for a fresh replica, before the database learns of it: a crash in between leaves

@@ -6,14 +6,16 @@ import GRDB
 enum Schema {
   /// The number of steps; `user_version` of the file.
   static let version = names.count
-  static let names = ["queues", "receipts"]
+  static let names = ["queues", "receipts", "undo", "epochs"]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
 
   /// The first steps alone, to make files of earlier versions in tests.
   static func migrator(upTo count: Int) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
-    let steps: [@Sendable (Database) throws -> Void] = [createQueues, createReceipts]
+    let steps: [@Sendable (Database) throws -> Void] = [
+      createQueues, createReceipts, createUndo, createFloor,
+    ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
         try step(database)
@@ -63,6 +65,24 @@ enum Schema {
           replica INTEGER NOT NULL, last_seq INTEGER NOT NULL, log_position INTEGER NOT NULL,
           PRIMARY KEY (replica, last_seq)
         ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func createUndo(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- What this device can undo and redo, by rising number: how, as JSON. Bounded.
+        CREATE TABLE undo (
+          number INTEGER PRIMARY KEY, is_undone INTEGER NOT NULL, steps BLOB NOT NULL
+        ) STRICT;
+        """)
+  }
+
+  @Sendable private static func createFloor(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- What the base holds and the entries therefore need not.
+        CREATE TABLE floor (replica INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
         """)
   }
 }

@@ -141,6 +141,12 @@ struct Fleet {
     }
   }
 
+  /// The server starts an epoch and tells those who are there.
+  mutating func compact() {
+    let frame = server.compact()
+    for index in devices.indices { deliver(frame, to: index) }
+  }
+
   /// Breaks a connection off.
   mutating func cut(_ index: Int) {
     guard let id = devices[index].open else { return }

@@ -7,8 +7,11 @@ final class MemoryStore: ReplicaStore {
   private(set) var entries: [LogEntry] = []
   private(set) var pending: [QueueModel.Operation] = []
   private(set) var baseImage: WorkspaceImage?
+  /// The last entry that the base stands for.
+  private(set) var prunedThrough: Int64 = 0
   private(set) var record: ReplicaRecord?
   private(set) var receipts: [Receipt] = []
+  private(set) var undo: [Int64: UndoHistory.Entry] = [:]
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
@@ -19,14 +22,17 @@ final class MemoryStore: ReplicaStore {
     entries = other.entries
     pending = other.pending
     baseImage = other.baseImage
+    prunedThrough = other.prunedThrough
     record = other.record
     receipts = other.receipts
+    undo = other.undo
   }
 
   var loaded: LoadedReplica {
     LoadedReplica(
-      record: record, image: baseImage, tail: entries, lastEntry: entries.last?.id ?? 0,
-      pending: pending, receipts: receipts)
+      record: record, image: baseImage, tail: entries,
+      lastEntry: max(entries.last?.id ?? 0, prunedThrough),
+      pending: pending, receipts: receipts, undo: Array(undo.values))
   }
 
   /// Every id in the log, to find one that stands for two operations.
@@ -35,6 +41,10 @@ final class MemoryStore: ReplicaStore {
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     if let failure { throw failure }
     commits += 1
+    if let pruned = transaction.prunedThrough {
+      entries.removeAll { $0.id <= pruned }
+      prunedThrough = pruned
+    }
     for entry in transaction.appended {
       precondition(entry.id > (entries.last?.id ?? 0), "entries rise")
       entries.append(entry)
@@ -57,6 +67,8 @@ final class MemoryStore: ReplicaStore {
     }
     if transaction.forgetsReceipts { receipts = [] }
     receipts += transaction.receipts
+    for number in transaction.undo.removed { undo[number] = nil }
+    for entry in transaction.undo.written { undo[entry.number] = entry }
     record = transaction.record
   }
 

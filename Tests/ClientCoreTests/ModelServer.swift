@@ -20,13 +20,25 @@ struct ModelServer {
   var acksToLose = 0
   /// Refusals to give to the next batches instead of looking at them.
   var refusals: [Refusal] = []
+  /// The name of the epoch, and what its base holds.
+  var epoch: UInt64 = 0
+  var floor = VersionVector()
+  /// Entries that compactions dropped.
+  var pruned = 0
+  /// The epoch of each device's connection.
+  var epochs: [DeviceID: UInt64] = [:]
+  private(set) var epochRefusals = 0
+  private(set) var snapshotsSent = 0
+  private(set) var compactionsSent = 0
+  private(set) var statesTaken = 0
+  private var offered: [UInt8] = []
   private(set) var received: [Changes] = []
   private(set) var acknowledged: [DeviceID: UInt64] = [:]
   private var stored: [OperationID: QueueModel.Operation] = [:]
 
   static let workspaceID = WorkspaceID(high: 1, low: 2)
 
-  var head: UInt64 { UInt64(log.count) }
+  var head: UInt64 { UInt64(pruned + log.count) }
 
   /// Forgets everything behind a log position, as a restored backup does.
   mutating func restore(upTo position: Int) throws {
@@ -36,6 +48,31 @@ struct ModelServer {
     stored = [:]
     identity += 1
     for operations in kept { try store(operations) }
+  }
+
+  /// Starts an epoch; what connected devices are told.
+  mutating func compact() -> Frame {
+    workspace = workspace.compacted()
+    epoch = EpochName.following(epoch, base: workspace.image())
+    floor = workspace.vector
+    pruned += log.count
+    log = []
+    compactionsSent += 1
+    return .compact(Compaction(epoch: epoch, logPosition: head, cut: floor))
+  }
+
+  /// Takes over the state of a device that knows all that the server knows.
+  private mutating func take(_ part: SnapshotPart) throws {
+    offered = part.index == 0 ? part.bytes : offered + part.bytes
+    guard part.index + 1 == part.count else { return }
+    let state = try Workspace(image: PackedSnapshot.unpack(offered))
+    guard state.vector.includes(workspace.vector) else { return }
+    workspace = state
+    epoch = part.epoch
+    floor = state.vector
+    pruned += log.count + 1
+    log = []
+    statesTaken += 1
   }
 
   mutating func store(_ operations: [QueueModel.Operation]) throws {
@@ -50,9 +87,20 @@ struct ModelServer {
   ) throws -> (answers: [Frame], fanOut: Frame?) {
     switch frame {
     case .hello(let hello):
+      epochs[device] = hello.epoch
       return (try welcome(hello), nil)
     case .changes(let changes):
+      guard epochs[device] == epoch else {
+        epochRefusals += 1
+        return ([.refused(refusal(.otherEpoch, batch: changes.batch))], nil)
+      }
       return try receive(changes)
+    case .epoch(let epoch):
+      if epoch == self.epoch { epochs[device] = epoch }
+      return ([], nil)
+    case .snapshot(let part):
+      try take(part)
+      return ([], nil)
     case .ack(let ack):
       acknowledged[device] = max(acknowledged[device] ?? 0, ack.logPosition)
       return ([], nil)
@@ -63,7 +111,7 @@ struct ModelServer {
     }
   }
 
-  private func welcome(_ hello: Hello) throws -> [Frame] {
+  private mutating func welcome(_ hello: Hello) throws -> [Frame] {
     var client = VersionVector()
     var isMismatched = false
     for entry in hello.known {
@@ -71,13 +119,16 @@ struct ModelServer {
       guard workspace.vector[entry.replica] == entry.seq,
         workspace.digest(of: entry.replica) != entry.digest
       else { continue }
-      if entry.replica == hello.replica { return [.refused(refusal(.fork, batch: 0))] }
-      isMismatched = true
+      if entry.replica == hello.replica {
+        if hello.epoch == epoch { return [.refused(refusal(.fork, batch: 0))] }
+      } else {
+        isMismatched = true
+      }
     }
     var frames: [Frame] = [
       .welcome(
         Welcome(
-          version: 1, epoch: 0,
+          version: 1, epoch: epoch,
           known: workspace.vector.sorted.map {
             KnownReplica(
               replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
@@ -86,18 +137,28 @@ struct ModelServer {
           frameBytesMax: 1 << 20, pingSeconds: 20, backoffMillisecondsMin: 0))
     ]
     let missing = workspace.vector.ranges(missingFrom: client)
-    if isMismatched || missing.reduce(0, { $0 + $1.count }) > snapshotThreshold {
+    let isNext =
+      hello.epoch != 0 && EpochName.count(hello.epoch) + 1 == EpochName.count(epoch)
+    if isMismatched || missing.reduce(0, { $0 + $1.count }) > snapshotThreshold
+      || !client.includes(floor) || hello.epoch != epoch && !isNext
+    {
+      snapshotsSent += 1
       let bytes = PackedSnapshot.pack(workspace.image())
       let half = bytes.count / 2
       for (index, part) in [bytes[..<half], bytes[half...]].enumerated() {
         frames.append(
           .snapshot(
             SnapshotPart(
-              epoch: 0, logPosition: head, index: UInt32(index), count: 2, bytes: Array(part))))
+              epoch: epoch, logPosition: head, index: UInt32(index), count: 2, bytes: Array(part))))
       }
-    } else if !missing.isEmpty {
-      frames.append(delta(of: missing, at: head))
+      return frames
     }
+    if isNext {
+      compactionsSent += 1
+      frames.append(
+        .compact(Compaction(epoch: epoch, logPosition: UInt64(pruned), cut: floor)))
+    }
+    if !missing.isEmpty { frames.append(delta(of: missing, at: head)) }
     return frames
   }
 
