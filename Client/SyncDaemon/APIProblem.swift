@@ -92,6 +92,7 @@ struct APIProblem: Error, Equatable {
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
       .invalidTextRange:
       .unprocessableContent
+    case .stateDamaged: .internalServerError
     }
   }
 

@@ -14,6 +14,48 @@ package enum SnapshotCodec {
     SnapshotEncoder.encode(image)
   }
 
+  /// The snapshot of a workspace; what nothing touched since it was opened is written as it was.
+  package static func encodeParts(_ workspace: Workspace) -> EncodedBody {
+    SnapshotEncoder.encode(workspace)
+  }
+
+  /// Opens a snapshot that this program wrote: sessions stay packed until something touches them.
+  ///
+  /// Everything but their runs is checked now. Of layout 1, all is read.
+  ///
+  /// - Parameter reader: stands at the number of the layout.
+  package static func open(
+    _ reader: ByteReader, budget: DecodingBudget = .snapshot
+  ) throws(DecodingFault) -> Workspace {
+    var reader = reader
+    let offset = reader.position
+    do {
+      switch try reader.number() {
+      case SnapshotFormat.layout:
+        let snapshot = try SnapshotDecoder(reader, budget: budget)
+        var own = try snapshot.part(0)
+        let (replicas, threadSlots) = try own.readWorkspace()
+        let sessions = SnapshotSessions(snapshot, known: replicas)
+        try sessions.checkKnown(own)
+        return try Workspace(
+          replicas: replicas, threadSlots: threadSlots, sessions: sessions,
+          summaries: try sessions.summaries())
+      case SnapshotFormat.firstLayout:
+        return try Workspace(image: FirstSnapshotDecoder.decode(reader, budget: budget))
+      case let layout:
+        throw unknown(layout, at: offset)
+      }
+    } catch let fault as DecodingFault {
+      throw fault
+    } catch {
+      throw DecodingFault(.invalidValue, at: offset, "\(error)")
+    }
+  }
+
+  private static func unknown(_ layout: UInt64, at offset: Int) -> DecodingFault {
+    DecodingFault(.unsupported, at: offset, "snapshot layout \(layout) is unknown here: update")
+  }
+
   /// Reads a snapshot of any layout.
   ///
   /// Checks form, order and indexes; whether the state makes sense is the workspace's matter.
@@ -27,7 +69,7 @@ package enum SnapshotCodec {
     case SnapshotFormat.firstLayout:
       return try FirstSnapshotDecoder.decode(reader, budget: budget)
     case let layout:
-      throw DecodingFault(.unsupported, at: 0, "snapshot layout \(layout) is unknown here: update")
+      throw unknown(layout, at: 0)
     }
   }
 }

@@ -3,7 +3,7 @@ import SequenceCRDT
 
 /// Finds the parts of a snapshot and reads them; SPECIFICATION.md, section "Snapshot".
 struct SnapshotDecoder {
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
   private var budget: SnapshotBudget
   /// Where the parts stand in each stream: part *k* from entry *k* to entry *k* + 1.
   private var ends: [[Int]] = []
@@ -33,7 +33,7 @@ struct SnapshotDecoder {
       var columnEnds = [end]
       columnEnds.reserveCapacity(column.count + 1)
       for length in column {
-        guard length <= bytes.count - end else {
+        guard length <= reader.end - end else {
           throw DecodingFault(.truncated, at: end, "a part is longer than what is there")
         }
         end += length
@@ -46,12 +46,16 @@ struct SnapshotDecoder {
     }
   }
 
-  /// What a part reads from a stream; part 0 is the workspace's.
-  private func reader(_ stream: SnapshotFormat.Stream, part: Int) -> ByteReader {
-    ByteReader(bytes, range: ends[stream.rawValue][part]..<ends[stream.rawValue][part + 1])
+  /// Where a part stands in a stream; part 0 is the workspace's.
+  func range(of part: Int, in stream: SnapshotFormat.Stream) -> Range<Int> {
+    ends[stream.rawValue][part]..<ends[stream.rawValue][part + 1]
   }
 
-  private func part(_ number: Int) throws(DecodingFault) -> SnapshotPartReader {
+  private func reader(_ stream: SnapshotFormat.Stream, part: Int) -> ByteReader {
+    ByteReader(bytes, range: range(of: part, in: stream))
+  }
+
+  func part(_ number: Int) throws(DecodingFault) -> SnapshotPartReader {
     try SnapshotPartReader(
       numbers: reader(.numbers, part: number), runs: reader(.runs, part: number),
       identifiers: reader(.identifiers, part: number), texts: reader(.texts, part: number),
@@ -75,7 +79,7 @@ struct SnapshotDecoder {
     return image
   }
 
-  private func outOfOrder(_ what: String, part: Int) -> DecodingFault {
+  func outOfOrder(_ what: String, part: Int) -> DecodingFault {
     DecodingFault(
       .invalidValue, at: ends[0][part], "the \(what) are not in ascending order")
   }

@@ -13,6 +13,27 @@ enum SnapshotEncoder {
     return join(parts)
   }
 
+  /// Untouched sessions of an opened snapshot are copied as they stand there.
+  static func encode(_ workspace: Workspace) -> EncodedBody {
+    guard let packed = workspace.packedSessions as? SnapshotSessions else {
+      return encode(workspace.image())
+    }
+    var parts = [
+      SnapshotPartEncoder.encode(
+        workspace.imageReplicas, threadSlots: workspace.imageThreadSlots)
+    ]
+    var touched = workspace.touchedSessionImages()[...]
+    for (key, index) in workspace.untouchedSessions {
+      while let session = touched.first, session.key < key {
+        parts.append(SnapshotPartEncoder.encode(session))
+        touched.removeFirst()
+      }
+      parts.append(EncodedPart(copying: index, of: packed))
+    }
+    parts += touched.map(SnapshotPartEncoder.encode)
+    return join(parts)
+  }
+
   private static func join(_ parts: [EncodedPart]) -> EncodedBody {
     var writer = ByteWriter()
     writer.number(SnapshotFormat.layout)
@@ -31,11 +52,15 @@ enum SnapshotEncoder {
 
 /// What one part adds to each stream.
 struct EncodedPart {
-  private var streams: [[UInt8]]
+  private var streams: [ArraySlice<UInt8>]
 
   init(numbers: [UInt8], runs: [UInt8], identifiers: [UInt8], texts: [UInt8]) {
-    streams = [numbers, runs, identifiers, texts]
+    streams = [numbers[...], runs[...], identifiers[...], texts[...]]
   }
 
-  subscript(stream: SnapshotFormat.Stream) -> [UInt8] { streams[stream.rawValue] }
+  init(copying index: Int, of packed: SnapshotSessions) {
+    streams = SnapshotFormat.Stream.allCases.map { packed.bytes(of: index, in: $0) }
+  }
+
+  subscript(stream: SnapshotFormat.Stream) -> ArraySlice<UInt8> { streams[stream.rawValue] }
 }

@@ -75,7 +75,8 @@ enum SnapshotFormat {
     /// The kinds of the first replica, of the second, and so on.
     private var focuses: [Int] = []
     private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
-    private var isNamed: [Bool] = []
+    /// The highest sequence number named of each replica; 0 where none was.
+    private(set) var highest: [Int] = []
     /// Milliseconds since 1970.
     var milliseconds = DeltaFormat.epochMilliseconds
 
@@ -84,7 +85,7 @@ enum SnapshotFormat {
     /// Makes room for another replica of the part's table.
     mutating func addReplica() {
       focuses.append(contentsOf: repeatElement(0, count: Context.kindCount))
-      isNamed.append(false)
+      highest.append(0)
     }
 
     /// The sequence number that references of a kind to a replica count from.
@@ -99,9 +100,15 @@ enum SnapshotFormat {
     /// Takes note of a reference. The first one to a replica counts for all kinds.
     mutating func note(_ kind: Kind, _ replica: Int, _ seq: Int) {
       expect(kind, replica, seq)
-      guard !isNamed[replica] else { return }
-      isNamed[replica] = true
-      for kind in Kind.allCases { focuses[replica * Context.kindCount + kind.rawValue] = seq }
+      if highest[replica] == 0 {
+        for kind in Kind.allCases { focuses[replica * Context.kindCount + kind.rawValue] = seq }
+      }
+      cover(replica, seq)
+    }
+
+    /// Takes note of an id that is implied.
+    mutating func cover(_ replica: Int, _ seq: Int) {
+      highest[replica] = max(highest[replica], seq)
     }
 
     /// Lets the next reference of a kind count from an id that needs no mention.

@@ -56,6 +56,9 @@ extension SnapshotPartReader {
       guard let first = outline.id.advanced(by: 1), fits(first, length: length) else {
         throw DecodingFault(.limitExceeded, at: outline.text.lowerBound, "a text is too long")
       }
+      if let replica = replicas.firstIndex(of: outline.id.replica) {
+        context.cover(replica, Int(outline.id.seq) + length)
+      }
       let run = WorkspaceImage.SlotRun(
         id: first, length: length, origins: .init(left: nil, right: nil))
       addition.runs = [WorkspaceImage.TextRun(slots: run, isVisible: true)]
@@ -133,7 +136,9 @@ extension SnapshotPartReader {
       guard fits(id, length: length) else {
         throw DecodingFault(.limitExceeded, at: runs.position, "a run's ids are too many")
       }
-      context.expect(.slot, context.lastReplica(.slot), Int(id.seq) + length)
+      let replica = context.lastReplica(.slot)
+      context.cover(replica, Int(id.seq) + length - 1)
+      context.expect(.slot, replica, Int(id.seq) + length)
       ids.append(id)
     }
     let shapes = try runs.raw(count)

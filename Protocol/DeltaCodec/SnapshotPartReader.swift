@@ -72,6 +72,19 @@ struct SnapshotPartReader {
 
   /// A session's part, without the runs.
   mutating func readOutline() throws(DecodingFault) -> SnapshotOutline {
+    var outline = try readHead()
+    let messageCount = try count("messages", ofAtLeast: 3)
+    guard messageCount <= identifiers.remaining / 16 else { throw identifiers.truncated() }
+    outline.messages.reserveCapacity(messageCount)
+    for _ in 0..<messageCount { outline.messages.append(try readMessage()) }
+    try numbers.requireEnd("a part's numbers")
+    try identifiers.requireEnd("a part's identifiers")
+    try texts.requireEnd("a part's texts")
+    return outline
+  }
+
+  /// A session's part up to the messages.
+  mutating func readHead() throws(DecodingFault) -> SnapshotOutline {
     var outline = SnapshotOutline(key: try readKey())
     for _ in 0..<(try count("references")) {
       outline.references.append(try read(.element))
@@ -93,20 +106,13 @@ struct SnapshotPartReader {
     } else if flags & SnapshotFormat.SessionFlag.enqueued != 0 {
       outline.enqueued = try readPosition()
     }
-    let messageCount = try count("messages", ofAtLeast: 3)
-    guard messageCount <= identifiers.remaining / 16 else { throw identifiers.truncated() }
-    outline.messages.reserveCapacity(messageCount)
-    for _ in 0..<messageCount { outline.messages.append(try readMessage()) }
-    try numbers.requireEnd("a part's numbers")
-    try identifiers.requireEnd("a part's identifiers")
-    try texts.requireEnd("a part's texts")
     return outline
   }
 
   private mutating func readKey() throws(DecodingFault) -> SessionID {
     let offset = texts.position
     let name = try readText(max: Limits.sessionIDBytesMax, "a session id")
-    guard let key = try? SessionID(name), key.rawValue.utf8.elementsEqual(name.utf8) else {
+    guard let key = SessionID(canonical: name) else {
       throw DecodingFault(.invalidValue, at: offset, "a session id that cannot be")
     }
     return key

@@ -166,12 +166,7 @@ struct MessageState: Sendable {
 
   var isLive: Bool { element.has(.live) }
 
-  var priority: Priority {
-    guard case .number(let number)? = element.registers[.priority]?.value,
-      let raw = UInt8(exactly: number), let priority = Priority(rawValue: raw)
-    else { return .normal }
-    return priority
-  }
+  var priority: Priority { Priority(element.registers[.priority]?.value) }
 
   /// The addition whose content shows: the earliest by stamp, then id.
   var primary: Addition? {

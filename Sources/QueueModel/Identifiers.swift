@@ -181,6 +181,22 @@ public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringCo
     rawValue = folded
   }
 
+  /// Takes a name that is what `init(_:)` makes of it; nil for any other.
+  package init?(canonical name: String) {
+    // Almost all names are of this kind, and they are read by the ten thousand.
+    let isPlain = name.utf8.allSatisfy { byte in
+      byte > 0x20 && byte < 0x7F && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+    }
+    if isPlain, (1...Limits.sessionIDBytesMax).contains(name.utf8.count) {
+      rawValue = name
+      return
+    }
+    guard let folded = try? SessionID(name), folded.rawValue.utf8.elementsEqual(name.utf8) else {
+      return nil
+    }
+    self = folded
+  }
+
   /// The lower-cased name.
   public var description: String { rawValue }
 

@@ -38,6 +38,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case nothingToRedo
   /// A documented maximum is reached.
   case limitReached(what: String, max: Int)
+  /// A stored session cannot be read: its file was changed by something else.
+  case stateDamaged(reason: String)
 
   /// A stable name for scripts and the local API.
   public var code: String {
@@ -60,6 +62,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .nothingToUndo: "nothingToUndo"
     case .nothingToRedo: "nothingToRedo"
     case .limitReached: "limitReached"
+    case .stateDamaged: "stateDamaged"
     }
   }
 }
@@ -106,6 +109,8 @@ extension QueueError: CustomStringConvertible {
       "Nothing to redo: nothing was undone since the latest change."
     case .limitReached(let what, let max):
       "A workspace holds at most \(max) \(what)."
+    case .stateDamaged(let reason):
+      "The stored state is damaged (\(reason)). Nothing was changed."
     }
   }
 }

@@ -17,6 +17,11 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> 40) & (Self.shardCount - 1)
   }
 
+  /// Whether there is a value of a key.
+  func contains(_ key: Key) -> Bool {
+    shards[shard(of: key)].keys.contains(key)
+  }
+
   /// The value of a key, nil where there is none.
   subscript(key: Key) -> Value? {
     get {

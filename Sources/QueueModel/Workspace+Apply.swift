@@ -45,6 +45,7 @@ extension Workspace {
   /// - Precondition: its dependencies are known and its id follows the replica's last.
   mutating func apply(_ operation: Operation, touched: inout TouchedQueues) throws(MergeError) {
     let id = operation.id
+    try warm(for: operation)
     switch operation.body {
     case .announceDevice(let device, let name):
       announcements[id.replica] = WorkspaceImage.Announcement(
@@ -122,7 +123,7 @@ extension Workspace {
   private mutating func openSession(
     _ key: SessionID, clears: [OperationID], id: OperationID
   ) throws(MergeError) {
-    guard sessionStates[key] != nil || sessionStates.count < Limits.sessionsMax else {
+    guard sessionStates.contains(key) || sessionStates.count < Limits.sessionsMax else {
       throw .limitReached(operation: id, what: "sessions", max: Limits.sessionsMax)
     }
     sessionKeys[id] = key
@@ -138,7 +139,7 @@ extension Workspace {
     touchExistence(of: queue, clearing: addition.clears, adding: id, &touched)
     messageKeys[id] = addition.message
     let position = Register(value: id, stamp: addition.stamp, writer: id)
-    if messageStates[addition.message] == nil {
+    if !messageStates.contains(addition.message) {
       messageStates[addition.message] = MessageState(
         id: addition.message, session: queue, position: position)
     }

@@ -9,13 +9,25 @@ extension Workspace {
   package func image() -> WorkspaceImage {
     var image = WorkspaceImage()
     image.replicas = imageReplicas
-    image.threadSlots = slotRuns(of: threadSlots)
-    image.sessions = sessionStates.values.sorted { $0.key < $1.key }.map(self.image)
+    image.threadSlots = imageThreadSlots
+    image.sessions = (packedSessionImages() + touchedSessionImages()).sorted { $0.key < $1.key }
     return image
   }
 
+  /// The untouched sessions of an opened snapshot. One that is damaged comes without its runs, so
+  /// that nothing can be restored from it; `thawed` says first whether there are any.
+  private func packedSessionImages() -> [WorkspaceImage.Session] {
+    guard let cold else { return [] }
+    return untouchedSessions.map { (_, index) in
+      (try? cold.packed.session(at: index)) ?? cold.packed.outline(of: index)
+    }
+  }
+
+  /// The thread queue's slots in their order.
+  package var imageThreadSlots: [WorkspaceImage.SlotRun] { slotRuns(of: threadSlots) }
+
   /// What is known of each replica, by replica id.
-  var imageReplicas: [WorkspaceImage.Replica] {
+  package var imageReplicas: [WorkspaceImage.Replica] {
     vector.sorted.map { entry in
       WorkspaceImage.Replica(
         id: entry.replica, seq: entry.seq, digest: digest(of: entry.replica),
@@ -23,7 +35,7 @@ extension Workspace {
     }
   }
 
-  private func image(of session: SessionState) -> WorkspaceImage.Session {
+  func image(of session: SessionState) -> WorkspaceImage.Session {
     var image = WorkspaceImage.Session(key: session.key)
     image.references = session.element.references
     image.tags = session.element.imageTags
@@ -52,7 +64,7 @@ extension Workspace {
     image.additions = message.additions.map { addition in
       WorkspaceImage.Addition(
         id: addition.id, stamp: addition.stamp,
-        runs: canonicalRuns(of: addition.content.sequence).map {
+        runs: addition.content.sequence.canonicalRuns.map {
           WorkspaceImage.TextRun(slots: slotRun($0), isVisible: $0.isVisible)
         },
         text: addition.content.text)
@@ -65,27 +77,11 @@ extension Workspace {
   }
 
   private func slotRuns(of sequence: RunSequence) -> [WorkspaceImage.SlotRun] {
-    canonicalRuns(of: sequence).map(slotRun)
+    sequence.canonicalRuns.map(slotRun)
   }
 
   private func slotRun(_ run: RunSequence.Run) -> WorkspaceImage.SlotRun {
     WorkspaceImage.SlotRun(
       id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
-  }
-
-  /// Runs as long as they can be, whatever the order their units arrived in.
-  private func canonicalRuns(of sequence: RunSequence) -> [RunSequence.Run] {
-    var runs: [RunSequence.Run] = []
-    for run in sequence.runs {
-      if let last = runs.last, last.id.advanced(by: last.length) == run.id,
-        run.left == last.unitID(at: last.length - 1), run.right == last.right,
-        run.isVisible == last.isVisible
-      {
-        runs[runs.count - 1].length += run.length
-      } else {
-        runs.append(run)
-      }
-    }
-    return runs
   }
 }

@@ -34,6 +34,7 @@ extension Workspace {
     guard messages.isEmpty else {
       throw InvariantViolation(reason: "a message stands in no session")
     }
+    try checkPackedSessions()
     for replica in Set(digests.keys).union(announcements.keys) where vector[replica] == 0 {
       throw InvariantViolation(reason: "replica \(replica.rawValue) is noted but not known")
     }

@@ -10,8 +10,13 @@ extension Workspace {
   package mutating func perform(
     _ command: Command, in context: CommandContext
   ) throws(QueueError) -> CommandOutcome {
+    let before = cold == nil ? nil : self
     var author = Author(context: context)
     let notice = try run(command, by: &author)
+    if let damage = author.damage, let before {
+      self = before
+      throw .stateDamaged(reason: damage)
+    }
     return CommandOutcome(
       operations: author.operations, touched: author.touched, notice: notice,
       undo: command.undoLabel.flatMap { author.group($0, in: self) })
@@ -35,6 +40,8 @@ extension Workspace {
     var operations: [Operation] = []
     var touched = TouchedQueues()
     var recorder: UndoRecorder?
+    /// Why a packed session could not be unpacked; no operation is made after that.
+    var damage: String?
 
     init(context: CommandContext) {
       self.context = context
@@ -58,9 +65,13 @@ extension Workspace {
     let operation = Operation(
       id: OperationID(replica: replica, seq: vector[replica] + 1), body: body)
     author.recorder?.watch(operation, in: self)
+    guard author.damage == nil else { return operation.id }
     do {
       try checkForm(operation)
       try apply(operation, touched: &author.touched)
+    } catch .invalidImage(let reason) {
+      author.damage = reason
+      return operation.id
     } catch {
       preconditionFailure("a command made an operation that cannot be applied: \(error)")
     }

@@ -20,7 +20,7 @@ extension Workspace {
     }
   }
 
-  private mutating func restore(_ replicas: [WorkspaceImage.Replica]) throws(MergeError) {
+  mutating func restore(_ replicas: [WorkspaceImage.Replica]) throws(MergeError) {
     for replica in replicas {
       guard replica.id.rawValue != 0, replica.seq >= 1, replica.seq <= Limits.sequenceMax else {
         throw .invalidImage(reason: "a replica entry is out of range")
@@ -33,13 +33,13 @@ extension Workspace {
 
   private mutating func add(_ restored: RestoredSession) throws(MergeError) {
     let key = restored.session.key
-    guard sessionStates[key] == nil else {
+    guard !sessionStates.contains(key) else {
       throw .invalidImage(reason: "session \(key) stands there twice")
     }
     sessionStates[key] = restored.session
     for reference in restored.session.element.references { sessionKeys[reference] = key }
     for message in restored.messages {
-      guard messageStates[message.id] == nil else {
+      guard !messageStates.contains(message.id) else {
         throw .invalidImage(reason: "message \(message.id) stands there twice")
       }
       messageStates[message.id] = message
@@ -49,7 +49,7 @@ extension Workspace {
   }
 
   /// - Parameter places: the winning slot of each session that has one.
-  private mutating func restoreThreadQueue(
+  mutating func restoreThreadQueue(
     _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {
     let (slots, index) = try RunSequence.restored(from: runs)
@@ -78,11 +78,7 @@ struct RestoredSession {
 
   /// - Throws: `MergeError.invalidImage` where the session contradicts itself.
   init(_ image: WorkspaceImage.Session) throws(MergeError) {
-    session = SessionState(key: image.key)
-    session.element = ElementState(
-      references: image.references, tags: image.tags, registers: image.registers)
-    session.threadPosition = image.threadPosition.map(Register.init)
-    session.enqueued = image.enqueued.map(Register.init)
+    session = SessionState(head: image)
     note(image.registers)
     note([image.threadPosition, image.enqueued].compactMap { $0?.stamp })
     let (slots, index) = try RunSequence.restored(from: image.slots)
@@ -124,6 +120,17 @@ struct RestoredSession {
 
   private mutating func note(_ stamps: [Stamp]) {
     for stamp in stamps { latestStamp = max(latestStamp, stamp) }
+  }
+}
+
+extension SessionState {
+  /// A session without its slots.
+  init(head image: WorkspaceImage.Session) {
+    self.init(key: image.key)
+    element = ElementState(
+      references: image.references, tags: image.tags, registers: image.registers)
+    threadPosition = image.threadPosition.map(Register.init)
+    enqueued = image.enqueued.map(Register.init)
   }
 }
 

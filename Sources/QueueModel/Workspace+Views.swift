@@ -7,7 +7,7 @@ extension Workspace {
   public func threadQueue() -> ThreadQueueView {
     var threads: [ThreadView] = []
     for key in threadOrder() {
-      guard let session = sessionStates[key] else { continue }
+      guard let session = head(of: key) else { continue }
       threads.append(
         ThreadView(
           session: key, name: session.displayName, project: session.element.text(.project) ?? "",
@@ -20,6 +20,9 @@ extension Workspace {
   /// The sessions in the thread queue, in order.
   func threadOrder() -> [SessionID] {
     threadSlotOwners.inOrder(of: threadSlots).compactMap { place in
+      if let cold, let index = untouchedIndex(of: place.owner) {
+        return cold.isInThreadQueue(index) ? place.owner : nil
+      }
       guard let session = sessionStates[place.owner], session.isInThreadQueue,
         session.threadPosition?.value == place.slot
       else { return nil }
@@ -32,12 +35,11 @@ extension Workspace {
   /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
   /// - Complexity: O(slots of the session).
   public func messageQueue(_ session: SessionID) throws(QueueError) -> MessageQueueView {
-    let state = try existingSession(session)
-    var messages: [MessageView] = []
-    for id in effectiveOrder(of: session) {
-      guard let message = messageStates[id] else { continue }
-      messages.append(view(of: message, position: messages.count + 1))
+    guard let state = head(of: session), state.exists else {
+      throw .sessionNotFound(id: session.rawValue)
     }
+    let shown = Workspace.inEffectiveOrder(shownMessages(of: session))
+    let messages = shown.enumerated().map { view(of: $0.element, position: $0.offset + 1) }
     return MessageQueueView(
       session: session, paused: state.isPaused,
       pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages)
@@ -45,19 +47,20 @@ extension Workspace {
 
   /// The waiting messages of a session in effective order.
   func effectiveOrder(of session: SessionID) -> [MessageID] {
-    guard let state = sessionStates[session], state.exists else { return [] }
-    var blocks: [Priority: [MessageID]] = [:]
-    for message in messagesInPlace(of: state) where message.isLive {
-      blocks[message.priority, default: []].append(message.id)
-    }
-    return (blocks[.urgent] ?? []) + (blocks[.normal] ?? [])
+    guard sessionExists(session) else { return [] }
+    return Workspace.inEffectiveOrder(shownMessages(of: session)).map(\.id)
+  }
+
+  private static func inEffectiveOrder(_ messages: [ShownMessage]) -> [ShownMessage] {
+    messages.filter { $0.isLive && $0.priority == .urgent }
+      + messages.filter { $0.isLive && $0.priority != .urgent }
   }
 
   /// One message, cancelled ones too.
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func message(_ id: MessageID) throws(QueueError) -> MessageView {
-    guard let message = messageStates[id] else { throw .messageNotFound(id: id.description) }
+    guard let message = shownMessage(id) else { throw .messageNotFound(id: id.description) }
     guard isWaiting(message) else { return view(of: message, position: 0) }
     let index = effectiveOrder(of: message.session).firstIndex(of: id)
     return view(of: message, position: index.map { $0 + 1 } ?? 0)
@@ -65,21 +68,26 @@ extension Workspace {
 
   /// Whether a message stands in a queue: live, and its session exists.
   func isWaiting(_ message: MessageState) -> Bool {
-    message.isLive && sessionStates[message.session]?.exists ?? false
+    message.isLive && sessionExists(message.session)
   }
 
-  private func view(of message: MessageState, position: Int) -> MessageView {
-    let primary = message.primary
-    return MessageView(
-      id: message.id, session: message.session, content: primary?.content.text ?? "",
+  private func isWaiting(_ message: ShownMessage) -> Bool {
+    message.isLive && sessionExists(message.session)
+  }
+
+  private func view(of message: ShownMessage, position: Int) -> MessageView {
+    MessageView(
+      id: message.id, session: message.session, content: message.text(),
       priority: message.priority, status: isWaiting(message) ? .queued : .cancelled,
-      position: position, createdAt: primary?.stamp.milliseconds ?? 0,
-      device: (primary?.id.replica).flatMap(device(of:)))
+      position: position, createdAt: message.primary?.stamp.milliseconds ?? 0,
+      device: (message.primary?.id.replica).flatMap(device(of:)))
   }
 
   /// The messages of a session that were taken out of its queue, by id.
+  ///
+  /// - Complexity: O(messages of the session · log).
   public func cancelledMessages(of session: SessionID) -> [MessageView] {
-    messageStates.values.filter { $0.session == session && !isWaiting($0) }
+    shownMessages(of: session).filter { !isWaiting($0) }
       .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
   }
 
@@ -89,7 +97,7 @@ extension Workspace {
   /// - Complexity: O(messages) for a prefix.
   public func messageID(fromPrefix text: some StringProtocol) throws(QueueError) -> MessageID {
     if let id = MessageID(text) {
-      guard messageStates[id] != nil else { throw .messageNotFound(id: id.description) }
+      guard messageStates.contains(id) else { throw .messageNotFound(id: id.description) }
       return id
     }
     guard let prefix = IdentifierPrefix(text) else { throw .messageNotFound(id: String(text)) }
@@ -106,13 +114,13 @@ extension Workspace {
   public func sessions() -> [SessionView] {
     let order = threadOrder()
     let positions = Dictionary(order.enumerated().map { ($1, $0 + 1) }) { first, _ in first }
-    return sessionStates.values.filter(\.exists).sorted { $0.key < $1.key }
+    return heads.filter(\.exists).sorted { $0.key < $1.key }
       .map { view(of: $0, threadPosition: positions[$0.key]) }
   }
 
   /// One session, or nil where it was never seen or is deleted.
   public func session(_ id: SessionID) -> SessionView? {
-    guard let state = sessionStates[id], state.exists else { return nil }
+    guard let state = head(of: id), state.exists else { return nil }
     let index = state.isInThreadQueue ? threadOrder().firstIndex(of: id) : nil
     return view(of: state, threadPosition: index.map { $0 + 1 })
   }

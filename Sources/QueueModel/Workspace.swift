@@ -11,12 +11,14 @@ public struct Workspace: Sendable {
   /// The rolling digest of each replica's applied operations.
   var digests: [ReplicaID: OperationDigest] = [:]
   var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
-  var sessionStates = ShardedDictionary<SessionID, SessionState>()
-  var messageStates = ShardedDictionary<MessageID, MessageState>()
+  /// Sessions of an opened snapshot; those that something touched are in the tables below too.
+  var cold: ColdSessions?
+  var sessionStates = SessionTable()
+  var messageStates = MessageTable()
   /// Which session an `openSession` introduced.
-  var sessionKeys = ShardedDictionary<OperationID, SessionID>()
+  var sessionKeys = ReferenceTable<SessionID> { $0.session(introducedBy: $1) }
   /// Which message an `addMessage` introduced.
-  var messageKeys = ShardedDictionary<OperationID, MessageID>()
+  var messageKeys = ReferenceTable<MessageID> { $0.message(introducedBy: $1) }
   var threadSlots = RunSequence()
   /// By content index of the thread slots: the session each slot was made for.
   var threadSlotOwners = SlotOwners<SessionID>()

@@ -1,3 +1,4 @@
+import DeltaCodec
 import QueueModel
 import SequenceCRDT
 
@@ -75,7 +76,7 @@ package struct MergeRun {
     case ..<92:
       guard let batch = network.deliver(using: &generator) else { return try command(on: index) }
       try deliver(batch)
-    case ..<95: network.repeatLost()
+    case ..<94: network.repeatLost()
     default: try restore(index)
     }
   }
@@ -136,9 +137,17 @@ package struct MergeRun {
 
   private mutating func restore(_ index: Int) throws {
     let before = participants[index].device.workspace.image()
+    let bytes = SnapshotCodec.encode(before)
     do {
-      try participants[index].device.restoreFromImage()
-    } catch {
+      if generator.chance(75) {
+        // Restored a second time, what nothing touched since goes through as it stands.
+        try participants[index].device.restoreFromSnapshot()
+        let again = SnapshotCodec.encodeParts(participants[index].device.workspace).bytes
+        if again != bytes { try fail(index, "restoring", ["packed again it has other bytes"]) }
+      } else {
+        try participants[index].device.restoreFromImage()
+      }
+    } catch let error where !(error is Failure) {
       try fail(index, "restoring", ["refused: \(error)"])
     }
     if !participants[index].device.workspace.image().isExactlyEqual(to: before) {

@@ -1,3 +1,4 @@
+import DeltaCodec
 package import QueueModel
 package import SequenceCRDT
 
@@ -58,6 +59,15 @@ package struct TestDevice: Sendable {
   package mutating func restoreFromImage() throws(MergeError) {
     let pending = workspace.pendingOperations
     workspace = try Workspace(image: workspace.image())
+    _ = try workspace.merge(pending)
+  }
+
+  /// Goes through the bytes of a snapshot, as when a store is opened: sessions stay packed until
+  /// something touches them.
+  package mutating func restoreFromSnapshot() throws {
+    let pending = workspace.pendingOperations
+    let bytes = SnapshotCodec.encodeParts(workspace).bytes
+    workspace = try SnapshotCodec.open(ByteReader(bytes))
     _ = try workspace.merge(pending)
   }
 }

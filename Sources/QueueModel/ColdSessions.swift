@@ -1,0 +1,202 @@
+import SequenceCRDT
+
+/// The sessions of an opened snapshot that nothing has touched, and how to find what is in them.
+///
+/// It never changes: what a workspace changes, it keeps beside it. An identity, so that all copies
+/// of a workspace share it.
+final class ColdSessions: Sendable {
+  let packed: any PackedSessions
+  /// Ascending.
+  let keys: [SessionID]
+  private let flags: [Flags]
+  private let waiting: [UInt32]
+  /// The number of each session's first message, and behind the last session that of all.
+  private let messageStarts: [UInt32]
+  let messages: [MessageID]
+  private let messageTable: IdentityTable
+  private let references: ReferenceList
+  /// Of all that the sessions hold.
+  let latestStamp: Stamp
+  /// The sessions' places in the thread queue.
+  let threadPlaces: [(slot: OperationID, session: SessionID)]
+
+  private struct Flags: OptionSet {
+    var rawValue: UInt8
+    static let exists = Flags(rawValue: 1)
+    static let isInThreadQueue = Flags(rawValue: 2)
+  }
+
+  /// What an `openSession` or `addMessage` introduced.
+  private enum Target {
+    case session(Int)
+    case message(Int)
+  }
+
+  /// The ids of `openSession` and `addMessage` operations, as columns.
+  private struct ReferenceList: Sendable {
+    private var replicas: [ReplicaID] = []
+    private var replicaNumbers: [ReplicaID: UInt16] = [:]
+    private var replicaOfReference: [UInt16] = []
+    private var seqs: [UInt32] = []
+    /// Twice the number of a message, or twice that of a session plus 1.
+    private var targets: [UInt32] = []
+    private var table: IdentityTable
+
+    init(capacity: Int) {
+      table = IdentityTable(capacity: capacity)
+      replicaOfReference.reserveCapacity(capacity)
+      seqs.reserveCapacity(capacity)
+      targets.reserveCapacity(capacity)
+    }
+
+    private func number(of id: OperationID) -> Int? {
+      table.find(id.hashValue) { number in
+        seqs[number] == id.seq && replicas[Int(replicaOfReference[number])] == id.replica
+      }
+    }
+
+    func target(of id: OperationID) -> Target? {
+      guard let number = number(of: id) else { return nil }
+      let target = Int(targets[number])
+      return target & 1 == 0 ? .message(target >> 1) : .session(target >> 1)
+    }
+
+    private mutating func number(ofReplica id: ReplicaID) -> UInt16? {
+      if let known = replicaNumbers[id] { return known }
+      guard let new = UInt16(exactly: replicas.count) else { return nil }
+      replicas.append(id)
+      replicaNumbers[id] = new
+      return new
+    }
+
+    /// - Returns: false where the id is there already, or more replicas wrote than can be.
+    mutating func insert(_ id: OperationID, _ target: Target) -> Bool {
+      guard number(of: id) == nil else { return false }
+      guard let replica = number(ofReplica: id.replica) else { return false }
+      table.insert(seqs.count, hash: id.hashValue)
+      replicaOfReference.append(replica)
+      seqs.append(id.seq)
+      switch target {
+      case .message(let number): targets.append(UInt32(number * 2))
+      case .session(let number): targets.append(UInt32(number * 2 + 1))
+      }
+      return true
+    }
+  }
+
+  /// - Precondition: there is a summary for each session, in their order.
+  /// - Throws: `MergeError.invalidImage` where the sessions contradict each other.
+  /// - Complexity: O(sessions + messages).
+  init(_ packed: any PackedSessions, summaries: [SessionSummary]) throws(MergeError) {
+    precondition(packed.count == summaries.count)
+    self.packed = packed
+    keys = summaries.map(\.key)
+    flags = summaries.map { summary in
+      var flags: Flags = summary.exists ? .exists : []
+      if summary.exists, summary.isQueued, summary.threadPosition != nil {
+        flags.insert(.isInThreadQueue)
+      }
+      return flags
+    }
+    waiting = summaries.map { UInt32($0.waiting) }
+    latestStamp = summaries.reduce(.zero) { max($0, $1.latestStamp) }
+    threadPlaces = summaries.compactMap { summary in
+      summary.threadPosition.map { (slot: $0, session: summary.key) }
+    }
+    let count = summaries.reduce(0) { $0 + $1.messages.count }
+    let referenceCount = summaries.reduce(0) { $0 + $1.references.count + $1.additions.count }
+    guard count < 1 << 30, referenceCount < 1 << 30 else {
+      throw .invalidImage(reason: "there are too many messages")
+    }
+    var starts: [UInt32] = [0]
+    starts.reserveCapacity(summaries.count + 1)
+    var messages: [MessageID] = []
+    messages.reserveCapacity(count)
+    var table = IdentityTable(capacity: count)
+    var references = ReferenceList(capacity: referenceCount)
+    for (index, summary) in summaries.enumerated() {
+      for id in summary.messages {
+        let hash = id.hashValue
+        guard table.find(hash, where: { messages[$0] == id }) == nil else {
+          throw .invalidImage(reason: "message \(id) stands there twice")
+        }
+        table.insert(messages.count, hash: hash)
+        messages.append(id)
+      }
+      let start = Int(starts[index])
+      let isUnique =
+        summary.references.allSatisfy { references.insert($0, .session(index)) }
+        && summary.additions.allSatisfy { references.insert($0.id, .message(start + $0.message)) }
+      guard isUnique else {
+        throw .invalidImage(reason: "session \(summary.key) shares an id with another")
+      }
+      starts.append(UInt32(messages.count))
+    }
+    messageStarts = starts
+    self.messages = messages
+    messageTable = table
+    self.references = references
+  }
+
+  /// The number of a session, or nil.
+  ///
+  /// - Complexity: O(log sessions).
+  func index(of key: SessionID) -> Int? {
+    var low = 0
+    var high = keys.count
+    while low < high {
+      let middle = (low + high) / 2
+      if keys[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < keys.count && keys[low] == key ? low : nil
+  }
+
+  /// The session that holds a message, and the message's place in it; nil where none does.
+  func place(of id: MessageID) -> (session: Int, message: Int)? {
+    guard let number = messageTable.find(id.hashValue, where: { messages[$0] == id }) else {
+      return nil
+    }
+    let session = self.session(ofMessage: number)
+    return (session: session, message: number - Int(messageStarts[session]))
+  }
+
+  /// The session that an `openSession` introduced.
+  func session(introducedBy id: OperationID) -> SessionID? {
+    guard case .session(let index)? = references.target(of: id) else { return nil }
+    return keys[index]
+  }
+
+  /// The message that an `addMessage` introduced.
+  func message(introducedBy id: OperationID) -> MessageID? {
+    guard case .message(let number)? = references.target(of: id) else { return nil }
+    return messages[number]
+  }
+
+  private func session(ofMessage number: Int) -> Int {
+    var low = 0
+    var high = keys.count
+    while low < high {
+      let middle = (low + high) / 2
+      if Int(messageStarts[middle + 1]) <= number { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  func exists(_ index: Int) -> Bool { flags[index].contains(.exists) }
+  func isInThreadQueue(_ index: Int) -> Bool { flags[index].contains(.isInThreadQueue) }
+  /// How many messages of a session are live.
+  func waiting(_ index: Int) -> Int { Int(waiting[index]) }
+
+  /// Reads a session with all it holds.
+  func thaw(_ index: Int) throws(MergeError) -> RestoredSession {
+    let restored = try RestoredSession(packed.session(at: index))
+    guard restored.session.key == keys[index], restored.session.waiting == waiting(index),
+      restored.messages.map(\.id) == messageIDs(of: index)
+    else { throw .invalidImage(reason: "session \(keys[index]) is not what its outline says") }
+    return restored
+  }
+
+  private func messageIDs(of index: Int) -> [MessageID] {
+    Array(messages[Int(messageStarts[index])..<Int(messageStarts[index + 1])])
+  }
+}

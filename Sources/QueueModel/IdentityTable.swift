@@ -1,0 +1,37 @@
+/// Finds values by their hash among values that are kept elsewhere, numbered from 0: four bytes an
+/// entry, where a dictionary of ids takes fifty.
+struct IdentityTable: Sendable {
+  /// By hash, with linear probing: the number + 1, or 0 where nothing is.
+  private var entries: [UInt32] = []
+  private let mask: Int
+
+  /// Makes room for so many values.
+  ///
+  /// - Precondition: the count is below 2³¹.
+  init(capacity: Int) {
+    var size = 16
+    while size * 3 < capacity * 4 { size *= 2 }
+    mask = size - 1
+    entries = Array(repeating: 0, count: size)
+  }
+
+  /// The number of the value with a hash that fits.
+  func find(_ hash: Int, where fits: (Int) -> Bool) -> Int? {
+    var place = hash & mask
+    while entries[place] != 0 {
+      let number = Int(entries[place]) - 1
+      if fits(number) { return number }
+      place = (place + 1) & mask
+    }
+    return nil
+  }
+
+  /// Adds a value that is not there yet.
+  ///
+  /// - Precondition: no more values are added than the table was made for.
+  mutating func insert(_ number: Int, hash: Int) {
+    var place = hash & mask
+    while entries[place] != 0 { place = (place + 1) & mask }
+    entries[place] = UInt32(number + 1)
+  }
+}

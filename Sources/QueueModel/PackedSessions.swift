@@ -1,0 +1,50 @@
+package import SequenceCRDT
+
+/// The sessions of an opened snapshot, still in packed form; the codec implements it.
+///
+/// Sessions are numbered from 0 in the order of their ids. Whoever opens a snapshot has checked
+/// everything but the runs, so that only what needs them can fail.
+package protocol PackedSessions: Sendable {
+  /// How many sessions there are.
+  var count: Int { get }
+  /// A session without slots and messages.
+  func head(of index: Int) -> WorkspaceImage.Session
+  /// A session with its messages and their texts, but without the runs of slots and texts. Where
+  /// runs say it, the slots of the messages' positions are not what they will be.
+  func outline(of index: Int) -> WorkspaceImage.Session
+  /// A session with all it holds.
+  ///
+  /// - Throws: `MergeError.invalidImage` where its runs are not what they should be.
+  func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session
+}
+
+/// What is needed to find a packed session and its messages.
+package struct SessionSummary: Sendable {
+  package var key: SessionID
+  /// Every `openSession` that named it.
+  package var references: [OperationID]
+  package var threadPosition: OperationID?
+  package var exists: Bool
+  /// Whether a `queued` tag is there.
+  package var isQueued: Bool
+  /// In the order of their slots.
+  package var messages: [MessageID] = []
+  /// Every `addMessage` with the place of its message in `messages`.
+  package var additions: [(id: OperationID, message: Int)] = []
+  /// How many messages are live.
+  package var waiting = 0
+  /// The latest stamp of all.
+  package var latestStamp = Stamp.zero
+
+  /// A session without messages so far.
+  package init(
+    key: SessionID, references: [OperationID], threadPosition: OperationID?, exists: Bool,
+    isQueued: Bool
+  ) {
+    self.key = key
+    self.references = references
+    self.threadPosition = threadPosition
+    self.exists = exists
+    self.isQueued = isQueued
+  }
+}

@@ -1,0 +1,70 @@
+import SequenceCRDT
+
+/// What views say of a message, whether its session is packed or not.
+struct ShownMessage {
+  var id: MessageID
+  var session: SessionID
+  var isLive: Bool
+  var priority: Priority
+  /// The addition whose content shows.
+  var primary: (id: OperationID, stamp: Stamp)?
+  /// The content, put together when it is asked for.
+  var text: () -> String
+}
+
+extension ShownMessage {
+  init(_ state: MessageState) {
+    let primary = state.primary
+    self.init(
+      id: state.id, session: state.session, isLive: state.isLive, priority: state.priority,
+      primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      text: { primary?.content.text ?? "" })
+  }
+
+  /// A message of a packed session.
+  init(_ image: WorkspaceImage.Message, in session: SessionID) {
+    let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
+    let priority = image.registers.first { $0.field == .priority }
+    self.init(
+      id: image.id, session: session, isLive: image.tags.contains { $0.field == .live },
+      priority: Priority(priority?.value), primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      text: { primary?.text ?? "" })
+  }
+}
+
+extension Priority {
+  /// What a register says; normal where it is something else.
+  init(_ value: RegisterValue?) {
+    guard case .number(let number)? = value, let raw = UInt8(exactly: number),
+      let priority = Priority(rawValue: raw)
+    else {
+      self = .normal
+      return
+    }
+    self = priority
+  }
+}
+
+extension Workspace {
+  /// The messages whose place is in a session's queue, cancelled ones too, in slot order.
+  func shownMessages(of session: SessionID) -> [ShownMessage] {
+    if let cold, let index = untouchedIndex(of: session) {
+      return cold.packed.outline(of: index).messages.map { ShownMessage($0, in: session) }
+    }
+    return sessionStates[session].map(messagesInPlace)?.map(ShownMessage.init) ?? []
+  }
+
+  /// One message, wherever it is.
+  func shownMessage(_ id: MessageID) -> ShownMessage? {
+    guard let cold, let place = messageStates.coldPlace(of: id),
+      untouchedIndex(of: cold.keys[place.session]) != nil
+    else { return messageStates[id].map(ShownMessage.init) }
+    let outline = cold.packed.outline(of: place.session)
+    return ShownMessage(outline.messages[place.message], in: outline.key)
+  }
+
+  /// The text of a message, cancelled ones too; nil where it is not known.
+  package func text(of id: MessageID) -> String? {
+    shownMessage(id)?.text()
+  }
+}

@@ -1,0 +1,180 @@
+import SequenceCRDT
+
+/// Workspaces whose sessions stay packed until something touches them.
+extension Workspace {
+  /// A workspace over the packed sessions of a snapshot that this program wrote, and a summary of
+  /// each of them.
+  ///
+  /// Everything but the runs of the sessions is checked now, the runs when a session is touched:
+  /// a merge or command throws then. Snapshots from elsewhere go through `init(image:)`, which
+  /// checks all.
+  ///
+  /// - Throws: `MergeError.invalidImage` where the snapshot contradicts itself.
+  /// - Complexity: O(sessions + messages + slots of the thread queue).
+  package init(
+    replicas: [WorkspaceImage.Replica], threadSlots: [WorkspaceImage.SlotRun],
+    sessions: some PackedSessions, summaries: [SessionSummary]
+  ) throws(MergeError) {
+    self.init()
+    let cold = try ColdSessions(sessions, summaries: summaries)
+    self.cold = cold
+    sessionStates = SessionTable(over: cold)
+    messageStates = MessageTable(over: cold)
+    sessionKeys = ReferenceTable(over: cold) { $0.session(introducedBy: $1) }
+    messageKeys = ReferenceTable(over: cold) { $0.message(introducedBy: $1) }
+    latestStamp = cold.latestStamp
+    try restore(replicas)
+    try restoreThreadQueue(threadSlots, places: cold.threadPlaces)
+  }
+
+  /// The packed sessions, where the workspace was opened from a snapshot.
+  package var packedSessions: (any PackedSessions)? { cold?.packed }
+
+  /// The packed sessions that nothing has touched, with their numbers, by id.
+  package var untouchedSessions: [(key: SessionID, index: Int)] {
+    (cold?.keys ?? []).enumerated().filter { isUntouched($0.offset) }
+      .map { (key: $0.element, index: $0.offset) }
+  }
+
+  /// The sessions that are not packed or were touched since, by id.
+  package func touchedSessionImages() -> [WorkspaceImage.Session] {
+    var keys = Set(sessionStates.warmValues.map(\.key))
+    for (index, key) in (cold?.keys ?? []).enumerated() where !isUntouched(index) {
+      keys.insert(key)
+    }
+    return keys.sorted().compactMap { sessionStates[$0].map(image) }
+  }
+
+  /// Whether a packed session is as the snapshot says.
+  private func isUntouched(_ index: Int) -> Bool {
+    guard let cold, sessionStates.coldIndex(of: cold.keys[index]) != nil else { return false }
+    return !messageStates.isTouched(session: index)
+  }
+
+  /// The number of a session that is packed, and as the snapshot says.
+  func untouchedIndex(of key: SessionID) -> Int? {
+    guard let index = sessionStates.coldIndex(of: key),
+      !messageStates.isTouched(session: index)
+    else { return nil }
+    return index
+  }
+
+  /// A session without its slots: what views need, without unpacking more than that.
+  func head(of key: SessionID) -> SessionState? {
+    guard let cold, let index = untouchedIndex(of: key) else { return sessionStates[key] }
+    var head = SessionState(head: cold.packed.head(of: index))
+    head.waiting = cold.waiting(index)
+    return head
+  }
+
+  /// Whether a session exists, without unpacking it.
+  func sessionExists(_ key: SessionID) -> Bool {
+    guard let cold, let index = untouchedIndex(of: key) else {
+      return sessionStates[key]?.exists ?? false
+    }
+    return cold.exists(index)
+  }
+
+  /// The heads of all sessions, in no particular order.
+  var heads: [SessionState] {
+    sessionStates.warmValues
+      + (cold?.keys ?? []).compactMap {
+        sessionStates.coldIndex(of: $0) == nil ? nil : head(of: $0)
+      }
+  }
+
+  /// Unpacks what an operation changes, so that it cannot fail half way.
+  ///
+  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
+  mutating func warm(for operation: Operation) throws(MergeError) {
+    guard cold != nil else { return }
+    switch operation.body {
+    case .announceDevice:
+      break
+    case .openSession(let session, _):
+      try warm(session)
+    case .addMessage(let addition):
+      try warm(sessionOf: addition.session)
+      try warm(sessionHolding: addition.message)
+    case .insertText(let insertion):
+      try warm(sessionOf: insertion.message)
+    case .deleteText(let deletion):
+      try warm(sessionOf: deletion.message)
+    case .placeMessage(let message, let session, _, _):
+      try warm(sessionOf: message)
+      try warm(sessionOf: session)
+    case .placeThread(let session, _, _):
+      try warm(sessionOf: session)
+    case .enqueueThread(let enqueue):
+      try warm(sessionOf: enqueue.session)
+    case .addTag(let element, _, _, _), .clearTags(let element, _, _),
+      .setRegister(let element, _, _, _):
+      try warm(sessionOf: element)
+    }
+  }
+
+  /// Unpacks the session that an element reference leads to.
+  private mutating func warm(sessionOf reference: OperationID) throws(MergeError) {
+    if let key = sessionKeys[reference] {
+      try warm(key)
+    } else if let id = messageKeys[reference] {
+      try warm(sessionHolding: id)
+    }
+  }
+
+  /// Unpacks the session that holds a message in the snapshot.
+  mutating func warm(sessionHolding id: MessageID) throws(MergeError) {
+    guard let place = messageStates.coldPlace(of: id) else { return }
+    try warm(place.session)
+  }
+
+  /// Unpacks a session with its messages, where it is packed still.
+  mutating func warm(_ key: SessionID) throws(MergeError) {
+    guard let index = cold?.index(of: key) else { return }
+    try warm(index)
+  }
+
+  private mutating func warm(_ index: Int) throws(MergeError) {
+    guard let cold else { return }
+    let isPacked = sessionStates.coldIndex(of: cold.keys[index]) != nil
+    guard isPacked || !messageStates.isTouched(session: index) else { return }
+    let restored = try cold.thaw(index)
+    sessionStates.keep(restored.session)
+    messageStates.keep(restored.messages, ofSession: index)
+  }
+
+  /// Checks that untouched sessions are what is kept beside them, and that views show the same of
+  /// them as when they are unpacked.
+  func checkPackedSessions() throws(InvariantViolation) {
+    guard let cold else { return }
+    let unpacked: Workspace
+    do {
+      unpacked = try thawed()
+    } catch {
+      throw InvariantViolation(reason: "packed sessions cannot be unpacked: \(error)")
+    }
+    guard unpacked.threadQueue() == threadQueue() else {
+      throw InvariantViolation(reason: "the thread queue shows something else when packed")
+    }
+    for (key, index) in untouchedSessions {
+      let state = unpacked.sessionStates[key]
+      guard state?.exists == cold.exists(index), state?.waiting == cold.waiting(index),
+        state?.isInThreadQueue == cold.isInThreadQueue(index)
+      else { throw InvariantViolation(reason: "session \(key) is not what is kept of it") }
+      guard unpacked.session(key) == session(key),
+        (try? unpacked.messageQueue(key)) == (try? messageQueue(key)),
+        unpacked.cancelledMessages(of: key) == cancelledMessages(of: key)
+      else { throw InvariantViolation(reason: "session \(key) shows something else when packed") }
+    }
+  }
+
+  /// The workspace with all sessions unpacked.
+  ///
+  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
+  /// - Complexity: O(state).
+  package func thawed() throws(MergeError) -> Workspace {
+    var result = self
+    for index in (cold?.keys ?? []).indices { try result.warm(index) }
+    return result
+  }
+}
