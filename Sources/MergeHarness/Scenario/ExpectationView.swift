@@ -1,5 +1,6 @@
 import Foundation
 import QueueModel
+import QueueOracle
 
 /// Looks an expectation up in a device's state; both sides come out in the scenario's words.
 struct ExpectationView {

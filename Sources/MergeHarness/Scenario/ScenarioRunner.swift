@@ -20,6 +20,8 @@ struct ScenarioReport: Hashable, Sendable {
   var virtualMilliseconds: Int64 = 0
   var violations: [Violation] = []
   var traceHash: UInt64 = 0
+  /// A line for each thing that happened, where that was wanted.
+  var trace: [String] = []
 }
 
 /// Runs a scenario on the simulated world, with the production cores.
@@ -45,21 +47,24 @@ struct ScenarioRunner {
   private var unasked: [String: (position: TextPosition, error: String)] = [:]
   private var violationsSeen = 0
 
-  private init(_ scenario: Scenario) {
+  private init(_ scenario: Scenario, keepsTrace: Bool) {
     report = ScenarioReport(name: scenario.name)
     isStrict = scenario.world == nil
-    simulation = Simulation(SimulationOptions(scenario))
+    var options = SimulationOptions(scenario)
+    options.keepsTrace = keepsTrace
+    simulation = Simulation(options)
     for label in scenario.devices { add(label) }
   }
 
-  static func run(_ scenario: Scenario) -> ScenarioReport {
-    var runner = ScenarioRunner(scenario)
+  static func run(_ scenario: Scenario, keepsTrace: Bool = false) -> ScenarioReport {
+    var runner = ScenarioRunner(scenario, keepsTrace: keepsTrace)
     for step in scenario.steps { runner.take(step) }
     runner.complainOfRefusals()
     runner.report.operations = runner.simulation.operationsMade
     runner.report.virtualMilliseconds = runner.simulation.now
     runner.report.violations = runner.simulation.violations
     runner.report.traceHash = runner.simulation.traceHash
+    runner.report.trace = runner.simulation.trace
     return runner.report
   }
 

@@ -1,0 +1,60 @@
+import ArgumentParser
+import SyncSimulation
+
+/// The arguments that name one run.
+struct RunArguments: ParsableArguments {
+  @Option(help: "The seed.")
+  var seed: UInt64
+
+  @Option(help: "What goes wrong in the world.")
+  var profile: Profile = .standard
+
+  @Option(name: .customLong("plant"), help: "Add a bug on purpose, to see it found.")
+  var planted: [PlantedBug] = []
+
+  func validate() throws {
+    guard seed <= UInt64(Int64.max) else {
+      throw ValidationError("Seeds lie below 2 to the power of 63.")
+    }
+  }
+
+  var name: RunName { RunName(seed: seed, profile: profile, planted: Set(planted)) }
+}
+
+/// One seed again.
+struct ReplayCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "replay",
+    abstract: "Runs one seed again, with all that happens where that is wanted.",
+    discussion: """
+      Examples:
+        cospool-harness replay --seed 17
+        cospool-harness replay --seed 17 --profile hostile --trace | less
+      """)
+
+  @OptionGroup var chosen: RunArguments
+
+  @Flag(help: "A line for everything that happens, with its virtual time in milliseconds.")
+  var trace = false
+
+  func run() throws {
+    let name = chosen.name
+    let report = Simulation.run(
+      seed: name.seed, profile: name.profile, planted: name.planted, keepsTrace: trace)
+    for line in report.trace { Console.write(line) }
+    for violation in report.violations {
+      Console.write(
+        "step \(violation.step), \(violation.at) virtual ms: \(violation.checker)\n  "
+          + violation.message.replacing("\n", with: "\n  "))
+    }
+    Console.write(
+      """
+      \(report.violations.count) violations: \(report.run.options.devices) devices, \
+      \(report.run.steps.count) steps, \(report.commands) commands (\(report.commandsRefused) \
+      refused), \(report.operations) operations, \(report.faults) faults, \
+      \(report.virtualMilliseconds) virtual ms, trace hash \
+      \(String(report.traceHash, radix: 16))
+      """)
+    if !report.violations.isEmpty { throw ExitCode.violation }
+  }
+}

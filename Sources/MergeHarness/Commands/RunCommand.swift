@@ -1,0 +1,136 @@
+import ArgumentParser
+import Foundation
+import SyncSimulation
+
+/// Many seeds of a profile.
+struct RunCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run",
+    abstract: "Runs many seeds and reports what must not be.",
+    discussion: """
+      Examples:
+        cospool-harness run
+        cospool-harness run --seeds 10000 --first 1 --profile all
+        cospool-harness run --profile partition --minutes 5 --json
+
+      With --profile all, seeds take the profiles in turn. Without --seeds and with --minutes, it \
+      runs until the time is over.
+      """)
+
+  @Option(help: "How many seeds to run (default: 100; with --minutes: as many as fit).")
+  var seeds: UInt64?
+
+  @Option(help: "The first seed.")
+  var first: UInt64 = 1
+
+  @Option(help: "What goes wrong in the world.")
+  var profile: ProfileChoice = .one(.standard)
+
+  @Option(help: "End after so many minutes.")
+  var minutes: Double?
+
+  @Flag(help: "One JSON object instead of sentences.")
+  var json = false
+
+  @Option(help: "Seeds to run at the same time (default: the number of cores).")
+  var jobs: Int?
+
+  @Option(name: .customLong("plant"), help: "Add a bug on purpose, to see it found.")
+  var planted: [PlantedBug] = []
+
+  func validate() throws {
+    guard seeds.map({ $0 >= 1 }) ?? true else {
+      throw ValidationError("--seeds takes 1 or more.")
+    }
+    guard first <= UInt64(Int64.max), (seeds ?? 1) <= UInt64(Int64.max) - first else {
+      throw ValidationError("Seeds lie below 2 to the power of 63.")
+    }
+    guard minutes.map({ $0 > 0 && $0.isFinite }) ?? true else {
+      throw ValidationError("--minutes takes a number above 0.")
+    }
+    guard jobs.map({ (1...1_024).contains($0) }) ?? true else {
+      throw ValidationError("--jobs takes 1 to 1024.")
+    }
+  }
+
+  func run() async throws {
+    let count = seeds ?? (minutes == nil ? 100 : nil)
+    let sweep = Sweep(
+      first: first, count: count, profiles: profile, planted: Set(planted),
+      jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
+      secondsMax: minutes.map { $0 * 60 })
+    let interruption = Interruption()
+    var line = ProgressLine(
+      total: count, secondsMax: sweep.secondsMax, isTerminal: Console.standardErrorIsTerminal)
+    let showsFailures = !json
+    let result = await sweep.run(shouldStop: interruption.question) { soFar, failures in
+      if !failures.isEmpty {
+        line.clear()
+        if showsFailures {
+          for failure in failures.prefix(3) { Console.write(SweepText.lines(of: failure)) }
+        }
+      }
+      line.show(soFar)
+    }
+    line.clear()
+    Console.write(try json ? SweepText.json(of: result) : SweepText.summary(of: result))
+    if !result.failures.isEmpty { throw ExitCode.violation }
+    if interruption.isRaised { throw ExitCode.interrupted }
+  }
+}
+
+/// What a sweep came to, in words and in JSON.
+enum SweepText {
+  static func lines(of failure: SweepResult.Failure) -> String {
+    let violation = failure.violation
+    return """
+      seed \(failure.name.seed), profile \(failure.name.profile.rawValue), step \
+      \(violation.step), \(violation.at) virtual ms: \(violation.checker)
+        \(violation.message.replacing("\n", with: "\n  "))
+        \(failure.name.replayCommand)
+      """
+  }
+
+  static func summary(of result: SweepResult) -> String {
+    let failing = Set(result.failures.map(\.name)).count
+    let verdict =
+      result.failures.isEmpty
+      ? "0 violations" : "\(result.failures.count) violations in \(failing) seeds"
+    let rate = result.seconds > 0 ? Double(result.seeds) / result.seconds : 0
+    return """
+      \(verdict): \(result.seeds) seeds\(result.wasCutShort ? " (ended early)" : ""), \
+      \(result.steps) steps, \(result.commands) commands, \(result.operations) operations, \
+      \(result.faults) faults in \(Console.decimal(result.seconds)) s \
+      (\(Console.decimal(rate)) seeds a second); slowest drain after healing \
+      \(result.drainMillisecondsMax) virtual ms
+      """
+  }
+
+  private struct Output: Encodable {
+    struct Violation: Encodable {
+      var seed: UInt64
+      var profile: String
+      var checker: String
+      var message: String
+    }
+
+    var seeds: Int
+    var operations: Int
+    var steps: Int
+    var violations: [Violation]
+    var seconds: Double
+  }
+
+  static func json(of result: SweepResult) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let output = Output(
+      seeds: result.seeds, operations: result.operations, steps: result.steps,
+      violations: result.failures.map {
+        Output.Violation(
+          seed: $0.name.seed, profile: $0.name.profile.rawValue, checker: $0.violation.checker,
+          message: $0.violation.message)
+      }, seconds: result.seconds)
+    return String(decoding: try encoder.encode(output), as: UTF8.self)
+  }
+}

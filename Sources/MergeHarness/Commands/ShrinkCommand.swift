@@ -1,0 +1,87 @@
+import ArgumentParser
+import Foundation
+import QueueModel
+import SyncSimulation
+
+/// A failing seed made small.
+struct ShrinkCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "shrink",
+    abstract: "Makes a failing seed small and writes it as a scenario that still fails.",
+    discussion: """
+      Examples:
+        cospool-harness shrink --seed 17 --profile hostile
+        cospool-harness shrink --seed 17 --profile hostile --output small.json
+        cospool-harness scenario small.json
+      """)
+
+  @OptionGroup var chosen: RunArguments
+
+  @Option(help: "Where the scenario goes (default: shrunk-PROFILE-SEED.json).")
+  var output: String?
+
+  @Option(help: "Runs to try at most.")
+  var attempts = 2_000
+
+  func validate() throws {
+    guard (1...1_000_000).contains(attempts) else {
+      throw ValidationError("--attempts takes 1 to 1000000.")
+    }
+  }
+
+  func run() throws {
+    let name = chosen.name
+    let report = Simulation.run(
+      seed: name.seed, profile: name.profile, planted: name.planted)
+    guard let violation = report.violations.first else {
+      Console.write(
+        "seed \(name.seed) of profile \(name.profile.rawValue) does not fail; nothing to shrink",
+        to: .standardError)
+      throw ExitCode.violation
+    }
+    let isTerminal = Console.standardErrorIsTerminal
+    let shrunk = Shrinker.shrink(
+      report.run, violation: violation, attemptsMax: attempts,
+      progress: { steps, attempts in
+        if isTerminal {
+          Console.overwrite("\(steps) steps left, \(attempts) runs tried", on: .standardError)
+        }
+      })
+    if isTerminal { Console.overwrite("", on: .standardError) }
+    let scenario = try Self.scenario(of: shrunk, name)
+    let path = output ?? "shrunk-\(name.profile.rawValue)-\(name.seed).json"
+    do {
+      try Data(ScenarioWriter.text(of: scenario).utf8).write(to: URL(fileURLWithPath: path))
+    } catch {
+      throw ValidationError("\(path) cannot be written: \(error.localizedDescription)")
+    }
+    Console.write(
+      """
+      \(report.run.steps.count) steps became \(shrunk.run.steps.count) in \(shrunk.attempts) runs; \
+      it fails in \(shrunk.violation.checker):
+        \(shrunk.violation.message.replacing("\n", with: "\n  "))
+        cospool-harness scenario \(path)
+      """)
+  }
+
+  /// The run as a scenario that fails in the same checker; with short labels where it still does.
+  static func scenario(of shrunk: ShrunkRun, _ name: RunName) throws -> Scenario {
+    let description =
+      "Shrunk from seed \(name.seed), profile \(name.profile.rawValue). "
+      + "\(shrunk.violation.checker): \(shrunk.violation.message.prefix(500))"
+    for labels in [ScenarioTranscript.shortLabels(of: shrunk.run), [:]] {
+      let scenario = ScenarioTranscript.scenario(
+        of: shrunk.run, name: "seed \(name.seed), \(name.profile.rawValue)",
+        description: description, labels: labels)
+      // What counts is the file, so it takes the way through the file.
+      let read = try ScenarioParser.parse(Array(ScenarioWriter.text(of: scenario).utf8))
+      if ScenarioRunner.run(read).violations.contains(where: {
+        $0.checker == shrunk.violation.checker
+      }) {
+        return scenario
+      }
+    }
+    throw ValidationError(
+      "The shrunk run does not fail as a scenario; replay it instead: \(name.replayCommand)")
+  }
+}

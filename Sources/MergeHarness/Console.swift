@@ -1,0 +1,58 @@
+import Foundation
+
+/// Lines to people.
+enum Console {
+  static func write(_ text: String, to file: FileHandle = .standardOutput) {
+    // Nobody may be reading any more; that is no reason to fail.
+    try? file.write(contentsOf: Data((text + "\n").utf8))
+  }
+
+  /// Without a new line, for what is written over again.
+  static func overwrite(_ text: String, on file: FileHandle) {
+    try? file.write(contentsOf: Data(("\r" + text + "\u{1B}[K").utf8))
+  }
+
+  static var standardErrorIsTerminal: Bool { isatty(FileHandle.standardError.fileDescriptor) == 1 }
+
+  /// Hours, minutes and seconds, as short as can be.
+  static func duration(_ seconds: Double) -> String {
+    guard seconds.isFinite, seconds < 1e9 else { return "?" }
+    let whole = Int(seconds.rounded())
+    if whole < 60 { return "\(whole) s" }
+    if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }
+    return "\(whole / 3_600) h \(whole % 3_600 / 60) min"
+  }
+
+  /// One digit after the point.
+  static func decimal(_ number: Double) -> String { String(format: "%.1f", number) }
+}
+
+/// Ctrl-C and SIGTERM as a flag, instead of their sudden ends.
+final class Interruption {
+  private let sources: [any DispatchSourceSignal]
+  private let flag: InterruptionFlag
+
+  init() {
+    let flag = InterruptionFlag()
+    self.flag = flag
+    sources = [SIGINT, SIGTERM].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler { flag.raise() }
+      source.resume()
+      return source
+    }
+  }
+
+  deinit {
+    for source in sources { source.cancel() }
+  }
+
+  var isRaised: Bool { flag.isRaised }
+
+  /// Asks from any thread.
+  var question: @Sendable () -> Bool {
+    let flag = flag
+    return { flag.isRaised }
+  }
+}

@@ -1,0 +1,10 @@
+import Synchronization
+
+/// Whether somebody wants an end; set once.
+final class InterruptionFlag: Sendable {
+  private let raised = Atomic(false)
+
+  var isRaised: Bool { raised.load(ordering: .relaxed) }
+
+  func raise() { raised.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,52 @@
+import ArgumentParser
+import SyncSimulation
+
+/// What names a run for ever.
+struct RunName: Hashable, Sendable {
+  var seed: UInt64
+  var profile: Profile
+  /// Bugs that are there on purpose.
+  var planted: Set<PlantedBug> = []
+
+  /// The one command that runs it again.
+  var replayCommand: String {
+    let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
+    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)\(plants)"
+  }
+}
+
+/// One profile, or each in turn.
+enum ProfileChoice: Hashable, Sendable, ExpressibleByArgument {
+  case one(Profile)
+  case all
+
+  init?(argument: String) {
+    if argument == "all" {
+      self = .all
+    } else if let profile = Profile(rawValue: argument) {
+      self = .one(profile)
+    } else {
+      return nil
+    }
+  }
+
+  static var allValueStrings: [String] { Profile.allCases.map(\.rawValue) + ["all"] }
+
+  var defaultValueDescription: String {
+    switch self {
+    case .one(let profile): profile.rawValue
+    case .all: "all"
+    }
+  }
+
+  /// The profile of a seed; with `all`, seeds take the profiles in turn.
+  func profile(of seed: UInt64) -> Profile {
+    switch self {
+    case .one(let profile): profile
+    case .all: Profile.allCases[Int(seed % UInt64(Profile.allCases.count))]
+    }
+  }
+}
+
+extension Profile: ExpressibleByArgument {}
+extension PlantedBug: ExpressibleByArgument {}
