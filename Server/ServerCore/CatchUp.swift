@@ -103,7 +103,7 @@ enum CatchUp {
     return digests
   }
 
-  private static func operations(in entry: LogEntry) throws(StorageFault) -> [Operation] {
+  static func operations(in entry: LogEntry) throws(StorageFault) -> [Operation] {
     do {
       return try PackedDelta.unpack(entry.delta)
     } catch {

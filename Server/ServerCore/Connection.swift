@@ -32,6 +32,8 @@ struct Connection: Sendable {
   /// Bytes of batches that wait to be stored.
   var unsettledBytes = 0
   var isReading = true
+  /// A state that is coming in, for a server that lost data.
+  var offer: StateOffer?
 
   var session: Session? {
     switch phase {

@@ -5,6 +5,8 @@ import SequenceCRDT
 struct CompactionOutlook: Hashable, Sendable {
   /// Somebody asked for it.
   var request: CompactionRequest?
+  /// A device's state that waits to be taken over.
+  var offer: StateOffer?
   /// The store is starting an epoch; nothing is staged meanwhile.
   var isUnderWay = false
   /// How many operations lay beyond the base when the state was weighed last.

@@ -44,6 +44,8 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var compactionOperationsMax = 50_000
   /// Devices that were not seen for so long are not waited for: they get a snapshot.
   package var compactionRetentionMilliseconds: Int64 = 30 * 86_400_000
+  /// Bytes of a state that a device gives back.
+  package var offeredBytesMax = 64 << 20
   /// How often workspaces that nobody uses are looked through.
   package var compactionCheckMilliseconds: Int64 = 300_000
   /// How often requests of other processes are looked for.

@@ -51,8 +51,9 @@ extension ServerCore {
     case .error(let fault):
       act(.report(.faulted(id, message: "the client says: \(fault.message)")))
       close(id, .normal, "the client cannot go on")
-    case .pair, .paired, .hello, .welcome, .refused, .snapshot, .response, .presence, .goAway,
-      .compact:
+    case .snapshot(let part):
+      offered(part, by: connection, session, at: now)
+    case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .compact:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }
@@ -171,6 +172,7 @@ extension ServerCore {
     case .compare(let id, let comparison): compared(id, comparison, outcome, at: now)
     case .commit: committed(outcome, at: now)
     case .startEpoch(let id): startedEpoch(of: id, outcome, at: now)
+    case .adopt(let id, let connection): adopted(id, from: connection, outcome, at: now)
     case .findCompactions: foundCompactions(outcome, at: now)
     case .probe:
       isProbing = false
@@ -231,6 +233,7 @@ extension ServerCore {
       }
       for id in changed {
         resumeJoins(of: id, at: now)
+        adoptIfPossible(id, at: now)
         compactIfDue(id, at: now)
         saveSnapshotIfDue(id)
       }

@@ -187,6 +187,7 @@ extension ServerCore {
         workspaces[id]?.compaction.request = request
       }
       for connection in joins { join(connection, at: now) }
+      adoptIfPossible(id, at: now)
       compactIfDue(id, at: now)
       if workspaces[id]?.inbox.isEmpty == false { markReady(id) }
       stageCommit(at: now)

@@ -58,6 +58,7 @@ package struct ServerCore: Sendable {
     case commit
     case saveSnapshot(WorkspaceID)
     case startEpoch(WorkspaceID)
+    case adopt(WorkspaceID, ConnectionID)
     case findCompactions
     case probe
   }

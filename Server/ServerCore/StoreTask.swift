@@ -14,6 +14,8 @@ package enum StoreTask: Sendable {
   case saveSnapshot(WorkspaceID, Workspace, position: UInt64)
   /// Compacts the state at a position and starts an epoch with it.
   case startEpoch(WorkspaceID, Workspace, previous: UInt64, position: UInt64)
+  /// Takes a device's state over.
+  case adopt(AdoptionTask)
   case findCompactions(operationsMin: Int, waiting: Set<WorkspaceID>)
   case probe
 }
@@ -38,6 +40,8 @@ package enum StoreOutcome: Sendable {
   case committed
   case snapshotSaved(bytes: Int)
   case epochStarted(StartedEpoch)
+  /// nil where it was done, else why not.
+  case adopted(String?)
   case compactions([CompactionCandidate])
   case probed
   case failed(StorageFault)
@@ -96,6 +100,8 @@ extension ServerStorage {
       case .startEpoch(let id, let workspace, let previous, let position):
         return .epochStarted(
           try startEpoch(of: id, with: workspace, after: previous, at: position))
+      case .adopt(let task):
+        return .adopted(try adopt(task))
       case .findCompactions(let operationsMin, let waiting):
         return .compactions(
           try compactionCandidates(operationsMin: operationsMin, waiting: waiting))

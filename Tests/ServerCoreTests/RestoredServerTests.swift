@@ -1,0 +1,119 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+/// A server that was restored from a backup and lacks what devices hold as state alone.
+@Suite struct RestoredServerTests {
+  /// A device in epoch 1 whose server has been set back to before it.
+  private func scene() throws -> (ServerScene, ScriptedDevice) {
+    var scene = ServerScene()
+    var author = scene.device(1)
+    _ = scene.device(2)
+    let id = try scene.join(&author)
+    try author.write("before the backup")
+    scene.send(author.changes(), on: id)
+    let backup = scene.storage.withState { $0 }
+    try author.write("after the backup")
+    try author.churn(9)
+    scene.send(author.changes(), on: id)
+    _ = scene.take(id)
+    scene.compact()
+    try author.take(scene.take(id))
+    scene.drop(id)
+    scene.storage.withState { $0 = backup }
+    scene.restart(ServerConfiguration())
+    return (scene, author)
+  }
+
+  private func offer(_ device: ScriptedDevice, parts: Int = 2) -> [Frame] {
+    let bytes = PackedSnapshot.pack(device.workspace.image())
+    let size = (bytes.count + parts - 1) / parts
+    let starts = Array(stride(from: 0, to: bytes.count, by: size))
+    return starts.enumerated().map { index, start in
+      .snapshot(
+        SnapshotPart(
+          epoch: device.epoch, logPosition: 9, index: UInt32(index), count: UInt32(starts.count),
+          bytes: Array(bytes[start..<min(start + size, bytes.count)])))
+    }
+  }
+
+  @Test func stateOfADeviceIsTakenOverInItsEpoch() throws {
+    var (scene, author) = try scene()
+    let id = scene.connect(author)
+    for frame in offer(author) { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .serviceRestart)
+    let again = scene.connect(author)
+    let welcome = try #require(scene.take(again).welcomes.first)
+    #expect(welcome.epoch == author.epoch)
+    #expect(welcome.known.first?.digest == author.workspace.digest(of: author.replica))
+    try author.write("goes on")
+    scene.send(author.changes(), on: again)
+    #expect(scene.take(again).acks.count == 1)
+    var reader = ScriptedDevice(number: 2, workspace: ServerScene.workspace)
+    _ = try scene.join(&reader)
+    #expect(reader.workspace.image() == author.workspace.image())
+  }
+
+  @Test func whatOthersSentInTheMeantimeIsKept() throws {
+    var (scene, author) = try scene()
+    // The second device comes first: it knows the time before the backup, and writes.
+    var other = ScriptedDevice(number: 2, workspace: ServerScene.workspace)
+    let first = try scene.join(&other)
+    try other.write("meanwhile")
+    scene.send(other.changes(), on: first)
+    #expect(scene.take(first).acks.count == 1)
+    scene.drop(first)
+    let id = scene.connect(author)
+    for frame in offer(author) { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .serviceRestart)
+    for number in 1...2 as ClosedRange<UInt64> {
+      var device = number == 1 ? author : other
+      _ = try scene.join(&device)
+      #expect(EpochName.count(device.epoch) == 2)
+      let queue = try device.workspace.messageQueue(SessionID("main")).messages
+      #expect(
+        Set(queue.map(\.content)) == ["before the backup", "after the backup", "meanwhile"])
+      #expect(device.workspace.deadWeight.dead == 0)
+    }
+    // Its author knows the digest of what it made, and need not do anything about it.
+    let welcome = try #require(scene.take(scene.connect(other)).welcomes.first)
+    let known = welcome.known.first { $0.replica == other.replica }
+    #expect(known?.digest == other.workspace.digest(of: other.replica))
+  }
+
+  @Test func stateThatDiffersIsRefused() throws {
+    var (scene, author) = try scene()
+    var image = author.workspace.image()
+    image.replicas[0].seq = 4
+    let id = scene.connect(author)
+    author.epoch = 5
+    let bytes = PackedSnapshot.pack(image)
+    scene.send(
+      .snapshot(SnapshotPart(epoch: 5, logPosition: 1, index: 0, count: 1, bytes: bytes)), on: id)
+    #expect(scene.take(id).refusals.map(\.code) == [.invalidChanges])
+    #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.epoch } == 0)
+  }
+
+  @Test func partsThatDoNotFollowAreAFault() throws {
+    var (scene, author) = try scene()
+    let id = scene.connect(author)
+    let frames = offer(author, parts: 3)
+    scene.send(frames[0], on: id)
+    scene.send(frames[2], on: id)
+    #expect(scene.closed[id] == .protocolError)
+  }
+
+  @Test(arguments: [0, 1])
+  func stateBeyondTheLimitIsAFault(excess: Int) throws {
+    var (scene, author) = try scene()
+    var configuration = ServerConfiguration()
+    configuration.offeredBytesMax = PackedSnapshot.pack(author.workspace.image()).count - excess
+    scene.restart(configuration)
+    let id = scene.connect(author)
+    for frame in offer(author, parts: 1) { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == (excess == 0 ? .serviceRestart : .protocolError))
+    author.outgoing = []
+  }
+}
