@@ -16,20 +16,19 @@ extension MovableList {
       let id = OperationID(
         replica: log.replicas[idOfSlot[slot].replica], seq: idOfSlot[slot].seq)
       guard slots.contentIndex(of: id) == slot, id.seq <= known[idOfSlot[slot].replica],
-        elements.indices.contains(Int(elementOfSlot[slot]))
+        idOfElement.indices.contains(Int(elementOfSlot[slot]))
       else { throw .unknown(id) }
-      let isCurrent = elements[Int(elementOfSlot[slot])].slot == UInt32(slot)
+      let isCurrent = slotOfElement[Int(elementOfSlot[slot])] == UInt32(slot)
       guard slots.isVisible(content: slot) == isCurrent else { throw .invalid(id) }
     }
-    for (number, element) in elements.enumerated() {
-      let first = idOfSlot[Int(element.firstSlot)]
+    let latest = max(latestOwn, latestForeign)
+    for (number, first) in idOfElement.enumerated() {
       let id = OperationID(replica: log.replicas[first.replica], seq: first.seq)
-      guard Int(elementOfSlot[Int(element.firstSlot)]) == number else { throw .invalid(id) }
-      guard element.slot != Element.removed else { continue }
-      guard Int(elementOfSlot[Int(element.slot)]) == number,
-        element.position.writer == idOfSlot[Int(element.slot)],
-        element.position.stamp <= max(latestOwn, latestForeign),
-        element.valueWrite.stamp <= max(latestOwn, latestForeign)
+      guard self.number(of: id) == number else { throw .invalid(id) }
+      let slot = slotOfElement[number]
+      guard slot != MovableList.removed else { continue }
+      guard Int(elementOfSlot[Int(slot)]) == number, positionStamps[number] <= latest,
+        valueWrites[number].stamp <= latest
       else { throw .invalid(id) }
     }
   }

@@ -41,9 +41,10 @@ extension MovableList {
     let id = try nextID(for: 1)
     let stamp = advanced(stamp)
     let number = Int(elementOfSlot[slot])
-    write(value, to: number, Write(stamp: stamp, writer: id))
-    log.set(
-      id: id, element: idOfSlot[Int(elements[number].firstSlot)], stamp: stamp, value: value)
+    // Nothing is later than what is written here now.
+    valueWrites[number] = Write(stamp: stamp, writer: id)
+    elementValues[number] = value
+    log.set(id: id, element: idOfElement[number], stamp: stamp, value: value)
     used(1)
   }
 
@@ -82,25 +83,17 @@ extension MovableList {
   private mutating func moveOne(
     from index: Int, to target: Int, stamp: Stamp
   ) throws(ListFault) {
-    guard let old = slots.content(atVisible: index) else { throw .noSuchIndex(index) }
     let id = ListID(replica: ownIndex, seq: nextSeq)
-    let number = Int(elementOfSlot[old])
-    let write = Write(stamp: stamp, writer: id)
-    // No stamp is later than the last one that there is, which another may have claimed.
-    let wins = isLater(write, than: elements[number].position)
-    if wins { try hide(old) }
+    let number = Int(elementOfSlot[try hideVisible(index)])
     let made = try insertSlots(id, count: 1, at: target)
     elementOfSlot.append(UInt32(truncatingIfNeeded: number))
     idOfSlot.append(id)
+    // Nothing is later than what is written here now.
+    slotOfElement[number] = UInt32(truncatingIfNeeded: made.first)
+    positionStamps[number] = stamp
     log.move(
-      id: id, element: idOfSlot[Int(elements[number].firstSlot)], left: idOfSlot(made.left),
+      id: id, element: idOfElement[number], left: idOfSlot(made.left),
       right: idOfSlot(made.right), stamp: stamp)
-    if wins {
-      elements[number].slot = UInt32(truncatingIfNeeded: made.first)
-      elements[number].position = write
-    } else {
-      try hide(made.first)
-    }
     used(1)
   }
 
@@ -114,13 +107,21 @@ extension MovableList {
     }
     _ = try nextID(for: range.count)
     for _ in range {
-      guard let slot = slots.content(atVisible: range.lowerBound) else { return }
-      let number = Int(elementOfSlot[slot])
-      try removeElement(number)
-      log.remove(
-        id: ListID(replica: ownIndex, seq: nextSeq),
-        element: idOfSlot[Int(elements[number].firstSlot)])
+      let number = Int(elementOfSlot[try hideVisible(range.lowerBound)])
+      forget(number)
+      log.remove(id: ListID(replica: ownIndex, seq: nextSeq), element: idOfElement[number])
       used(1)
+    }
+  }
+
+  /// Hides the slot at an index.
+  ///
+  /// - Returns: its number.
+  private mutating func hideVisible(_ index: Int) throws(ListFault) -> Int {
+    do {
+      return try slots.hideVisible(from: index, atMost: 1).lowerBound
+    } catch {
+      throw .sequence(error)
     }
   }
 
@@ -131,6 +132,8 @@ extension MovableList {
     return ListID(replica: ownIndex, seq: nextSeq)
   }
 
+  /// Stamps are below it, so that a write here can always be later than all before.
+  static let stampBound = Stamp(rawValue: .max)
   /// The largest sequence number.
   static let sequenceMax: UInt32 = 1 << 31
 
@@ -140,8 +143,10 @@ extension MovableList {
   }
 
   private mutating func advanced(_ stamp: Stamp) -> Stamp {
-    let past = Stamp(rawValue: latestForeign.rawValue &+ (latestForeign.rawValue < .max ? 1 : 0))
-    latestOwn = max(stamp, latestOwn, latestForeign == .zero ? .zero : past)
+    // There is a later one: merging refuses the last stamp.
+    latestOwn = max(
+      min(stamp, Stamp(rawValue: MovableList.stampBound.rawValue - 1)), latestOwn,
+      Stamp(rawValue: latestForeign.rawValue + 1))
     return latestOwn
   }
 

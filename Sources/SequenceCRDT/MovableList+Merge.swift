@@ -28,7 +28,7 @@ extension MovableList {
     let replica = log.replicas[author]
     let first = OperationID(replica: replica, seq: run.id.seq)
     guard run.id.seq >= 1, run.count >= 1, let last = first.advanced(by: run.count - 1),
-      last.seq <= MovableList.sequenceMax
+      last.seq <= MovableList.sequenceMax, run.stamp < MovableList.stampBound
     else { throw .invalid(first) }
     guard run.id.seq - 1 <= known[author] else {
       throw .missing(
@@ -122,7 +122,7 @@ extension MovableList {
   }
 
   func elementID(_ number: Int) -> ListID {
-    idOfSlot[Int(elements[number].firstSlot)]
+    idOfElement[number]
   }
 
   /// The id of an origin that the slots hold.

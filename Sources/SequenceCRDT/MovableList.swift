@@ -26,29 +26,27 @@ package struct MovableList: Sendable {
     var writer: ListID
   }
 
-  struct Element: Sendable {
-    /// The number of the slot it is at; `removed` for ever after a removal.
-    var slot: UInt32
-    /// The number of the slot that introduced it.
-    let firstSlot: UInt32
-    var position: Write
-    var valueWrite: Write
-    var value: ListValue
-
-    static let removed = UInt32.max
-  }
-
   /// Whose changes are made here.
   package let replica: ReplicaID
   /// The operations known here, in the order they were applied; after a restore, those since then.
   package internal(set) var log = ListLog()
   /// The slots in order; the visible ones are the list.
   package internal(set) var slots = RunSequence()
-  var elements: [Element] = []
   /// The element of each slot, by the number of the slot.
   var elementOfSlot: [UInt32] = []
   /// The id of each slot, by its number.
   var idOfSlot: [ListID] = []
+  // By the number of the element; apart, since most operations need one or two of them, each at
+  // another place of memory.
+  /// The id of the slot that introduced it.
+  var idOfElement: [ListID] = []
+  /// The number of the slot it is at; `removed` for ever after a removal.
+  var slotOfElement: [UInt32] = []
+  /// When its position was written, by the operation that inserted its slot.
+  var positionStamps: [Stamp] = []
+  var valueWrites: [Write] = []
+  var elementValues: [ListValue] = []
+  static let removed = UInt32.max
   /// The last known sequence number of each replica in the log's table.
   var known: [UInt32] = []
   let ownIndex: Int
@@ -80,13 +78,13 @@ package struct MovableList: Sendable {
   ///
   /// - Complexity: O(log runs).
   package func value(at index: Int) -> ListValue? {
-    slots.content(atVisible: index).map { elements[Int(elementOfSlot[$0])].value }
+    slots.content(atVisible: index).map { elementValues[Int(elementOfSlot[$0])] }
   }
 
   /// The id of the element at an index, or nil where there is none.
   package func element(at index: Int) -> OperationID? {
     slots.content(atVisible: index).flatMap { slot in
-      log.global(idOfSlot[Int(elements[Int(elementOfSlot[slot])].firstSlot)])
+      log.global(idOfElement[Int(elementOfSlot[slot])])
     }
   }
 
@@ -94,10 +92,10 @@ package struct MovableList: Sendable {
   ///
   /// - Complexity: O(log runs).
   package func index(of element: OperationID) -> Int? {
-    guard let number = number(of: element), elements[number].slot != Element.removed else {
+    guard let number = number(of: element), slotOfElement[number] != MovableList.removed else {
       return nil
     }
-    return slots.visibleCount(beforeContent: Int(elements[number].slot))
+    return slots.visibleCount(beforeContent: Int(slotOfElement[number]))
   }
 
   /// All values in order.
@@ -107,7 +105,7 @@ package struct MovableList: Sendable {
     var values: [ListValue] = []
     values.reserveCapacity(count)
     slots.forEachVisible { stretch in
-      for slot in stretch { values.append(elements[Int(elementOfSlot[slot])].value) }
+      for slot in stretch { values.append(elementValues[Int(elementOfSlot[slot])]) }
     }
     return values
   }
@@ -116,7 +114,9 @@ package struct MovableList: Sendable {
   func number(of element: OperationID) -> Int? {
     guard let slot = slots.contentIndex(of: element) else { return nil }
     let number = Int(elementOfSlot[slot])
-    return elements[number].firstSlot == UInt32(truncatingIfNeeded: slot) ? number : nil
+    // A slot that a move inserted is none that introduced its element.
+    let id = idOfElement[number]
+    return id.seq == element.seq && log.replicas[id.replica] == element.replica ? number : nil
   }
 
   /// Whether one write comes after another.
@@ -152,40 +152,49 @@ extension MovableList {
 
   @inline(__always)
   mutating func introduce(_ id: ListID, slot: Int, stamp: Stamp, value: ListValue) {
-    let slot = UInt32(truncatingIfNeeded: slot)
-    let write = Write(stamp: stamp, writer: id)
-    elementOfSlot.append(UInt32(truncatingIfNeeded: elements.count))
+    elementOfSlot.append(UInt32(truncatingIfNeeded: idOfElement.count))
     idOfSlot.append(id)
-    elements.append(
-      Element(slot: slot, firstSlot: slot, position: write, valueWrite: write, value: value))
+    idOfElement.append(id)
+    slotOfElement.append(UInt32(truncatingIfNeeded: slot))
+    positionStamps.append(stamp)
+    valueWrites.append(Write(stamp: stamp, writer: id))
+    elementValues.append(value)
   }
 
   mutating func write(_ value: ListValue, to number: Int, _ write: Write) {
-    guard elements[number].slot != Element.removed,
-      isLater(write, than: elements[number].valueWrite)
+    guard slotOfElement[number] != MovableList.removed,
+      isLater(write, than: valueWrites[number])
     else { return }
-    elements[number].valueWrite = write
-    elements[number].value = value
+    valueWrites[number] = write
+    elementValues[number] = value
   }
 
   /// Gives the last slot there is to an element: its place from now on, if that write is later
   /// than the one that holds.
   mutating func place(_ number: Int, at slot: Int, _ write: Write) throws(ListFault) {
-    let old = elements[number].slot
-    guard old != Element.removed, isLater(write, than: elements[number].position) else {
+    let old = slotOfElement[number]
+    guard old != MovableList.removed,
+      isLater(
+        write, than: Write(stamp: positionStamps[number], writer: idOfSlot[Int(old)]))
+    else {
       try hide(slot)
       return
     }
     try hide(Int(old))
-    elements[number].slot = UInt32(truncatingIfNeeded: slot)
-    elements[number].position = write
+    slotOfElement[number] = UInt32(truncatingIfNeeded: slot)
+    positionStamps[number] = write.stamp
   }
 
   mutating func removeElement(_ number: Int) throws(ListFault) {
-    let slot = elements[number].slot
-    guard slot != Element.removed else { return }
+    let slot = slotOfElement[number]
+    guard slot != MovableList.removed else { return }
     try hide(Int(slot))
-    elements[number].slot = Element.removed
-    elements[number].value = .integer(0)
+    forget(number)
+  }
+
+  /// Drops what a removed element held.
+  mutating func forget(_ number: Int) {
+    slotOfElement[number] = MovableList.removed
+    elementValues[number] = .integer(0)
   }
 }

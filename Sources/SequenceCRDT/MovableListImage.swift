@@ -56,14 +56,14 @@ extension MovableList {
     for index in image.runs.indices { image.runs[index].contentStart = 0 }
     slots.forEachRun { run in
       for slot in run.contentStart..<run.contentStart + run.length {
-        let element = elements[Int(elementOfSlot[slot])]
-        image.owners.append(id(ofSlot: Int(element.firstSlot)))
+        let number = Int(elementOfSlot[slot])
+        image.owners.append(id(of: idOfElement[number]))
         guard run.isVisible else { continue }
         image.elements.append(
           ListImage.Element(
-            value: element.value, valueStamp: element.valueWrite.stamp,
-            valueWriter: id(of: element.valueWrite.writer), slot: id(ofSlot: slot),
-            positionStamp: element.position.stamp))
+            value: elementValues[number], valueStamp: valueWrites[number].stamp,
+            valueWriter: id(of: valueWrites[number].writer), slot: id(ofSlot: slot),
+            positionStamp: positionStamps[number]))
       }
     }
     return image
@@ -89,6 +89,9 @@ extension MovableList {
       slots = try RunSequence(runs: image.runs)
     } catch {
       throw .sequence(error)
+    }
+    guard image.latestStamp < MovableList.stampBound else {
+      throw .invalid(OperationID(replica: replica, seq: 0))
     }
     latestForeign = image.latestStamp
     guard slots.unitCount == image.owners.count, slots.visibleCount == image.elements.count else {
@@ -126,41 +129,45 @@ extension MovableList {
         if let number = numbers[owner] {
           elementOfSlot.append(number)
         } else {
-          guard let first = slots.contentIndex(of: owner) else { throw .unknown(owner) }
-          let number = UInt32(truncatingIfNeeded: elements.count)
+          guard slots.contains(owner), let author = log.index(of: owner.replica) else {
+            throw .unknown(owner)
+          }
+          let number = UInt32(truncatingIfNeeded: idOfElement.count)
           numbers[owner] = number
           elementOfSlot.append(number)
-          let write = Write(stamp: .zero, writer: .none)
-          elements.append(
-            Element(
-              slot: Element.removed, firstSlot: UInt32(truncatingIfNeeded: first),
-              position: write, valueWrite: write, value: .integer(0)))
+          idOfElement.append(ListID(replica: author, seq: owner.seq))
         }
         slot += 1
       }
     }
-    for (number, element) in elements.enumerated()
-    where elementOfSlot[Int(element.firstSlot)] != UInt32(truncatingIfNeeded: number) {
-      throw .unknown(id(ofSlot: Int(element.firstSlot)))
+    for (number, element) in idOfElement.enumerated() {
+      let id = id(of: element)
+      guard self.number(of: id) == number else { throw .unknown(id) }
     }
   }
 
   private mutating func restoreElements(_ image: ListImage) throws(ListFault) {
+    let nothing = Write(stamp: .zero, writer: .none)
+    slotOfElement = Array(repeating: MovableList.removed, count: idOfElement.count)
+    positionStamps = Array(repeating: .zero, count: idOfElement.count)
+    valueWrites = Array(repeating: nothing, count: idOfElement.count)
+    elementValues = Array(repeating: .integer(0), count: idOfElement.count)
     var visible: [Int] = []
     visible.reserveCapacity(image.elements.count)
     slots.forEachVisible { visible.append(contentsOf: $0) }
     for (slot, element) in zip(visible, image.elements) {
       let number = Int(elementOfSlot[slot])
-      guard elements[number].slot == Element.removed, id(ofSlot: slot) == element.slot,
+      guard slotOfElement[number] == MovableList.removed, id(ofSlot: slot) == element.slot,
         let author = log.index(of: element.valueWriter.replica), element.valueWriter.seq >= 1,
-        element.valueWriter.seq <= known[author]
+        element.valueWriter.seq <= known[author], element.valueStamp <= image.latestStamp,
+        element.positionStamp <= image.latestStamp
       else { throw .invalid(element.slot) }
-      elements[number].slot = UInt32(truncatingIfNeeded: slot)
-      elements[number].position = Write(stamp: element.positionStamp, writer: idOfSlot[slot])
-      elements[number].valueWrite = Write(
+      slotOfElement[number] = UInt32(truncatingIfNeeded: slot)
+      positionStamps[number] = element.positionStamp
+      valueWrites[number] = Write(
         stamp: element.valueStamp,
         writer: ListID(replica: author, seq: element.valueWriter.seq))
-      elements[number].value = element.value
+      elementValues[number] = element.value
     }
   }
 }
