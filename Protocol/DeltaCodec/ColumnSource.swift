@@ -1,5 +1,5 @@
-/// The streams that the fields of a delta's rows come from: one, or one per column.
-struct DeltaSource: ~Copyable {
+/// The streams that the fields of rows come from: one, or one per column.
+struct ColumnSource<Column: CaseIterable & RawRepresentable<Int>>: ~Copyable {
   /// One for all columns, or one for each. They are reached for every field of every row, which
   /// an array would check for uniqueness each time. Only this file touches the pointer: it is
   /// allocated by the initializer, freed with the source, and indexed below `count`.
@@ -7,8 +7,8 @@ struct DeltaSource: ~Copyable {
   private let count: Int
 
   /// - Throws: `DecodingFault` where columns are out of order, empty, cut or unknown.
-  init(rest: ByteReader, usesColumns: Bool) throws(DecodingFault) {
-    self.init(usesColumns ? try DeltaSource.columns(of: rest) : [rest])
+  init(rest: ByteReader, usesColumns: Bool = true) throws(DecodingFault) {
+    self.init(usesColumns ? try ColumnSource.columns(of: rest) : [rest])
   }
 
   private init(_ readers: [ByteReader]) {
@@ -25,7 +25,7 @@ struct DeltaSource: ~Copyable {
   private static func columns(of bytes: ByteReader) throws(DecodingFault) -> [ByteReader] {
     var rest = bytes
     let empty = ByteReader(rest.bytes, range: rest.end..<rest.end)
-    var readers = Array(repeating: empty, count: DeltaFormat.Column.count)
+    var readers = Array(repeating: empty, count: Column.allCases.count)
     var next = 0
     while !rest.isAtEnd {
       let offset = rest.position
@@ -40,7 +40,7 @@ struct DeltaSource: ~Copyable {
       }
       let start = rest.position
       _ = try rest.raw(length)
-      if let column = DeltaFormat.Column(rawValue: Int(number)) {
+      if let column = Column(rawValue: Int(number)) {
         readers[column.rawValue] = ByteReader(rest.bytes, range: start..<start + length)
       } else if number < DeltaFormat.optionalColumnsFrom {
         throw DecodingFault(.unsupported, at: offset, "column \(number) is unknown here: update")
@@ -49,20 +49,23 @@ struct DeltaSource: ~Copyable {
     return readers
   }
 
-  subscript(column: DeltaFormat.Column) -> ByteReader {
+  subscript(column: Column) -> ByteReader {
     // The number of a column is below the count where there is more than one stream.
     unsafeAddress { UnsafePointer(readers + (count > 1 ? column.rawValue : 0)) }
     unsafeMutableAddress { readers + (count > 1 ? column.rawValue : 0) }
   }
 
-  func offset(_ column: DeltaFormat.Column) -> Int { self[column].position }
+  func offset(_ column: Column) -> Int { self[column].position }
 
-  func isAtEnd(_ column: DeltaFormat.Column) -> Bool { self[column].isAtEnd }
+  func isAtEnd(_ column: Column) -> Bool { self[column].isAtEnd }
 
   func requireEnd() throws(DecodingFault) {
     for index in 0..<count { try readers[index].requireEnd("the last row") }
   }
 }
+
+typealias DeltaSource = ColumnSource<DeltaFormat.Column>
+typealias ListSource = ColumnSource<ListFormat.Column>
 
 extension ByteReader {
   /// A number below `bound`.
