@@ -33,14 +33,16 @@ package struct SequenceProgram {
     }
   }
 
-  private enum Edit {
+  enum Edit {
     case insertion(id: OperationID, text: String, origins: Operation.Origins)
     case deletion(first: OperationID, count: Int)
   }
 
-  private struct Replica {
+  struct Replica {
     let id: ReplicaID
     var text = TextContent()
+    /// The same units without text; its own edits are made by index.
+    var list = RunSequence()
     var model = SlowText()
     var nextSeq: UInt32 = 1
     /// By index into `edits`.
@@ -48,7 +50,7 @@ package struct SequenceProgram {
   }
 
   /// A value that was copied and must stay as it was.
-  private struct Copy {
+  struct Copy {
     var text: TextContent
     var order: [OperationID]
     var content: String
@@ -57,12 +59,12 @@ package struct SequenceProgram {
   private static let numbers: [UInt64] = [500, 7, 90_000, 31, 2, 600]
 
   private var choices: Choices
-  private let bounds: Bounds
-  private var replicas: [Replica]
-  private var edits: [Edit] = []
-  private var copy: Copy?
+  let bounds: Bounds
+  var replicas: [Replica]
+  var edits: [Edit] = []
+  var copy: Copy?
   private var step = 0
-  private var action = "start"
+  var action = "start"
   /// How many edits were made, and how many insertions and deletions were refused as they must be.
   package private(set) var editCount = 0
   package private(set) var refusedCount = 0
@@ -89,29 +91,31 @@ package struct SequenceProgram {
 
   private mutating func takeStep(_ kind: Int, on index: Int) throws(Failure) {
     switch kind {
-    case 0...3: try insert(on: index, length: 1 + next(3), near: next(4) > 0)
-    case 4: try insert(on: index, length: 1 + next(bounds.longLength), near: false)
-    case 5: try insertAnywhere(on: index)
-    case 6, 7: try delete(on: index)
-    case 8...11: try deliver(to: index)
-    case 12: try deliverAll(to: index)
-    case 13: try restore(index)
-    case 14: try takeCopy(of: index)
-    default: try typeBackwards(on: index)
+    case 0...2: try insert(on: index, length: 1 + next(3), near: next(4) > 0)
+    case 3: try insert(on: index, length: 1 + next(bounds.longLength), near: false)
+    case 4: try insertAnywhere(on: index)
+    case 5: try delete(on: index)
+    case 6...9: try deliver(to: index)
+    case 10: try deliverAll(to: index)
+    case 11: try restore(index)
+    case 12: try takeCopy(of: index)
+    case 13: try typeBackwards(on: index)
+    case 14: try insertByIndex(on: index)
+    default: try deleteByIndex(on: index)
     }
   }
 
   /// A decision, 0 where there are none left.
-  private mutating func next(_ bound: Int) -> Int { choices.choose(below: bound) ?? 0 }
+  mutating func next(_ bound: Int) -> Int { choices.choose(below: bound) ?? 0 }
 
-  private func fail(_ reason: String) -> Failure {
+  func fail(_ reason: String) -> Failure {
     Failure(step: step, action: action, reason: reason)
   }
 }
 
 // What replicas do
 extension SequenceProgram {
-  private func order(of index: Int) -> [OperationID] {
+  func order(of index: Int) -> [OperationID] {
     replicas[index].text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
   }
 
@@ -155,7 +159,7 @@ extension SequenceProgram {
   }
 
   /// Scalars of one to four bytes, all different where they are few.
-  private mutating func text(_ length: Int) -> String {
+  mutating func text(_ length: Int) -> String {
     let first = next(4)
     var view = String.UnicodeScalarView()
     for offset in 0..<length {
@@ -192,7 +196,7 @@ extension SequenceProgram {
     publish([edit], by: index)
   }
 
-  private mutating func publish(_ made: [Edit], by author: Int) {
+  mutating func publish(_ made: [Edit], by author: Int) {
     editCount += made.count
     edits += made
     for index in replicas.indices {
@@ -212,7 +216,7 @@ extension SequenceProgram {
     replicas[index].isKnown[chosen] = true
   }
 
-  private mutating func deliverAll(to index: Int) throws(Failure) {
+  mutating func deliverAll(to index: Int) throws(Failure) {
     var isMoving = true
     while isMoving {
       isMoving = false
@@ -239,9 +243,14 @@ extension SequenceProgram {
   private mutating func apply(_ edit: Edit, to index: Int) throws(Failure) {
     do {
       try change(&replicas[index].text, by: edit)
+      try change(&replicas[index].list, by: edit)
     } catch {
       throw fail("refused with \(error)")
     }
+    note(edit, on: index)
+  }
+
+  mutating func note(_ edit: Edit, on index: Int) {
     switch edit {
     case .insertion(let id, let text, let origins):
       replicas[index].model.insert(id, text: text, origins: origins)
@@ -250,12 +259,22 @@ extension SequenceProgram {
     }
   }
 
-  private func change(_ text: inout TextContent, by edit: Edit) throws(SequenceFault) {
+  func change(_ text: inout TextContent, by edit: Edit) throws(SequenceFault) {
     switch edit {
     case .insertion(let id, let inserted, let origins):
       try text.insert(id: id, text: inserted, left: origins.left, right: origins.right)
     case .deletion(let first, let count):
       try text.delete(first: first, count: count)
+    }
+  }
+
+  private func change(_ list: inout RunSequence, by edit: Edit) throws(SequenceFault) {
+    switch edit {
+    case .insertion(let id, let inserted, let origins):
+      try list.integrate(
+        id: id, length: inserted.unicodeScalars.count, left: origins.left, right: origins.right)
+    case .deletion(let first, let count):
+      try list.hide(first: first, count: count)
     }
   }
 
@@ -279,6 +298,7 @@ extension SequenceProgram {
     let text = replicas[index].text
     do {
       replicas[index].text = try TextContent(runs: text.sequence.runs, text: text.text)
+      replicas[index].list = try RunSequence(runs: replicas[index].list.canonicalRuns)
     } catch {
       throw fail("refused with \(error)")
     }
@@ -289,75 +309,5 @@ extension SequenceProgram {
     if let copy { try check(copy) }
     let text = replicas[index].text
     copy = Copy(text: text, order: order(of: index), content: text.text)
-  }
-}
-
-// Comparing
-extension SequenceProgram {
-  private mutating func check(_ index: Int, isFull: Bool) throws(Failure) {
-    let (text, model) = (replicas[index].text, replicas[index].model)
-    guard text.sequence.unitCount == model.count,
-      text.sequence.visibleCount == model.visibleCount
-    else {
-      throw fail(
-        "\(text.sequence.unitCount) units, \(text.sequence.visibleCount) visible: "
-          + "not \(model.count), \(model.visibleCount)")
-    }
-    guard isFull else { return }
-    do {
-      try text.sequence.checkInvariants()
-    } catch {
-      throw fail("invariant: \(error)")
-    }
-    let order = order(of: index)
-    let expected = model.tree.order()
-    guard order == expected else { throw fail("order \(order), not \(expected)") }
-    let content = model.text(in: expected)
-    guard text.text.unicodeScalars.elementsEqual(content.unicodeScalars) else {
-      throw fail("text \(text.text), not \(content)")
-    }
-    guard !order.isEmpty else { return }
-    try checkUnit(at: next(order.count), of: text, model, order)
-  }
-
-  private func checkUnit(
-    at place: Int, of text: TextContent, _ model: SlowText, _ order: [OperationID]
-  ) throws(Failure) {
-    let id = order[place]
-    let before = place > 0 ? order[place - 1] : nil
-    let behind = place + 1 < order.count ? order[place + 1] : nil
-    guard text.sequence.contains(id), text.sequence.isVisible(id) == model.isVisible(id) else {
-      throw fail("\(id) is not as it should be")
-    }
-    guard let right = text.sequence.origins(behind: id), right.left == id, right.right == behind
-    else { throw fail("the neighbours behind \(id) are wrong") }
-    guard let left = text.sequence.origins(before: id), left.left == before, left.right == id
-    else { throw fail("the neighbours before \(id) are wrong") }
-  }
-
-  private func check(_ copy: Copy) throws(Failure) {
-    let order = copy.text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
-    guard order == copy.order, copy.text.text == copy.content else {
-      throw fail("a copy changed with its original")
-    }
-    do {
-      try copy.text.sequence.checkInvariants()
-    } catch {
-      throw fail("a copy's invariant: \(error)")
-    }
-  }
-
-  private mutating func settle() throws(Failure) {
-    for index in replicas.indices {
-      try deliverAll(to: index)
-      action = "settling"
-      guard replicas[index].isKnown.allSatisfy({ $0 }) else {
-        throw fail("replica \(index) cannot take everything")
-      }
-      try check(index, isFull: true)
-      guard order(of: index) == order(of: 0), replicas[index].text.text == replicas[0].text.text
-      else { throw fail("replica \(index) disagrees with the first") }
-    }
-    if let copy { try check(copy) }
   }
 }

@@ -1,0 +1,139 @@
+package import QueueModel
+
+extension PairMatrix {
+  /// Something the contract says of a result.
+  package enum Fact: Hashable, Sendable {
+    /// These messages wait in the session, in this order, others aside.
+    case order(session: String, [UInt64])
+    /// The message waits in this session and in no other.
+    case waits(UInt64, in: String)
+    /// The message is cancelled.
+    case cancelled(UInt64)
+    /// The message has this text, waiting or not.
+    case text(UInt64, String)
+    /// The message waits with this priority.
+    case priority(UInt64, Priority)
+    /// The session is there or not, and paused or not.
+    case session(String, exists: Bool)
+    case paused(String, Bool)
+    /// The thread queue, in order.
+    case threads([String])
+
+    /// What is otherwise, in words; nil where the fact holds.
+    package func difference(in workspace: Workspace) -> String? {
+      switch self {
+      case .order(let session, let expected):
+        let numbers = waiting(session, workspace).filter(expected.contains)
+        return numbers == expected ? nil : "\(session) has \(numbers), not \(expected)"
+      case .waits(let number, let session):
+        let holders = ["s", "t", "u"].filter { waiting($0, workspace).contains(number) }
+        return holders == [session] ? nil : "\(number) waits in \(holders), not in \(session)"
+      case .cancelled(let number):
+        let status = (try? workspace.message(message(number)))?.status
+        return status == .cancelled ? nil : "\(number) is not cancelled"
+      case .text(let number, let expected):
+        let text = (try? workspace.message(message(number)))?.content
+        return text == expected ? nil : "\(number) says \(text ?? "nothing"), not \(expected)"
+      case .priority(let number, let expected):
+        let priority = (try? workspace.message(message(number)))?.priority
+        return priority == expected ? nil : "\(number) is not \(expected)"
+      case .session(let name, let exists):
+        let isThere = (try? workspace.messageQueue(PairMatrix.session(name))) != nil
+        return isThere == exists ? nil : "session \(name) \(isThere ? "exists" : "is gone")"
+      case .paused(let name, let expected):
+        let paused = (try? workspace.messageQueue(PairMatrix.session(name)))?.paused
+        return paused == expected
+          ? nil : "session \(name) is not \(expected ? "paused" : "running")"
+      case .threads(let expected):
+        let names = workspace.threadQueue().threads.map(\.session.rawValue)
+        return names == expected ? nil : "threads \(names), not \(expected)"
+      }
+    }
+
+    private func waiting(_ session: String, _ workspace: Workspace) -> [UInt64] {
+      let queue = try? workspace.messageQueue(PairMatrix.session(session))
+      return (queue?.messages ?? []).map(\.id.low)
+    }
+  }
+
+  /// The facts of an ordered pair; the second author's clock is the later one.
+  static func facts(of first: String, _ second: String) -> [Fact] {
+    let names: Set = [first, second]
+    if let facts = symmetric[names] { return facts }
+    return ordered[first]?[second] ?? []
+  }
+
+  /// Results that do not depend on whose clock is later.
+  private static let symmetric: [Set<String>: [Fact]] = [
+    ["insert a batch in the middle"]: [
+      .order(session: "s", [1, 2]), .order(session: "s", [100, 101]),
+      .order(session: "s", [110, 111]),
+    ],
+    ["insert at end"]: [.waits(100, in: "s"), .waits(110, in: "s")],
+    ["add with the same key"]: [.waits(50, in: "s")],
+    ["move by one"]: [.order(session: "s", [1, 3, 2, 4])],
+    ["move behind a target", "move the target"]: [
+      .waits(1, in: "s"), .waits(3, in: "s"), .order(session: "s", [3, 2, 1, 4]),
+    ],
+    ["move behind a target", "remove the target"]: [
+      .cancelled(3), .order(session: "s", [2, 1, 4]),
+    ],
+    ["move by one", "remove"]: [.cancelled(2), .order(session: "s", [1, 3, 4])],
+    ["move to the end", "remove"]: [.cancelled(2), .order(session: "s", [1, 3, 4])],
+    ["move to another queue", "remove"]: [.cancelled(2)],
+    ["move by one", "clear"]: [.cancelled(2), .order(session: "s", [])],
+    ["remove"]: [.cancelled(2), .order(session: "s", [1, 3, 4])],
+    ["set urgent", "move by one"]: [
+      .priority(2, .urgent), .order(session: "s", [2, 1, 3, 4]),
+    ],
+    ["set urgent", "remove"]: [.cancelled(2)],
+    ["restore"]: [.waits(6, in: "s")],
+    ["restore", "restore and remove again"]: [.waits(6, in: "s")],
+    ["restore", "clear"]: [.waits(6, in: "s"), .cancelled(1), .cancelled(4)],
+    ["clear"]: [.cancelled(1), .cancelled(2), .cancelled(3), .cancelled(4)],
+    ["remove", "insert text at the end"]: [.cancelled(2)],
+    ["delete text at the start"]: [.text(2, "wo")],
+    ["delete text at the end"]: [.text(2, "tw")],
+    ["delete text at the start", "delete text at the end"]: [.text(2, "w")],
+    ["add the session"]: [.session("new", exists: true)],
+    ["delete the session"]: [.session("s", exists: false)],
+    ["delete the session", "insert at end"]: [.session("s", exists: true)],
+    ["pause", "resume"]: [.paused("t", true)],
+    ["pause"]: [.paused("t", true)],
+    ["resume"]: [.paused("t", false)],
+    ["requeue the thread", "remove the thread"]: [.threads(["s", "u", "t"])],
+    ["requeue the thread"]: [.threads(["s", "u", "t"])],
+    ["remove the thread"]: [.threads(["s", "u"])],
+    ["remove the thread", "move the thread"]: [.threads(["s", "u"])],
+    ["move the thread"]: [.threads(["s", "t", "u"])],
+    ["clear the threads"]: [.threads([])],
+    ["clear the threads", "requeue the thread"]: [.threads(["t"])],
+  ]
+
+  /// Results in which the later clock decides: first, then second.
+  private static let ordered: [String: [String: [Fact]]] = [
+    "move by one": [
+      "move to the end": [.order(session: "s", [1, 3, 4, 2])],
+      "move to another queue": [.waits(2, in: "t")],
+    ],
+    "move to the end": ["move by one": [.order(session: "s", [1, 3, 2, 4])]],
+    "move to another queue": [
+      "move to a third queue": [.waits(2, in: "u")], "move by one": [.waits(2, in: "s")],
+    ],
+    "move to a third queue": ["move to another queue": [.waits(2, in: "t")]],
+    "set urgent": ["set urgent and normal again": [.priority(2, .normal)]],
+    "set urgent and normal again": ["set urgent": [.priority(2, .urgent)]],
+    "requeue the thread": ["move the thread": [.threads(["s", "t", "u"])]],
+    "move the thread": ["requeue the thread": [.threads(["s", "u", "t"])]],
+    "insert text at the start": [
+      "insert text at the end": [.text(2, "<0two1>")],
+      "delete text at the start": [.text(2, "<0wo")],
+    ],
+    "insert text at the end": [
+      "insert text at the start": [.text(2, "<1two0>")],
+      "delete text at the end": [.text(2, "tw0>")],
+    ],
+    "delete text at the start": ["insert text at the start": [.text(2, "<1wo")]],
+    "delete text at the end": ["insert text at the end": [.text(2, "tw1>")]],
+  ]
+}

@@ -1,0 +1,162 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Every pair of actions at the same time, in every order of delivery; three authors and four
+/// actions as a sample, or all of them with `COSPOOL_EXHAUSTIVE=1` in a release build.
+struct PairMatrixTests {
+  /// Ids that break ties on both sides of each other and of the founder.
+  private static let replicas: [[UInt64]] = [[60, 61, 62], [62, 3, 61]]
+
+  @Test(arguments: PairMatrix.actions.map(\.name))
+  func everyPairGivesOneResultInEveryOrder(first: String) throws {
+    for pair in PairMatrix.pairs where pair.first.name == first {
+      // Each pair comes twice, the other way round too; all relations of ids take long.
+      let isTurned = pair.first.name > pair.second.name
+      let relations = PairMatrixTests.replicas
+      for replicas in TestEffort.isExhaustive ? relations : [relations[isTurned ? 1 : 0]] {
+        let meeting = try Meeting(
+          replicas: replicas, authors: [[pair.first.commands], [pair.second.commands]])
+        let workspace = try meeting.verify(name: pair.name)
+        for fact in pair.facts {
+          let difference = fact.difference(in: workspace)
+          #expect(difference == nil, "\(pair.name), replicas \(replicas)")
+        }
+      }
+    }
+  }
+
+  /// A row of the contract that no pair reaches is a row that nobody checks.
+  @Test func factsAreAboutActionsThereAre() {
+    let pairs = PairMatrix.pairs
+    #expect(Set(PairMatrix.actions.map(\.name)).count == PairMatrix.actions.count)
+    #expect(pairs.filter { !$0.facts.isEmpty }.count >= 60)
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 12, from: 4_000))
+  func fourActionsOfThreeAuthorsGiveOneResult(seed: UInt64) throws {
+    guard !TestEffort.isExhaustive else { return }
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<5 {
+      let chosen = (0..<4).map { _ in generator.below(PairMatrix.actions.count) }
+      try verifyFour(chosen, twice: generator.below(3), seed: seed)
+    }
+  }
+
+  @Test func everyFourActionsOfThreeAuthorsGiveOneResult() throws {
+    guard TestEffort.isExhaustive else { return }
+    let count = PairMatrix.actions.count
+    for first in 0..<count {
+      for rest in 0..<count * count * count {
+        let chosen = [first, rest / (count * count), rest / count % count, rest % count]
+        try verifyFour(chosen, twice: rest % 3, seed: 0)
+      }
+    }
+  }
+
+  /// Four actions: one author does two of them, the others one each.
+  private func verifyFour(_ chosen: [Int], twice: Int, seed: UInt64) throws {
+    let actions = chosen.map { PairMatrix.actions[$0] }
+    var authors: [[Meeting.Action]] = []
+    var next = 0
+    for author in 0..<3 {
+      let count = author == twice ? 2 : 1
+      authors.append(actions[next..<next + count].map(\.commands))
+      next += count
+    }
+    let name = actions.map(\.name).joined(separator: " ∥ ")
+    _ = try Meeting(replicas: PairMatrixTests.replicas[0], authors: authors)
+      .verify(name: "\(name), \(twice) twice, seed \(seed)")
+  }
+}
+
+/// Authors that act without knowing of each other, and readers that get it in every order.
+private struct Meeting {
+  typealias Action = @Sendable (Workspace, PairMatrix.Author) -> [Command]
+
+  /// At most so many orders of delivery a meeting; all where there are fewer.
+  private static let ordersMax = 24
+
+  private static let base: TestDevice = {
+    var founder = TestDevice(50)
+    do {
+      for command in PairMatrix.setup { try founder.perform(command) }
+    } catch {
+      preconditionFailure("the matrix's setup is refused: \(error)")
+    }
+    return founder
+  }()
+
+  private var known: [Operation] = Meeting.base.made
+  private var concurrent: [[Operation]] = []
+  private var devices: [TestDevice] = []
+  private let reader: Workspace
+
+  init(replicas: [UInt64], authors: [[Action]]) throws {
+    for (index, actions) in authors.enumerated() {
+      var device = TestDevice(
+        replicas[index], now: TestDevice.startOfTime + 60_000 * Int64(index + 1))
+      let announced = device.made.count
+      known += device.made
+      try device.merge(Meeting.base.made)
+      for action in actions {
+        for command in action(device.workspace, PairMatrix.Author(number: index)) {
+          // Refused where the author's own earlier action took away what this one works on.
+          _ = try? device.perform(command)
+        }
+      }
+      concurrent.append(Array(device.made.dropFirst(announced)))
+      devices.append(device)
+    }
+    var reader = Workspace()
+    _ = try reader.merge(known)
+    self.reader = reader
+  }
+
+  func verify(name: String) throws -> Workspace {
+    var expected = reader
+    for operations in concurrent { _ = try expected.merge(operations) }
+    let all = known + concurrent.flatMap { $0 }
+    let oracle = SlowWorkspace(all).state()
+    let details = oracle.differences(from: expected) + oracle.imageDifferences(from: expected)
+    #expect(details == [], "\(name)")
+    try expected.checkInvariants()
+    let image = expected.image()
+    for order in orders() {
+      var third = reader
+      for operation in order { _ = try third.merge([operation]) }
+      let isSame = third.image().isExactlyEqual(to: image)
+      #expect(isSame, "\(name): another result in the order \(order.map(\.id))")
+      #expect(third.pendingOperations.isEmpty, "\(name)")
+    }
+    for var device in devices {
+      try device.merge(all)
+      #expect(device.workspace.image().isExactlyEqual(to: image), "\(name): an author's own")
+    }
+    return expected
+  }
+
+  /// All orders that keep each author's own, and all that do not where four operations or fewer
+  /// meet; samples beyond the limit.
+  private func orders() -> [[Operation]] {
+    let operations = concurrent.flatMap { $0 }
+    if operations.count <= 4 { return Permutations.all(of: operations) }
+    var generator = SeededGenerator(seed: UInt64(operations.count))
+    let shuffled = (0..<6).map { _ in operations.shuffled(using: &generator) }
+    if Permutations.interleavingCount(of: concurrent.map(\.count), limit: Meeting.ordersMax) != nil
+    {
+      return Permutations.interleavings(of: concurrent) + shuffled
+    }
+    return (0..<Meeting.ordersMax).map { _ in interleaving(&generator) } + shuffled
+  }
+
+  private func interleaving(_ generator: inout SeededGenerator) -> [Operation] {
+    var rest = concurrent.map { $0[...] }
+    var order: [Operation] = []
+    while let author = rest.indices.filter({ !rest[$0].isEmpty }).randomElement(using: &generator) {
+      order.append(rest[author].removeFirst())
+    }
+    return order
+  }
+}
