@@ -163,10 +163,9 @@ let rooms: [Room] = [
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
     rooms: [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "CZlib",
-      "ServerCore", "ServerStore", "SyncServer", "ClientCore", "ClientStore", "SyncTestSupport",
+      "ClientCore", "ClientStore", "SyncTestSupport",
     ],
-    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket"],
-    articles: ["Peers", "RESULTS.md"]),
+    foreign: ["ArgumentParser"], articles: ["Peers", "RESULTS.md"]),
   Room(
     name: "Fuzzing", path: "Tests/Fuzzing",
     rooms: [

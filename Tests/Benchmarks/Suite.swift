@@ -1,11 +1,13 @@
 /// A group of measurements.
 enum Suite: String, CaseIterable {
+  case text
   case delta
   case workspace
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
     return switch self {
+    case .text: try TextSuite.measure(options)
     case .delta: try DeltaSuite.measure()
     case .workspace: try WorkspaceSuite.measure(runs: options.runs)
     }
@@ -13,7 +15,11 @@ enum Suite: String, CaseIterable {
 
   /// What is missing to run the suite, and what to do about it; nil where nothing is.
   func obstacle(_ options: BenchOptions) -> String? {
-    nil
+    switch self {
+    case .text where options.traces == nil:
+      "the suite text needs --traces DIR with the editing traces; see RESULTS.md"
+    default: nil
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import Foundation
+import ArgumentParser
 import Testing
 
 @testable import Benchmarks
@@ -39,6 +39,12 @@ import Testing
   @Test(arguments: [["none"], ["delta", "--runs", "0"], ["delta", "--runs", "1001"], ["a", "b"]])
   func wrongArgumentsAreRefused(arguments: [String]) {
     #expect(throws: (any Error).self) { try CospoolBench.parse(arguments) }
+  }
+
+  @Test func theSuiteOfTracesSaysWhatItNeeds() throws {
+    let obstacle = try #require(Suite.text.obstacle(BenchOptions()))
+    #expect(obstacle.contains("--traces DIR"))
+    #expect(Suite.text.obstacle(BenchOptions(traces: "traces")) == nil)
   }
 
   @Test func theSessionOfWorkIsTheSameEachTime() throws {
