@@ -1,4 +1,4 @@
-import ClientCore
+package import ClientCore
 import GRDB
 
 extension ClientStore {
