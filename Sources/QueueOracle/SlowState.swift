@@ -52,7 +52,7 @@ package struct SlowState {
     package var position: Position
   }
 
-  package let vector: VersionVector
+  package private(set) var vector: VersionVector
   package private(set) var sessions: [SessionID: Session] = [:]
   package private(set) var messages: [MessageID: Message] = [:]
   package private(set) var threadSlots = SlowSequence()
@@ -65,6 +65,29 @@ package struct SlowState {
 
   init(vector: VersionVector) {
     self.vector = vector
+  }
+
+  /// The same state with more operations to come, up to a vector.
+  init(_ base: SlowState, vector: VersionVector) {
+    self = base
+    self.vector = vector
+  }
+
+  /// What a base says: its lists are chains from left to right.
+  package init(base image: WorkspaceImage) {
+    vector = VersionVector(
+      Dictionary(image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
+    for replica in image.replicas { announcements[replica.id] = replica.announcement }
+    threadSlots.insert(chain: image.threadSlots)
+    for session in image.sessions {
+      sessions[session.key] = Session(base: session)
+      if let slot = session.threadPosition?.slot { threadSlotOwners[slot] = session.key }
+      for reference in session.references { sessionKeys[reference] = session.key }
+      for message in session.messages {
+        messages[message.id] = Message(base: message, in: session.key)
+        for addition in message.additions { messageIDs[addition.id] = message.id }
+      }
+    }
   }
 
   /// Adds an operation all of whose references were applied before.

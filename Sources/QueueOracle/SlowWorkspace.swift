@@ -9,9 +9,18 @@ package struct SlowWorkspace {
   /// Everything received, by author and then by number; overlapping runs stay as they came.
   private var received: [ReplicaID: [Operation]] = [:]
 
-  package init() {}
+  /// What the operations build on.
+  private let base: SlowState?
+
+  package init() { base = nil }
+
+  /// Begins with the base of an epoch.
+  package init(base image: WorkspaceImage) {
+    base = SlowState(base: image)
+  }
 
   package init(_ operations: some Sequence<Operation>) {
+    base = nil
     add(operations)
   }
 
@@ -34,7 +43,7 @@ package struct SlowWorkspace {
   /// What the operations amount to.
   package func state() -> SlowState {
     let (known, vector) = knownOperations()
-    var state = SlowState(vector: vector)
+    var state = base.map { SlowState($0, vector: vector) } ?? SlowState(vector: vector)
     for operation in known { state.apply(operation) }
     return state
   }
@@ -43,7 +52,7 @@ package struct SlowWorkspace {
   /// that an earlier one had already.
   package func knownOperations() -> (operations: [Operation], vector: VersionVector) {
     var known: [Operation] = []
-    var vector = VersionVector()
+    var vector = base?.vector ?? VersionVector()
     var next: [ReplicaID: Int] = [:]
     let replicas = received.keys.sorted()
     var madeProgress = true
