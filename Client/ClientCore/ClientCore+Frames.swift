@@ -182,11 +182,20 @@ extension ClientCore {
     } catch {
       return fail(Trouble(message: "the server sent a broken delta: \(error)"), at: occasion)
     }
-    let touched = try replica.merge(
-      Replica.Delivery(
-        operations: operations, packed: changes.delta, logPosition: changes.logPosition),
-      store: store)
+    if exchange.suspectsFork { return [] }
     var exchange = exchange
+    let touched: TouchedQueues
+    do {
+      touched = try replica.merge(
+        Replica.Delivery(
+          operations: operations, packed: changes.delta, logPosition: changes.logPosition),
+        store: store)
+    } catch .merge(let error) {
+      guard replica.mayBeForked, exchange.awaitsAnswers else { throw .merge(error) }
+      exchange.suspectsFork = true
+      link = .exchanging(exchange)
+      return []
+    }
     exchange.lastHeard = occasion.now
     exchange.head = max(exchange.head, changes.logPosition)
     var actions: [Action] = []

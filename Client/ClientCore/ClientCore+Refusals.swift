@@ -82,6 +82,11 @@ extension ClientCore {
 }
 
 extension Replica {
+  /// Whether operations of this device are under way, whose ids a copy of it may have used too.
+  var mayBeForked: Bool {
+    record.ownReplicas.contains { record.acknowledged[$0] < workspace.vector[$0] }
+  }
+
   /// Forked replicas of which nothing is unacknowledged: the difference lies in what the server
   /// once acknowledged, so nothing of them can be trusted to be there.
   func distrusted(of forked: Set<ReplicaID>) -> Set<ReplicaID> {

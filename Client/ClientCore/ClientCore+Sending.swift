@@ -115,7 +115,12 @@ extension ClientCore {
     if exchange.flights.isEmpty, exchange.hasCaughtUp {
       actions.append(acknowledgement(on: exchange.connection))
     }
-    return actions + pumped(at: occasion, store: store)
+    actions += pumped(at: occasion, store: store)
+    guard case .exchanging(let now) = link, now.suspectsFork, !now.awaitsAnswers else {
+      return actions
+    }
+    return actions
+      + fail(Trouble(message: "the server sent operations that do not fit"), at: occasion)
   }
 
   mutating func reportedMissing(

@@ -109,8 +109,15 @@ struct Exchange: Sendable {
   var assembly: Assembly?
   /// The server is in another epoch; its base is on its way.
   var awaitsBase = false
+  /// Something came that does not fit while own operations are unanswered: a copy of this device
+  /// may have written under its replica id. The server's answers will tell; until then nothing more
+  /// can be taken in.
+  var suspectsFork = false
   /// This device's state is on its way to a server that lost data.
   var isOffering = false
+
+  /// Whether the server owes an answer to a batch.
+  var awaitsAnswers: Bool { !flights.isEmpty || voidedAnswers > 0 }
 
   /// Whether nothing but the window stands in the way of outgoing operations.
   var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering }

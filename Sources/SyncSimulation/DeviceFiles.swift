@@ -27,6 +27,8 @@ struct DeviceFiles {
     /// The last entry that the base stands for.
     var prunedThrough: Int64 = 0
     var receipts: [Receipt] = []
+    /// By number; as values, since their stored form is ClientStore's own.
+    var undo: [Int64: UndoHistory.Entry] = [:]
   }
 
   /// The file that tells the database from an older or copied one.
@@ -81,7 +83,8 @@ struct DeviceFiles {
     return LoadedReplica(
       record: database.record, image: try image(), tail: tail,
       lastEntry: max(database.entries.last?.id ?? 0, database.prunedThrough), pending: pending,
-      receipts: database.receipts)
+      receipts: database.receipts,
+      undo: database.undo.sorted { $0.key < $1.key }.map(\.value))
   }
 
   func image() throws(StoreError) -> WorkspaceImage? {

@@ -141,6 +141,8 @@ final class DeviceStore: ReplicaStore {
       }
       database.receipts.append(receipt)
     }
+    for number in transaction.undo.removed { database.undo[number] = nil }
+    for entry in transaction.undo.written { database.undo[entry.number] = entry }
     database.record = transaction.record
   }
 

@@ -27,6 +27,7 @@ final class SimulatedServer {
   struct Backup {
     var state: MemoryStorage.State
     var truth: [LogAppend]
+    var isTruthWhole: Bool
   }
 
   let storage = MemoryStorage()
@@ -39,6 +40,8 @@ final class SimulatedServer {
   var backups: [String: Backup] = [:]
   /// Every batch that the store holds durably, whatever is compacted away.
   var truth: [LogAppend] = []
+  /// Whether `truth` is all there is; not after the server took over the state of a device.
+  var isTruthWhole = true
   /// When the store last went back in time.
   var restoredAt: Int64?
   /// The store's state at the last fsync, where a planted bug reports commits before that.
@@ -71,7 +74,7 @@ final class SimulatedServer {
 
   /// A copy of what is stored; the faults of the disk are not part of it.
   func backup() -> Backup {
-    Backup(state: storage.withState { $0 }, truth: truth)
+    Backup(state: storage.withState { $0 }, truth: truth, isTruthWhole: isTruthWhole)
   }
 
   func put(_ backup: Backup) {
@@ -81,6 +84,7 @@ final class SimulatedServer {
       (state.writeFault, state.readFault) = faults
     }
     truth = backup.truth
+    isTruthWhole = backup.isTruthWhole
   }
 
   /// The workspace as a start of the server would read it.

@@ -244,7 +244,9 @@ extension Simulation {
     case .setServerStore(let condition):
       server.setCondition(condition)
     case .compact:
-      return .skipped("the server keeps everything")
+      guard server.process != nil else { return .skipped("it is down") }
+      let moment = serverMoment
+      runServer { $0.compactionRequested(of: SimulatedServer.workspace, .now, at: moment) }
     default:
       return .skipped("nothing to do")
     }

@@ -163,6 +163,7 @@ extension Simulation {
       core.frameReceived(frame, on: pipe.clientID, at: occasion, store: store)
     }
     note(.advanced(device: pipe.device))
+    if case .ack = frame { note(.acknowledged(device: pipe.device)) }
   }
 
   private func noteOnClient(

@@ -157,6 +157,10 @@ extension Simulation {
   /// Does a task of the store's thread, and keeps account of what is durable.
   private func perform(_ task: StoreTask) -> StoreOutcome {
     let outcome = server.storage.perform(task)
+    if case .adopt = task, case .adopted(nil) = outcome {
+      server.isTruthWhole = false
+      note(.adopted)
+    }
     guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
     server.truth += batch.appends
     for append in batch.appends { hash.add(append.delta) }
@@ -167,6 +171,11 @@ extension Simulation {
     }
     note(.committed(batch.appends, wallMilliseconds: serverMoment.wallMilliseconds))
     return outcome
+  }
+
+  /// The position of the last log entry that is stored.
+  var storedHead: UInt64 {
+    (try? server.storage.header(of: SimulatedServer.workspace))?.head ?? 0
   }
 
   /// What a crash at this moment would leave of the operations of each replica.

@@ -9,7 +9,7 @@ package enum Observation {
   case refused(device: Int, UserAction, QueueError)
   /// A device's process began, anew or for the first time.
   case started(device: Int)
-  /// A device took something in, or the server acknowledged something of it.
+  /// A device took a frame in.
   case advanced(device: Int)
   /// Observers on a device were told of a change.
   case changed(device: Int, TouchedQueues)
@@ -19,6 +19,10 @@ package enum Observation {
   case rolledBack(Party)
   /// The server's store said that these are durable.
   case committed([LogAppend], wallMilliseconds: Int64)
+  /// The server acknowledged a batch of a device's.
+  case acknowledged(device: Int)
+  /// The server took over the state of a device, because it had lost its own.
+  case adopted
   /// The server complained of a connection.
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.

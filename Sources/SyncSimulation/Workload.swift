@@ -28,6 +28,7 @@ struct Workload {
   enum Kind: CaseIterable {
     case addSession, renameSession, deleteSession, send, open, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
+    case insertText, deleteText, undo, redo
   }
 
   private static let marksFirst: UInt32 = 0xF_0000
@@ -83,9 +84,9 @@ struct Workload {
     case .send: 24
     case .edit: 20
     case .move: 16
-    case .cancel, .restore, .moveThread, .open: 8
+    case .cancel, .restore, .moveThread, .open, .insertText, .undo: 8
     case .setPriority: 6
-    case .pause, .resume, .removeThreads, .addSession: 4
+    case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
     case .renameSession, .deleteSession, .unlockThread: 3
     case .clear: 2
     case .clearThreads: 1
@@ -136,7 +137,27 @@ struct Workload {
     case .removeThreads: return .command(.removeThreads([session]))
     case .clearThreads: return .command(.clearThreads)
     case .unlockThread: return .command(.unlockThread(session))
+    case .insertText: return insertion(workspace)
+    case .deleteText: return deletion(workspace)
+    case .undo: return .command(.undo)
+    case .redo: return .command(.redo)
     }
+  }
+
+  /// Typing, now and then past the end of the text.
+  private mutating func insertion(_ workspace: Workspace) -> UserAction {
+    let message = anyMessage(workspace)
+    let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
+    let place = generator.below(count + (generator.chance(5) ? 3 : 1))
+    return .command(.insertText(message, at: place, text: text()))
+  }
+
+  private mutating func deletion(_ workspace: Workspace) -> UserAction {
+    let message = anyMessage(workspace)
+    let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
+    let first = generator.below(count + 1)
+    let last = min(count + (generator.chance(5) ? 2 : 0), first + 1 + generator.below(6))
+    return .command(.deleteText(message, first..<max(first, last)))
   }
 
   private mutating func send(to session: SessionID) -> Command {

@@ -10,7 +10,7 @@ final class DurabilityChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .advanced(let index): acknowledged(simulation.devices[index], simulation)
+    case .acknowledged(let index): acknowledged(simulation.devices[index], simulation)
     case .performed(let index, _, _, let outcome):
       performed(outcome.operations, simulation.devices[index])
     default: []

@@ -12,7 +12,8 @@ final class MarkLedger: SimulationChecker {
   let name = "loss"
 
   private struct Fact {
-    var message: MessageID
+    /// nil where an undo put it in.
+    var message: MessageID?
     /// Somebody may have deleted it.
     var isExcused = false
     /// It was put in by more than one operation.
@@ -24,8 +25,11 @@ final class MarkLedger: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .performed(_, let action, let before, let outcome):
+    case .performed(let index, let action, let before, let outcome):
       learn(action, before: before, outcome)
+      if let after = simulation.devices[index].process?.core.replica.workspace {
+        excuseRemoved(by: action, before: before, after: after)
+      }
     case .rolledBack:
       excuseWhatNobodyHolds(simulation)
     default:
@@ -44,7 +48,6 @@ final class MarkLedger: SimulationChecker {
       case .insertText(let insertion):
         let message = introduced[insertion.message] ?? action.message
         for scalar in insertion.text.unicodeScalars where Workload.isMark(scalar) {
-          guard let message else { continue }
           let isRepeated = facts[scalar] != nil
           facts[scalar, default: Fact(message: message)].isRepeated = isRepeated
         }
@@ -52,6 +55,37 @@ final class MarkLedger: SimulationChecker {
         excuseDeleted(by: action, before)
       default: break
       }
+    }
+  }
+
+  /// Compaction may drop what nobody sees any more.
+  private func excuseRemoved(by action: UserAction, before: Workspace, after: Workspace) {
+    switch action {
+    case .command(.cancel(let messages)):
+      excuse(messages)
+    case .command(.clear(let session)), .command(.deleteSession(let session)):
+      excuse(((try? before.messageQueue(session))?.messages ?? []).map(\.id))
+    case .command(.undo), .command(.redo):
+      for session in before.sessions() {
+        for message in (try? before.messageQueue(session.id))?.messages ?? [] {
+          let now = try? after.message(message.id)
+          if now?.status != .queued { excuse([message.id]) }
+          let left = Set((now?.content ?? "").unicodeScalars.filter(Workload.isMark))
+          for scalar in message.content.unicodeScalars
+          where Workload.isMark(scalar) && !left.contains(scalar) {
+            facts[scalar]?.isExcused = true
+          }
+        }
+      }
+    default:
+      break
+    }
+  }
+
+  private func excuse(_ removed: [MessageID]) {
+    messages.subtract(removed)
+    for (scalar, fact) in facts where fact.message.map(removed.contains) ?? false {
+      facts[scalar]?.isExcused = true
     }
   }
 
@@ -99,7 +133,7 @@ final class MarkLedger: SimulationChecker {
 
   private func describe(_ marks: [Unicode.Scalar]) -> String {
     marks.prefix(4).map { mark in
-      "\(String(mark.value, radix: 16)) of \(facts[mark].map { "\($0.message)" } ?? "?")"
+      "\(String(mark.value, radix: 16)) of \(facts[mark]?.message?.description ?? "?")"
     }.joined(separator: ", ")
   }
 
@@ -126,7 +160,9 @@ extension UserAction {
   var message: MessageID? {
     switch self {
     case .open(let message), .edit(let message, _, _): message
-    case .command(.edit(let message, _, _)): message
+    case .command(.edit(let message, _, _)), .command(.insertText(let message, _, _)),
+      .command(.deleteText(let message, _)):
+      message
     case .command(.send(let send)): send.id
     case .command: nil
     }

@@ -10,11 +10,8 @@ import WireProtocol
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
 
-  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
-    []
-  }
-
   func settled(in simulation: Simulation) -> [String] {
+    guard simulation.server.isTruthWhole else { return [] }
     var operations: [Operation] = []
     for append in simulation.server.truth {
       guard let delta = try? PackedDelta.unpack(append.delta) else {
@@ -44,10 +41,10 @@ final class LogChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .rolledBack(.server):
+    case .rolledBack(.server), .adopted:
       vector = VersionVector()
-      head = 0
-      for append in simulation.server.truth { _ = take(append) }
+      for (replica, mark) in simulation.durableMarks { vector[replica] = mark.seq }
+      head = simulation.storedHead
       return []
     case .committed(let appends, let wall):
       return appends.flatMap { take($0) + stampsAhead(in: $0, wall) }
