@@ -16,6 +16,7 @@ extension SequenceCore {
       place = self.place(behind: current)
     }
     guard seen == unitCount, total == weight, ids.count == unitCount else { throw .wrongCount }
+    try checkOrder()
     if root != SequenceCore.none {
       guard nodes[root].parent == SequenceCore.none, try sum(ofNode: root) == weight else {
         throw .wrongCount

@@ -38,7 +38,7 @@ extension SequenceCore {
     return unit == run.unit ? run.parent : unit - 1
   }
 
-  private func rightOrigin(of unit: UInt32) -> UInt32 {
+  func rightOrigin(of unit: UInt32) -> UInt32 {
     runs[runOfUnit[unit]].right
   }
 

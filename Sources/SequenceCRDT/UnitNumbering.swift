@@ -28,16 +28,30 @@ struct UnitNumbering: BitwiseCopyable {
     var length: UInt32
   }
 
+  /// A replica and its index, for lookup by number.
+  private struct SortedReplica: BitwiseCopyable {
+    var replica: UInt64
+    var index: UInt32
+  }
+
   private var replicas = Slab<ReplicaSpans>()
+  /// By replica, once there are many; empty before.
+  private var sortedReplicas = Slab<SortedReplica>()
   private var spans = Slab<Span>()
   /// For each 64 numbers: the span that holds the first of them.
   private var blocks = Slab<UInt32>()
   /// How many units have a number.
   private(set) var count: UInt32 = 0
+  /// The replica of the last span, and the sequence number that would continue it, where the ids
+  /// of that replica end with it; 0 else.
+  private var tailReplica: UInt64 = 0
+  private var tailSeq: UInt32 = 0
+  private var tailIndex: UInt32 = 0
 
   func clone() -> UnitNumbering {
     var copy = self
     copy.replicas = replicas.clone()
+    copy.sortedReplicas = sortedReplicas.clone()
     for index in 0..<replicas.count {
       copy.replicas[index].spans = replicas[index].spans.clone()
       copy.replicas[index].buckets = replicas[index].buckets.clone()
@@ -53,13 +67,14 @@ struct UnitNumbering: BitwiseCopyable {
       replicas[index].buckets.free()
     }
     replicas.free()
+    sortedReplicas.free()
     spans.free()
     blocks.free()
   }
 
   var bytesHeld: Int {
     (0..<replicas.count).reduce(
-      replicas.bytesHeld + spans.bytesHeld + blocks.bytesHeld
+      replicas.bytesHeld + sortedReplicas.bytesHeld + spans.bytesHeld + blocks.bytesHeld
     ) { $0 + replicas[$1].spans.bytesHeld + replicas[$1].buckets.bytesHeld }
   }
 
@@ -67,12 +82,47 @@ struct UnitNumbering: BitwiseCopyable {
   /// latest ones write the most.
   @inline(__always)
   func index(of replica: ReplicaID) -> UInt32 {
+    guard replicas.count <= UnitNumbering.scannedMax else { return sortedIndex(of: replica) }
     var index = replicas.count
     while index > 0 {
       index -= 1
       if replicas[index].replica == replica.rawValue { return index }
     }
     return SequenceCore.none
+  }
+
+  /// So many replicas are looked through one by one.
+  private static let scannedMax: UInt32 = 16
+
+  private func sortedIndex(of replica: ReplicaID) -> UInt32 {
+    let place = sortedPlace(of: replica.rawValue)
+    guard place < sortedReplicas.count, sortedReplicas[place].replica == replica.rawValue else {
+      return SequenceCore.none
+    }
+    return sortedReplicas[place].index
+  }
+
+  /// The first place whose replica is not below this one.
+  private func sortedPlace(of replica: UInt64) -> UInt32 {
+    var (low, high) = (UInt32(0), sortedReplicas.count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if sortedReplicas[middle].replica < replica { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  private mutating func addReplica(_ replica: ReplicaID) {
+    replicas.append(ReplicaSpans(replica: replica.rawValue))
+    guard replicas.count > UnitNumbering.scannedMax else { return }
+    // The first time all of them, after that the one that came.
+    for index in sortedReplicas.count..<replicas.count {
+      let added = SortedReplica(replica: replicas[index].replica, index: index)
+      let place = sortedPlace(of: added.replica)
+      sortedReplicas.append(added)
+      sortedReplicas.move(place..<sortedReplicas.count - 1, to: place + 1)
+      sortedReplicas[place] = added
+    }
   }
 }
 
@@ -81,7 +131,7 @@ struct UnitNumbering: BitwiseCopyable {
 extension UnitNumbering {
   /// The number of a unit, or `SequenceCore.none`.
   ///
-  /// - Complexity: O(replicas + log spans).
+  /// - Complexity: O(log replicas + log spans).
   @inline(__always)
   func unit(of id: OperationID) -> UInt32 {
     stretch(from: id).unit
@@ -138,15 +188,9 @@ extension UnitNumbering.ReplicaSpans {
     return true
   }
 
-  /// Makes the last span longer, if that is the one that ends before an id.
-  ///
-  /// - Returns: false where it is not, or one of the ids is there already.
-  mutating func extendLast(from seq: UInt32, by length: UInt32) -> Bool {
-    guard let last = spans.last, UInt64(last.seq) + UInt64(last.length) == UInt64(seq) else {
-      return false
-    }
+  @inline(__always)
+  mutating func lengthenLast(by length: UInt32) {
     spans[spans.count - 1].length += length
-    return true
   }
 
   private mutating func rebuildBuckets() {
@@ -205,6 +249,30 @@ extension UnitNumbering {
 // MARK: Numbering
 
 extension UnitNumbering {
+  /// Gives numbers to units whose ids continue the last ones.
+  ///
+  /// - Returns: false where they do not; nothing is numbered then.
+  @inline(__always)
+  mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
+    guard id.seq == tailSeq, id.replica.rawValue == tailReplica else { return false }
+    replicas[tailIndex].lengthenLast(by: length)
+    tailSeq &+= length
+    count += length
+    while blocks.count << 6 < count { blocks.append(spans.count - 1) }
+    return true
+  }
+
+  /// Notes where the ids end now.
+  private mutating func noteTail() {
+    tailSeq = 0
+    guard let last = spans.last, let end = replicas[last.replica].spans.last,
+      end.unit + end.length == count
+    else { return }
+    tailReplica = replicas[last.replica].replica
+    tailIndex = last.replica
+    tailSeq = end.seq &+ end.length
+  }
+
   /// Whether units from this id on would join the last span.
   func followsLast(_ id: OperationID) -> Bool {
     guard let last = spans.last, replicas[last.replica].replica == id.replica.rawValue else {
@@ -219,23 +287,19 @@ extension UnitNumbering {
   /// - Complexity: O(1) where the ids are later than all others of the replica, as they are where
   ///   operations are applied in their author's order; else O(spans).
   mutating func append(_ id: OperationID, length: UInt32) -> Bool {
-    if followsLast(id), let replica = spans.last?.replica,
-      replicas[replica].extendLast(from: id.seq, by: length)
-    {
-      // The ids go on.
-    } else {
-      var index = index(of: id.replica)
-      if index == SequenceCore.none {
-        index = replicas.count
-        replicas.append(ReplicaSpans(replica: id.replica.rawValue))
-      }
-      guard replicas[index].insert(IDSpan(seq: id.seq, unit: count, length: length)) else {
-        return false
-      }
-      spans.append(Span(unit: count, replica: index, seq: id.seq))
+    if extendLast(id, by: length) { return true }
+    var index = index(of: id.replica)
+    if index == SequenceCore.none {
+      index = replicas.count
+      addReplica(id.replica)
     }
+    guard replicas[index].insert(IDSpan(seq: id.seq, unit: count, length: length)) else {
+      return false
+    }
+    spans.append(Span(unit: count, replica: index, seq: id.seq))
     count += length
     while blocks.count << 6 < count { blocks.append(spans.count - 1) }
+    noteTail()
     return true
   }
 
@@ -252,7 +316,7 @@ extension UnitNumbering {
         var index = index(of: stretch.id.replica)
         if index == SequenceCore.none {
           index = replicas.count
-          replicas.append(ReplicaSpans(replica: stretch.id.replica.rawValue))
+          addReplica(stretch.id.replica)
         }
         sorted.append(
           (index, IDSpan(seq: stretch.id.seq, unit: count, length: stretch.length)))
@@ -283,6 +347,7 @@ extension UnitNumbering {
     while blocks.count > 0, (blocks.count - 1) << 6 >= mark { blocks.removeLast() }
     for index in 0..<replicas.count { replicas[index].truncate(to: mark) }
     count = mark
+    noteTail()
   }
 }
 

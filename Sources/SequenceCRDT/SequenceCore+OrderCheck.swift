@@ -1,0 +1,59 @@
+/// Whether a list is in the order of its tree: what a snapshot says must be what everybody else
+/// has, or later insertions would look for a place that is not there.
+extension SequenceCore {
+  /// Compares each run with the next one. A list is in order where neighbours are; that right
+  /// children are compared by places in this very list does no harm, since their right origins
+  /// stand behind all that hangs under their parent.
+  ///
+  /// - Throws: `SequenceFault.originsOutOfOrder` where two neighbours stand the wrong way round.
+  /// - Complexity: O(runs) for what one author typed, else O(runs · log² runs).
+  func checkOrder() throws(SequenceFault) {
+    guard var place = firstPlace else { return }
+    while let next = self.place(behind: place) {
+      guard goesBefore(runs[run(at: place)].end - 1, runs[run(at: next)]) else {
+        throw .originsOutOfOrder
+      }
+      place = next
+    }
+  }
+
+  /// Whether the tree has a unit before the first unit of a run.
+  private func goesBefore(_ unit: UInt32, _ next: Run) -> Bool {
+    if next.parent == unit { return !next.isLeftChild }
+    let (depth, nextDepth) = (self.depth(of: unit), next.depth)
+    if nextDepth > depth {
+      let child = ancestor(of: next.unit, atDepth: depth + 1)
+      if parent(of: child) == unit { return !isLeftChild(child) }
+    } else if depth > nextDepth {
+      let child = ancestor(of: unit, atDepth: nextDepth + 1)
+      if parent(of: child) == next.unit { return isLeftChild(child) }
+    }
+    let (first, second) = siblings(above: unit, next.unit)
+    guard isLeftChild(first) == isLeftChild(second) else { return isLeftChild(first) }
+    let isByID = isLeftChild(first) || rightOrigin(of: first) == rightOrigin(of: second)
+    if isByID { return ids.id(of: first) < ids.id(of: second) }
+    return stands(rightOrigin(of: second), before: rightOrigin(of: first))
+  }
+
+  private func isLeftChild(_ unit: UInt32) -> Bool {
+    let run = runs[runOfUnit[unit]]
+    return unit == run.unit && run.isLeftChild
+  }
+
+  /// Where the ways from two units to the root meet: the children of that place on either way.
+  ///
+  /// - Precondition: neither unit descends from the other.
+  private func siblings(above first: UInt32, _ second: UInt32) -> (UInt32, UInt32) {
+    var low: UInt32 = 0
+    var high = min(depth(of: first), depth(of: second))
+    while high - low > 1 {
+      let middle = low + (high - low) / 2
+      if ancestor(of: first, atDepth: middle) == ancestor(of: second, atDepth: middle) {
+        low = middle
+      } else {
+        high = middle
+      }
+    }
+    return (ancestor(of: first, atDepth: high), ancestor(of: second, atDepth: high))
+  }
+}
