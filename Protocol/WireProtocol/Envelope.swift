@@ -6,7 +6,7 @@ import DeltaCodec
 /// byte 0      bits 7–4 magic, bits 3–1 version, bit 0 deflated
 /// [number]    the body's length after inflation, where it is deflated
 /// body
-/// checksum    2 bytes where the whole has at most 256, else 4
+/// checksum    version 1: 2 bytes where the whole has at most 256, else 4; version 2: 8 bytes
 /// ```
 struct Envelope {
   /// What the body is.
@@ -15,7 +15,10 @@ struct Envelope {
     case snapshot = 0xD
   }
 
-  static let version: UInt8 = 1
+  /// The version with checksums of 2 or 4 bytes.
+  static let firstVersion: UInt8 = 1
+  /// The version with a checksum of 8 bytes, for snapshots alone.
+  static let stripedVersion: UInt8 = 2
   /// Bodies below this length are never worth compressing.
   static let deflateBytesMin = 32
   /// Codes of a block's own are worth their description from about here on.
@@ -29,6 +32,16 @@ struct Envelope {
 
   static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
+
+  /// What is written; a reader of snapshots takes version 1 too.
+  private var version: UInt8 {
+    kind == .snapshot ? Envelope.stripedVersion : Envelope.firstVersion
+  }
+
+  /// The body as it is: longer, but there without inflation.
+  func wrapRaw(_ body: [UInt8]) -> [UInt8] {
+    assemble(body, inflatedLength: nil)
+  }
 
   func wrap(_ body: EncodedBody) -> [UInt8] {
     let plain = assemble(body.bytes, inflatedLength: nil)
@@ -55,9 +68,13 @@ struct Envelope {
 
   private func assemble(_ body: [UInt8], inflatedLength: Int?) -> [UInt8] {
     var writer = ByteWriter()
-    writer.byte(kind.rawValue << 4 | Envelope.version << 1 | (inflatedLength == nil ? 0 : 1))
+    writer.byte(kind.rawValue << 4 | version << 1 | (inflatedLength == nil ? 0 : 1))
     if let inflatedLength { writer.count(inflatedLength) }
     writer.raw(body)
+    if version == Envelope.stripedVersion {
+      writer.fixed(stripedSum(writer.bytes[...], isDeflated: inflatedLength != nil))
+      return writer.bytes
+    }
     let isShort = writer.bytes.count + 2 <= Envelope.shortBytesMax
     let sum = checksum(writer.bytes[...], isDeflated: inflatedLength != nil, isShort: isShort)
     writer.fixed(UInt64(sum), bytes: isShort ? 2 : 4)
@@ -65,32 +82,75 @@ struct Envelope {
   }
 
   func unwrap(_ bytes: [UInt8]) throws(WireError) -> [UInt8] {
+    let body = try openBody(of: bytes)
+    return body.bytes.count == body.remaining
+      ? body.bytes : Array(body.bytes[body.position..<body.end])
+  }
+
+  /// The body where it is; a raw one is not copied.
+  func openBody(of bytes: [UInt8]) throws(WireError) -> ByteReader {
     guard let head = bytes.first else { throw WireError(.truncated, at: 0, "there is nothing") }
     guard head >> 4 == kind.rawValue else {
       throw WireError(.wrongMagic, at: 0, "this is no \(kind)")
     }
     let version = head >> 1 & 7
-    guard version == Envelope.version else {
-      throw WireError(.unsupportedVersion, at: 0, "version \(version) is unknown here: update")
-    }
-    let isShort = bytes.count <= Envelope.shortBytesMax
-    let end = bytes.count - (isShort ? 2 : 4)
-    guard end >= 1, isShort || end + 2 > Envelope.shortBytesMax else {
-      throw WireError(.truncated, at: bytes.count, "no room for a checksum")
-    }
     let isDeflated = head & 1 == 1
-    let sum = checksum(bytes[..<end], isDeflated: isDeflated, isShort: isShort)
-    for (index, byte) in bytes[end...].enumerated()
-    where byte != UInt8(truncatingIfNeeded: sum >> UInt32(8 * index)) {
-      throw WireError(.wrongChecksum, at: end, "the bytes were damaged: ask for them again")
+    let end: Int
+    switch version {
+    case Envelope.firstVersion:
+      end = try checkedEnd(of: bytes, isDeflated: isDeflated)
+    case Envelope.stripedVersion where kind == .snapshot:
+      end = try stripedEnd(of: bytes, isDeflated: isDeflated)
+    default:
+      throw WireError(.unsupportedVersion, at: 0, "version \(version) is unknown here: update")
     }
     guard isDeflated else {
       guard end - 1 <= inflateBytesMax else {
         throw WireError(.limitExceeded, at: 0, "\(end - 1) bytes, at most \(inflateBytesMax)")
       }
-      return Array(bytes[1..<end])
+      return ByteReader(bytes, range: 1..<end)
     }
-    return try inflate(bytes, upTo: end)
+    return ByteReader(try inflate(bytes, upTo: end))
+  }
+
+  /// Checks a checksum of 8 bytes.
+  ///
+  /// - Returns: where the body ends.
+  private func stripedEnd(of bytes: [UInt8], isDeflated: Bool) throws(WireError) -> Int {
+    let end = bytes.count - 8
+    guard end >= 1 else { throw WireError(.truncated, at: bytes.count, "no room for a checksum") }
+    let sum = stripedSum(bytes[..<end], isDeflated: isDeflated)
+    for index in 0..<8
+    where bytes[end + index] != UInt8(truncatingIfNeeded: sum >> UInt64(8 * index)) {
+      throw damaged(at: end)
+    }
+    return end
+  }
+
+  /// Checks a checksum of 2 or 4 bytes.
+  ///
+  /// - Returns: where the body ends.
+  private func checkedEnd(of bytes: [UInt8], isDeflated: Bool) throws(WireError) -> Int {
+    let isShort = bytes.count <= Envelope.shortBytesMax
+    let end = bytes.count - (isShort ? 2 : 4)
+    guard end >= 1, isShort || end + 2 > Envelope.shortBytesMax else {
+      throw WireError(.truncated, at: bytes.count, "no room for a checksum")
+    }
+    let sum = checksum(bytes[..<end], isDeflated: isDeflated, isShort: isShort)
+    for (index, byte) in bytes[end...].enumerated()
+    where byte != UInt8(truncatingIfNeeded: sum >> UInt32(8 * index)) {
+      throw damaged(at: end)
+    }
+    return end
+  }
+
+  private func damaged(at offset: Int) -> WireError {
+    WireError(.wrongChecksum, at: offset, "the bytes were damaged: ask for them again")
+  }
+
+  private func stripedSum(_ bytes: ArraySlice<UInt8>, isDeflated: Bool) -> UInt64 {
+    StripedChecksum.sum(
+      bytes, dictionary: isDeflated ? Checksum.crc32(dictionary.bytes) : nil)
   }
 
   private func inflate(_ bytes: [UInt8], upTo end: Int) throws(WireError) -> [UInt8] {

@@ -8,6 +8,7 @@ final class ColdSessions: Sendable {
   let packed: any PackedSessions
   /// Ascending.
   let keys: [SessionID]
+  private let keyTable: IdentityTable
   private let flags: [Flags]
   private let waiting: [UInt32]
   /// The number of each session's first message, and behind the last session that of all.
@@ -71,9 +72,11 @@ final class ColdSessions: Sendable {
 
     /// - Returns: false where the id is there already, or more replicas wrote than can be.
     mutating func insert(_ id: OperationID, _ target: Target) -> Bool {
-      guard number(of: id) == nil else { return false }
       guard let replica = number(ofReplica: id.replica) else { return false }
-      table.insert(seqs.count, hash: id.hashValue)
+      let isNew = table.insert(seqs.count, hash: id.hashValue) {
+        seqs[$0] == id.seq && replicaOfReference[$0] == replica
+      }
+      guard isNew else { return false }
       replicaOfReference.append(replica)
       seqs.append(id.seq)
       switch target {
@@ -90,7 +93,15 @@ final class ColdSessions: Sendable {
   init(_ packed: any PackedSessions, summaries: [SessionSummary]) throws(MergeError) {
     precondition(packed.count == summaries.count)
     self.packed = packed
-    keys = summaries.map(\.key)
+    let keys = summaries.map(\.key)
+    self.keys = keys
+    var keyTable = IdentityTable(capacity: keys.count)
+    for (index, key) in keys.enumerated() {
+      guard keyTable.insert(index, hash: key.hashValue, unless: { keys[$0] == key }) else {
+        throw .invalidImage(reason: "session \(key) stands there twice")
+      }
+    }
+    self.keyTable = keyTable
     flags = summaries.map { summary in
       var flags: Flags = summary.exists ? .exists : []
       if summary.exists, summary.isQueued, summary.threadPosition != nil {
@@ -116,11 +127,8 @@ final class ColdSessions: Sendable {
     var references = ReferenceList(capacity: referenceCount)
     for (index, summary) in summaries.enumerated() {
       for id in summary.messages {
-        let hash = id.hashValue
-        guard table.find(hash, where: { messages[$0] == id }) == nil else {
-          throw .invalidImage(reason: "message \(id) stands there twice")
-        }
-        table.insert(messages.count, hash: hash)
+        let isNew = table.insert(messages.count, hash: id.hashValue) { messages[$0] == id }
+        guard isNew else { throw .invalidImage(reason: "message \(id) stands there twice") }
         messages.append(id)
       }
       let start = Int(starts[index])
@@ -139,16 +147,8 @@ final class ColdSessions: Sendable {
   }
 
   /// The number of a session, or nil.
-  ///
-  /// - Complexity: O(log sessions).
   func index(of key: SessionID) -> Int? {
-    var low = 0
-    var high = keys.count
-    while low < high {
-      let middle = (low + high) / 2
-      if keys[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low < keys.count && keys[low] == key ? low : nil
+    keyTable.find(key.hashValue) { keys[$0] == key }
   }
 
   /// The session that holds a message, and the message's place in it; nil where none does.

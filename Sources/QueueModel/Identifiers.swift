@@ -206,9 +206,9 @@ public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringCo
     left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
   }
 
-  /// Orders by Unicode scalars.
+  /// Orders by Unicode scalars, which is the order of their UTF-8.
   public static func < (left: SessionID, right: SessionID) -> Bool {
-    left.rawValue.unicodeScalars.lexicographicallyPrecedes(right.rawValue.unicodeScalars)
+    left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
   }
 
   /// Reads and checks a single string.

@@ -26,12 +26,17 @@ struct IdentityTable: Sendable {
     return nil
   }
 
-  /// Adds a value that is not there yet.
+  /// Adds a value, unless one that fits is there.
   ///
   /// - Precondition: no more values are added than the table was made for.
-  mutating func insert(_ number: Int, hash: Int) {
+  /// - Returns: false where one that fits is there.
+  mutating func insert(_ number: Int, hash: Int, unless fits: (Int) -> Bool) -> Bool {
     var place = hash & mask
-    while entries[place] != 0 { place = (place + 1) & mask }
+    while entries[place] != 0 {
+      if fits(Int(entries[place]) - 1) { return false }
+      place = (place + 1) & mask
+    }
     entries[place] = UInt32(number + 1)
+    return true
   }
 }

@@ -274,19 +274,30 @@ enum VectorValues {
 
   /// All operations of a small session of work on two devices, as a server would send them on.
   static func sessionOfWork() throws -> Deltas.Element {
-    let (laptop, phone) = try devices()
-    return (
+    (
       "session of work", "All that two devices did: columns with two replicas.",
-      laptop.made + phone.made
+      try devices().operations
     )
   }
 
   /// The state after a small session of work on two devices.
   static func image() throws -> WorkspaceImage {
-    try devices().laptop.workspace.image()
+    try devices().workspace.image()
   }
 
-  private static func devices() throws -> (laptop: TestDevice, phone: TestDevice) {
+  /// "Fix number 2" becomes "Fix the 2nd number", by the operations of version 0.1.0: later ones
+  /// find other edits for the same, and these bytes stay.
+  private static let editOfNumberTwo = [
+    Operation(
+      id: OperationID(replica: bob, seq: 2),
+      body: .insertText(
+        .init(message: a(18), origins: .init(left: a(22), right: a(23)), text: "the 2nd "))),
+    Operation(
+      id: OperationID(replica: bob, seq: 10),
+      body: .deleteText(.init(message: a(18), first: a(29), count: 2))),
+  ]
+
+  private static func devices() throws -> (workspace: Workspace, operations: [Operation]) {
     var laptop = TestDevice(alice.rawValue)
     var phone = TestDevice(bob.rawValue)
     try phone.merge(laptop.made)
@@ -299,13 +310,16 @@ enum VectorValues {
             priority: number == 3 ? .urgent : .normal, project: "/home/me/api")))
     }
     try phone.merge(laptop.made)
-    try phone.perform(.edit(.numbered(2), content: "Fix the 2nd number", base: nil))
+    try phone.merge(editOfNumberTwo)
+    // Nothing is paused; the command takes the time that the edit took.
+    try phone.perform(.resume(api))
     try laptop.perform(.edit(.numbered(2), content: "fix number 2!", base: nil))
     try phone.perform(.move([.numbered(1)], to: .after(.numbered(2))))
     try phone.perform(.pause(api, reason: "lunch"))
     try laptop.perform(.cancel([.numbered(3)]))
     try laptop.perform(.addSession(.named("docs"), name: "Documents", project: nil))
-    try laptop.merge(phone.made)
-    return (laptop, phone)
+    let ofPhone = (phone.made + editOfNumberTwo).sorted { $0.id < $1.id }
+    try laptop.merge(ofPhone)
+    return (laptop.workspace, laptop.made + ofPhone)
   }
 }
