@@ -29,6 +29,14 @@ struct SlotOwners<Owner: Sendable>: Sendable {
     made.append(owner)
   }
 
+  /// Forgets the slots made last.
+  ///
+  /// - Precondition: none of the restored ones is among them.
+  mutating func truncate(to count: Int) {
+    precondition(count >= restoredCount && count <= self.count, "only slots made here go")
+    made.removeLast(self.count - count)
+  }
+
   /// The owner of the slot at a content index; nil for a dead slot of a snapshot.
   ///
   /// - Complexity: O(log restored slots).

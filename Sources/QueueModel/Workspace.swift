@@ -71,7 +71,8 @@ extension Workspace {
   package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
     var dropped: [MergeError] = []
     while true {
-      let backup = self
+      var backup = self
+      let threadSlotCount = backup.setThreadSlotsAside()
       var outcome = MergeOutcome()
       do {
         for operation in operations { try admit(operation, into: &outcome) }
@@ -80,13 +81,35 @@ extension Workspace {
         outcome.dropped = dropped
         return outcome
       } catch {
-        self = backup
+        takeBack(to: backup, threadSlotCount)
         guard let culprit = error.operation, pending.remove(holding: culprit) else {
           throw error
         }
         dropped.append(error)
       }
     }
+  }
+
+  /// Leaves the thread queue out of a state that is kept for the case of a fault.
+  ///
+  /// Its slots are as many as all requeues of the workspace; holding them twice would copy them
+  /// with each merge. A merge only adds slots, so they can be taken back.
+  ///
+  /// - Returns: how many slots there are.
+  private mutating func setThreadSlotsAside() -> Int {
+    let count = threadSlots.unitCount
+    threadSlots = RunSequence()
+    threadSlotOwners = SlotOwners()
+    return count
+  }
+
+  /// Returns to the state before a merge.
+  private mutating func takeBack(to backup: Workspace, _ threadSlotCount: Int) {
+    var (slots, owners) = (threadSlots, threadSlotOwners)
+    slots.truncate(toUnitCount: threadSlotCount)
+    owners.truncate(to: threadSlotCount)
+    self = backup
+    (threadSlots, threadSlotOwners) = (slots, owners)
   }
 
   private mutating func admit(

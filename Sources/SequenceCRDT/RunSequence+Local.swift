@@ -18,17 +18,25 @@ extension RunSequence {
   package mutating func insert(
     id: OperationID, length: Int, at index: Int
   ) throws(SequenceFault) -> LocalInsertion {
-    guard length >= 1, id.seq >= 1, id.advanced(by: length - 1) != nil,
-      length <= RunSequence.unitsMax - unitCount
-    else { throw .invalidRun(id) }
-    return try change { core throws(SequenceFault) in
+    let made = try insertUnits(id: id, length: length, at: index)
+    return LocalInsertion(
+      first: Int(made.unit), left: made.left == SequenceCore.none ? nil : Int(made.left),
+      right: made.right == SequenceCore.none ? nil : Int(made.right))
+  }
+
+  @inline(__always)
+  mutating func insertUnits(
+    id: OperationID, length: Int, at index: Int
+  ) throws(SequenceFault) -> SequenceCore.Insertion {
+    try change { core throws(SequenceFault) in
+      guard length >= 1, id.seq >= 1, UInt64(id.seq) + UInt64(length) <= 1 << 32,
+        length <= Int(SequenceCore.unitsMax - core.unitCount)
+      else { throw .invalidRun(id) }
       guard index >= 0, index <= Int(core.visibleCount) else { throw .indexOutOfRange }
       guard let made = core.insert(id: id, length: UInt32(length), at: UInt32(index)) else {
         throw .invalidRun(id)
       }
-      return LocalInsertion(
-        first: Int(made.unit), left: made.left == SequenceCore.none ? nil : Int(made.left),
-        right: made.right == SequenceCore.none ? nil : Int(made.right))
+      return made
     }
   }
 

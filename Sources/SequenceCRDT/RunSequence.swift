@@ -77,7 +77,7 @@ package struct RunSequence: Sendable {
     _ body: (borrowing SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
   ) -> Result {
     guard let box else { return empty() }
-    return box.read(body)
+    return withExtendedLifetime(box) { unsafe body(box.core.pointee) }
   }
 
   /// Changes the core, which is made or copied first where need be.
@@ -85,13 +85,9 @@ package struct RunSequence: Sendable {
   mutating func change<Result>(
     _ body: (inout SequenceCore) throws(SequenceFault) -> Result
   ) throws(SequenceFault) -> Result {
-    if box == nil {
-      box = SequenceBox(SequenceCore())
-    } else if !isKnownUniquelyReferenced(&box) {
-      box = box?.copy()
-    }
-    guard let box else { preconditionFailure("a sequence that changes has a core") }
-    return try box.change(body)
+    if !isKnownUniquelyReferenced(&box) { box = box?.copy() ?? SequenceBox(SequenceCore()) }
+    // Safe: the box lives as long as this value holds it, and nobody else refers to it.
+    return try unsafe body(&box.unsafelyUnwrapped.core.pointee)
   }
 }
 
@@ -216,7 +212,7 @@ extension RunSequence {
   /// - Complexity: O(units + runs · log runs).
   @discardableResult
   package func checkInvariants() throws(SequenceFault) -> RunSequence {
-    try box?.check()
+    if let box { try unsafe box.core.pointee.checkInvariants() }
     return self
   }
 }
@@ -235,15 +231,23 @@ extension RunSequence {
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?
   ) throws(SequenceFault) -> Int {
-    guard length >= 1, id.seq >= 1, id.advanced(by: length - 1) != nil,
-      length <= RunSequence.unitsMax - unitCount
-    else { throw .invalidRun(id) }
-    return try change { core throws(SequenceFault) in
+    Int(try integrateUnits(id: id, length: length, left: left, right: right).unit)
+  }
+
+  /// The same, with the numbers of the origins.
+  @inline(__always)
+  mutating func integrateUnits(
+    id: OperationID, length: Int, left: OperationID?, right: OperationID?
+  ) throws(SequenceFault) -> SequenceCore.Insertion {
+    try change { core throws(SequenceFault) in
+      guard length >= 1, id.seq >= 1, UInt64(id.seq) + UInt64(length) <= 1 << 32,
+        length <= Int(SequenceCore.unitsMax - core.unitCount)
+      else { throw .invalidRun(id) }
       let leftUnit = try RunSequence.unit(of: left, in: core)
       let rightUnit = try RunSequence.unit(of: right, in: core)
-      return Int(
-        try core.integrate(
-          id: id, length: UInt32(length), left: leftUnit, right: rightUnit))
+      let unit = try core.integrate(
+        id: id, length: UInt32(length), left: leftUnit, right: rightUnit)
+      return SequenceCore.Insertion(unit: unit, left: leftUnit, right: rightUnit)
     }
   }
 
@@ -292,7 +296,7 @@ extension RunSequence {
 extension SequenceCore {
   /// Hides units with consecutive numbers, whatever runs they are in.
   mutating func hide(units: Range<UInt32>) {
-    cursor.leaf = SequenceCore.none
+    cursor = Cursor()
     var unit = units.lowerBound
     while unit < units.upperBound {
       let index = runOfUnit[unit]

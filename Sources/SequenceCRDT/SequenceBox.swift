@@ -6,7 +6,7 @@
 /// Safe to send: a core that is referenced more than once is read only.
 @safe
 final class SequenceBox: @unchecked Sendable {
-  private let core: UnsafeMutablePointer<SequenceCore>
+  let core: UnsafeMutablePointer<SequenceCore>
 
   init(_ core: consuming SequenceCore) {
     unsafe self.core = .allocate(capacity: 1)
@@ -20,22 +20,5 @@ final class SequenceBox: @unchecked Sendable {
 
   func copy() -> SequenceBox {
     unsafe SequenceBox(core.pointee.clone())
-  }
-
-  @inline(__always)
-  func read<Result>(_ body: (borrowing SequenceCore) -> Result) -> Result {
-    unsafe body(core.pointee)
-  }
-
-  /// - Precondition: the box is referenced once.
-  @inline(__always)
-  func change<Result>(
-    _ body: (inout SequenceCore) throws(SequenceFault) -> Result
-  ) throws(SequenceFault) -> Result {
-    try unsafe body(&core.pointee)
-  }
-
-  func check() throws(SequenceFault) {
-    try unsafe core.pointee.checkInvariants()
   }
 }

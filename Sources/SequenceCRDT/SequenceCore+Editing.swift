@@ -25,7 +25,7 @@ extension SequenceCore {
     }
     let unit = unitCount
     guard ids.append(id, length: length) else { throw .invalidRun(id) }
-    cursor.leaf = SequenceCore.none
+    cursor = Cursor()
     insert(
       Run(
         unit: unit, length: length, left: left, right: right, leaf: 0, depth: 0,

@@ -1,5 +1,12 @@
 /// Edits by index, as this device's person makes them.
 extension SequenceCore {
+  /// What an insertion made, in numbers; the origins are `none` at the start and the end.
+  struct Insertion: BitwiseCopyable {
+    var unit: UInt32
+    var left: UInt32
+    var right: UInt32
+  }
+
   /// Inserts units so that the first becomes the visible unit at an index.
   ///
   /// The left origin is the visible unit before, the right one whatever stands behind that.
@@ -7,87 +14,90 @@ extension SequenceCore {
   /// - Precondition: `index` is at most `visibleCount`.
   /// - Returns: the first unit and the origins, or nil where the id is not new.
   /// - Complexity: O(log runs); O(1) where the last insertion is continued.
-  mutating func insert(
+  @inline(__always)
+  mutating func insert(id: OperationID, length: UInt32, at index: UInt32) -> Insertion? {
+    if index == cursor.typingIndex, ids.extendLast(id, by: length) {
+      // Typing goes on: no new run, no new entry.
+      let place = Place(leaf: cursor.leaf, entry: cursor.entry)
+      let run = run(at: place)
+      let unit = unitCount
+      runs[run].length += length
+      runOfUnit.append(repeating: run, count: length)
+      changeWeight(at: place, by: UInt64(length))
+      cursor.typingIndex += length
+      return Insertion(unit: unit, left: unit &- 1, right: runs[run].right)
+    }
+    return insertElsewhere(id: id, length: length, at: index)
+  }
+
+  private mutating func insertElsewhere(
     id: OperationID, length: UInt32, at index: UInt32
-  ) -> (unit: UInt32, left: UInt32, right: UInt32)? {
+  ) -> Insertion? {
     let unit = unitCount
     guard index > 0 else {
       let right = self.unit(behind: SequenceCore.none)
       guard ids.append(id, length: length) else { return nil }
-      cursor.leaf = SequenceCore.none
-      let place = addLocal(
-        Run(
-          unit: unit, length: length, left: SequenceCore.none, right: right, leaf: 0,
-          depth: right == SequenceCore.none ? 1 : depth(of: right) + 1,
-          jump: right == SequenceCore.none ? right : jump(under: right), isVisible: true,
-          isLeftChild: right != SequenceCore.none),
-        at: firstPlace ?? Place(leaf: firstLeaf, entry: 0))
-      cursor = Cursor(leaf: place.leaf, leafStart: 0, entry: place.entry, entryStart: 0)
-      if place.leaf != firstLeaf || place.entry != 0 { cursor.leaf = SequenceCore.none }
-      return (unit, SequenceCore.none, right)
+      let isLeftChild = right != SequenceCore.none
+      addLocal(
+        unit..<unit + length, left: SequenceCore.none, right: right, isLeftChild: isLeftChild,
+        at: Place(leaf: firstLeaf, entry: 0), index: 0,
+        near: Found(place: Place(leaf: firstLeaf, entry: 0), leafStart: 0, entryStart: 0))
+      return Insertion(unit: unit, left: SequenceCore.none, right: right)
     }
 
     let found = find(index - 1)
-    let place = found.place
-    let before = run(at: place)
-    let run = runs[before]
+    let run = runs[run(at: found.place)]
     let offset = index - found.entryStart
     let left = run.unit + offset - 1
     if offset < run.length {
-      guard ids.append(id, length: length) else { return nil }
       // The unit behind is the right child of the left origin.
-      let tail = split(place, at: offset)
-      cursor.leaf = SequenceCore.none
-      let fresh = Run(
-        unit: unit, length: length, left: left, right: left + 1, leaf: 0,
-        depth: run.depth + offset + 1, jump: jump(under: left + 1), isVisible: true,
-        isLeftChild: true)
-      let start = found.entryStart + offset
-      let place = addLocal(fresh, at: tail)
-      noteCursor(at: place, start: start, knowing: found)
-      return (unit, left, left + 1)
-    }
-
-    let next = self.place(behind: place)
-    let right = next.map { runs[self.run(at: $0)].unit } ?? SequenceCore.none
-    if run.end == unit, run.right == right, ids.followsLast(id) {
-      // Typing goes on: no new run, no new entry.
       guard ids.append(id, length: length) else { return nil }
-      runs[before].length += length
-      if length == 1 {
-        runOfUnit.append(before)
-      } else {
-        runOfUnit.append(repeating: before, count: length)
-      }
-      changeWeight(at: place, by: UInt64(length))
-      cursor = Cursor(
-        leaf: place.leaf, leafStart: found.leafStart, entry: place.entry,
-        entryStart: found.entryStart)
-      return (unit, left, right)
+      addLocal(
+        unit..<unit + length, left: left, right: left + 1, isLeftChild: true,
+        at: split(found.place, at: offset), index: index, near: found)
+      return Insertion(unit: unit, left: left, right: left + 1)
     }
+
+    let next = self.place(behind: found.place)
+    let right = next.map { runs[self.run(at: $0)].unit } ?? SequenceCore.none
+    let goesOn = run.end == unit && run.right == right && ids.followsLast(id)
     guard ids.append(id, length: length) else { return nil }
-    let isLeftChild = right != SequenceCore.none && descends(right, from: left)
+    if goesOn {
+      let index = self.run(at: found.place)
+      runs[index].length += length
+      runOfUnit.append(repeating: index, count: length)
+      changeWeight(at: found.place, by: UInt64(length))
+      cursor = Cursor(
+        leaf: found.place.leaf, leafStart: found.leafStart, entry: found.place.entry,
+        entryStart: found.entryStart, typingIndex: found.entryStart + runs[index].length)
+    } else {
+      addLocal(
+        unit..<unit + length, left: left, right: right,
+        isLeftChild: right != SequenceCore.none && descends(right, from: left),
+        at: Place(leaf: found.place.leaf, entry: found.place.entry + 1), index: index, near: found)
+    }
+    return Insertion(unit: unit, left: left, right: right)
+  }
+
+  /// Puts a run of new units at a place, and the cursor there if it is in the leaf that was found.
+  private mutating func addLocal(
+    _ units: Range<UInt32>, left: UInt32, right: UInt32, isLeftChild: Bool, at place: Place,
+    index: UInt32, near found: Found
+  ) {
     let parent = isLeftChild ? right : left
-    let fresh = Run(
-      unit: unit, length: length, left: left, right: right, leaf: 0, depth: depth(of: parent) + 1,
-      jump: jump(under: parent), isVisible: true, isLeftChild: isLeftChild)
-    cursor.leaf = SequenceCore.none
-    let added = addLocal(fresh, at: Place(leaf: place.leaf, entry: place.entry + 1))
-    noteCursor(at: added, start: index, knowing: found)
-    return (unit, left, right)
-  }
-
-  private mutating func addLocal(_ run: Run, at place: Place) -> Place {
-    let index = addRun(run)
-    runOfUnit.append(repeating: index, count: run.length)
-    return insertEntry(index, weight: UInt64(run.length), at: place)
-  }
-
-  /// Notes where the next edit is likely, if the leaf is still the one whose start is known.
-  private mutating func noteCursor(at place: Place, start: UInt32, knowing found: Found) {
-    guard place.leaf == found.place.leaf else { return }
-    cursor = Cursor(
-      leaf: place.leaf, leafStart: found.leafStart, entry: place.entry, entryStart: start)
+    let length = units.upperBound - units.lowerBound
+    let run = addRun(
+      Run(
+        unit: units.lowerBound, length: length, left: left, right: right, leaf: 0,
+        depth: depth(of: parent) + 1, jump: jump(under: parent), isVisible: true,
+        isLeftChild: isLeftChild))
+    runOfUnit.append(repeating: run, count: length)
+    let added = insertEntry(run, weight: UInt64(length), at: place)
+    cursor =
+      added.leaf == found.place.leaf
+      ? Cursor(
+        leaf: added.leaf, leafStart: found.leafStart, entry: added.entry, entryStart: index,
+        typingIndex: index + length) : Cursor()
   }
 
   /// Hides the visible units from an index on, at most as many as stand there in one run.
@@ -112,7 +122,7 @@ extension SequenceCore {
         leaf: found.place.leaf, leafStart: found.leafStart, entry: 0,
         entryStart: found.leafStart)
     } else {
-      cursor.leaf = SequenceCore.none
+      cursor = Cursor()
     }
     return units
   }

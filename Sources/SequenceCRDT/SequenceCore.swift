@@ -75,6 +75,9 @@ struct SequenceCore: ~Copyable {
     var entry: UInt32 = 0
     /// How many visible units stand before the entry.
     var entryStart: UInt32 = 0
+    /// Where the next unit would continue the last insertion, if the entry's run is the one with
+    /// the latest units; no index else.
+    var typingIndex = SequenceCore.none
   }
 
   var runs = Slab<Run>()

@@ -30,11 +30,7 @@ struct TextArena: Sendable {
     _ utf8: UnsafeBufferPointer<UInt8>, scalarCount: Int, wide: (Int) -> Void
   ) {
     if scalarCount == utf8.count, isASCII {
-      if utf8.count == 1 {
-        bytes.append(unsafe utf8[0])
-      } else {
-        unsafe bytes.append(contentsOf: utf8)
-      }
+      unsafe bytes.append(contentsOf: utf8)
       count += scalarCount
       return
     }
@@ -48,6 +44,14 @@ struct TextArena: Sendable {
       }
       bytes.append(byte)
     }
+  }
+
+  /// Appends one scalar below 128.
+  @inline(__always)
+  mutating func append(ascii byte: UInt8) {
+    if !isASCII, count & 63 == 0, count >> 6 == offsets.count { offsets.append(bytes.count) }
+    bytes.append(byte)
+    count += 1
   }
 
   /// The offset of a scalar's first byte; that of the end for `count`.

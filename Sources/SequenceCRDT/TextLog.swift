@@ -16,8 +16,9 @@ struct TextRows: Sendable {
 
   private var rows: [Row] = []
   private var replicas: [ReplicaID] = []
-  /// The id that would continue the last row, if it is an insertion.
-  private var nextID: OperationID?
+  /// The id that would continue the last row, if it is an insertion; 0 else.
+  private var nextReplica = ReplicaID(rawValue: 0)
+  private var nextSeq: UInt32 = 0
   /// The id of the last row's first deleted unit, if it is a deletion.
   private var lastTarget: OperationID?
 
@@ -25,24 +26,21 @@ struct TextRows: Sendable {
 
   var bytesHeld: Int { rows.capacity * MemoryLayout<Row>.stride }
 
+  /// Notes an insertion; origins are numbers, `SequenceCore.none` for the start and the end.
+  @inline(__always)
   mutating func noteInsertion(
-    _ id: OperationID, unit: Int, count: Int, left: Int?, right: Int?
+    _ id: OperationID, unit: UInt32, count: UInt32, left: UInt32, right: UInt32
   ) {
-    let row = Row(
-      unit: UInt32(truncatingIfNeeded: unit), count: UInt32(truncatingIfNeeded: count),
-      left: left.map { UInt32(truncatingIfNeeded: $0) } ?? SequenceCore.none,
-      right: right.map { UInt32(truncatingIfNeeded: $0) } ?? SequenceCore.none)
-    defer {
-      nextID = id.advanced(by: count)
+    if id.seq == nextSeq, id.replica == nextReplica, left == unit &- 1, let last = rows.last,
+      last.unit + last.count == unit, last.right == right
+    {
+      rows[rows.count - 1].count += count
+    } else {
+      rows.append(Row(unit: unit, count: count, left: left, right: right))
+      nextReplica = id.replica
       lastTarget = nil
     }
-    if nextID == id, let last = rows.last, last.unit + last.count == row.unit,
-      row.left == row.unit &- 1, last.right == row.right
-    {
-      rows[rows.count - 1].count += row.count
-    } else {
-      rows.append(row)
-    }
+    nextSeq = id.seq &+ count
   }
 
   /// - Parameters:
@@ -52,7 +50,7 @@ struct TextRows: Sendable {
   ) {
     let units = UInt32(truncatingIfNeeded: count)
     let author = UInt32(truncatingIfNeeded: index(of: id.replica) << 1)
-    nextID = nil
+    nextSeq = 0
     if let lastTarget, let last = rows.last, last.right & ~1 == author {
       let lastCount = last.count & ~TextRows.deletion
       let wasForward = last.right & 1 == 0

@@ -20,17 +20,27 @@ package struct TextReplica: Sendable {
   package let replica: ReplicaID
   /// The text.
   package private(set) var content = TextContent()
-  /// What is known of each replica.
-  package private(set) var vector = VersionVector()
   private var rows = TextRows()
+  /// The last sequence number known of each other author, in the order they came.
+  private var others: [(replica: ReplicaID, seq: UInt32)] = []
   private var nextSeq: UInt32
+  private let firstSeq: UInt32
 
   /// An empty text.
   ///
   /// - Parameter firstSeq: the sequence number of the first operation made here, at least 1.
   package init(replica: ReplicaID, firstSeq: UInt32 = 1) {
     self.replica = replica
-    nextSeq = max(1, firstSeq)
+    self.firstSeq = max(1, firstSeq)
+    nextSeq = self.firstSeq
+  }
+
+  /// What is known of each replica.
+  package var vector: VersionVector {
+    var vector = VersionVector()
+    for other in others { vector[other.replica] = other.seq }
+    if nextSeq > firstSeq { vector[replica] = nextSeq - 1 }
+    return vector
   }
 
   /// All operations known here, in the order they were applied, joined into runs.
@@ -38,10 +48,6 @@ package struct TextReplica: Sendable {
 
   /// The bytes held, in use or not.
   package var bytesHeld: Int { content.bytesHeld + rows.bytesHeld }
-
-  private mutating func advance(by count: Int) {
-    nextSeq &+= UInt32(truncatingIfNeeded: count)
-  }
 }
 
 // MARK: Edits
@@ -58,12 +64,10 @@ extension TextReplica {
       return
     }
     let id = OperationID(replica: replica, seq: nextSeq)
-    let before = content.sequence.unitCount
     let made = try content.insert(text, at: offset, id: id)
-    let count = content.sequence.unitCount - before
-    rows.noteInsertion(id, unit: made.first, count: count, left: made.left, right: made.right)
-    advance(by: count)
-    vector[replica] = nextSeq - 1
+    let count = UInt32(truncatingIfNeeded: content.scalarCount) - made.unit
+    rows.noteInsertion(id, unit: made.unit, count: count, left: made.left, right: made.right)
+    nextSeq += count
   }
 
   /// Deletes text.
@@ -82,10 +86,9 @@ extension TextReplica {
         OperationID(replica: replica, seq: nextSeq), unit: hidden.lowerBound,
         target: content.sequence.id(ofContent: hidden.lowerBound), count: hidden.count,
         backwards: false)
-      advance(by: hidden.count)
+      nextSeq += UInt32(hidden.count)
       rest -= hidden.count
     }
-    if !range.isEmpty { vector[replica] = nextSeq - 1 }
   }
 }
 
@@ -99,10 +102,8 @@ extension TextReplica {
   package mutating func merge(_ operation: TextOperation) throws(SequenceFault) {
     switch operation {
     case .insert(let id, let left, let right, let text):
-      let unit = content.sequence.unitCount
       try checkNext(id)
-      try content.insert(id: id, text: text, left: left, right: right)
-      try noteMergedInsertion(id, unit: unit, left: left, right: right)
+      note(id, try content.insert(id: id, text: text, left: left, right: right))
     case .delete(let id, let first, let count, let backwards):
       try mergeDeletion(id: id, first: first, count: count, backwards: backwards)
     }
@@ -112,10 +113,8 @@ extension TextReplica {
   package mutating func mergeInsertion(
     id: OperationID, left: OperationID?, right: OperationID?, utf8: Span<UInt8>
   ) throws(SequenceFault) {
-    let unit = content.sequence.unitCount
     try checkNext(id)
-    try content.insert(id: id, utf8: utf8, left: left, right: right)
-    try noteMergedInsertion(id, unit: unit, left: left, right: right)
+    note(id, try content.insert(id: id, utf8: utf8, left: left, right: right))
   }
 
   /// The same for a deletion.
@@ -132,21 +131,26 @@ extension TextReplica {
   }
 
   private func checkNext(_ id: OperationID) throws(SequenceFault) {
-    guard id.seq > vector[id.replica] else { throw .invalidRun(id) }
+    let known =
+      id.replica == replica
+      ? nextSeq - 1 : others.last { $0.replica == id.replica }?.seq ?? 0
+    guard id.seq > known else { throw .invalidRun(id) }
   }
 
-  private mutating func noteMergedInsertion(
-    _ id: OperationID, unit: Int, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) {
-    let count = content.sequence.unitCount - unit
-    rows.noteInsertion(
-      id, unit: unit, count: count, left: left.flatMap { content.sequence.contentIndex(of: $0) },
-      right: right.flatMap { content.sequence.contentIndex(of: $0) })
-    note(OperationID(replica: id.replica, seq: id.seq &+ UInt32(truncatingIfNeeded: count - 1)))
+  private mutating func note(_ id: OperationID, _ made: TextContent.Insertion) {
+    let made = made.numbers
+    let count = UInt32(truncatingIfNeeded: content.scalarCount) - made.unit
+    rows.noteInsertion(id, unit: made.unit, count: count, left: made.left, right: made.right)
+    note(OperationID(replica: id.replica, seq: id.seq &+ (count - 1)))
   }
 
   private mutating func note(_ last: OperationID) {
-    vector[last.replica] = last.seq
-    if last.replica == replica { nextSeq = max(nextSeq, last.seq &+ 1) }
+    if last.replica == replica {
+      nextSeq = last.seq &+ 1
+    } else if let index = others.lastIndex(where: { $0.replica == last.replica }) {
+      others[index].seq = last.seq
+    } else {
+      others.append((last.replica, last.seq))
+    }
   }
 }
