@@ -42,11 +42,12 @@ import Testing
   }
 
   @Test(arguments: files)
-  func filesAreWrittenAsTheWriterWrites(_ file: String) throws {
+  func everyFileSurvivesTheWriter(_ file: String) throws {
     let path = Self.directory.appendingPathComponent(file).path
     let scenario = try ScenarioFile.read(path)
-    let again = try ScenarioParser.parse(Array(ScenarioWriter.text(of: scenario).utf8))
-    #expect(ScenarioRunner.run(again).failures.isEmpty)
+    let text = ScenarioWriter.text(of: scenario)
+    let again = try ScenarioParser.parse(Array(text.utf8))
+    #expect(ScenarioWriter.text(of: again) == text)
   }
 
   @Test func missingFileIsSaid() {

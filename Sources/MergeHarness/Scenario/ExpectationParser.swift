@@ -28,7 +28,7 @@ enum ExpectationParser {
         var fields = try FieldReader(json, as: "\"queue\"")
         let check = Expectation.Check.queue(
           session: try fields.session(),
-          try fields.required("messages").labels(as: "messages"))
+          try fields.required("messages").distinctLabels(as: "messages"))
         try fields.finish()
         return check
       }

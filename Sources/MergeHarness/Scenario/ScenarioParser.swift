@@ -26,7 +26,7 @@ enum ScenarioParser {
     let world = try fields.optional("world").map { json throws(ScenarioError) in
       try conditions(json)
     }
-    let devices = try fields.required("devices").labels(as: "devices")
+    let devices = try fields.required("devices").distinctLabels(as: "devices")
     let list = try fields.required("steps")
     let elements = try list.array(as: "steps")
     try fields.finish()
@@ -132,6 +132,12 @@ extension PositionedJSON {
   func labels(as key: String) throws(ScenarioError) -> [Scenario.Label] {
     var labels: [Scenario.Label] = []
     for element in try array(as: key) { labels.append(try element.label(as: key)) }
+    return labels
+  }
+
+  /// Labels of which none stands twice.
+  func distinctLabels(as key: String) throws(ScenarioError) -> [Scenario.Label] {
+    let labels = try labels(as: key)
     var seen: Set<String> = []
     for label in labels where !seen.insert(label.name).inserted {
       throw ScenarioError("\"\(label)\" stands twice in \"\(key)\"", at: label.position)

@@ -109,7 +109,7 @@ enum WorldVerbParser {
     _ fields: inout FieldReader
   ) throws(ScenarioError) -> [Scenario.Label] {
     let json = try fields.required("devices")
-    let labels = try json.labels(as: "devices")
+    let labels = try json.distinctLabels(as: "devices")
     guard !labels.isEmpty else {
       throw ScenarioError("\"devices\" names nothing", at: json.position)
     }
