@@ -40,6 +40,10 @@ sanitize: ## The pure rooms' tests under the address sanitizer and the thread sa
 	  COSPOOL_ROOMS=pure $(SWIFT) test --sanitize $$check --scratch-path .build-$$check || exit 1; \
 	done
 
+harness: ## Simulated devices with every fault, SEEDS=n seeds (HARNESS="…" for other arguments)
+	@COSPOOL_ROOMS=MergeHarness $(SWIFT) build -c release --product cospool-harness --scratch-path .build-harness
+	@.build-harness/release/cospool-harness $(or $(HARNESS),run --seeds $(or $(SEEDS),1000))
+
 lint: ## Checks the formatting of all Swift files
 	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)
 
