@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure bench fuzz sanitize lint format clean
+.PHONY: help setup build run demo test test-pure bench harness fuzz sanitize lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -51,4 +51,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-fuzz .build-address .build-thread .venv-peers
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers
