@@ -113,4 +113,61 @@ extension ServerDatabase {
         seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"])
     }
   }
+
+  /// Notes that somebody wants a workspace compacted; the serving process looks every second.
+  ///
+  /// - Returns: nil where there is no workspace of that name.
+  package func requestCompaction(
+    ofWorkspaceNamed name: String, _ request: CompactionRequest
+  ) throws(StorageFault) -> WorkspaceID? {
+    try write { db in
+      try db.execute(
+        sql: """
+          UPDATE workspaces SET compaction_request = max(coalesce(compaction_request, 0), ?)
+          WHERE name = ?
+          """, arguments: [request.rawValue, name])
+      return try Row.fetchOne(
+        db, sql: "SELECT id FROM workspaces WHERE name = ?", arguments: [name]
+      ).map { try $0.identifier("id") }
+    }
+  }
+
+  /// The logs of all workspaces, or of one.
+  package func logs(ofWorkspaceNamed name: String?) throws(StorageFault) -> [LogListing] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT w.id, w.name, w.epoch, w.compaction_request IS NOT NULL AS waits,
+            (SELECT count(*) FROM log l WHERE l.workspace = w.number) AS entries,
+            (SELECT total(length(delta)) FROM log l WHERE l.workspace = w.number) AS bytes,
+            (SELECT total(seq - base_seq) FROM replicas r WHERE r.workspace = w.number)
+              AS operations,
+            coalesce((SELECT length(bytes) FROM bases b WHERE b.workspace = w.number), 0)
+              AS base_bytes
+          FROM workspaces w WHERE ? IS NULL OR w.name = ? ORDER BY w.name
+          """, arguments: [name, name]
+      ).map { row in
+        LogListing(
+          workspace: try row.identifier("id"), workspaceName: row["name"],
+          epoch: UInt64(column: row["epoch"]), entries: row["entries"],
+          bytes: Int(row["bytes"] as Double), operations: Int(row["operations"] as Double),
+          baseBytes: row["base_bytes"], waitsForCompaction: row["waits"])
+      }
+    }
+  }
+}
+
+/// A workspace's log as the operator sees it.
+package struct LogListing: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var workspaceName: String
+  package var epoch: UInt64
+  package var entries: Int
+  package var bytes: Int
+  /// Operations beyond the base.
+  package var operations: Int
+  package var baseBytes: Int
+  /// Somebody asked for a compaction that has not happened yet.
+  package var waitsForCompaction: Bool
 }

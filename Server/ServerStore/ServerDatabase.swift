@@ -123,7 +123,7 @@ package final class ServerDatabase: Sendable {
     switch fault.code {
     case .corrupt: return .corrupt(path: path, keptAt: nil, reason: fault.message)
     case .full: return .full(path: path)
-    case .unavailable, .busy, .internalError:
+    case .unavailable, .busy, .conflict, .internalError:
       return .unavailable(path: path, reason: fault.message)
     }
   }

@@ -3,12 +3,12 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `pair`, `devices` and `revoke` do; all work beside a serving process.
+/// What the commands `pair`, `devices`, `revoke`, `compact` and `status` do; all work beside a serving process.
 package struct ServerAdministration: Sendable {
   /// The workspace that is used where none is named.
   package static let workspaceNameDefault = "default"
 
-  private let directory: String
+  let directory: String
 
   package init(dataDirectory: String) {
     directory = dataDirectory
@@ -137,14 +137,14 @@ package struct ServerAdministration: Sendable {
     return first
   }
 
-  private func requireData() throws(SyncServerError) {
+  func requireData() throws(SyncServerError) {
     let path = directory + "/" + ServerDatabase.fileName
     guard FileManager.default.fileExists(atPath: path) else {
       throw SyncServerError(StoreOpeningError.absent(path: directory))
     }
   }
 
-  private func withDatabase<Result>(
+  func withDatabase<Result>(
     _ body: (ServerDatabase) throws(StorageFault) -> Result
   ) throws(SyncServerError) -> Result {
     let database: ServerDatabase

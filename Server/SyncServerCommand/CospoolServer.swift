@@ -21,13 +21,18 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server pair --workspace team --json      the same for another workspace
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
+        cospool-server compact --now                     drop deleted text and the log
+        cospool-server status                            epochs, logs, what is dead
 
       EXIT CODES
         0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict, \
       6 corrupt data, 7 disk, 75 try again later
       """,
     version: ServerVersion.text,
-    subcommands: [ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self],
+    subcommands: [
+      ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
+      CompactCommand.self, StatusCommand.self,
+    ],
     defaultSubcommand: ServeCommand.self)
 
   static func main() async {

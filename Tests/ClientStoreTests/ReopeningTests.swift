@@ -115,7 +115,8 @@ import WireProtocol
     var open = try shelf.open()
     try shelf.send(2, &open)
     _ = try open.replica.install(
-      source.replica.workspace.image(), logPosition: 3, mismatched: [], store: open.store)
+      Replica.Base(image: source.replica.workspace.image(), epoch: 0, logPosition: 3),
+      store: open.store)
     try source.store.close()
     try open.store.close()
     let again = try shelf.open()

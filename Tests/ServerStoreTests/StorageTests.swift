@@ -46,7 +46,7 @@ import Testing
       ])
     #expect(
       header.devices == [
-        DeviceRecord(id: Sample.device, name: "renamed", seenLogPosition: 2)
+        DeviceRecord(id: Sample.device, name: "renamed", seenLogPosition: 2, lastSeenAt: 99)
       ])
     #expect(try again.latestSnapshot(of: workspace)?.bytes == [1, 2])
     #expect(
