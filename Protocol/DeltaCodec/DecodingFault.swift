@@ -54,7 +54,22 @@ package struct DecodingBudget: Hashable, Sendable {
   /// For one delta.
   package static let standard = DecodingBudget(
     rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
-  /// For a whole workspace.
+  /// For a whole workspace; of a short snapshot less, see `limited`.
   package static let snapshot = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)
+
+  /// Hidden scalars and dead slots take no bytes in a snapshot, but memory in a workspace: so many
+  /// are taken on trust, and so many more for each byte.
+  package static let claimedItemsMax = 1 << 25
+  package static let claimedItemsPerByte = 1_000
+
+  /// The budget for a snapshot of so many bytes.
+  func limited(toSnapshotOf byteCount: Int) -> DecodingBudget {
+    var limited = self
+    let claimed = byteCount.multipliedReportingOverflow(by: DecodingBudget.claimedItemsPerByte)
+    if !claimed.overflow {
+      limited.itemsMax = min(itemsMax, claimed.partialValue + DecodingBudget.claimedItemsMax)
+    }
+    return limited
+  }
 }

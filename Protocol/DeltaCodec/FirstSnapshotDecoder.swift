@@ -57,6 +57,7 @@ struct FirstSnapshotDecoder {
     numbers = try FirstSnapshotDecoder.stream(from: &reader)
     identifiers = try FirstSnapshotDecoder.stream(from: &reader)
     texts = reader
+    let budget = budget.limited(toSnapshotOf: reader.bytes.count)
     self.budget = budget
     rowsLeft = budget.rowsMax
     itemsLeft = budget.itemsMax

@@ -15,7 +15,7 @@ struct SnapshotDecoder {
   init(_ reader: ByteReader, budget: DecodingBudget) throws(DecodingFault) {
     var reader = reader
     bytes = reader.bytes
-    self.budget = SnapshotBudget(budget)
+    self.budget = SnapshotBudget(budget.limited(toSnapshotOf: bytes.count))
     let streams = SnapshotFormat.Stream.allCases.count
     sessionCount = try reader.count(ofAtLeast: streams, max: Int.max, "sessions")
     try self.budget.takeRows(sessionCount, at: reader.position)
