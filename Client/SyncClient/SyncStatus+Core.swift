@@ -43,6 +43,8 @@ extension SyncStatus {
         seenEverything: $0.seenLogPosition >= head)
     }
     repairs = record.repairs
+    epoch = Int(EpochName.count(record.epoch))
+    loggedOperations = core.replica.workspace.vector.operationCount(missingFrom: record.floor)
   }
 }
 
@@ -66,6 +68,7 @@ extension RefusalCode {
     case .foreignReplica: "foreignReplica"
     case .authenticationBudget: "authenticationBudget"
     case .rateLimited: "rateLimited"
+    case .otherEpoch: "otherEpoch"
     default: "code\(rawValue)"
     }
   }

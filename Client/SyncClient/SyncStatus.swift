@@ -96,4 +96,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var devices: [Device]
   /// Digest mismatches that a snapshot repaired.
   public var repairs: Int
+  /// How many compactions led to this device's state.
+  public var epoch: Int
+  /// Operations that the log holds; older ones are there as state alone.
+  public var loggedOperations: Int
 }
