@@ -36,7 +36,11 @@ final class Interruption {
     let flag = InterruptionFlag()
     self.flag = flag
     sources = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
+      #if canImport(Darwin)
+        // There the source sees signals beside the ordinary handling, which would end the process.
+        // On Linux the source takes them away, and an ignored signal would not even reach it.
+        signal(number, SIG_IGN)
+      #endif
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler { flag.raise() }
       source.resume()
