@@ -234,9 +234,8 @@ final class ServerDriver {
     case .revoked(let id, let device):
       logger.notice("connection \(id.rawValue): device \(device) was revoked")
     case .epochStarted(let workspace, let epoch, let weight):
-      logger.notice(
-        "workspace \(workspace): compacted, epoch \(EpochName.count(epoch)); of \(weight.total) "
-          + "slots and characters, \(weight.dead) were dead")
+      let dead = "\(weight.dead) of \(weight.total) slots and characters were dead"
+      logger.notice("workspace \(workspace): compacted, epoch \(EpochName.count(epoch)); \(dead)")
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:
