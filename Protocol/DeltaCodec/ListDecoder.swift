@@ -52,6 +52,9 @@ struct ListDecoder: ~Copyable {
       }
       try readRow()
     }
+    guard rows > 0 || replicaCount == 0 else {
+      throw fault(.truncated, .heads, "replicas, but no row")
+    }
     try source.requireEnd()
   }
 
@@ -63,13 +66,13 @@ struct ListDecoder: ~Copyable {
     guard replicaCount > 0, let kind = ListLog.Kind(rawValue: head & Head.kindMask) else {
       throw fault(.invalidValue, .heads, "a row, but no replica in the table")
     }
-    let first = try readID(head)
-    if head & Head.hasStamp != 0 { try readStamp() }
     let hasValues = kind == .insert || kind == .set
     let holdsTexts = head & Head.holdsTexts != 0
     guard hasValues || !holdsTexts, kind != .remove || head & Head.hasStamp == 0 else {
       throw fault(.invalidValue, .heads, "a row of kind \(kind) with head \(head)")
     }
+    let first = try readID(head)
+    if head & Head.hasStamp != 0 { try readStamp() }
     let count = try readCount(head, first: first)
     switch kind {
     case .insert: try readInsertion(first, count: count, holdsTexts: holdsTexts)
