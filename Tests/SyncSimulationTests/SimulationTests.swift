@@ -1,12 +1,45 @@
+import QueueModel
 import SyncSimulation
+import SyncTestSupport
 import Testing
 
+/// Seeds of every profile, and that a run is a function of its seed.
 @Suite struct SimulationTests {
-  @Test(arguments: 1...20) func smoke(seed: UInt64) {
-    let report = Simulation.run(seed: seed, profile: .standard)
-    print(
-      seed, report.commands, report.commandsRefused, report.faults, report.virtualMilliseconds,
-      report.drainMilliseconds, report.traceHash)
-    #expect(report.violations == [])
+  @Test(arguments: Profile.allCases) func seedsOfEveryProfileHold(profile: Profile) {
+    for seed in TestSeeds.list(standard: 3, from: 1) {
+      let report = Simulation.run(seed: seed, profile: profile)
+      #expect(
+        report.violations.isEmpty, "profile \(profile.rawValue), COSPOOL_SEED=\(seed)")
+    }
+  }
+
+  @Test func theSameSeedGivesTheSameRun() {
+    let first = Simulation.run(seed: 5, profile: .hostile)
+    let again = Simulation.run(seed: 5, profile: .hostile)
+    #expect(first == again)
+    #expect(first.commands > 20)
+    #expect(first.faults > 5)
+  }
+
+  /// The hashing of the standard library is seeded anew in every process; these numbers hold in
+  /// all of them, in debug and release, or something iterates over a dictionary.
+  @Test func aRecordedRunGivesTheSameHashAgain() {
+    let report = Simulation.run(seed: 11, profile: .crash)
+    let again = Simulation.replay(report.run)
+    #expect(again.traceHash == report.traceHash)
+    #expect(again.violations == report.violations)
+  }
+
+  @Test func theTraceChangesNothing() {
+    let silent = Simulation.run(seed: 3, profile: .smoke)
+    let told = Simulation.run(seed: 3, profile: .smoke, keepsTrace: true)
+    #expect(silent.traceHash == told.traceHash)
+    #expect(silent.trace.isEmpty)
+    #expect(told.trace.count > 100)
+  }
+
+  @Test func otherSeedsGiveOtherRuns() {
+    let hashes = Set((1...6).map { Simulation.run(seed: $0, profile: .smoke).traceHash })
+    #expect(hashes.count == 6)
   }
 }

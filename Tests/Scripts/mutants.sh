@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Plants every bug of Tests/Mutants into a copy of the pure rooms, builds it, and counts the seeds
+# until the simulation finds each. The bugs that need no change inside the cores (PlantedBug) come
+# along. Usage: Tests/Scripts/mutants.sh [seeds]
+set -euo pipefail
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+seeds="${1:-1000}"
+copy="${COSPOOL_MUTANTS_DIR:-$(mktemp -d)}"
+mkdir -p "$copy"
+cd "$root"
+for room in Sources/SequenceCRDT Sources/QueueModel Sources/QueueOracle Sources/SyncSimulation \
+  Protocol Server/ServerCore Client/ClientCore; do
+  rm -rf "${copy:?}/$room"
+  mkdir -p "$copy/$room"
+  cp -Rp "$room/." "$copy/$room/"
+done
+cp Package.swift "$copy/Package.swift"
+mkdir -p "$copy/Sources/MutantRunner"
+cp Tests/Mutants/MutantRunner.swift.txt "$copy/Sources/MutantRunner/main.swift"
+cp Tests/Mutants/Mutant.swift.txt "$copy/Sources/SequenceCRDT/Mutant.swift"
+
+# Puts the runner into the table of rooms, and every bug at its place.
+plant() {
+  local file find with line
+  file="$(sed -n 's/^file: //p' "$1")"
+  find="$(sed -n 's/^find: //p' "$1")"
+  with="$(sed -n 's/^with: //p' "$1")"
+  if [ "$(grep -cxF -- "$find" "$copy/$file")" != 1 ]; then
+    echo "$1: its place in $file is not there, or not alone" >&2
+    return 1
+  fi
+  while IFS= read -r line || [ -n "$line" ]; do
+    if [ "$line" = "$find" ]; then printf '%s\n' "$with"; else printf '%s\n' "$line"; fi
+  done < "$copy/$file" > "$copy/planted.swift"
+  if ! grep -q '^\(package \|public \|internal \|\)import SequenceCRDT' "$copy/planted.swift"; then
+    sed -i.orig '1s/^/import SequenceCRDT\n/' "$copy/planted.swift"
+  fi
+  mv "$copy/planted.swift" "$copy/$file"
+}
+for bug in Tests/Mutants/*.mutant; do plant "$bug"; done
+awk '{ print }
+  /^let rooms: \[Room\] = \[/ {
+    print "  Room("
+    print "    name: \"MutantRunner\", path: \"Sources/MutantRunner\","
+    print "    kind: .executable(product: \"mutants\"), rooms: [\"SyncSimulation\"]),"
+  }' "$copy/Package.swift" > "$copy/Package.planted"
+mv "$copy/Package.planted" "$copy/Package.swift"
+
+cd "$copy"
+COSPOOL_ROOMS=MutantRunner swift build -c release --product mutants
+runner="$(COSPOOL_ROOMS=MutantRunner swift build -c release --show-bin-path)/mutants"
+failed=0
+echo "| bug | what is wrong | profile | seeds needed | found by |"
+echo "|---|---|---|---|---|"
+for bug in "$root"/Tests/Mutants/*.mutant; do
+  name="$(basename "$bug" .mutant)"
+  about="$(sed -n 's/^about: //p' "$bug")"
+  COSPOOL_MUTANT="$name" "$runner" "$name" "$about" "$seeds" || failed=1
+done
+"$runner" --planted "$seeds" || failed=1
+exit "$failed"

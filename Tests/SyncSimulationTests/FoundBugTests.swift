@@ -1,0 +1,44 @@
+import QueueModel
+import SyncSimulation
+import SyncTestSupport
+import Testing
+
+/// What the simulation found, as fixed runs.
+@Suite struct FoundBugTests {
+  private func expectNothing(
+    _ options: SimulationOptions, _ steps: [Step], _ location: SourceLocation = #_sourceLocation
+  ) {
+    let report = Simulation.replay(RecordedRun(options: options, steps: steps))
+    #expect(report.violations == [], sourceLocation: location)
+  }
+
+  private func send(_ number: UInt64, _ session: String) -> UserAction {
+    .command(.send("text \(number)", as: number, in: session))
+  }
+
+  /// Two live copies of one disk write under one replica id. What the other one wrote did not fit
+  /// to what this one held, the connection was given up before the server's answer told of the
+  /// fork, and so again at every connection, for ever.
+  @Test func aCopiedDiskFindsItsForkAlthoughTheOtherCopysOperationsDoNotFit() {
+    var options = SimulationOptions(seed: 1_002, devices: 2)
+    options.network.latencyMilliseconds = 1...60
+    let steps = [
+      Step(after: 0, .perform(device: 0, send(3, "a"))),
+      Step(after: 0, .perform(device: 1, send(6, "b"))),
+      Step(after: 0, .clone(device: 0, .disk)),
+      Step(
+        after: 1_060,
+        .perform(device: 2, .command(.renameSession(.named("a"), name: "renamed")))),
+      Step(
+        after: 76,
+        .perform(device: 2, .edit(.numbered(3), content: "another text", against: .current))),
+      Step(
+        after: 0,
+        .perform(device: 0, .edit(.numbered(6), content: "edited 6", against: .current))),
+    ]
+    for seed in UInt64(1)...12 {
+      options.seed = seed
+      expectNothing(options, steps)
+    }
+  }
+}
