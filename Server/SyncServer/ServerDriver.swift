@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOWebSocket
+import QueueModel
 import ServerCore
 import WireProtocol
 
