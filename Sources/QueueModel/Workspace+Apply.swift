@@ -202,10 +202,9 @@ extension Workspace {
   private mutating func insertSlot(
     for message: MessageID, in queue: SessionID, origins: Operation.Origins, id: OperationID
   ) throws(MergeError) {
-    guard let count = sessionStates[queue]?.slotOwners.count else { return }
     do {
       try sessionStates[queue]?.slots.integrate(
-        id: id, length: 1, left: origins.left, right: origins.right, contentStart: count)
+        id: id, length: 1, left: origins.left, right: origins.right)
     } catch {
       throw MergeError(error, operation: id)
     }
@@ -217,8 +216,7 @@ extension Workspace {
   ) throws(MergeError) {
     do {
       try threadSlots.integrate(
-        id: id, length: 1, left: origins.left, right: origins.right,
-        contentStart: threadSlotOwners.count)
+        id: id, length: 1, left: origins.left, right: origins.right)
     } catch {
       throw MergeError(error, operation: id)
     }

@@ -63,7 +63,7 @@ extension Workspace {
       for offset in 0..<run.length {
         let id = run.unitID(at: offset)
         guard let owner = places[id] else { continue }
-        runs.append(chained: id, length: 1, contentStart: owners.count)
+        runs.append(chained: id, length: 1)
         owners.append(owner)
       }
     }
@@ -122,10 +122,8 @@ extension TextContent {
   /// The visible scalars as a chain.
   fileprivate func compacted() -> TextContent {
     var runs: [RunSequence.Run] = []
-    var count = 0
     for run in sequence.runs where run.isVisible {
-      runs.append(chained: run.id, length: run.length, contentStart: count)
-      count += run.length
+      runs.append(chained: run.id, length: run.length)
     }
     do {
       return try TextContent(runs: runs, text: text)
@@ -157,7 +155,7 @@ extension RunSequence {
 
 extension [RunSequence.Run] {
   /// Adds units behind the last one, to its run where their ids continue it.
-  fileprivate mutating func append(chained id: OperationID, length: Int, contentStart: Int) {
+  fileprivate mutating func append(chained id: OperationID, length: Int) {
     if let last, last.id.advanced(by: last.length) == id {
       self[count - 1].length += length
       return
@@ -165,6 +163,6 @@ extension [RunSequence.Run] {
     append(
       RunSequence.Run(
         id: id, length: length, left: last.map { $0.unitID(at: $0.length - 1) }, right: nil,
-        isVisible: true, contentStart: contentStart))
+        isVisible: true))
   }
 }

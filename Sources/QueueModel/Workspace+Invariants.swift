@@ -14,7 +14,7 @@ extension Workspace {
   /// - Throws: `InvariantViolation` naming the first contradiction.
   /// - Complexity: O(state · log).
   package func checkInvariants() throws(InvariantViolation) {
-    let threadIndex = try check(threadSlots, "thread queue")
+    try check(threadSlots, "thread queue")
     guard threadSlotOwners.count == threadSlots.unitCount else {
       throw InvariantViolation(reason: "thread slots and owners differ in number")
     }
@@ -26,7 +26,7 @@ extension Workspace {
       messages[message.session, default: []].append(message)
     }
     for session in sessionStates.values {
-      try check(session, messages: messages.removeValue(forKey: session.key) ?? [], threadIndex)
+      try check(session, messages: messages.removeValue(forKey: session.key) ?? [])
       guard session.waiting == waiting[session.key] ?? 0 else {
         throw InvariantViolation(reason: "session \(session.key) counts its messages wrongly")
       }
@@ -41,10 +41,10 @@ extension Workspace {
   }
 
   private func check(
-    _ session: SessionState, messages: [MessageState], _ threadIndex: RunSequence.UnitIndex
+    _ session: SessionState, messages: [MessageState]
   ) throws(InvariantViolation) {
     let name = "session \(session.key)"
-    let index = try check(session.slots, name)
+    try check(session.slots, name)
     guard session.slotOwners.count == session.slots.unitCount else {
       throw InvariantViolation(reason: "\(name): slots and owners differ in number")
     }
@@ -53,11 +53,11 @@ extension Workspace {
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(session.element, name)
     if let slot = session.threadPosition?.value {
-      guard let owner = threadIndex.contentIndex(of: slot), threadSlotOwners[owner] == session.key
+      guard let owner = threadSlots.contentIndex(of: slot), threadSlotOwners[owner] == session.key
       else { throw InvariantViolation(reason: "\(name) stands at a slot that is not its own") }
     }
     for message in messages {
-      guard let owner = index.contentIndex(of: message.position.value),
+      guard let owner = session.slots.contentIndex(of: message.position.value),
         session.slotOwners[owner] == message.id
       else {
         throw InvariantViolation(
@@ -72,7 +72,7 @@ extension Workspace {
       message.additions.allSatisfy({ messageKeys[$0.id] == message.id })
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(message.element, name)
-    for addition in message.additions { _ = try check(addition.content.sequence, name) }
+    for addition in message.additions { try check(addition.content.sequence, name) }
   }
 
   private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {
@@ -84,16 +84,14 @@ extension Workspace {
 
   private func check(
     _ sequence: RunSequence, _ name: String
-  ) throws(InvariantViolation) -> RunSequence.UnitIndex {
-    let index: RunSequence.UnitIndex
+  ) throws(InvariantViolation) {
     do {
-      index = try sequence.checkInvariants()
+      try sequence.checkInvariants()
     } catch {
       throw InvariantViolation(reason: "\(name): \(error)")
     }
     guard sequence.runs.allSatisfy({ vector.contains($0.unitID(at: $0.length - 1)) }) else {
       throw InvariantViolation(reason: "\(name): a unit nobody inserted")
     }
-    return index
   }
 }

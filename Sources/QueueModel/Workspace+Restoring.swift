@@ -52,10 +52,10 @@ extension Workspace {
   mutating func restoreThreadQueue(
     _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {
-    let (slots, index) = try RunSequence.restored(from: runs)
+    let slots = try RunSequence.restored(from: runs)
     var owners: [(index: Int, owner: SessionID)] = []
     for place in places {
-      guard let unit = index.contentIndex(of: place.slot) else {
+      guard let unit = slots.contentIndex(of: place.slot) else {
         throw .invalidImage(reason: "session \(place.session) stands at no slot")
       }
       owners.append((index: unit, owner: place.session))
@@ -81,10 +81,10 @@ struct RestoredSession {
     session = SessionState(head: image)
     note(image.registers)
     note([image.threadPosition, image.enqueued].compactMap { $0?.stamp })
-    let (slots, index) = try RunSequence.restored(from: image.slots)
+    let slots = try RunSequence.restored(from: image.slots)
     var owners: [(index: Int, owner: MessageID)] = []
     for message in image.messages {
-      guard let unit = index.contentIndex(of: message.position.slot),
+      guard let unit = slots.contentIndex(of: message.position.slot),
         unit > owners.last?.index ?? -1
       else {
         throw .invalidImage(reason: "message \(message.id) stands at no slot, or out of order")
@@ -145,19 +145,9 @@ extension RunSequence {
   /// A sequence of slots, all visible, whose content is numbered in their order.
   fileprivate static func restored(
     from images: [WorkspaceImage.SlotRun]
-  ) throws(MergeError) -> (RunSequence, UnitIndex) {
-    var runs: [Run] = []
-    var start = 0
-    for image in images {
-      var run = Run(image, isVisible: true)
-      run.contentStart = start
-      // What overflows is no run, which the sequence finds.
-      start &+= image.length
-      runs.append(run)
-    }
+  ) throws(MergeError) -> RunSequence {
     do {
-      let sequence = try RunSequence(runs: runs)
-      return (sequence, try UnitIndex(sequence))
+      return try RunSequence(runs: images.map { Run($0, isVisible: true) })
     } catch {
       throw .invalidImage(reason: "a list of slots is wrong: \(error)")
     }
@@ -180,6 +170,6 @@ extension RunSequence.Run {
   fileprivate init(_ image: WorkspaceImage.SlotRun, isVisible: Bool) {
     self.init(
       id: image.id, length: image.length, left: image.origins.left, right: image.origins.right,
-      isVisible: isVisible, contentStart: 0)
+      isVisible: isVisible)
   }
 }

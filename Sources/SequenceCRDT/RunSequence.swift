@@ -210,10 +210,8 @@ extension RunSequence {
   ///
   /// - Throws: `SequenceFault` naming what is wrong.
   /// - Complexity: O(units + runs · log runs).
-  @discardableResult
-  package func checkInvariants() throws(SequenceFault) -> RunSequence {
+  package func checkInvariants() throws(SequenceFault) {
     if let box { try unsafe box.core.pointee.checkInvariants() }
-    return self
   }
 }
 

@@ -189,7 +189,7 @@ struct RunSequenceFaultTests {
 
   private func sequence(length: Int) throws -> RunSequence {
     var sequence = RunSequence()
-    try sequence.integrate(id: id(1), length: length, left: nil, right: nil, contentStart: 0)
+    try sequence.integrate(id: id(1), length: length, left: nil, right: nil)
     return sequence
   }
 
@@ -197,10 +197,10 @@ struct RunSequenceFaultTests {
     var sequence = try sequence(length: 3)
     let before = sequence.runs
     #expect(throws: SequenceFault.unknownOrigin(id(7))) {
-      try sequence.integrate(id: id(8), length: 1, left: id(7), right: nil, contentStart: 3)
+      try sequence.integrate(id: id(8), length: 1, left: id(7), right: nil)
     }
     #expect(throws: SequenceFault.unknownOrigin(id(7))) {
-      try sequence.integrate(id: id(8), length: 1, left: nil, right: id(7), contentStart: 3)
+      try sequence.integrate(id: id(8), length: 1, left: nil, right: id(7))
     }
     #expect(sequence.runs == before)
   }
@@ -208,10 +208,10 @@ struct RunSequenceFaultTests {
   @Test func originsInTheWrongOrderAreRefused() throws {
     var sequence = try sequence(length: 3)
     #expect(throws: SequenceFault.originsOutOfOrder) {
-      try sequence.integrate(id: id(8), length: 1, left: id(3), right: id(1), contentStart: 3)
+      try sequence.integrate(id: id(8), length: 1, left: id(3), right: id(1))
     }
     #expect(throws: SequenceFault.originsOutOfOrder) {
-      try sequence.integrate(id: id(8), length: 1, left: id(2), right: id(2), contentStart: 3)
+      try sequence.integrate(id: id(8), length: 1, left: id(2), right: id(2))
     }
   }
 
@@ -222,7 +222,7 @@ struct RunSequenceFaultTests {
     #expect(sequence.unitCount == 5)
     #expect(!sequence.isVisible(id(3)))
     #expect(sequence.contains(id(3)))
-    try sequence.integrate(id: id(6), length: 1, left: id(3), right: id(4), contentStart: 5)
+    try sequence.integrate(id: id(6), length: 1, left: id(3), right: id(4))
     #expect(sequence.isVisible(id(6)))
     try sequence.checkInvariants()
   }
@@ -267,11 +267,10 @@ struct RunSequenceFaultTests {
     let left = author.order[generator.below(author.order.count)]
     let origins = try #require(first.origins(behind: left))
     let other = OperationID(replica: ReplicaID(rawValue: 2), seq: 1)
-    let count = first.unitCount
     try first.integrate(
-      id: other, length: 2, left: origins.left, right: origins.right, contentStart: count)
+      id: other, length: 2, left: origins.left, right: origins.right)
     try second.integrate(
-      id: other, length: 2, left: origins.left, right: origins.right, contentStart: count)
+      id: other, length: 2, left: origins.left, right: origins.right)
     #expect(
       second.canonicalRuns.map(\.id) == first.canonicalRuns.map(\.id), "seed \(seed)")
   }

@@ -62,8 +62,7 @@ struct SequenceAuthor {
 
   private mutating func integrate(_ insertion: Insertion) throws {
     try sequence.integrate(
-      id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right,
-      contentStart: known.count)
+      id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right)
     var left = insertion.left
     for distance in 0..<insertion.length {
       let id = try #require(insertion.id.advanced(by: distance))
