@@ -1,3 +1,4 @@
+import Foundation
 import GRDBSQLite
 import Synchronization
 
@@ -170,14 +171,14 @@ private enum FileMethods {
     }
     methods.pointee.xRead = { file, buffer, count, offset in
       let open = OpenFile(file)
-      return open.isOff ? SQLITE_IOERR_READ : open.methods.xRead(open.base, buffer, count, offset)
+      return open.isOff ? SQLITE_IOERR : open.methods.xRead(open.base, buffer, count, offset)
     }
     methods.pointee.xWrite = write
     methods.pointee.xTruncate = truncate
     methods.pointee.xSync = { file, flags in
       let open = OpenFile(file)
       guard let owner = open.owner else { return open.methods.xSync(open.base, flags) }
-      return owner.disk.synced(owner.path) ? SQLITE_OK : SQLITE_IOERR_FSYNC
+      return owner.disk.synced(owner.path) ? SQLITE_OK : SQLITE_IOERR
     }
     methods.pointee.xFileSize = { file, size in
       let open = OpenFile(file)
@@ -185,7 +186,7 @@ private enum FileMethods {
     }
     methods.pointee.xLock = { file, level in
       let open = OpenFile(file)
-      return open.isOff ? SQLITE_IOERR_LOCK : open.methods.xLock(open.base, level)
+      return open.isOff ? SQLITE_IOERR : open.methods.xLock(open.base, level)
     }
     methods.pointee.xUnlock = { file, level in
       let open = OpenFile(file)
@@ -238,7 +239,7 @@ private func write(
   if let owner = open.owner {
     let copy = Array(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
     guard owner.disk.changed(owner.path, .write(offset: Int(offset), bytes: copy)) else {
-      return SQLITE_IOERR_WRITE
+      return SQLITE_IOERR
     }
   }
   return open.methods.xWrite(open.base, bytes, count, offset)
@@ -247,7 +248,7 @@ private func write(
 private func truncate(file: UnsafeMutablePointer<sqlite3_file>?, size: sqlite3_int64) -> Int32 {
   let open = OpenFile(file)
   if let owner = open.owner, !owner.disk.changed(owner.path, .truncate(size: Int(size))) {
-    return SQLITE_IOERR_TRUNCATE
+    return SQLITE_IOERR
   }
   return open.methods.xTruncate(open.base, size)
 }

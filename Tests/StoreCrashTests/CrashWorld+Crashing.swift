@@ -2,6 +2,7 @@ import ClientCore
 import ClientStore
 import Foundation
 import QueueModel
+import QueueOracle
 import SequenceCRDT
 import ServerCore
 import ServerStore

@@ -236,8 +236,9 @@ final class Disk: Sendable {
   /// In place, so that it stays the same file.
   private func overwrite(_ path: String, with bytes: [UInt8]) throws {
     if !FileManager.default.fileExists(atPath: path) {
-      FileManager.default.createFile(
+      let isCreated = FileManager.default.createFile(
         atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+      precondition(isCreated, "the test's directory takes files")
     }
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
     try handle.truncate(atOffset: 0)
