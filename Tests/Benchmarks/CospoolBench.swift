@@ -6,7 +6,7 @@ import Foundation
 struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-bench",
-    abstract: "Measures merging, opening, sizes on the wire, and a server under load.",
+    abstract: "Measures editing, merging, opening, and sizes on the wire.",
     discussion: """
       EXAMPLES
         cospool-bench all --traces traces

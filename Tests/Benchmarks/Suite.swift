@@ -1,6 +1,7 @@
 /// A group of measurements.
 enum Suite: String, CaseIterable {
   case text
+  case list
   case delta
   case workspace
 
@@ -8,8 +9,11 @@ enum Suite: String, CaseIterable {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
     return switch self {
     case .text: try TextSuite.measure(options)
+    case .list: try ListSuite.measure(runs: options.runs)
     case .delta: try DeltaSuite.measure()
-    case .workspace: try WorkspaceSuite.measure(runs: options.runs)
+    case .workspace:
+      try WorkspaceSuite.measure(runs: options.runs)
+        + WorkspaceScaleSuite.measure(runs: options.runs)
     }
   }
 

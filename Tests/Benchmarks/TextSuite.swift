@@ -24,13 +24,18 @@ enum TextSuite {
     } check: { replica in
       try check(replica.content, against: trace.endContent, name)
     }
-    return [replay] + (try memory(of: trace, name: name))
+    return [replay]
+      + (try TextSnapshots(trace, name: name).measure(runs: runs))
+      + (try memory(of: trace, name: name))
   }
 
   /// Types the whole trace. Every edit is an operation of its own: it gets its ids, it is logged,
   /// and a peer could be sent it. A patch that deletes and inserts is two.
-  static func replica(of trace: SequentialTrace) throws -> TextReplica {
-    var replica = TextReplica(replica: ReplicaID(rawValue: 0x5C1D_93E8_04B7_A26F))
+  static func replica(
+    of trace: SequentialTrace, by author: ReplicaID = ReplicaID(rawValue: 7),
+    firstSeq: UInt32 = 1
+  ) throws -> TextReplica {
+    var replica = TextReplica(replica: author, firstSeq: firstSeq)
     for patch in trace.patches {
       if patch.deleted > 0 {
         try replica.delete(patch.position..<patch.position + patch.deleted)

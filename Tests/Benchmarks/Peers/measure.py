@@ -7,8 +7,9 @@
 
 Both are Rust libraries behind Python wheels. What is one call (import, export, merge, open) is
 their own speed. What is a call an edit (local replay, push, set, move) also pays for the language
-boundary, some tenths of a microsecond a call. One JSON object goes to standard output; a result is
-the median of the runs.
+boundary, some tenths of a microsecond a call. Seconds are processor time of the process, as in cospool-bench,
+so that other programs on the machine do not count. One JSON object goes to standard output; a
+result is the median of the runs.
 
 Yrs drops the content of deleted text when it commits. That makes its update comparable with our
 snapshot without deleted text; the document is built here, from the trace.
@@ -41,10 +42,10 @@ class Results:
         self.values.setdefault((peer, name, metric), []).append(value)
 
     def time(self, peer, name, work):
-        """Does the work, notes the seconds it took, and returns its value."""
-        begin = time.perf_counter()
+        """Does the work, notes the processor seconds it took, and returns its value."""
+        begin = time.process_time()
         value = work()
-        self.add(peer, name, time.perf_counter() - begin)
+        self.add(peer, name, time.process_time() - begin)
         return value
 
     def medians(self):
