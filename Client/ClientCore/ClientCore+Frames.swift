@@ -154,7 +154,7 @@ extension ClientCore {
     exchange.isOffering = true
     trouble = Trouble(message: "the server lost data; this device gives it back")
     link = .exchanging(exchange)
-    let bytes = PackedSnapshot.pack(replica.workspace.image())
+    let bytes = PackedSnapshot.pack(replica.workspace)
     let starts = Array(stride(from: 0, to: bytes.count, by: exchange.deltaBytesMax))
     return starts.enumerated().map { index, start in
       .send(

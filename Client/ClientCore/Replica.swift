@@ -48,7 +48,7 @@ package struct Replica: Sendable {
   ) throws(Fault) {
     let loaded = opening.loaded
     do {
-      workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
+      workspace = loaded.workspace ?? Workspace()
       // In one call: every merge keeps the state before it, to go back to.
       _ = try workspace.merge(loaded.tail.flatMap(\.operations) + loaded.pending)
     } catch {

@@ -82,9 +82,9 @@ package struct StoreTransaction: Sendable {
 package struct LoadedReplica: Sendable {
   /// nil in a new store.
   package var record: ReplicaRecord?
-  /// The state up to `imageEntry`.
-  package var image: WorkspaceImage?
-  /// The entries behind the image.
+  /// The stored state; nil where there is none.
+  package var workspace: Workspace?
+  /// The entries behind the state.
   package var tail: [LogEntry]
   package var lastEntry: Int64
   package var pending: [Operation]
@@ -93,12 +93,12 @@ package struct LoadedReplica: Sendable {
   package var undo: [UndoHistory.Entry]
 
   package init(
-    record: ReplicaRecord? = nil, image: WorkspaceImage? = nil, tail: [LogEntry] = [],
+    record: ReplicaRecord? = nil, workspace: Workspace? = nil, tail: [LogEntry] = [],
     lastEntry: Int64 = 0, pending: [Operation] = [], receipts: [Receipt] = [],
     undo: [UndoHistory.Entry] = []
   ) {
     self.record = record
-    self.image = image
+    self.workspace = workspace
     self.tail = tail
     self.lastEntry = lastEntry
     self.pending = pending
@@ -108,11 +108,8 @@ package struct LoadedReplica: Sendable {
 }
 
 extension LoadedReplica {
-  /// What the image holds; nothing where there is none.
-  package var imageVector: VersionVector {
-    VersionVector(
-      Dictionary((image?.replicas ?? []).map { ($0.id, $0.seq) }) { first, _ in first })
-  }
+  /// What the stored state holds; nothing where there is none.
+  package var imageVector: VersionVector { workspace?.vector ?? VersionVector() }
 }
 
 /// Why a store could not do something; nothing changed.

@@ -107,7 +107,7 @@ extension ClientStore {
     case .install(let image):
       try database.execute(
         sql: "INSERT OR REPLACE INTO images (kind, entry, snapshot) VALUES ('base', ?, ?)",
-        arguments: [entry, Data(PackedSnapshot.pack(image))])
+        arguments: [entry, Data(PackedSnapshot.packRaw(image))])
     }
   }
 
@@ -122,8 +122,8 @@ extension ClientStore {
   }
 
   /// Keeps the state up to an entry, so that the next opening need not replay the log.
-  package func keep(_ image: WorkspaceImage, upTo entry: Int64) throws(StoreError) {
-    let snapshot = Data(PackedSnapshot.pack(image))
+  package func keep(_ workspace: Workspace, upTo entry: Int64) throws(StoreError) {
+    let snapshot = Data(PackedSnapshot.packRaw(workspace))
     do {
       try database.write { database in
         try database.execute(

@@ -60,7 +60,9 @@ extension ClientStore {
 
   package func base() throws(StoreError) -> WorkspaceImage? {
     do {
-      return try database.read { try fetchImage($0, kind: "base")?.image }
+      return try database.read { database in
+        try fetchSnapshot(database, kind: "base").map { try PackedSnapshot.unpack($0.bytes) }
+      }
     } catch {
       throw StoreError(error)
     }
@@ -68,19 +70,20 @@ extension ClientStore {
 
   /// Everything that is needed to take up where the store left off.
   static func load(_ database: Database) throws -> LoadedReplica {
-    let image = try fetchImage(database, kind: "cache") ?? fetchImage(database, kind: "base")
+    let state =
+      try fetchSnapshot(database, kind: "cache") ?? fetchSnapshot(database, kind: "base")
     let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
       .flatMap { try PackedDelta.unpack(Array($0)) }
     var record = try fetchRecord(database)
-    if record?.floor.isEmpty == true, let base = try fetchImage(database, kind: "base") {
+    if record?.floor.isEmpty == true, let base = try fetchSnapshot(database, kind: "base") {
       // Written before the floor was kept.
-      record?.floor = LoadedReplica(image: base.image).imageVector
+      record?.floor = try PackedSnapshot.open(base.bytes).vector
     }
     return LoadedReplica(
-      record: record, image: image?.image,
-      tail: try fetchEntries(database, after: image?.entry ?? 0, countMax: nil),
+      record: record, workspace: try state.map { try PackedSnapshot.open($0.bytes) },
+      tail: try fetchEntries(database, after: state?.entry ?? 0, countMax: nil),
       lastEntry: max(
-        try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0, image?.entry ?? 0),
+        try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0, state?.entry ?? 0),
       pending: pending,
       receipts: try Row.fetchAll(
         database, sql: "SELECT replica, last_seq, log_position FROM receipts"
@@ -109,15 +112,15 @@ private func entry(_ row: Row) throws -> LogEntry {
     id: row[0], isLocal: row[1], operations: try PackedDelta.unpack(Array(delta)))
 }
 
-private func fetchImage(
+private func fetchSnapshot(
   _ database: Database, kind: String
-) throws -> (image: WorkspaceImage, entry: Int64)? {
+) throws -> (bytes: [UInt8], entry: Int64)? {
   guard
     let row = try Row.fetchOne(
       database, sql: "SELECT snapshot, entry FROM images WHERE kind = ?", arguments: [kind])
   else { return nil }
   let snapshot: Data = row[0]
-  return (try PackedSnapshot.unpack(Array(snapshot)), row[1])
+  return (Array(snapshot), row[1])
 }
 
 /// A sequence number from a column that anybody could have written.

@@ -183,7 +183,7 @@ final class Engine: Sendable {
   private func keepImage(_ state: inout State) {
     let entry = state.core.replica.lastEntry
     do {
-      try store.keep(state.core.replica.workspace.image(), upTo: entry)
+      try store.keep(state.core.replica.workspace, upTo: entry)
     } catch {
       // The image only saves time at the next opening; the log holds everything.
       logger.warning("cannot store the state's image: \(error)")

@@ -83,66 +83,6 @@ extension Workspace {
       }
   }
 
-  /// Unpacks what an operation changes, so that it cannot fail half way.
-  ///
-  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
-  mutating func warm(for operation: Operation) throws(MergeError) {
-    guard cold != nil else { return }
-    switch operation.body {
-    case .announceDevice:
-      break
-    case .openSession(let session, _):
-      try warm(session)
-    case .addMessage(let addition):
-      try warm(sessionOf: addition.session)
-      try warm(sessionHolding: addition.message)
-    case .insertText(let insertion):
-      try warm(sessionOf: insertion.message)
-    case .deleteText(let deletion):
-      try warm(sessionOf: deletion.message)
-    case .placeMessage(let message, let session, _, _):
-      try warm(sessionOf: message)
-      try warm(sessionOf: session)
-    case .placeThread(let session, _, _):
-      try warm(sessionOf: session)
-    case .enqueueThread(let enqueue):
-      try warm(sessionOf: enqueue.session)
-    case .addTag(let element, _, _, _), .clearTags(let element, _, _),
-      .setRegister(let element, _, _, _):
-      try warm(sessionOf: element)
-    }
-  }
-
-  /// Unpacks the session that an element reference leads to.
-  private mutating func warm(sessionOf reference: OperationID) throws(MergeError) {
-    if let key = sessionKeys[reference] {
-      try warm(key)
-    } else if let id = messageKeys[reference] {
-      try warm(sessionHolding: id)
-    }
-  }
-
-  /// Unpacks the session that holds a message in the snapshot.
-  mutating func warm(sessionHolding id: MessageID) throws(MergeError) {
-    guard let place = messageStates.coldPlace(of: id) else { return }
-    try warm(place.session)
-  }
-
-  /// Unpacks a session with its messages, where it is packed still.
-  mutating func warm(_ key: SessionID) throws(MergeError) {
-    guard let index = cold?.index(of: key) else { return }
-    try warm(index)
-  }
-
-  private mutating func warm(_ index: Int) throws(MergeError) {
-    guard let cold else { return }
-    let isPacked = sessionStates.coldIndex(of: cold.keys[index]) != nil
-    guard isPacked || !messageStates.isTouched(session: index) else { return }
-    let restored = try cold.thaw(index)
-    sessionStates.keep(restored.session)
-    messageStates.keep(restored.messages, ofSession: index)
-  }
-
   /// Checks that untouched sessions are what is kept beside them, and that views show the same of
   /// them as when they are unpacked.
   func checkPackedSessions() throws(InvariantViolation) {
@@ -166,15 +106,5 @@ extension Workspace {
         unpacked.cancelledMessages(of: key) == cancelledMessages(of: key)
       else { throw InvariantViolation(reason: "session \(key) shows something else when packed") }
     }
-  }
-
-  /// The workspace with all sessions unpacked.
-  ///
-  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
-  /// - Complexity: O(state).
-  package func thawed() throws(MergeError) -> Workspace {
-    var result = self
-    for index in (cold?.keys ?? []).indices { try result.warm(index) }
-    return result
   }
 }

@@ -11,6 +11,7 @@ extension Workspace {
     _ command: Command, in context: CommandContext
   ) throws(QueueError) -> CommandOutcome {
     let before = cold == nil ? nil : self
+    try warm(for: command)
     var author = Author(context: context)
     let notice = try run(command, by: &author)
     if let damage = author.damage, let before {

@@ -81,10 +81,20 @@ struct DeviceFiles {
     var pending: [Operation] = []
     for delta in database.pending { pending += try DeviceFiles.unpack(delta) }
     return LoadedReplica(
-      record: database.record, image: try image(), tail: tail,
+      record: database.record, workspace: try stored(), tail: tail,
       lastEntry: max(database.entries.last?.id ?? 0, database.prunedThrough), pending: pending,
       receipts: database.receipts,
       undo: database.undo.sorted { $0.key < $1.key }.map(\.value))
+  }
+
+  /// The stored state, opened as the device's own store does it.
+  private func stored() throws(StoreError) -> Workspace? {
+    guard let base = database.base else { return nil }
+    do {
+      return try PackedSnapshot.open(base)
+    } catch {
+      throw StoreError(code: .corrupt, message: "a stored snapshot cannot be opened: \(error)")
+    }
   }
 
   func image() throws(StoreError) -> WorkspaceImage? {
@@ -99,7 +109,7 @@ struct DeviceFiles {
   /// The workspace that a start on these files would show.
   func workspace() throws -> Workspace {
     let loaded = try load()
-    var workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
+    var workspace = loaded.workspace ?? Workspace()
     _ = try workspace.merge(loaded.tail.flatMap(\.operations) + loaded.pending)
     return workspace
   }

@@ -193,7 +193,7 @@ struct Fleet {
     _ device: Device, _ location: SourceLocation = #_sourceLocation
   ) throws {
     let loaded = device.store.loaded
-    var workspace = try loaded.image.map(Workspace.init(image:)) ?? Workspace()
+    var workspace = loaded.workspace ?? Workspace()
     for entry in loaded.tail { _ = try workspace.merge(entry.operations) }
     _ = try workspace.merge(loaded.pending)
     let isEqual = workspace.image() == device.core.replica.workspace.image()

@@ -30,9 +30,17 @@ final class MemoryStore: ReplicaStore {
 
   var loaded: LoadedReplica {
     LoadedReplica(
-      record: record, image: baseImage, tail: entries,
+      record: record, workspace: baseImage.map(restored), tail: entries,
       lastEntry: max(entries.last?.id ?? 0, prunedThrough),
       pending: pending, receipts: receipts, undo: Array(undo.values))
+  }
+
+  private func restored(_ image: WorkspaceImage) -> Workspace {
+    do {
+      return try Workspace(image: image)
+    } catch {
+      preconditionFailure("the base came from a workspace: \(error)")
+    }
   }
 
   /// Every id in the log, to find one that stands for two operations.

@@ -64,7 +64,7 @@ import WireProtocol
     let shelf = try Shelf()
     var open = try shelf.open()
     for number in 1...4 as ClosedRange<UInt64> { try shelf.send(number, &open) }
-    try open.store.keep(open.replica.workspace.image(), upTo: open.replica.lastEntry)
+    try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
     _ = try open.replica.install(base(of: open.replica.workspace), store: open.store)
     try shelf.send(5, &open)
     try open.store.close()

@@ -33,7 +33,7 @@ import WireProtocol
     let shelf = try Shelf()
     var open = try shelf.open()
     for number in 1...10 as ClosedRange<UInt64> { try shelf.send(number, &open) }
-    try open.store.keep(open.replica.workspace.image(), upTo: open.replica.lastEntry)
+    try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
     try shelf.send(11, &open)
     try open.store.close()
     let loaded = try ClientStore.open(directory: shelf.path)

@@ -44,7 +44,7 @@ extension CrashWorld {
     guard let process = devices[index].process else { return }
     if generator.chance(50) {
       try? process.store.keep(
-        process.core.replica.workspace.image(), upTo: process.core.replica.lastEntry)
+        process.core.replica.workspace, upTo: process.core.replica.lastEntry)
     }
     guard !devices[index].disk.isOff else {
       return try crashDevice(index, midTransaction: true)
