@@ -29,6 +29,12 @@ extension Workspace {
   /// - Complexity: O(state).
   package func compacted() -> Workspace {
     precondition(pending.isEmpty, "waiting operations are re-anchored, not compacted")
+    // Packed sessions are unpacked once, not for every reading. One that is damaged stays packed,
+    // and the outcome is another than the server's.
+    return ((try? thawed()) ?? self).withListsAsChains()
+  }
+
+  private func withListsAsChains() -> Workspace {
     var result = self
     var places: [SessionID: [OperationID: MessageID]] = [:]
     for message in messageStates.values {
