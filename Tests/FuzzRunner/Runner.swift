@@ -8,10 +8,16 @@ private let target: FuzzTarget = {
   let name = ProcessInfo.processInfo.environment["COSPOOL_FUZZ_TARGET"] ?? ""
   guard let target = FuzzTarget(rawValue: name) else {
     let names = FuzzTarget.allCases.map(\.rawValue).joined(separator: ", ")
-    fatalError("COSPOOL_FUZZ_TARGET is \"\(name)\"; choose one of \(names)")
+    end("COSPOOL_FUZZ_TARGET is \"\(name)\"; choose one of \(names)")
   }
   return target
 }()
+
+/// Ends the process with a message that release builds print too.
+private func end(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  abort()
+}
 
 /// Runs one input; a finding ends the process, and libFuzzer keeps the input.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -20,7 +26,7 @@ func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
   do {
     try target.run(bytes)
   } catch {
-    fatalError("\(target.rawValue): \(error)")
+    end("\(target.rawValue): \(error)")
   }
   return 0
 }
