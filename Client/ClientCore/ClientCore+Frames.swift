@@ -68,6 +68,7 @@ extension ClientCore {
       case .store(let error): "cannot store: \(error.message)"
       case .merge(let error): "the server sent operations that do not fit: \(error)"
       case .queue(let error): error.description
+      case .history(let error): error.description
       case .snapshotBehind:
         "the server's snapshot lacks operations that this device holds; restore the server from "
           + "a newer backup, or let the other devices connect first"

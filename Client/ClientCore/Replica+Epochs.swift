@@ -145,6 +145,9 @@ extension Replica {
         kept.append(LogEntry(id: next.lastEntry, isLocal: true, operations: late))
       }
       transaction.appended = kept
+      if isOther {
+        transaction.undo = next.undo.reanchor(from: workspace, to: next.workspace)
+      }
     } catch let error as Fault {
       throw error
     } catch let error as MergeError {

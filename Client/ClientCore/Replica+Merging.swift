@@ -34,6 +34,7 @@ extension Replica {
     next.record.logPosition = max(record.logPosition, delivery.logPosition)
     var transaction = StoreTransaction(record: next.record)
     next.append(outcome.applied, of: delivery, to: &transaction)
+    next.imports.note(outcome)
     transaction.undo = next.undo.noteForeign(outcome.applied, in: next.workspace)
     if waitedBefore {
       transaction.pending = .replace(next.workspace.pendingOperations)
@@ -41,6 +42,7 @@ extension Replica {
       transaction.pending = .append(next.workspace.pendingOperations)
     }
     if transaction.appended.isEmpty, next.record == record, outcome.waiting == 0, !waitedBefore {
+      imports = next.imports
       return outcome.touched
     }
     try commit(transaction, to: store)

@@ -13,6 +13,8 @@ package struct Replica: Sendable {
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
+  /// What merges did since this opening.
+  package internal(set) var imports = ImportStatus()
   var clock: HybridClock
 
   /// Why a replica could not do something; nothing changed.
@@ -22,6 +24,8 @@ package struct Replica: Sendable {
     case merge(MergeError)
     /// A snapshot lacks operations that this device holds only as state.
     case snapshotBehind
+    /// The log does not tell what was asked.
+    case history(HistoryError)
   }
 
   /// What the opener gives a replica.

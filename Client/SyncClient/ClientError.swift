@@ -26,6 +26,10 @@ public enum ClientError: Error, Hashable, Sendable {
   case unreachable(message: String)
   /// The address is not `ws://host:port` or `wss://host:port`.
   case invalidServerURL(String)
+  /// The log does not tell what was asked.
+  case history(HistoryError)
+  /// What was to be imported is no document of this kind and version, or is damaged.
+  case invalidDocument(message: String)
   /// It took longer than the caller wanted to wait.
   case timeout
   /// The client was closed.
@@ -46,6 +50,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case .refused(let code, _): code
     case .unreachable: "unreachable"
     case .invalidServerURL: "invalidServerURL"
+    case .history(let error): error.code
+    case .invalidDocument: "invalidDocument"
     case .timeout: "timeout"
     case .closed: "closed"
     }
@@ -57,7 +63,8 @@ public enum ClientError: Error, Hashable, Sendable {
     switch self {
     case .queue(.messageIDTaken): 5
     case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL: 2
-    case .queue, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
+    case .invalidDocument: 6
+    case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
     case .locked, .timeout: 75
     case .corruptStore: 6
     case .storage: 7
@@ -109,6 +116,10 @@ extension ClientError: CustomStringConvertible {
       "The server cannot be reached: \(message)."
     case .invalidServerURL(let text):
       "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
+    case .history(let error):
+      error.description
+    case .invalidDocument(let message):
+      "This cannot be imported, and nothing was: \(message)"
     case .timeout:
       "It took too long. Try again later."
     case .closed:

@@ -64,6 +64,7 @@ extension ClientError {
     case .queue(let error): self = .queue(error)
     case .store(let error): self = .init(error)
     case .merge(let error): self = .storage(message: "\(error)", isFull: false)
+    case .history(let error): self = .history(error)
     case .snapshotBehind:
       self = .storage(message: "the snapshot lacks operations", isFull: false)
     }

@@ -60,6 +60,36 @@ struct ReceiptAnswer: Decodable {
   var result: String
   var position: Int?
   var count: Int?
+  var what: String?
+}
+
+struct UndoStateAnswer: Decodable {
+  var undo: String?
+  var redo: String?
+  var undoCount: Int
+  var redoCount: Int
+}
+
+struct HistoryAnswer: Decodable {
+  struct Entry: Decodable {
+    var at: String?
+    var estimated: Bool
+    var device: String?
+    var what: String
+    var session: String?
+    var message: String?
+  }
+
+  var entries: [Entry]
+  var next: String?
+}
+
+struct ImportedAnswer: Decodable {
+  var sessions: Int
+  var messages: Int
+  var known: Int
+  var threads: Int
+  var dryRun: Bool
 }
 
 struct PairedAnswer: Decodable {
@@ -76,6 +106,12 @@ struct StatusAnswer: Decodable {
   }
 
   struct Sync: Decodable {
+    struct Missing: Decodable {
+      var replica: UInt64
+      var first: UInt32
+      var last: UInt32
+    }
+
     struct Device: Decodable {
       var name: String
       var connected: Bool
@@ -89,6 +125,7 @@ struct StatusAnswer: Decodable {
     var deviceName: String
     var outgoing: Int
     var pending: Int
+    var missing: [Missing]
     var lastError: String?
     var refusalCode: String?
     var connectedSince: Int64?

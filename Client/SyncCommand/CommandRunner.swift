@@ -35,6 +35,7 @@ struct CommandRunner: Sendable {
       let request = try command.request(input: environment.input)
       let directory = try environment.dataDirectory(flag: command.options.data)
       let answer = try await DaemonConnection(dataDirectory: directory).answer(to: request)
+      try command.received(answer)
       let output =
         isJSON
         ? String(decoding: answer.json, as: UTF8.self)

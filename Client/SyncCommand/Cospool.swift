@@ -17,6 +17,9 @@ struct Cospool: ParsableCommand {
         cospool pair wss://host:port CODE              sync with other devices
         cospool sync wait --timeout 30                 until the server has all
         cospool status --json                          for scripts
+        cospool undo                                   take back the latest change
+        cospool log                                    who changed what, and when
+        cospool export queues.json                     everything as one document
 
       Commands talk to the daemon of the data directory; start it with cospoold.
 
@@ -27,6 +30,8 @@ struct Cospool: ParsableCommand {
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
+      UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
+      ImportCommand.self,
     ])
 
   // Here too, so that both may stand before the subcommand.
@@ -60,6 +65,9 @@ protocol DaemonCommand: ParsableCommand {
   /// What to ask; `input` is read where an argument is "-".
   func request(input: StandardInput) throws -> APIRequest
 
+  /// What to do with the answer before it is written.
+  func received(_ answer: Answer) throws
+
   /// The daemon's answer as text for a person.
   func text(of answer: Answer, style: TextStyle) throws -> String
 
@@ -68,5 +76,7 @@ protocol DaemonCommand: ParsableCommand {
 }
 
 extension DaemonCommand {
+  func received(_ answer: Answer) throws {}
+
   func warning(of answer: Answer) -> String? { nil }
 }

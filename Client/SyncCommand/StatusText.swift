@@ -14,6 +14,13 @@ enum StatusText {
     if let server = sync.server { fields.append(("server", server)) }
     if let workspace = sync.workspace { fields.append(("workspace", workspace)) }
     fields.append(("changes", changes(of: sync, style: style)))
+    for (index, range) in sync.missing.prefix(10).enumerated() {
+      let digits = String(range.replica, radix: 16)
+      let replica = String(repeating: "0", count: 16 - digits.count) + digits
+      fields.append(
+        (index == 0 ? "missing" : "", "replica \(replica), \(range.first)…\(range.last)"))
+    }
+    if sync.missing.count > 10 { fields.append(("", "and \(sync.missing.count - 10) more")) }
     fields.append(("queues", queues(of: status)))
     if let trouble = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""

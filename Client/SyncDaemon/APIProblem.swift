@@ -78,6 +78,8 @@ struct APIProblem: Error, Equatable {
     case .notPaired, .alreadyPaired, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
     case .invalidServerURL: .unprocessableContent
+    case .history: .conflict
+    case .invalidDocument: .unprocessableContent
     case .timeout: .gatewayTimeout
     }
   }
@@ -90,7 +92,7 @@ struct APIProblem: Error, Equatable {
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
-      .invalidTextRange:
+      .invalidTextRange, .invalidDocument:
       .unprocessableContent
     case .stateDamaged: .internalServerError
     }

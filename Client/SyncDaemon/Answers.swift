@@ -148,7 +148,7 @@ struct SendAnswer: Codable, Equatable, Sendable {
 /// The answer to any other command.
 struct ReceiptAnswer: Codable, Equatable, Sendable {
   enum Result: String, Codable {
-    case done, unchanged, queued, moved, affected, undone, redone
+    case done, unchanged, queued, moved, affected, undone, redone, imported
   }
 
   var result: Result
@@ -173,6 +173,9 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
     case .affected(let count):
       result = .affected
       self.count = count
+    case .imported(let counts):
+      result = .imported
+      count = counts.messages
     case .undone(let label):
       result = .undone
       what = label.description

@@ -26,6 +26,7 @@ struct LocalAPI: Sendable {
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     addThreadRoutes(to: api)
+    addHistoryRoutes(to: api)
     return router
   }
 

@@ -38,6 +38,8 @@ public enum Command: Hashable, Sendable {
   case clearThreads
   /// Shows a thread again whose lock stayed.
   case unlockThread(SessionID)
+  /// Makes what a document holds and the workspace does not.
+  case importDocument(WorkspaceDocument)
   /// Takes back this device's latest change that is not taken back yet.
   case undo
   /// Does again what the latest undo took back.
@@ -143,6 +145,8 @@ public struct CommandOutcome: Hashable, Sendable {
     case moved(position: Int)
     /// So many items were affected.
     case affected(count: Int)
+    /// So much of a document was not there before.
+    case imported(ImportCounts)
     /// This was taken back.
     case undone(UndoLabel)
     /// This was done again.

@@ -5,22 +5,22 @@
 /// Algorithm and Its Variations", Algorithmica 1 (1986), section 4b. Where the bound is reached, the
 /// part at hand counts as wholly replaced; the answer still turns one list into the other, but is no
 /// longer the shortest.
-struct LinearDifference {
+package struct LinearDifference {
   /// A stretch of the old list and what stands in its place in the new one.
-  struct Hunk: Hashable {
-    var old: Range<Int>
-    var new: Range<Int>
+  package struct Hunk: Hashable {
+    package var old: Range<Int>
+    package var new: Range<Int>
   }
 
   /// Comparisons of one call where nothing else is said.
-  static let workMax = 1 << 22
+  package static let workMax = 1 << 22
   /// Half of the differences that are looked for between two stretches; more are too many.
-  static let depthMax = 2_048
+  package static let depthMax = 2_048
 
   /// Comparisons that may still be made.
-  private(set) var work: Int
+  package private(set) var work: Int
   /// Whether no shorter answer exists: the bound was not reached.
-  private(set) var isMinimal = true
+  package private(set) var isMinimal = true
   private let old: [UInt32]
   private let new: [UInt32]
   private var isRemoved: [Bool]
@@ -31,7 +31,7 @@ struct LinearDifference {
   /// Compares two lists.
   ///
   /// - Complexity: O((*n* + *m*) · *d*) for *d* differences, at most about `work`; O(*n* + *m*) space.
-  init(from old: [UInt32], to new: [UInt32], work: Int = LinearDifference.workMax) {
+  package init(from old: [UInt32], to new: [UInt32], work: Int = LinearDifference.workMax) {
     self.old = old
     self.new = new
     self.work = work
@@ -44,7 +44,7 @@ struct LinearDifference {
   }
 
   /// The stretches in which the lists differ, in order; no two touch.
-  var hunks: [Hunk] {
+  package var hunks: [Hunk] {
     var hunks: [Hunk] = []
     var (oldIndex, newIndex) = (0, 0)
     while oldIndex < old.count || newIndex < new.count {

@@ -61,6 +61,13 @@ package struct OperationSet: Hashable, Sendable {
     return absent
   }
 
+  /// The ids, each once, in their order.
+  static func unique(_ ids: [OperationID]) -> [OperationID] {
+    guard ids.count > 1 else { return ids }
+    var known: Set<OperationID> = []
+    return ids.filter { known.insert($0).inserted }
+  }
+
   package func contains(_ id: OperationID) -> Bool {
     let index = firstIndex(endingFrom: id.seq, of: id.replica)
     return index < ranges.count && ranges[index].contains(id)

@@ -32,6 +32,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotCancelled(id: String)
   /// A stretch of a message's text that is not there.
   case invalidTextRange(first: Int, last: Int, count: Int)
+  /// What was to be imported cannot be used.
+  case invalidDocument(reason: String)
   /// Nothing of this device is left to undo.
   case nothingToUndo
   /// Nothing was undone since the latest change.
@@ -59,6 +61,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .messageCancelled: "messageCancelled"
     case .messageNotCancelled: "messageNotCancelled"
     case .invalidTextRange: "invalidTextRange"
+    case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
     case .nothingToRedo: "nothingToRedo"
     case .limitReached: "limitReached"
@@ -103,6 +106,8 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) is not cancelled, so there is nothing to restore."
     case .invalidTextRange(let first, let last, let count):
       "There is no text from \(first) to \(last): the message has \(count) characters."
+    case .invalidDocument(let reason):
+      "This cannot be imported: \(reason)."
     case .nothingToUndo:
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:

@@ -9,12 +9,15 @@ struct RestoredText: Hashable {
   }
 
   var anchor: Anchor
-  var scalars: [Unicode.Scalar]
+  /// The ids the scalars had.
+  var ids: [OperationID] = []
+  var scalars: [Unicode.Scalar] = []
 
   /// Sorts deleted scalars into the pieces in which they stand now.
   ///
   /// Deleted scalars are still part of the sequence and mark their place exactly, whatever was
-  /// written between them since. Those that a compaction forgot go behind the scalar that stood
+  /// written between them since. A piece ends where any other scalar stands, a deleted one too, for
+  /// that may come back as well. Those that a compaction forgot go behind the scalar that stood
   /// before them, or before the one that stood behind, or to the end.
   ///
   /// - Complexity: O(runs + scalars deleted).
@@ -22,20 +25,22 @@ struct RestoredText: Hashable {
     -> [RestoredText]
   {
     var scalars: [OperationID: Unicode.Scalar] = [:]
-    var forgotten: [UndoGroup.DeletedText] = []
+    var forgotten: [(stretch: UndoGroup.DeletedText, text: RestoredText)] = []
     for stretch in deleted {
-      var missing = String.UnicodeScalarView()
+      var missing = RestoredText(anchor: .end)
       var id: OperationID? = OperationID(
         replica: stretch.range.replica, seq: stretch.range.first)
       for scalar in stretch.text.unicodeScalars {
         guard let known = id else { break }
-        if sequence.contains(known) { scalars[known] = scalar } else { missing.append(scalar) }
+        if sequence.contains(known) {
+          scalars[known] = scalar
+        } else {
+          missing.ids.append(known)
+          missing.scalars.append(scalar)
+        }
         id = known.advanced(by: 1)
       }
-      guard !missing.isEmpty else { continue }
-      var rest = stretch
-      rest.text = String(missing)
-      forgotten.append(rest)
+      if !missing.ids.isEmpty { forgotten.append((stretch: stretch, text: missing)) }
     }
     return standing(scalars, in: sequence) + placed(forgotten, in: sequence)
   }
@@ -46,17 +51,21 @@ struct RestoredText: Hashable {
     guard !scalars.isEmpty else { return [] }
     var pieces: [RestoredText] = []
     var isOpen = false
-    for run in sequence.runs {
+    sequence.forEachRun { run in
       guard !run.isVisible else {
         isOpen = false
-        continue
+        return
       }
       for offset in 0..<run.length {
         let id = run.unitID(at: offset)
-        guard let scalar = scalars[id] else { continue }
-        if !isOpen { pieces.append(RestoredText(anchor: .end, scalars: [])) }
+        guard let scalar = scalars[id] else {
+          isOpen = false
+          continue
+        }
+        if !isOpen { pieces.append(RestoredText(anchor: .end)) }
         isOpen = true
         pieces[pieces.count - 1].anchor = .behind(id)
+        pieces[pieces.count - 1].ids.append(id)
         pieces[pieces.count - 1].scalars.append(scalar)
       }
     }
@@ -65,10 +74,10 @@ struct RestoredText: Hashable {
 
   /// Pieces that share an anchor follow each other in the order they were deleted in.
   private static func placed(
-    _ stretches: [UndoGroup.DeletedText], in sequence: RunSequence
+    _ texts: [(stretch: UndoGroup.DeletedText, text: RestoredText)], in sequence: RunSequence
   ) -> [RestoredText] {
     var pieces: [RestoredText] = []
-    for stretch in stretches {
+    for (stretch, text) in texts {
       let anchor: Anchor
       if let left = stretch.left, sequence.contains(left) {
         anchor = .behind(left)
@@ -77,11 +86,11 @@ struct RestoredText: Hashable {
       } else {
         anchor = .end
       }
-      let scalars = Array(stretch.text.unicodeScalars)
       if let index = pieces.firstIndex(where: { $0.anchor == anchor }) {
-        pieces[index].scalars += scalars
+        pieces[index].ids += text.ids
+        pieces[index].scalars += text.scalars
       } else {
-        pieces.append(RestoredText(anchor: anchor, scalars: scalars))
+        pieces.append(RestoredText(anchor: anchor, ids: text.ids, scalars: text.scalars))
       }
     }
     return pieces

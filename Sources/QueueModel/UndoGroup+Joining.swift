@@ -26,30 +26,56 @@ extension UndoGroup {
     return group
   }
 
-  /// The same group with other names for the operations it speaks of.
-  func renamed(_ newID: (OperationID) -> OperationID) -> UndoGroup {
+  /// The same group with other names for the operations it speaks of; the content of a text keeps
+  /// its name.
+  ///
+  /// - Parameters:
+  ///   - newName: the name of what has this name in this role.
+  ///   - texts: whether scalars of a content have other names.
+  func renamed(
+    _ newName: (OperationID, UndoSuccessors.Role) -> OperationID, texts: (OperationID) -> Bool
+  ) -> UndoGroup {
     var group = self
-    for index in tags.indices {
-      group.tags[index].put = tags[index].put.map(newID)
-      group.tags[index].cleared = tags[index].cleared.map(newID)
+    for (index, step) in tags.enumerated() {
+      let role = UndoSuccessors.Role.tag(step.field)
+      group.tags[index].put = OperationSet.unique(step.put.map { newName($0, role) })
+      group.tags[index].cleared = step.cleared.map { newName($0, role) }
     }
-    for index in registers.indices {
-      group.registers[index].writer = newID(registers[index].writer)
+    for (index, step) in registers.enumerated() {
+      let role = UndoSuccessors.Role.register(step.field)
+      group.registers[index].writer = newName(step.writer, role)
+      group.registers[index].beforeWriter = step.beforeWriter.map { newName($0, role) }
     }
-    group.messagePlaces = messagePlaces.map { $0.renamed(newID) }
-    group.threadPlaces = threadPlaces.map { $0.renamed(newID) }
-    for index in queuedAt.indices { group.queuedAt[index].writer = newID(queuedAt[index].writer) }
-    group.texts = texts.map { $0.renamed(newID) }
+    for index in messagePlaces.indices {
+      group.messagePlaces[index].rename { newName($0, .slot) }
+    }
+    for index in threadPlaces.indices { group.threadPlaces[index].rename { newName($0, .slot) } }
+    for (index, step) in queuedAt.enumerated() {
+      group.queuedAt[index].writer = newName(step.writer, .queuedAt)
+      group.queuedAt[index].beforeWriter = newName(step.beforeWriter, .queuedAt)
+    }
+    for (index, step) in self.texts.enumerated() where texts(step.content) {
+      group.texts[index] = step.renamed { newName($0, .scalar(of: step.content)) }
+    }
+    return group
+  }
+
+  /// The same group after operations were made anew under other ids.
+  func renamed(_ newID: (OperationID) -> OperationID) -> UndoGroup {
+    var group = renamed { id, _ in
+      newID(id)
+    } texts: { _ in
+      true
+    }
+    for (index, step) in texts.enumerated() { group.texts[index].content = newID(step.content) }
     return group
   }
 }
 
 extension UndoGroup.PlaceStep {
-  fileprivate func renamed(_ newID: (OperationID) -> OperationID) -> Self {
-    var step = self
-    step.slot = newID(slot)
-    step.writer = newID(writer)
-    return step
+  fileprivate mutating func rename(_ newID: (OperationID) -> OperationID) {
+    slot = newID(slot)
+    writer = newID(writer)
   }
 }
 
@@ -58,9 +84,9 @@ extension UndoGroup.TextStep {
     inserted.reduce(0) { $0 + $1.count } + deleted.reduce(0) { $0 + $1.range.count }
   }
 
-  fileprivate func renamed(_ newID: (OperationID) -> OperationID) -> Self {
+  /// The step with other names for its scalars.
+  func renamed(_ newID: (OperationID) -> OperationID) -> Self {
     var step = self
-    step.content = newID(content)
     step.inserted =
       OperationSet(
         inserted.flatMap { UndoGroup.TextStep.renamed($0, newID) }

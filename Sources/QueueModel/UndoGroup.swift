@@ -16,6 +16,9 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   package var threadPlaces: [PlaceStep<SessionID>] = []
   package var queuedAt: [QueuedAtStep] = []
   package var texts: [TextStep] = []
+  /// Tags that gave way to others while the property stayed as it was: nothing to take back, but
+  /// older groups that put the one speak of the other from now on.
+  package var replacements: [TagReplacement] = []
 
   package init(label: UndoLabel, milliseconds: Int64) {
     self.label = label
@@ -42,12 +45,20 @@ package struct UndoGroup: Hashable, Sendable, Codable {
     package var isOvertaken = false
   }
 
+  /// A tag that carries on a property in place of another one.
+  package struct TagReplacement: Hashable, Sendable, Codable {
+    package var field: TagField
+    package var old: OperationID
+    package var new: OperationID
+  }
+
   /// A register; undoing writes the old value while the command's is the latest.
   package struct RegisterStep: Hashable, Sendable, Codable {
     package var element: Element
     package var field: RegisterField
     /// nil where the register had never been written.
     package var before: RegisterValue?
+    package var beforeWriter: OperationID?
     package var writer: OperationID
   }
 
@@ -69,6 +80,7 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   package struct QueuedAtStep: Hashable, Sendable, Codable {
     package var session: SessionID
     package var before: Int64
+    package var beforeWriter: OperationID
     package var writer: OperationID
   }
 
@@ -222,6 +234,8 @@ extension Command {
       UndoLabel(kind: .removedThreads, session: ids.first, count: ids.count)
     case .clearThreads: UndoLabel(kind: .clearedThreads)
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
+    case .importDocument(let document):
+      UndoLabel(kind: .imported, count: document.messageCount)
     case .undo, .redo: nil
     }
   }

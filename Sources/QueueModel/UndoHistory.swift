@@ -72,8 +72,12 @@ package struct UndoHistory: Hashable, Sendable {
 
   /// Notes how to take a command back.
   package mutating func record(_ group: UndoGroup?) -> Changes {
-    var changes = Changes()
-    guard let group, !group.isEmpty else { return changes }
+    guard var group else { return Changes() }
+    var successors = UndoSuccessors()
+    successors.note(group.replacements)
+    group.replacements = []
+    var changes = follow(successors)
+    guard !group.isEmpty else { return changes }
     for entry in redoable { forget(entry, &changes) }
     let isFresh = redoable.isEmpty
     redoable = []
@@ -98,18 +102,28 @@ package struct UndoHistory: Hashable, Sendable {
   }
 
   /// The latest group went over to the other side, as what takes its undoing back.
-  package mutating func undid(_ inverse: UndoGroup?) -> Changes {
-    var changes = Changes()
-    guard let last = undoable.popLast() else { return changes }
+  mutating func undid(_ inverse: UndoGroup?, _ successors: UndoSuccessors) -> Changes {
+    var (inverse, successors) = (inverse, successors)
+    successors.note(inverse?.replacements ?? [])
+    inverse?.replacements = []
+    guard let last = undoable.popLast() else { return Changes() }
+    var changes = follow(successors)
     replace(last, by: inverse, isUndone: true, &changes)
     return changes
   }
 
-  package mutating func redid(_ inverse: UndoGroup?) -> Changes {
-    var changes = Changes()
-    guard let last = redoable.popLast() else { return changes }
+  mutating func redid(_ inverse: UndoGroup?, _ successors: UndoSuccessors) -> Changes {
+    var (inverse, successors) = (inverse, successors)
+    successors.note(inverse?.replacements ?? [])
+    inverse?.replacements = []
+    guard let last = redoable.popLast() else { return Changes() }
+    var changes = follow(successors)
     replace(last, by: inverse, isUndone: false, &changes)
     return changes
+  }
+
+  private mutating func follow(_ successors: UndoSuccessors) -> Changes {
+    successors.isEmpty ? Changes() : change { successors.applied(to: $0) }
   }
 
   private mutating func replace(
@@ -128,6 +142,7 @@ package struct UndoHistory: Hashable, Sendable {
 
   private mutating func forget(_ entry: Entry, _ changes: inout Changes) {
     bytes -= entry.group.cost
+    changes.written.removeAll { $0.number == entry.number }
     changes.removed.append(entry.number)
   }
 
@@ -195,21 +210,33 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
+  /// Anchors deleted text on its nearest surviving neighbours where a compaction forgot its scalars.
+  ///
+  /// - Parameters:
+  ///   - old: the state that still holds the deleted scalars.
+  ///   - new: the state that goes on.
+  package mutating func reanchor(from old: Workspace, to new: Workspace) -> Changes {
+    change { $0.reanchored(from: old, to: new) }
+  }
+
   /// Gives operations other names, after they were made anew under another replica id.
   package mutating func rename(_ newID: (OperationID) -> OperationID) -> Changes {
+    change { $0.renamed(newID) }
+  }
+
+  private mutating func change(_ body: (UndoGroup) -> UndoGroup) -> Changes {
     var changes = Changes()
-    func renamed(_ entries: [Entry]) -> [Entry] {
+    func changed(_ entries: [Entry]) -> [Entry] {
       entries.map { entry in
-        var entry = entry
-        entry.group = entry.group.renamed(newID)
-        return entry
+        var fresh = entry
+        fresh.group = body(entry.group)
+        if fresh != entry { changes.written.append(fresh) }
+        return fresh
       }
     }
-    let before = entries
-    undoable = renamed(undoable)
-    redoable = renamed(redoable)
+    undoable = changed(undoable)
+    redoable = changed(redoable)
     bytes = entries.reduce(0) { $0 + $1.group.cost }
-    changes.written = zip(before, entries).filter { $0 != $1 }.map(\.1)
     return changes
   }
 }
@@ -226,13 +253,15 @@ extension Workspace {
     switch command {
     case .undo:
       guard let group = history.undoable.last?.group else { throw .nothingToUndo }
-      outcome = undo(group, in: context)
-      changes = history.undid(outcome.undo)
+      var successors = UndoSuccessors()
+      outcome = try undo(group, in: context, successors: &successors)
+      changes = history.undid(outcome.undo, successors)
       if outcome.notice == .done { outcome.notice = .undone(group.label) }
     case .redo:
       guard let group = history.redoable.last?.group else { throw .nothingToRedo }
-      outcome = undo(group, in: context)
-      changes = history.redid(outcome.undo)
+      var successors = UndoSuccessors()
+      outcome = try undo(group, in: context, successors: &successors)
+      changes = history.redid(outcome.undo, successors)
       if outcome.notice == .done { outcome.notice = .redone(group.label) }
     default:
       outcome = try perform(command, in: context)

@@ -43,8 +43,6 @@ struct UndoRecorder {
   /// What a command did to one content so far.
   private struct TextChange {
     var message: MessageID
-    /// The text before the first deletion.
-    var shown: ShownText?
     var inserted = OperationSet()
     var deleted: [UndoGroup.DeletedText] = []
   }
@@ -125,11 +123,9 @@ struct UndoRecorder {
       let last = deletion.first.advanced(by: deletion.count - 1)
     else { return }
     let text = workspace.content(deletion.message, of: change.message) ?? TextContent()
-    let shown = change.shown ?? ShownText(of: text)
-    change.shown = shown
     let range = OperationRange(
       replica: deletion.first.replica, first: deletion.first.seq, last: last.seq)
-    for foreign in change.inserted.remove(range) { change.deleted += shown.taking(foreign) }
+    for foreign in change.inserted.remove(range) { change.deleted += text.shown(foreign) }
     texts[deletion.message] = change
   }
 
@@ -138,7 +134,7 @@ struct UndoRecorder {
   /// - Parameter workspace: the state behind the last operation.
   func group(_ label: UndoLabel, milliseconds: Int64, in workspace: Workspace) -> UndoGroup {
     var group = UndoGroup(label: label, milliseconds: milliseconds)
-    group.tags = tags.keys.compactMap { tagStep($0, workspace) }
+    for key in tags.keys { noteTags(key, workspace, in: &group) }
     group.registers = registers.keys.compactMap { registerStep($0, workspace) }
     group.messagePlaces = messagePlaces.keys.compactMap { key in
       guard var step = messagePlaces.values[key] ?? nil,
@@ -159,7 +155,8 @@ struct UndoRecorder {
       guard let before = queuedAt.values[key] ?? nil,
         let now = workspace.sessionStates[key]?.queuedAt, now.writer != before.writer
       else { return nil }
-      return UndoGroup.QueuedAtStep(session: key, before: before.value, writer: now.writer)
+      return UndoGroup.QueuedAtStep(
+        session: key, before: before.value, beforeWriter: before.writer, writer: now.writer)
     }
     group.texts = contents.compactMap { content in
       guard let change = texts[content], !change.inserted.isEmpty || !change.deleted.isEmpty
@@ -171,18 +168,25 @@ struct UndoRecorder {
     return group
   }
 
-  private func tagStep(_ key: TagKey, _ workspace: Workspace) -> UndoGroup.TagStep? {
+  private func noteTags(_ key: TagKey, _ workspace: Workspace, in group: inout UndoGroup) {
     let before = tags.values[key] ?? []
     let after = workspace.elementState(key.element)?.tags[key.field]?.tags ?? []
-    let notes = before.map(\.note)
-    if before.isEmpty == after.isEmpty, notes == after.map(\.note) || key.field != .paused {
-      return nil
-    }
     let (old, new) = (Set(before.map(\.id)), Set(after.map(\.id)))
-    return UndoGroup.TagStep(
-      element: key.element, field: key.field, put: after.map(\.id).filter { !old.contains($0) },
-      cleared: before.map(\.id).filter { !new.contains($0) },
-      restored: before.isEmpty ? nil : notes)
+    let put = after.map(\.id).filter { !old.contains($0) }
+    let cleared = before.map(\.id).filter { !new.contains($0) }
+    guard !put.isEmpty || !cleared.isEmpty else { return }
+    let notes = before.map(\.note)
+    if !before.isEmpty, !after.isEmpty, notes == after.map(\.note) || key.field != .paused {
+      guard let standIn = put.first else { return }
+      group.replacements += cleared.map {
+        UndoGroup.TagReplacement(field: key.field, old: $0, new: standIn)
+      }
+      return
+    }
+    group.tags.append(
+      UndoGroup.TagStep(
+        element: key.element, field: key.field, put: put, cleared: cleared,
+        restored: before.isEmpty ? nil : notes))
   }
 
   private func registerStep(
@@ -193,6 +197,7 @@ struct UndoRecorder {
       let before = registers.values[key], before?.value != now.value
     else { return nil }
     return UndoGroup.RegisterStep(
-      element: key.element, field: key.field, before: before?.value, writer: now.writer)
+      element: key.element, field: key.field, before: before?.value,
+      beforeWriter: before?.writer, writer: now.writer)
   }
 }

@@ -162,6 +162,8 @@ extension Workspace {
       try removeThreads(threadOrder(), by: &author)
     case .unlockThread(let session):
       try unlockThread(session, by: &author)
+    case .importDocument(let document):
+      try importDocument(document, by: &author)
     case .undo:
       throw .nothingToUndo
     case .redo:
@@ -213,7 +215,7 @@ extension Workspace {
     return .done
   }
 
-  private mutating func setText(
+  mutating func setText(
     _ text: String?, _ field: RegisterField, of id: SessionID, by author: inout Author
   ) {
     guard let text, let session = sessionStates[id], session.element.text(field) != text,
@@ -236,7 +238,7 @@ extension Workspace {
   }
 
   /// A reference to the session, made known first where it is not.
-  private mutating func ensureSession(
+  mutating func ensureSession(
     _ id: SessionID, by author: inout Author
   ) throws(QueueError) -> OperationID {
     if let session = sessionStates[id] { return try reference(of: session) }

@@ -60,35 +60,3 @@ extension Workspace {
     return (primary.id, primary.content)
   }
 }
-
-/// Offsets and ids of the scalars that show.
-extension TextContent {
-  /// The id of the visible scalar at an offset; nil where there is none.
-  func visibleID(at offset: Int) -> OperationID? {
-    guard offset >= 0, offset < sequence.visibleCount else { return nil }
-    return visibleRanges(in: offset..<offset + 1).first.map {
-      OperationID(replica: $0.replica, seq: $0.first)
-    }
-  }
-
-  /// The ids of the visible scalars at the offsets, as stretches of consecutive ids.
-  ///
-  /// - Complexity: O(runs).
-  func visibleRanges(in offsets: Range<Int>) -> [OperationRange] {
-    var ranges: [OperationRange] = []
-    var start = 0
-    for range in visibleRanges {
-      let end = start + range.count
-      let (low, high) = (max(start, offsets.lowerBound), min(end, offsets.upperBound))
-      if low < high {
-        let first = range.first + UInt32(low - start)
-        ranges.append(
-          OperationRange(
-            replica: range.replica, first: first, last: first + UInt32(high - low - 1)))
-      }
-      start = end
-      if start >= offsets.upperBound { break }
-    }
-    return ranges
-  }
-}

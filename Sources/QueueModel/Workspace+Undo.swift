@@ -5,17 +5,34 @@ extension Workspace {
   ///
   /// The outcome carries the group that does it again. No operation is made where others have
   /// overtaken everything. What is undone is an ordinary change: it is stored, sent and merged.
-  package mutating func undo(_ group: UndoGroup, in context: CommandContext) -> CommandOutcome {
+  ///
+  /// - Throws: `QueueError.stateDamaged`; nothing changed then.
+  package mutating func undo(
+    _ group: UndoGroup, in context: CommandContext
+  ) throws(QueueError) -> CommandOutcome {
+    var successors = UndoSuccessors()
+    return try undo(group, in: context, successors: &successors)
+  }
+
+  /// - Parameter successors: learns what stands now for what the group had taken away.
+  mutating func undo(
+    _ group: UndoGroup, in context: CommandContext, successors: inout UndoSuccessors
+  ) throws(QueueError) -> CommandOutcome {
+    let before = cold == nil ? nil : self
     var author = Author(context: context)
     // Sessions first: what is in a session comes back only into one that is there.
     let tags = group.tags.filter(\.isOfSession) + group.tags.filter { !$0.isOfSession }
     var revived: Set<SessionID> = []
-    for step in tags { undo(step, revived: &revived, by: &author) }
-    for step in group.registers { undo(step, by: &author) }
-    for step in group.messagePlaces { undo(step, by: &author) }
-    for step in group.threadPlaces { undo(step, by: &author) }
-    for step in group.queuedAt { undo(step, by: &author) }
-    for step in group.texts { undo(step, by: &author) }
+    for step in tags { undo(step, revived: &revived, &successors, by: &author) }
+    for step in group.registers { undo(step, &successors, by: &author) }
+    for step in group.messagePlaces { undo(step, &successors, by: &author) }
+    for step in group.threadPlaces { undo(step, &successors, by: &author) }
+    for step in group.queuedAt { undo(step, &successors, by: &author) }
+    for step in group.texts { undo(step, &successors, by: &author) }
+    if let damage = author.damage, let before {
+      self = before
+      throw .stateDamaged(reason: damage)
+    }
     return CommandOutcome(
       operations: author.operations, touched: author.touched,
       notice: author.operations.isEmpty ? .unchanged : .done,
@@ -25,7 +42,8 @@ extension Workspace {
   // MARK: - Tags
 
   private mutating func undo(
-    _ step: UndoGroup.TagStep, revived: inout Set<SessionID>, by author: inout Author
+    _ step: UndoGroup.TagStep, revived: inout Set<SessionID>,
+    _ successors: inout UndoSuccessors, by author: inout Author
   ) {
     guard let element = elementState(step.element), let reference = element.references.first
     else { return }
@@ -43,22 +61,25 @@ extension Workspace {
       guard let session = messageStates[message]?.session,
         sessionStates[session]?.exists == true
       else { return }
-      keepAlive(session, revived: &revived, by: &author)
+      if revived.insert(session).inserted { keepAlive(session, by: &author) }
     }
+    if case .session(let key) = step.element, step.field == .exists { revived.insert(key) }
     var clears = left
-    for note in notes {
-      emit(
+    for (index, note) in notes.enumerated() {
+      let id = emit(
         .addTag(element: reference, field: step.field, clears: clears, note: note), by: &author)
+      if index < step.cleared.count {
+        successors.note(step.cleared[index], as: .tag(step.field), id)
+      }
       clears = []
     }
   }
 
   /// A message that comes back keeps its session alive, as a restored one does.
   private mutating func keepAlive(
-    _ key: SessionID, revived: inout Set<SessionID>, by author: inout Author
+    _ key: SessionID, by author: inout Author
   ) {
-    guard revived.insert(key).inserted, let session = sessionStates[key],
-      let reference = session.element.references.first
+    guard let session = sessionStates[key], let reference = session.element.references.first
     else { return }
     emit(
       .addTag(
@@ -68,7 +89,9 @@ extension Workspace {
 
   // MARK: - Registers
 
-  private mutating func undo(_ step: UndoGroup.RegisterStep, by author: inout Author) {
+  private mutating func undo(
+    _ step: UndoGroup.RegisterStep, _ successors: inout UndoSuccessors, by author: inout Author
+  ) {
     guard let element = elementState(step.element), let reference = element.references.first,
       let now = element.registers[step.field], now.writer == step.writer
     else { return }
@@ -79,38 +102,38 @@ extension Workspace {
     case (nil, .text): before = .text("")
     case (nil, .number): return
     }
-    emit(
+    let id = emit(
       .setRegister(element: reference, field: step.field, value: before, stamp: author.stamp),
       by: &author)
+    if let writer = step.beforeWriter { successors.note(writer, as: .register(step.field), id) }
   }
 
-  private mutating func undo(_ step: UndoGroup.QueuedAtStep, by author: inout Author) {
+  private mutating func undo(
+    _ step: UndoGroup.QueuedAtStep, _ successors: inout UndoSuccessors, by author: inout Author
+  ) {
     guard let session = sessionStates[step.session], session.queuedAt?.writer == step.writer,
       let reference = session.element.references.first
     else { return }
-    emit(
+    let id = emit(
       .setRegister(
         element: reference, field: .queuedAt, value: .number(UInt64(clamping: step.before)),
         stamp: author.stamp),
       by: &author)
+    successors.note(step.beforeWriter, as: .queuedAt, id)
   }
 
   // MARK: - Places
 
   private mutating func undo(
-    _ step: UndoGroup.PlaceStep<MessageID>, by author: inout Author
+    _ step: UndoGroup.PlaceStep<MessageID>, _ successors: inout UndoSuccessors,
+    by author: inout Author
   ) {
     guard let key = step.session, let message = messageStates[step.key],
       message.position.value == step.writer, let reference = message.element.references.first,
       let session = sessionStates[key], session.exists,
       let queue = session.element.references.first
     else { return }
-    if message.session != key {
-      emit(
-        .addTag(
-          element: queue, field: .exists, clears: session.element.tagIDs(.exists), note: ""),
-        by: &author)
-    }
+    if message.session != key { keepAlive(key, by: &author) }
     let slots = session.slots
     func slot(of neighbour: MessageID) -> OperationID? {
       messageStates[neighbour].flatMap { $0.session == key ? $0.position.value : nil }
@@ -120,14 +143,16 @@ extension Workspace {
       ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
       ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
       ?? slots.originsAtEnd
-    emit(
+    let id = emit(
       .placeMessage(
         message: reference, session: queue, origins: .init(origins), stamp: author.stamp),
       by: &author)
+    successors.note(step.slot, as: .slot, id)
   }
 
   private mutating func undo(
-    _ step: UndoGroup.PlaceStep<SessionID>, by author: inout Author
+    _ step: UndoGroup.PlaceStep<SessionID>, _ successors: inout UndoSuccessors,
+    by author: inout Author
   ) {
     guard let session = sessionStates[step.key], session.threadPosition?.value == step.writer,
       let reference = session.element.references.first
@@ -140,16 +165,19 @@ extension Workspace {
       ?? step.left.flatMap(slot(of:)).flatMap { threadSlots.origins(behind: $0) }
       ?? step.right.flatMap(slot(of:)).flatMap { threadSlots.origins(before: $0) }
       ?? threadSlots.originsAtEnd
-    emit(
+    let id = emit(
       .placeThread(session: reference, origins: .init(origins), stamp: author.stamp),
       by: &author)
+    successors.note(step.slot, as: .slot, id)
   }
 }
 
 // MARK: - Text
 
 extension Workspace {
-  private mutating func undo(_ step: UndoGroup.TextStep, by author: inout Author) {
+  private mutating func undo(
+    _ step: UndoGroup.TextStep, _ successors: inout UndoSuccessors, by author: inout Author
+  ) {
     guard let content = content(step.content, of: step.message) else { return }
     let count = step.deleted.reduce(0) { $0 + $1.range.count }
     guard content.sequence.unitCount + count <= TextContent.unitsMax else { return }
@@ -159,13 +187,14 @@ extension Workspace {
     emitDeletion(of: inserted, from: step.content, of: step.message, by: &author)
     guard let sequence = self.content(step.content, of: step.message)?.sequence else { return }
     for piece in RestoredText.pieces(of: step.deleted, in: sequence) {
-      insert(piece, into: step, by: &author)
+      insert(piece, into: step, &successors, by: &author)
     }
   }
 
   /// Inserts the scalars behind their anchor, in parts that an operation may hold.
   private mutating func insert(
-    _ piece: RestoredText, into step: UndoGroup.TextStep, by author: inout Author
+    _ piece: RestoredText, into step: UndoGroup.TextStep, _ successors: inout UndoSuccessors,
+    by author: inout Author
   ) {
     let scalarsMax = Limits.contentBytesMax / 4
     var anchor = piece.anchor
@@ -185,6 +214,10 @@ extension Workspace {
             text: String(String.UnicodeScalarView(part)))),
         by: &author)
       anchor = .behind(id.advanced(by: part.count - 1) ?? id)
+      for (offset, old) in piece.ids[start..<start + part.count].enumerated() {
+        guard let new = id.advanced(by: offset) else { break }
+        successors.note(old, as: .scalar(of: step.content), new)
+      }
     }
   }
 }

@@ -15,10 +15,20 @@ struct CommandFixture: Sendable {
     _ body: @Sendable (CommandFixture) async throws -> Void
   ) async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
-    try FileManager.default.createDirectory(
-      atPath: root, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: root) }
-    let directory = longPath ? root + "/" + String(repeating: "d", count: 120) : root
+    try await run(
+      in: root, subdirectory: longPath ? "/" + String(repeating: "d", count: 120) : "",
+      queueSizeMax: queueSizeMax, body)
+  }
+
+  /// The same in a directory that stays.
+  static func run(
+    in root: String, subdirectory: String = "", queueSizeMax: Int = 10,
+    _ body: @Sendable (CommandFixture) async throws -> Void
+  ) async throws {
+    try FileManager.default.createDirectory(
+      atPath: root, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let directory = root + subdirectory
     let (ready, isReady) = AsyncStream<String>.makeStream()
     let (stop, stopNow) = AsyncStream<Void>.makeStream()
     let daemon = Daemon(

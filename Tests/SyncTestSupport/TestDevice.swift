@@ -34,12 +34,24 @@ package struct TestDevice: Sendable {
   /// Does the command one millisecond after the last one.
   @discardableResult
   package mutating func perform(_ command: Command) throws(QueueError) -> CommandOutcome {
+    var history = history
+    let outcome = try author { workspace, context throws(QueueError) in
+      try workspace.perform(command, in: context, history: &history).outcome
+    }
+    self.history = history
+    return outcome
+  }
+
+  /// Lets `body` make operations one millisecond after the last ones.
+  package mutating func author(
+    _ body: (inout Workspace, CommandContext) throws(QueueError) -> CommandOutcome
+  ) throws(QueueError) -> CommandOutcome {
     now += 1
     clock.observe(workspace.latestStamp)
     var next = clock
     let context = CommandContext(
       replica: replica, stamp: next.tick(milliseconds: now), queueSizeMax: queueSizeMax)
-    let (outcome, _) = try workspace.perform(command, in: context, history: &history)
+    let outcome = try body(&workspace, context)
     clock = next
     made.append(contentsOf: outcome.operations)
     return outcome

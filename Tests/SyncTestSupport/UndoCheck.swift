@@ -16,9 +16,10 @@ package enum UndoCheck {
     var details: [String] = []
     for (what, wanted) in [("undo", before), ("redo", after), ("undo again", before)] {
       let stamp = Stamp(rawValue: workspace.latestStamp.rawValue + 1)
-      let taken = workspace.undo(inverse, in: CommandContext(replica: author, stamp: stamp))
-      inverse = taken.undo ?? UndoGroup(label: group.label, milliseconds: 0)
       do {
+        let taken = try workspace.undo(
+          inverse, in: CommandContext(replica: author, stamp: stamp))
+        inverse = taken.undo ?? UndoGroup(label: group.label, milliseconds: 0)
         try workspace.checkInvariants()
       } catch {
         details.append("\(what): \(error)")
@@ -30,13 +31,13 @@ package enum UndoCheck {
   }
 
   /// What a person sees, without the cancelled messages that were not there before.
-  private struct View: Equatable {
+  package struct View: Equatable {
     var threads: [ThreadView]
     var sessions: [SessionView]
     var queues: [MessageQueueView]
     var cancelled: [[MessageView]]
 
-    init(_ workspace: Workspace, known: Workspace) {
+    package init(_ workspace: Workspace, known: Workspace) {
       threads = workspace.threadQueue().threads
       sessions = workspace.sessions()
       queues = sessions.compactMap { try? workspace.messageQueue($0.id) }

@@ -1,0 +1,154 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// What the log tells of the past; it holds every operation behind the store's base.
+extension Replica {
+  /// Log entries that one call looks at.
+  package static let historyEntriesMax = 2_000
+  /// Log entries read at once.
+  private static let pageEntries = 128
+  /// How far around an operation without a stamp one is looked for, in sequence numbers.
+  private static let stampDistanceMax: UInt32 = 512
+
+  /// What happened to a subject, the newest first.
+  ///
+  /// - Parameters:
+  ///   - before: what is asked for is older; nil begins at the newest.
+  ///   - limit: entries to give at most. There may be fewer and still a `next`, since one call looks
+  ///     at a limited number of log entries.
+  /// - Complexity: O(log entries looked at).
+  package func history(
+    of subject: HistorySubject, before: HistoryPosition?, limit: Int, store: some ReplicaStore
+  ) throws(Fault) -> HistoryPage {
+    var page = HistoryPage()
+    var cursor = before ?? HistoryPosition(entry: lastEntry + 1, index: 0)
+    var looked = 0
+    while looked < Replica.historyEntriesMax {
+      // The entry of the cursor itself may still hold something older than it.
+      let bound = cursor.index > 0 ? cursor.entry + 1 : cursor.entry
+      let entries = try stored { () throws(StoreError) in
+        try store.entries(before: bound, countMax: Replica.pageEntries)
+      }
+      guard !entries.isEmpty else {
+        try estimateTimes(in: &page.entries, store: store)
+        return page
+      }
+      for entry in entries {
+        looked += 1
+        for (index, event) in workspace.history(of: entry.operations).enumerated().reversed() {
+          let position = HistoryPosition(entry: entry.id, index: index)
+          guard position < cursor, subject.includes(event) else { continue }
+          page.entries.append(event)
+          if page.entries.count == max(1, limit) {
+            page.next = position
+            try estimateTimes(in: &page.entries, store: store)
+            return page
+          }
+        }
+        cursor = HistoryPosition(entry: entry.id, index: 0)
+      }
+    }
+    page.next = cursor
+    try estimateTimes(in: &page.entries, store: store)
+    return page
+  }
+
+  /// Typing, cancelling and pausing carry no time; the nearest operation of the same replica that
+  /// does tells when it was.
+  private func estimateTimes(
+    in events: inout [HistoryEntry], store: some ReplicaStore
+  ) throws(Fault) {
+    var wanted: [ReplicaID: (first: UInt32, last: UInt32)] = [:]
+    for event in events where event.milliseconds == nil {
+      let range = event.operations
+      let known = wanted[range.replica] ?? (range.first, range.last)
+      wanted[range.replica] = (min(known.first, range.first), max(known.last, range.last))
+    }
+    guard !wanted.isEmpty else { return }
+    let around = wanted.map { replica, known in
+      OperationRange(
+        replica: replica, first: max(1, known.first - min(known.first, Replica.stampDistanceMax)),
+        last: known.last &+ Replica.stampDistanceMax)
+    }
+    let entries = try stored { () throws(StoreError) in
+      try store.entries(in: around, after: 0, countMax: Replica.historyEntriesMax)
+    }
+    var stamps: [ReplicaID: [(seq: UInt32, milliseconds: Int64)]] = [:]
+    for operation in entries.flatMap(\.operations) {
+      guard let stamp = operation.stamp else { continue }
+      stamps[operation.id.replica, default: []].append((operation.id.seq, stamp.milliseconds))
+    }
+    for index in events.indices where events[index].milliseconds == nil {
+      let range = events[index].operations
+      func distance(_ seq: UInt32) -> UInt32 {
+        seq < range.first ? range.first - seq : seq > range.last ? seq - range.last : 0
+      }
+      events[index].milliseconds =
+        stamps[range.replica]?.min { distance($0.seq) < distance($1.seq) }?.milliseconds
+      events[index].isTimeEstimated = events[index].milliseconds != nil
+    }
+  }
+
+  /// The state at a version, by replaying the log on its base.
+  ///
+  /// - Throws: `Fault.history` where the log does not tell it, `.store`, `.merge`.
+  /// - Complexity: O(state of the base + operations since).
+  package func workspace(
+    at version: VersionVector, store: some ReplicaStore
+  ) throws(Fault) -> Workspace {
+    guard workspace.vector.includes(version) else { throw .history(.unknownVersion) }
+    let image = try stored { () throws(StoreError) in try store.base() }
+    var state = try merged { () throws(MergeError) in
+      try image.map(Workspace.init(image:)) ?? Workspace()
+    }
+    guard version.includes(state.vector) else {
+      throw .history(.forgotten(earliest: state.vector))
+    }
+    var last: Int64 = 0
+    while state.vector != version {
+      let page = try stored { () throws(StoreError) in
+        try store.entries(after: last, countMax: Replica.pageEntries)
+      }
+      guard let end = page.last else { throw .history(.incompleteVersion) }
+      last = end.id
+      let parts = page.flatMap(\.operations).compactMap { operation in
+        operation.keepingFirst(Int(version[operation.id.replica]) - Int(operation.id.seq) + 1)
+      }
+      let outcome = try merged { () throws(MergeError) in try state.merge(parts) }
+      guard outcome.waiting == 0 else { throw .history(.incompleteVersion) }
+    }
+    return state
+  }
+
+  /// The fewest steps that lead from one version to another, whichever is older.
+  ///
+  /// - Throws: as `workspace(at:store:)`.
+  package func changes(
+    from old: VersionVector, to new: VersionVector, store: some ReplicaStore
+  ) throws(Fault) -> [WorkspaceChange] {
+    let before = try workspace(at: old, store: store)
+    let after = try workspace(at: new, store: store)
+    var tracker = ChangeTracker(workspace: before)
+    return tracker.changes(in: after, touched: TouchedQueues.all(of: before, after))
+  }
+
+  private func stored<Value>(
+    _ body: () throws(StoreError) -> Value
+  ) throws(Fault) -> Value {
+    do {
+      return try body()
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  private func merged<Value>(
+    _ body: () throws(MergeError) -> Value
+  ) throws(Fault) -> Value {
+    do {
+      return try body()
+    } catch {
+      throw .merge(error)
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import ClientCore
+public import Foundation
+public import QueueModel
+
+extension QueueClient {
+  /// Bytes of a document that an import reads at most.
+  public static let documentBytesMax = 256 << 20
+
+  /// The whole workspace as JSON: the form of `WorkspaceDocument`, with sorted keys and indented.
+  ///
+  /// - Throws: `.closed`, where a text cannot be written, which does not happen.
+  public func exportJSON() throws(ClientError) -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return try encoder.encode(workspace().document())
+    } catch {
+      throw .invalidDocument(message: "\(error)")
+    }
+  }
+
+  /// Makes what a document holds and this workspace does not, by the ids of messages and sessions.
+  ///
+  /// The document is checked as a whole first. It is then done in parts, each durable and each one
+  /// undo; should the disk refuse in between, importing again goes on where it stopped.
+  ///
+  /// - Parameter isTrial: says what would be brought and changes nothing.
+  /// - Throws: `.invalidDocument` with the line or field, `.queue`, `.storage`, `.closed`.
+  public func importJSON(
+    _ data: Data, isTrial: Bool = false
+  ) async throws(ClientError) -> ImportCounts {
+    let document = try QueueClient.document(data)
+    if isTrial { return workspace().counts(of: document) }
+    var total = ImportCounts()
+    let known = workspace().counts(of: document).known
+    for part in document.parts {
+      guard case .imported(let counts) = try await perform(.importDocument(part)).notice else {
+        continue
+      }
+      total += counts
+    }
+    // A part that brings nothing answers nothing.
+    total.known = known
+    return total
+  }
+
+  private static func document(_ data: Data) throws(ClientError) -> WorkspaceDocument {
+    guard data.count <= documentBytesMax else {
+      throw .invalidDocument(message: "it has more than \(documentBytesMax) bytes.")
+    }
+    let document: WorkspaceDocument
+    do {
+      // The version first: another one has other fields.
+      let head = try JSONDecoder().decode(DocumentHead.self, from: data)
+      let known = WorkspaceDocument(sessions: [], threads: [])
+      guard head.format == known.format else {
+        throw ClientError.invalidDocument(
+          message: "format: \"\(head.format)\" is not \"\(known.format)\".")
+      }
+      guard head.version == known.version else {
+        throw ClientError.invalidDocument(
+          message: "version: \(head.version) is not known; this version of Cospool reads "
+            + "\(known.version).")
+      }
+      document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
+    } catch let error as ClientError {
+      throw error
+    } catch let error as DecodingError {
+      throw .invalidDocument(message: error.place(in: data))
+    } catch {
+      throw .invalidDocument(message: "\(error)")
+    }
+    if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
+    return document
+  }
+}
+
+/// The fields that every version has.
+private struct DocumentHead: Decodable {
+  var format: String
+  var version: Int
+}
+
+extension DecodingError {
+  /// What is wrong and where, by field, or by line where it is no JSON at all.
+  fileprivate func place(in data: Data) -> String {
+    switch self {
+    case .keyNotFound(let key, let context):
+      return "\(DecodingError.path(context.codingPath + [key])): it is missing."
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
+    case .dataCorrupted(let context):
+      guard context.codingPath.isEmpty else {
+        return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
+      }
+      return "it is no JSON from line \(DecodingError.line(ofFaultIn: data)) on."
+    @unknown default:
+      return "\(self)"
+    }
+  }
+
+  /// The line, from 1, at which a text stops being JSON.
+  private static func line(ofFaultIn data: Data) -> Int {
+    var end = data.count
+    do {
+      _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
+    } catch {
+      // The decoder does not say where; this parser says "… around character 9.", in bytes.
+      let text = "\((error as NSError).userInfo["NSDebugDescription"] ?? "")"
+      let digits = text.filter { $0.isASCII && $0.isNumber }
+      if let offset = Int(digits), offset < end { end = offset }
+    }
+    return 1 + data.prefix(end).count { $0 == UInt8(ascii: "\n") }
+  }
+
+  private static func path(_ keys: [any CodingKey]) -> String {
+    keys.reduce("") { path, key in
+      if let index = key.intValue { return "\(path)[\(index)]" }
+      return path.isEmpty ? key.stringValue : "\(path).\(key.stringValue)"
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import ClientCore
+public import QueueModel
+public import SequenceCRDT
+
+/// What this device can undo and redo, in words.
+public struct UndoState: Hashable, Sendable {
+  /// What the next undo takes back; nil where nothing is left.
+  public var undo: UndoLabel?
+  /// What the next redo does again; nil where nothing was undone since the latest change.
+  public var redo: UndoLabel?
+  /// How many changes can be undone.
+  public var undoCount: Int
+  /// How many can be redone.
+  public var redoCount: Int
+}
+
+extension QueueClient {
+  /// Takes back this device's latest change that is not taken back yet, as far as nobody else has
+  /// changed it since. The receipt's notice is `undone`, or `unchanged` where others have overtaken
+  /// all of it.
+  ///
+  /// - Throws: `.queue(.nothingToUndo)`, `.storage`, `.closed`.
+  @discardableResult
+  public func undo() async throws(ClientError) -> CommandReceipt { try await perform(.undo) }
+
+  /// Does again what the latest undo took back.
+  ///
+  /// - Throws: `.queue(.nothingToRedo)`, `.storage`, `.closed`.
+  @discardableResult
+  public func redo() async throws(ClientError) -> CommandReceipt { try await perform(.redo) }
+
+  /// What can be undone and redone now.
+  public var undoState: UndoState {
+    let history = engine.latest.core.replica.undo
+    return UndoState(
+      undo: history.undoLabel, redo: history.redoLabel, undoCount: history.undoable.count,
+      redoCount: history.redoable.count)
+  }
+
+  /// Who changed what and when, the newest first, as far back as this device's log reaches.
+  ///
+  /// - Parameters:
+  ///   - before: the `next` of the page before; nil begins at the newest.
+  ///   - limit: entries to give at most, 1 to 1,000. A page may have fewer, or none, and still a
+  ///     `next`: one call looks at a limited part of the log.
+  /// - Throws: `.storage`, `.closed`.
+  public func history(
+    of subject: HistorySubject = .workspace, before: HistoryPosition? = nil, limit: Int = 100
+  ) async throws(ClientError) -> HistoryPage {
+    let limit = min(max(limit, 1), 1_000)
+    return try await engine.submit { core, _, store throws(Replica.Fault) in
+      (try core.replica.history(of: subject, before: before, limit: limit, store: store), [])
+    }
+  }
+
+  /// The version of the workspace now, to come back to.
+  public var version: VersionVector { engine.latest.workspace.vector }
+
+  /// The workspace as it was at a version.
+  ///
+  /// - Throws: `.history` where the log does not tell it, `.storage`, `.closed`.
+  public func workspace(at version: VersionVector) async throws(ClientError) -> Workspace {
+    try await engine.submit { core, _, store throws(Replica.Fault) in
+      (try core.replica.workspace(at: version, store: store), [])
+    }
+  }
+
+  /// The fewest steps that lead from one version to another, whichever is older.
+  ///
+  /// - Throws: as `workspace(at:)`.
+  public func changes(
+    from old: VersionVector, to new: VersionVector
+  ) async throws(ClientError) -> [WorkspaceChange] {
+    try await engine.submit { core, _, store throws(Replica.Fault) in
+      (try core.replica.changes(from: old, to: new, store: store), [])
+    }
+  }
+
+  /// What merging the operations of others did since the client was opened, and what waits.
+  public var importStatus: ImportStatus {
+    let replica = engine.latest.core.replica
+    var status = replica.imports
+    status.noteWaiting(in: replica.workspace)
+    return status
+  }
+}

@@ -1,0 +1,40 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Documents in files.
+enum DocumentFile {
+  /// What the daemon takes, and gives.
+  static let bytesMax = 256 << 20
+
+  static func read(_ path: String) throws -> String {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      throw CommandFailure(
+        code: "unreadableFile", message: "\(path) cannot be read.", exitCode: 1)
+    }
+    guard data.count <= bytesMax else {
+      throw CommandFailure(
+        code: "unreadableFile", message: "\(path) has more than \(bytesMax) bytes.", exitCode: 1)
+    }
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw CommandFailure(
+        code: "invalidDocument", message: "\(path) is not UTF-8.", exitCode: 6)
+    }
+    return text
+  }
+
+  /// In place of what was there at once, so that a full disk leaves the old document.
+  static func write(_ data: Data, to path: String) throws {
+    do {
+      try data.write(to: URL(fileURLWithPath: path), options: .atomic)
+    } catch {
+      throw CommandFailure(
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// Text about undo, the log and imports.
+enum HistoryText {
+  static func undone(_ answer: Answer, verb: String) throws -> String {
+    let receipt = try answer.decoded(ReceiptAnswer.self)
+    guard let what = receipt.what else {
+      return "nothing changed: others have changed since what would be \(verb)"
+    }
+    return "\(verb): \(TextStyle.line(what))"
+  }
+
+  static func undo(_ state: UndoStateAnswer) -> String {
+    func line(_ verb: String, _ what: String?, _ count: Int) -> String {
+      guard let what else { return "nothing to \(verb)" }
+      let more = count > 1 ? ", and \(count - 1) more" : ""
+      return "\(verb): \(TextStyle.line(what))\(more)"
+    }
+    return line("undo", state.undo, state.undoCount) + "\n"
+      + line("redo", state.redo, state.redoCount)
+  }
+
+  static func log(_ answer: HistoryAnswer, style: TextStyle) -> String {
+    guard !answer.entries.isEmpty else { return "nothing is known of it" }
+    var table = TextTable(["TIME", "DEVICE", "SESSION", "ID", "WHAT"], numbers: [])
+    table.rows = answer.entries.map { entry in
+      [
+        .init(entry.at.map { (entry.estimated ? "~" : "") + $0 } ?? "-", .dim),
+        .init(entry.device ?? "-"), .init(entry.session ?? ""),
+        .init(entry.message.map { String($0.prefix(QueueText.idDigitsMin)) } ?? ""),
+        .init(entry.what),
+      ]
+    }
+    let text = table.text(style: style)
+    guard let next = answer.next else { return text }
+    return text + "\n" + style.coloured("older: --before \(TextStyle.line(next))", .dim)
+  }
+
+  static func imported(_ answer: ImportedAnswer) -> String {
+    let brought = [
+      ReceiptText.counted(answer.messages, "message"),
+      ReceiptText.counted(answer.sessions, "session"),
+      ReceiptText.counted(answer.threads, "thread"),
+    ].joined(separator: ", ")
+    let known = answer.known > 0 ? "; \(answer.known) known already" : ""
+    return (answer.dryRun ? "would import " : "imported ") + brought + known
+  }
+}

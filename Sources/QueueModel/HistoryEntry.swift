@@ -1,0 +1,192 @@
+public import SequenceCRDT
+
+/// One thing that happened in a workspace, as this device's log tells it.
+public struct HistoryEntry: Hashable, Sendable {
+  /// The operations that did it.
+  public var operations: OperationRange
+  /// The device that did it; nil before its announcement is known.
+  public var device: DeviceView?
+  /// When, on that device's clock, in milliseconds since 1970; nil where nothing tells.
+  public var milliseconds: Int64?
+  /// Whether the time is that of another operation of the same replica, the nearest that has one.
+  public var isTimeEstimated = false
+  /// What happened.
+  public var action: HistoryAction
+  /// The session it happened in; for a message, the queue it was put in, else where it is now.
+  public var session: SessionID?
+  /// The message it happened to.
+  public var message: MessageID?
+  /// Whether a session that was known already got a tag that keeps it.
+  var isSignOfLife = false
+
+  /// The replica that did it, as 16 hexadecimal digits.
+  public var replicaName: String {
+    let digits = String(operations.replica.rawValue, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+  /// The sequence number of the first operation.
+  public var firstSeq: UInt32 { operations.first }
+  /// The sequence number of the last operation.
+  public var lastSeq: UInt32 { operations.last }
+}
+
+/// What can happen in a workspace.
+public enum HistoryAction: Hashable, Sendable {
+  /// A device joined, or took this name.
+  case joined(name: String)
+  /// The session was made known.
+  case addedSession
+  /// The session got this name.
+  case renamedSession(String)
+  /// The session got this project path.
+  case setProject(String)
+  /// The session was deleted.
+  case deletedSession
+  /// The prompt was queued; its first characters.
+  case queued(text: String, priority: Priority)
+  /// The prompt was edited: so many scalars came, so many went.
+  case edited(inserted: Int, deleted: Int)
+  /// The message was moved, in its queue or into this one.
+  case moved
+  /// The message was cancelled.
+  case cancelled
+  /// The message was restored.
+  case restored
+  /// The message got this priority.
+  case setPriority(Priority)
+  /// The session's queue was paused.
+  case paused(reason: String)
+  /// The session's queue was resumed.
+  case resumed
+  /// The thread was queued, or requeued at the end.
+  case queuedThread
+  /// The thread was moved.
+  case movedThread
+  /// The thread was taken out of the queue.
+  case removedThread
+  /// The thread was locked.
+  case lockedThread
+  /// The thread was unlocked.
+  case unlockedThread
+  /// A newer version did something that this one does not know.
+  case unknown
+
+  /// A stable name for scripts.
+  public var name: String {
+    switch self {
+    case .joined: "joined"
+    case .addedSession: "addedSession"
+    case .renamedSession: "renamedSession"
+    case .setProject: "setProject"
+    case .deletedSession: "deletedSession"
+    case .queued: "queued"
+    case .edited: "edited"
+    case .moved: "moved"
+    case .cancelled: "cancelled"
+    case .restored: "restored"
+    case .setPriority: "setPriority"
+    case .paused: "paused"
+    case .resumed: "resumed"
+    case .queuedThread: "queuedThread"
+    case .movedThread: "movedThread"
+    case .removedThread: "removedThread"
+    case .lockedThread: "lockedThread"
+    case .unlockedThread: "unlockedThread"
+    case .unknown: "unknown"
+    }
+  }
+}
+
+extension HistoryAction: CustomStringConvertible {
+  /// What happened, as the end of a sentence that begins with the device.
+  public var description: String {
+    switch self {
+    case .joined(let name): "joined as \(name)"
+    case .addedSession: "added the session"
+    case .renamedSession(let name):
+      name.isEmpty ? "took the session's name away" : "named the session \"\(name)\""
+    case .setProject(let path):
+      path.isEmpty ? "took the project path away" : "set the project path to \(path)"
+    case .deletedSession: "deleted the session"
+    case .queued(let text, let priority):
+      "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
+    case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"
+    case .moved: "moved it"
+    case .cancelled: "cancelled it"
+    case .restored: "restored it"
+    case .setPriority(let priority): "made it \(priority.name)"
+    case .paused(let reason): reason.isEmpty ? "paused the queue" : "paused the queue: \(reason)"
+    case .resumed: "resumed the queue"
+    case .queuedThread: "queued the thread"
+    case .movedThread: "moved the thread"
+    case .removedThread: "removed the thread"
+    case .lockedThread: "locked the thread"
+    case .unlockedThread: "unlocked the thread"
+    case .unknown: "did something that this version does not know"
+    }
+  }
+}
+
+/// Whose history is asked for.
+public enum HistorySubject: Hashable, Sendable {
+  /// Everything.
+  case workspace
+  /// A session: its settings, its thread, and the messages it holds or was given.
+  case session(SessionID)
+  /// One message.
+  case message(MessageID)
+
+  /// Whether an entry belongs to it.
+  package func includes(_ entry: HistoryEntry) -> Bool {
+    switch self {
+    case .workspace: true
+    case .session(let session): entry.session == session
+    case .message(let message): entry.message == message
+    }
+  }
+}
+
+/// A place in this device's log; what is asked for before it is older.
+public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The log entry.
+  public var entry: Int64
+  /// The number of the thing within the entry, from 0.
+  public var index: Int
+
+  /// Names a place.
+  public init(entry: Int64, index: Int) {
+    self.entry = entry
+    self.index = index
+  }
+
+  /// Reads `entry.index`; nil for anything else.
+  public init?(_ text: some StringProtocol) {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let entry = Int64(parts[0]), let index = Int(parts[1]), entry >= 0,
+      index >= 0
+    else { return nil }
+    self.init(entry: entry, index: index)
+  }
+
+  /// `entry.index`.
+  public var description: String { "\(entry).\(index)" }
+
+  /// Orders by age.
+  public static func < (left: HistoryPosition, right: HistoryPosition) -> Bool {
+    (left.entry, left.index) < (right.entry, right.index)
+  }
+}
+
+/// Some of a history, the newest first.
+public struct HistoryPage: Hashable, Sendable {
+  /// What happened, the newest first.
+  public var entries: [HistoryEntry]
+  /// Where to go on; nil where the log reaches no further back.
+  public var next: HistoryPosition?
+
+  /// Puts a page together.
+  public init(entries: [HistoryEntry] = [], next: HistoryPosition? = nil) {
+    self.entries = entries
+    self.next = next
+  }
+}

@@ -1,0 +1,35 @@
+public import SequenceCRDT
+
+/// Why the log cannot tell what was at a version.
+public enum HistoryError: Error, Hashable, Sendable {
+  /// The version holds operations that this device has not got.
+  case unknownVersion
+  /// The version holds operations without others that they build on; no device ever was there.
+  case incompleteVersion
+  /// The log begins later: a snapshot took the place of what was before.
+  case forgotten(earliest: VersionVector)
+
+  /// A stable name for scripts and the local API.
+  public var code: String {
+    switch self {
+    case .unknownVersion: "unknownVersion"
+    case .incompleteVersion: "incompleteVersion"
+    case .forgotten: "historyForgotten"
+    }
+  }
+}
+
+extension HistoryError: CustomStringConvertible {
+  /// What happened and what to do, in one or two sentences.
+  public var description: String {
+    switch self {
+    case .unknownVersion:
+      "This device has not got everything of that version yet. Sync first."
+    case .incompleteVersion:
+      "That is no version: it holds changes without others that they build on."
+    case .forgotten:
+      "The log of this device reaches not that far back; a snapshot took the place of what was "
+        + "before."
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import SequenceCRDT
+
+extension Workspace {
+  /// What operations did, in their order; those of one command are one entry where they belong
+  /// together.
+  ///
+  /// - Precondition: the operations are applied here, else their elements cannot be named.
+  package func history(of operations: [Operation]) -> [HistoryEntry] {
+    var entries: [HistoryEntry] = []
+    for operation in operations {
+      guard var entry = entry(for: operation) else { continue }
+      if let last = entries.last, let joined = last.joined(with: entry, operation) {
+        entries[entries.count - 1] = joined
+      } else {
+        entry.device = device(of: operation.id.replica)
+        entries.append(entry)
+      }
+    }
+    return entries
+  }
+
+  private func entry(for operation: Operation) -> HistoryEntry? {
+    guard let range = operation.range else { return nil }
+    var entry = HistoryEntry(operations: range, action: .unknown)
+    entry.milliseconds = operation.stamp?.milliseconds
+    switch operation.body {
+    case .announceDevice(_, let name):
+      entry.action = .joined(name: name)
+    case .openSession(let session, _):
+      entry.action = .addedSession
+      entry.session = session
+    case .addMessage(let addition):
+      entry.action = .queued(text: "", priority: addition.priority)
+      entry.session = sessionKeys[addition.session]
+      entry.message = addition.message
+    case .insertText(let insertion):
+      entry.action = .edited(inserted: range.count, deleted: 0)
+      name(messageKeys[insertion.message], in: &entry)
+    case .deleteText(let deletion):
+      entry.action = .edited(inserted: 0, deleted: range.count)
+      name(messageKeys[deletion.message], in: &entry)
+    case .placeMessage(let message, let session, _, _):
+      entry.action = .moved
+      entry.message = messageKeys[message]
+      entry.session = sessionKeys[session]
+    case .placeThread(let session, _, _):
+      entry.action = .movedThread
+      entry.session = sessionKeys[session]
+    case .enqueueThread(let enqueue):
+      entry.action = .queuedThread
+      entry.session = sessionKeys[enqueue.session]
+    case .addTag(let element, let field, _, let note):
+      entry.action = HistoryAction(putting: field, note: note)
+      entry.isSignOfLife = field == .exists
+      name(element, in: &entry)
+    case .clearTags(let element, let field, _):
+      entry.action = HistoryAction(clearing: field)
+      name(element, in: &entry)
+    case .setRegister(let element, let field, let value, _):
+      entry.action = HistoryAction(writing: value, to: field)
+      name(element, in: &entry)
+    }
+    return entry
+  }
+
+  private func name(_ element: OperationID, in entry: inout HistoryEntry) {
+    if let session = sessionKeys[element] {
+      entry.session = session
+    } else {
+      name(messageKeys[element], in: &entry)
+    }
+  }
+
+  private func name(_ message: MessageID?, in entry: inout HistoryEntry) {
+    entry.message = message
+    entry.session = message.flatMap { messageStates[$0]?.session }
+  }
+}
+
+extension HistoryAction {
+  fileprivate init(putting field: TagField, note: String) {
+    switch field {
+    case .exists: self = .addedSession
+    case .queued: self = .queuedThread
+    case .locked: self = .lockedThread
+    case .paused: self = .paused(reason: note)
+    case .live: self = .restored
+    default: self = .unknown
+    }
+  }
+
+  fileprivate init(clearing field: TagField) {
+    switch field {
+    case .exists: self = .deletedSession
+    case .queued: self = .removedThread
+    case .locked: self = .unlockedThread
+    case .paused: self = .resumed
+    case .live: self = .cancelled
+    default: self = .unknown
+    }
+  }
+
+  fileprivate init(writing value: RegisterValue, to field: RegisterField) {
+    switch (field, value) {
+    case (.name, .text(let name)): self = .renamedSession(name)
+    case (.project, .text(let path)): self = .setProject(path)
+    case (.priority, .number(let number)):
+      self = .setPriority(UInt8(exactly: number).flatMap(Priority.init(rawValue:)) ?? .normal)
+    case (.queuedAt, .number): self = .queuedThread
+    default: self = .unknown
+    }
+  }
+}
+
+extension HistoryEntry {
+  /// Characters of a queued prompt that the history shows.
+  private static let excerptMax = 120
+
+  /// This entry with the next operation of its replica as part of it: the text of a new prompt, the
+  /// requeue that comes with a send, more typing, a sign of life that keeps a session. nil where
+  /// that is something else.
+  fileprivate func joined(with next: HistoryEntry, _ operation: Operation) -> HistoryEntry? {
+    guard operations.replica == next.operations.replica,
+      operations.last &+ 1 == next.operations.first
+    else { return nil }
+    var entry = self
+    entry.operations.last = next.operations.last
+    entry.milliseconds = milliseconds ?? next.milliseconds
+    switch (action, next.action) {
+    case (.queued("", let priority), .edited) where message == next.message:
+      guard case .insertText(let insertion) = operation.body else { return nil }
+      entry.action = .queued(
+        text: String(insertion.text.prefix(HistoryEntry.excerptMax)), priority: priority)
+    case (.queued, .queuedThread) where session == next.session: break
+    case (.edited(let inserted, let deleted), .edited(let more, let less))
+    where message == next.message:
+      entry.action = .edited(inserted: inserted + more, deleted: deleted + less)
+    case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored):
+      // An addition on its own is told; one that only keeps the session alive is not.
+      guard session == next.session, isSignOfLife else { return nil }
+      entry.action = next.action
+      entry.message = next.message
+      entry.isSignOfLife = false
+    case (.restored, .addedSession) where session == next.session: break
+    case (.movedThread, .queuedThread), (.removedThread, .queuedThread):
+      guard session == next.session, case .setRegister = operation.body else { return nil }
+    default:
+      return nil
+    }
+    return entry
+  }
+}

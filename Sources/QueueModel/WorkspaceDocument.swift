@@ -1,0 +1,210 @@
+/// What a person sees of a workspace, to be written as JSON, kept, and imported elsewhere.
+///
+/// It holds no operation ids and no replicas; messages are named by their ids, so importing twice
+/// adds nothing twice. Times are milliseconds since 1970. Deleted sessions are left out.
+public struct WorkspaceDocument: Hashable, Sendable, Codable {
+  /// The kind of document: always `cospool-workspace`.
+  public var format: String
+  /// The version of this form; only 1 is known.
+  public var version: Int
+  /// By session id.
+  public var sessions: [Session]
+  /// The thread queue in order.
+  public var threads: [Thread]
+
+  /// The kind of document that is written and read.
+  public static let format = "cospool-workspace"
+  /// The version that is written and read.
+  public static let version = 1
+
+  /// Puts a document together.
+  public init(sessions: [Session] = [], threads: [Thread] = []) {
+    format = WorkspaceDocument.format
+    version = WorkspaceDocument.version
+    self.sessions = sessions
+    self.threads = threads
+  }
+
+  /// A session with its messages.
+  public struct Session: Hashable, Sendable, Codable {
+    /// The session's id.
+    public var id: SessionID
+    /// Its display name, where one was given.
+    public var name: String?
+    /// Its project path, where one was given.
+    public var project: String?
+    /// The reason of each pause that holds; an empty one where none was given.
+    public var pauses: [String]
+    /// Whether its thread is locked.
+    public var locked: Bool
+    /// The waiting messages in effective order.
+    public var messages: [Message]
+    /// The cancelled messages by id.
+    public var cancelled: [Message]
+
+    /// Puts the parts together.
+    public init(
+      id: SessionID, name: String?, project: String?, pauses: [String], locked: Bool,
+      messages: [Message], cancelled: [Message]
+    ) {
+      self.id = id
+      self.name = name
+      self.project = project
+      self.pauses = pauses
+      self.locked = locked
+      self.messages = messages
+      self.cancelled = cancelled
+    }
+  }
+
+  /// A message.
+  public struct Message: Hashable, Sendable, Codable {
+    /// The message's name for ever.
+    public var id: MessageID
+    /// The prompt.
+    public var content: String
+    /// `normal` or `urgent`.
+    public var priority: String
+    /// When it was queued.
+    public var createdAt: Int64
+    /// The name of the device that queued it, for people; an import does not use it.
+    public var device: String?
+
+    /// Puts the parts together.
+    public init(
+      id: MessageID, content: String, priority: String, createdAt: Int64, device: String?
+    ) {
+      self.id = id
+      self.content = content
+      self.priority = priority
+      self.createdAt = createdAt
+      self.device = device
+    }
+  }
+
+  /// An entry of the thread queue.
+  public struct Thread: Hashable, Sendable, Codable {
+    /// The session.
+    public var session: SessionID
+    /// When it was queued.
+    public var queuedAt: Int64
+
+    /// Puts the parts together.
+    public init(session: SessionID, queuedAt: Int64) {
+      self.session = session
+      self.queuedAt = queuedAt
+    }
+  }
+
+  /// How many messages the document holds.
+  public var messageCount: Int {
+    sessions.reduce(0) { $0 + $1.messages.count + $1.cancelled.count }
+  }
+}
+
+/// What an import brought.
+public struct ImportCounts: Hashable, Sendable, Codable {
+  /// Sessions that were not there.
+  public var sessions = 0
+  /// Messages that were not there.
+  public var messages = 0
+  /// Messages that were there already, and stayed as they were.
+  public var known = 0
+  /// Threads that were queued.
+  public var threads = 0
+
+  /// Nothing yet.
+  public init() {}
+
+  /// Adds up.
+  public static func += (left: inout ImportCounts, right: ImportCounts) {
+    left.sessions += right.sessions
+    left.messages += right.messages
+    left.known += right.known
+    left.threads += right.threads
+  }
+}
+
+extension WorkspaceDocument {
+  /// What is wrong with the document, and where: `sessions[2].messages[0].priority: …`. nil where
+  /// nothing is.
+  package var fault: String? {
+    guard format == WorkspaceDocument.format else {
+      return "format: \"\(format)\" is not \"\(WorkspaceDocument.format)\""
+    }
+    guard version == WorkspaceDocument.version else {
+      return "version: \(version) is not known; this version of Cospool reads "
+        + "\(WorkspaceDocument.version)"
+    }
+    guard sessions.count <= Limits.sessionsMax else {
+      return "sessions: more than \(Limits.sessionsMax)"
+    }
+    for (index, session) in sessions.enumerated() {
+      if let fault = session.fault { return "sessions[\(index)].\(fault)" }
+    }
+    for (index, thread) in threads.enumerated() where thread.queuedAt < 0 {
+      return "threads[\(index)].queuedAt: it is before 1970"
+    }
+    return nil
+  }
+
+  /// The document in pieces of which each is one command: a hundred messages or 256 KiB of text, and
+  /// the thread queue last.
+  package var parts: [WorkspaceDocument] {
+    var parts: [WorkspaceDocument] = []
+    for session in sessions {
+      var open = session
+      var bytes = 0
+      (open.messages, open.cancelled) = ([], [])
+      func isFull(_ message: Message) -> Bool {
+        let count = open.messages.count + open.cancelled.count
+        return count >= 100 || (count > 0 && bytes + message.content.utf8.count > 256 << 10)
+      }
+      for (message, isWaiting) in session.messages.map({ ($0, true) })
+        + session.cancelled.map({ ($0, false) })
+      {
+        if isFull(message) {
+          parts.append(WorkspaceDocument(sessions: [open]))
+          (open.messages, open.cancelled, bytes) = ([], [], 0)
+        }
+        if isWaiting { open.messages.append(message) } else { open.cancelled.append(message) }
+        bytes += message.content.utf8.count
+      }
+      parts.append(WorkspaceDocument(sessions: [open]))
+    }
+    if !threads.isEmpty { parts.append(WorkspaceDocument(threads: threads)) }
+    return parts
+  }
+}
+
+extension WorkspaceDocument.Session {
+  fileprivate var fault: String? {
+    for (field, text) in [("name", name), ("project", project)] {
+      if let text, text.utf8.count > Limits.nameBytesMax {
+        return "\(field): it is longer than \(Limits.nameBytesMax) bytes"
+      }
+    }
+    for (index, reason) in pauses.enumerated() where reason.utf8.count > Limits.nameBytesMax {
+      return "pauses[\(index)]: it is longer than \(Limits.nameBytesMax) bytes"
+    }
+    for (field, messages) in [("messages", messages), ("cancelled", cancelled)] {
+      for (index, message) in messages.enumerated() {
+        if let fault = message.fault { return "\(field)[\(index)].\(fault)" }
+      }
+    }
+    return nil
+  }
+}
+
+extension WorkspaceDocument.Message {
+  fileprivate var fault: String? {
+    if Priority(name: priority) == nil {
+      return "priority: \"\(priority)\" is neither urgent nor normal"
+    }
+    if content.utf8.count > Limits.contentBytesMax {
+      return "content: it is longer than \(Limits.contentBytesMax) bytes"
+    }
+    if createdAt < 0 { return "createdAt: it is before 1970" }
+    return nil
+  }
+}

@@ -1,0 +1,234 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// Undo and the log on devices that sync.
+@Suite struct UndoSyncTests {
+  private func expectStored(
+    _ fleet: Fleet, _ index: Int, _ location: SourceLocation = #_sourceLocation
+  ) {
+    let device = fleet.devices[index]
+    let stored = UndoHistory(device.store.loaded.undo).entries
+    #expect(stored == device.core.replica.undo.entries, sourceLocation: location)
+  }
+
+  @Test func undoReachesTheOthersAndOvertakenChangesStay() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
+    try fleet.perform(.cancel([.numbered(1)]), on: 0)
+    try fleet.settle()
+    try fleet.perform(.restore(.numbered(1)), on: 1)
+    try fleet.perform(.cancel([.numbered(1)]), on: 1)
+    try fleet.settle()
+    expectStored(fleet, 0)
+    // The other device cancelled again: that stays. The change before goes.
+    #expect(try fleet.perform(.undo, on: 0).notice == .unchanged)
+    expectStored(fleet, 0)
+    try fleet.perform(.undo, on: 0)
+    try fleet.pass(1_000)
+    #expect(fleet.server.workspace.contents("a") == [])
+    try fleet.perform(.redo, on: 0)
+    try fleet.pass(1_000)
+    #expect(fleet.server.workspace.contents("a") == ["two"])
+    try fleet.expectConvergence()
+    expectStored(fleet, 0)
+  }
+
+  @Test func undoSurvivesANewReplicaIdAndARestart() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    try fleet.perform(.send("shared", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    // A copy of the store: the replica id is used twice, and the copy has to take another one.
+    try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
+    try fleet.perform(.send("left", as: 2, in: "a"), on: 0)
+    try fleet.settle()
+    try fleet.perform(.send("rite", as: 3, in: "a"), on: 1)
+    try fleet.perform(.insertText(.numbered(3), at: 1, text: "wh"), on: 1)
+    try fleet.perform(.move([.numbered(3)], to: .position(1)), on: 1)
+    try fleet.perform(.renameSession(.named("a"), name: "A"), on: 1)
+    let before = fleet.devices[1].core.replica.record.replica
+    try fleet.start(1)
+    try fleet.pass(1_000)
+    try fleet.expectConvergence()
+    #expect(fleet.devices[1].core.replica.record.replica != before)
+    expectStored(fleet, 1)
+    #expect(fleet.server.workspace.contents("a") == ["rwhite", "shared", "left"])
+    // Another process takes the store up.
+    let copy = try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[1].store), id: fleet.devices[1].id)
+    for expected in [
+      ["rwhite", "shared", "left"], ["shared", "left", "rwhite"], ["shared", "left", "rite"],
+      ["shared", "left"],
+    ] {
+      try fleet.perform(.undo, on: copy)
+      let shown = fleet.devices[copy].core.replica.workspace.contents("a")
+      #expect(Set(shown) == Set(expected), "\(shown)")
+    }
+    #expect(fleet.devices[copy].core.replica.workspace.session(.named("a"))?.name == "a")
+  }
+
+  @Test func undoneTextFindsItsPlaceInAnotherEpoch() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("keep this here", as: 1, in: "a"), on: 0)
+    try fleet.perform(.deleteText(.numbered(1), 5..<10), on: 0)
+    try fleet.pass(1_000)
+    fleet.compact()
+    try fleet.pass(1_000)
+    #expect(fleet.devices[0].core.replica.record.epoch != 0)
+    expectStored(fleet, 0)
+    try fleet.perform(.insertText(.numbered(1), at: 0, text: "Please "), on: 1)
+    try fleet.pass(1_000)
+    try fleet.perform(.undo, on: 0)
+    try fleet.pass(1_000)
+    #expect(fleet.server.workspace.contents("a") == ["Please keep this here"])
+    try fleet.expectConvergence()
+  }
+
+  @Test func theLogTellsWhoDidWhatAndWhen() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    fleet.now += 60_000
+    try fleet.perform(.insertText(.numbered(1), at: 3, text: "!"), on: 0)
+    try fleet.settle()
+    try fleet.perform(.setPriority(.numbered(1), .urgent), on: 1)
+    try fleet.perform(.cancel([.numbered(1)]), on: 1)
+    try fleet.settle()
+    try fleet.perform(.send("two", as: 2, in: "b"), on: 0)
+    let (replica, store) = (fleet.devices[0].core.replica, fleet.devices[0].store)
+    let page = try replica.history(
+      of: .message(.numbered(1)), before: nil, limit: 10, store: store)
+    #expect(page.next == nil)
+    #expect(page.entries.map(\.action.name) == ["cancelled", "setPriority", "edited", "queued"])
+    #expect(
+      page.entries.map { $0.device?.name }
+        == ["device 2", "device 2", "device 1", "device 1"])
+    #expect(page.entries.map(\.isTimeEstimated) == [true, false, true, false])
+    #expect(page.entries.allSatisfy { $0.milliseconds != nil })
+    #expect(page.entries.last?.action == .queued(text: "one", priority: .normal))
+    // In pages of one.
+    var paged: [HistoryEntry] = []
+    var place: HistoryPosition?
+    repeat {
+      let part = try replica.history(
+        of: .message(.numbered(1)), before: place, limit: 1, store: store)
+      paged += part.entries
+      place = part.next
+    } while place != nil
+    #expect(paged.map(\.action) == page.entries.map(\.action))
+    let all = try replica.history(of: .workspace, before: nil, limit: 100, store: store)
+    #expect(all.entries.first?.action == .queued(text: "two", priority: .normal))
+    #expect(all.entries.filter { $0.action.name == "joined" }.count == 2)
+    let session = try replica.history(
+      of: .session(.named("b")), before: nil, limit: 100, store: store)
+    #expect(session.entries.map(\.action.name) == ["queued", "addedSession"])
+  }
+
+  @Test func everyVersionCanBeSeenAgain() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    var versions: [(VersionVector, WorkspaceImage)] = []
+    for number in 1...12 as ClosedRange<UInt64> {
+      let index = Int(number % 2)
+      try fleet.perform(.send("text \(number)", as: number, in: "a"), on: index)
+      try fleet.perform(.move([.numbered(number)], to: .position(1)), on: index)
+      try fleet.settle()
+      let workspace = fleet.devices[0].core.replica.workspace
+      versions.append((workspace.vector, workspace.image()))
+    }
+    let (replica, store) = (fleet.devices[0].core.replica, fleet.devices[0].store)
+    for (version, image) in versions {
+      let isEqual = try replica.workspace(at: version, store: store).image() == image
+      #expect(isEqual)
+    }
+    let steps = try replica.changes(
+      from: versions[3].0, to: versions[4].0, store: store)
+    #expect(
+      steps.contains {
+        guard case .messages(_, let changes) = $0, changes.count == 1 else { return false }
+        if case .insert(let view, 0) = changes[0] { return view.content == "text 5" }
+        return false
+      })
+    // Back again: the other way round.
+    let back = try replica.changes(from: versions[4].0, to: versions[3].0, store: store)
+    #expect(
+      back.contains {
+        guard case .messages(_, [.remove(.numbered(5), at: 0)]) = $0 else { return false }
+        return true
+      })
+  }
+
+  @Test func versionsThatTheLogDoesNotHoldAreRefused() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.pass(1_000)
+    let early = fleet.devices[0].core.replica.workspace.vector
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 1)
+    try fleet.pass(1_000)
+    let replica = fleet.devices[0].core.replica
+    var unknown = replica.workspace.vector
+    unknown[ReplicaID(rawValue: 77)] = 1
+    #expect(throws: Replica.Fault.history(.unknownVersion)) {
+      try replica.workspace(at: unknown, store: fleet.devices[0].store)
+    }
+    // The second device's send names the session that the first one opened.
+    var torn = VersionVector()
+    let second = fleet.devices[1].core.replica.record.replica
+    torn[second] = replica.workspace.vector[second]
+    #expect(throws: Replica.Fault.history(.incompleteVersion)) {
+      try replica.workspace(at: torn, store: fleet.devices[0].store)
+    }
+    fleet.compact()
+    try fleet.pass(1_000)
+    let floor = fleet.devices[0].core.replica.record.floor
+    #expect(throws: Replica.Fault.history(.forgotten(earliest: floor))) {
+      try fleet.devices[0].core.replica.workspace(at: early, store: fleet.devices[0].store)
+    }
+    let now = try fleet.devices[0].core.replica.workspace(
+      at: fleet.devices[0].core.replica.workspace.vector, store: fleet.devices[0].store)
+    #expect(now.contents("a") == ["one", "two"])
+  }
+
+  @Test func whatMergesDidIsCounted() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let imports = fleet.devices[1].core.replica.imports
+    #expect(imports.applied >= 4)
+    var replica = fleet.devices[1].core.replica
+    let operations = fleet.devices[0].store.operations
+    _ = try replica.merge(
+      Replica.Delivery(operations: operations, logPosition: 1), store: fleet.devices[1].store)
+    #expect(replica.imports.alreadyKnown == imports.alreadyKnown + operations.count)
+    #expect(replica.imports.applied == imports.applied)
+    let author = fleet.devices[0].core.replica
+    var workspace = author.workspace
+    let late = try workspace.perform(
+      .send("two", as: 2, in: "a"),
+      in: CommandContext(
+        replica: author.record.replica,
+        stamp: Stamp(milliseconds: fleet.wall + 5))
+    ).operations
+    _ = try replica.merge(
+      Replica.Delivery(operations: Array(late.dropFirst()), logPosition: 2),
+      store: fleet.devices[1].store)
+    var status = replica.imports
+    status.noteWaiting(in: replica.workspace)
+    #expect(status.waiting == late.count - 1)
+    #expect(
+      status.missing == [
+        OperationRange(
+          replica: late[0].id.replica, first: late[0].id.seq, last: late[0].id.seq)
+      ])
+  }
+}

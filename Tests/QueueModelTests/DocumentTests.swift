@@ -1,0 +1,154 @@
+import Foundation
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// A workspace as a document, and back.
+struct DocumentTests {
+  private func worked(seed: UInt64, commands count: Int = 60) -> TestDevice {
+    var generator = SeededGenerator(seed: seed)
+    var commands = CommandGenerator()
+    var device = TestDevice(1, queueSizeMax: 6)
+    var editors: CommandGenerator.OpenEditors = [:]
+    for _ in 0..<count {
+      let command = commands.command(
+        for: device.workspace, editors: &editors, using: &generator)
+      device.now += Int64(generator.below(5_000))
+      // A refusal is fine.
+      _ = try? device.perform(command)
+    }
+    return device
+  }
+
+  /// What a person sees, without the devices: those of an import are the importing one.
+  private func view(_ workspace: Workspace) throws -> [String] {
+    var document = workspace.document()
+    for session in document.sessions.indices {
+      for index in document.sessions[session].messages.indices {
+        document.sessions[session].messages[index].device = nil
+      }
+      for index in document.sessions[session].cancelled.indices {
+        document.sessions[session].cancelled[index].device = nil
+      }
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    return [String(decoding: try encoder.encode(document), as: UTF8.self)]
+      + workspace.threadQueue().threads.map { "\($0)" } + workspace.sessions().map { "\($0)" }
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 25, from: 3_000))
+  func whatIsExportedIsImported(seed: UInt64) throws {
+    let device = worked(seed: seed)
+    let data = try JSONEncoder().encode(device.workspace.document())
+    let document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
+    var other = TestDevice(2, now: device.now + 60_000)
+    let counts = other.workspace.counts(of: document)
+    for part in document.parts { try other.perform(.importDocument(part)) }
+    #expect(try view(other.workspace) == view(device.workspace), "seed \(seed)")
+    #expect(counts.messages == document.messageCount && counts.known == 0)
+    try other.workspace.checkInvariants()
+    // Twice is once.
+    let vector = other.workspace.vector
+    #expect(try other.perform(.importDocument(document)).notice == .unchanged)
+    #expect(other.workspace.vector == vector)
+    #expect(other.workspace.counts(of: document).known == document.messageCount)
+  }
+
+  @Test func twoDevicesThatImportTheSameAgree() throws {
+    let document = worked(seed: 7).workspace.document()
+    var one = TestDevice(2)
+    var two = TestDevice(3)
+    try one.perform(.importDocument(document))
+    try two.perform(.importDocument(document))
+    try one.merge(two.made)
+    try two.merge(one.made)
+    #expect(one.workspace.image() == two.workspace.image())
+    var messages = 0
+    for session in one.workspace.sessions() {
+      messages += session.waiting + one.workspace.cancelledMessages(of: session.id).count
+    }
+    #expect(messages == document.messageCount)
+  }
+
+  @Test func whatIsThereStaysAsItIs() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("mine", as: 1, in: "s"))
+    try device.perform(.addSession(.named("s"), name: "My name", project: nil))
+    var document = device.workspace.document()
+    document.sessions[0].name = "Other name"
+    document.sessions[0].messages[0].content = "theirs"
+    document.sessions[0].messages.append(
+      WorkspaceDocument.Message(
+        id: .numbered(2), content: "new", priority: "urgent", createdAt: 5, device: "x"))
+    let outcome = try device.perform(.importDocument(document))
+    var expected = ImportCounts()
+    expected.messages = 1
+    expected.known = 1
+    #expect(outcome.notice == .imported(expected))
+    #expect(device.workspace.contents("s") == ["new", "mine"])
+    #expect(device.workspace.session(.named("s"))?.name == "My name")
+    #expect(try device.workspace.message(.numbered(2)).createdAt == 5)
+    try device.perform(.undo)
+    #expect(device.workspace.contents("s") == ["mine"])
+    try device.perform(.redo)
+    #expect(device.workspace.contents("s") == ["new", "mine"])
+  }
+
+  @Test func partsAreCommandsOfABoundedSize() throws {
+    var device = TestDevice(1, queueSizeMax: 1_000)
+    for number in 1...250 as ClosedRange<UInt64> {
+      try device.perform(.send("text \(number)", as: number, in: "s"))
+    }
+    let long = String(repeating: "x", count: 200 << 10)
+    for number in 251...253 as ClosedRange<UInt64> {
+      try device.perform(.send(long, as: number, in: "t"))
+    }
+    let parts = device.workspace.document().parts
+    #expect(parts.map(\.messageCount) == [100, 100, 50, 1, 1, 1, 0])
+    #expect(parts.last?.threads.count == 2)
+  }
+
+  @Test(arguments: [
+    (#"format": "cospool-workspace"#, #"format": "other"#, "format: "),
+    (#"version": 1"#, #"version": 2"#, "version: 2 is not known"),
+    (#"priority": "normal"#, #"priority": "now"#, "sessions[0].messages[0].priority: "),
+    (#"createdAt": 2"#, #"createdAt": -2"#, "sessions[0].messages[0].createdAt: "),
+  ])
+  func faultsAreNamedByField(_ good: String, _ bad: String, _ words: String) throws {
+    var device = TestDevice(1, now: 1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    let text = String(
+      decoding: try encoder.encode(device.workspace.document()), as: UTF8.self
+    ).replacing(" : ", with: ": ")
+    let changed = text.replacing(good, with: bad)
+    #expect(changed != text)
+    let document = try JSONDecoder().decode(WorkspaceDocument.self, from: Data(changed.utf8))
+    let fault = try #require(document.fault)
+    #expect(fault.contains(words), "\(fault)")
+    let before = device.workspace.vector
+    #expect(throws: QueueError.invalidDocument(reason: fault)) {
+      try device.perform(.importDocument(document))
+    }
+    #expect(device.workspace.vector == before)
+  }
+
+  @Test func timesAheadAreTakenAsNow() throws {
+    var device = TestDevice(1)
+    let message = WorkspaceDocument.Message(
+      id: .numbered(1), content: "x", priority: "normal", createdAt: .max, device: nil)
+    let document = WorkspaceDocument(
+      sessions: [
+        WorkspaceDocument.Session(
+          id: .named("s"), name: nil, project: nil, pauses: [], locked: false,
+          messages: [message], cancelled: [])
+      ],
+      threads: [WorkspaceDocument.Thread(session: .named("s"), queuedAt: .max)])
+    try device.perform(.importDocument(document))
+    #expect(try device.workspace.message(.numbered(1)).createdAt == device.now)
+    #expect(device.workspace.threadQueue().threads.map(\.queuedAt) == [device.now])
+  }
+}

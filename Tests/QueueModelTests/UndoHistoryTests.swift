@@ -1,0 +1,181 @@
+import Foundation
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// The list of what can be undone: its limits, what is stored of it, and other names for operations.
+struct UndoHistoryTests {
+  /// What a store would hold after the changes.
+  private struct Shelf {
+    var rows: [Int64: UndoHistory.Entry] = [:]
+
+    mutating func store(_ changes: UndoHistory.Changes) throws {
+      for number in changes.removed { rows[number] = nil }
+      for entry in changes.written {
+        let data = try JSONEncoder().encode(entry.group)
+        rows[entry.number] = UndoHistory.Entry(
+          number: entry.number, isUndone: entry.isUndone,
+          group: try JSONDecoder().decode(UndoGroup.self, from: data))
+      }
+    }
+  }
+
+  /// Three devices; every command's changes go to a shelf, from which the history is taken up again
+  /// now and then.
+  @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
+  func whatIsStoredIsWhatIsThere(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var commands = CommandGenerator(sessionCount: 2)
+    var devices = (1...3).map { TestDevice(UInt64($0)) }
+    var histories = devices.map { _ in UndoHistory() }
+    var shelves = devices.map { _ in Shelf() }
+    var sent = [0, 0, 0]
+    var undone = 0
+    for _ in 0..<150 {
+      let index = generator.below(3)
+      if generator.chance(30) {
+        for receiver in devices.indices where receiver != index {
+          let operations = Array(devices[index].made[sent[index]...])
+          let outcome = try devices[receiver].merge(operations)
+          try shelves[receiver].store(
+            histories[receiver].noteForeign(
+              outcome.applied, in: devices[receiver].workspace))
+        }
+        sent[index] = devices[index].made.count
+        continue
+      }
+      var editors: CommandGenerator.OpenEditors = [:]
+      let command = commands.command(
+        for: devices[index].workspace, editors: &editors, using: &generator)
+      do {
+        let changes = try devices[index].perform(command, history: &histories[index])
+        if command == .undo { undone += 1 }
+        try shelves[index].store(changes)
+      } catch is QueueError { continue }
+      if generator.chance(20) {
+        histories[index] = UndoHistory(shelves[index].rows.values)
+      }
+      #expect(
+        UndoHistory(shelves[index].rows.values).entries == histories[index].entries,
+        "seed \(seed)")
+    }
+    #expect(undone > 0)
+  }
+
+  @Test func theOldestAreForgotten() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    var history = UndoHistory()
+    var shelf = Shelf()
+    for number in 0..<Limits.undoGroupsMax + 5 {
+      let changes = try device.perform(
+        .renameSession(.named("s"), name: "name \(number)"), history: &history)
+      try shelf.store(changes)
+    }
+    #expect(history.undoable.count == Limits.undoGroupsMax)
+    #expect(shelf.rows.count == Limits.undoGroupsMax)
+    for _ in 0..<Limits.undoGroupsMax { _ = try device.perform(.undo, history: &history) }
+    #expect(throws: QueueError.nothingToUndo) {
+      try device.perform(.undo, history: &history)
+    }
+    #expect(device.workspace.session(.named("s"))?.name == "name 4")
+    #expect(history.redoable.count == Limits.undoGroupsMax)
+  }
+
+  @Test func bytesAreBounded() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    try device.perform(.deleteText(.numbered(1), 1..<2))
+    var group = try #require(device.history.undoable.last?.group)
+    group.texts[0].deleted[0].text = String(repeating: "y", count: 1 << 20)
+    var history = UndoHistory()
+    for _ in 0..<12 {
+      group.milliseconds += 5_000
+      _ = history.record(group)
+    }
+    let bytes = history.entries.reduce(0) { $0 + $1.group.cost }
+    #expect(bytes <= Limits.undoBytesMax)
+    #expect(history.undoable.count == 7)
+  }
+
+  /// One device alone: everything goes back to the beginning and forth to the end, exactly.
+  @Test(arguments: TestSeeds.list(standard: 30, from: 2_500))
+  func everythingGoesBackAndForth(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var commands = CommandGenerator(sessionCount: 3)
+    var device = TestDevice(1, queueSizeMax: 6)
+    let known = device.workspace
+    var shown: [UndoCheck.View] = [UndoCheck.View(device.workspace, known: known)]
+    var editors: CommandGenerator.OpenEditors = [:]
+    for _ in 0..<60 {
+      let command = commands.command(
+        for: device.workspace, editors: &editors, using: &generator)
+      device.now += 1_500
+      guard command != .undo, command != .redo, let done = try? device.perform(command),
+        !done.operations.isEmpty
+      else { continue }
+      shown.append(UndoCheck.View(device.workspace, known: known))
+      if device.history.undoable.count < shown.count - 1 { shown.removeLast() }
+    }
+    try #require(device.history.undoable.count == shown.count - 1)
+    for round in 0..<2 {
+      for expected in shown.dropLast().reversed() {
+        let label = device.history.undoLabel
+        try device.perform(.undo)
+        let isExact = UndoCheck.View(device.workspace, known: known) == expected
+        try #require(
+          isExact, "seed \(seed), round \(round), undo of \(label.map(\.description) ?? "")")
+      }
+      for expected in shown.dropFirst() {
+        let label = device.history.redoLabel
+        try device.perform(.redo)
+        let isExact = UndoCheck.View(device.workspace, known: known) == expected
+        try #require(
+          isExact, "seed \(seed), round \(round), redo of \(label.map(\.description) ?? "")")
+      }
+    }
+    try device.workspace.checkInvariants()
+  }
+
+  @Test func operationsMayGetOtherNames() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("abcdef", as: 1, in: "s"))
+    try device.perform(.send("other", as: 2, in: "s"))
+    try device.perform(.move([.numbered(2)], to: .position(1)))
+    try device.perform(.deleteText(.numbered(1), 1..<5))
+    try device.perform(.insertText(.numbered(1), at: 1, text: "xy"))
+    try device.perform(.clear(.named("s")))
+    // The same operations, made by another replica; its count begins elsewhere.
+    let shift: (OperationID) -> OperationID = { id in
+      OperationID(replica: ReplicaID(rawValue: 9), seq: id.seq + 100)
+    }
+    var history = device.history
+    #expect(!history.rename(shift).isEmpty)
+    #expect(history.rename { $0 }.isEmpty)
+    var back = history
+    _ = back.rename { OperationID(replica: ReplicaID(rawValue: 1), seq: $0.seq - 100) }
+    #expect(back.entries == device.history.entries)
+    let names = history.entries.flatMap { entry in
+      entry.group.tags.flatMap { $0.put + $0.cleared } + entry.group.messagePlaces.map(\.writer)
+        + entry.group.texts.map(\.content)
+    }
+    #expect(names.count > 5)
+    #expect(names.allSatisfy { $0.replica.rawValue == 9 && $0.seq > 100 })
+  }
+}
+
+extension TestDevice {
+  /// The command with a history other than the device's own.
+  fileprivate mutating func perform(
+    _ command: Command, history: inout UndoHistory
+  ) throws(QueueError) -> UndoHistory.Changes {
+    var changes = UndoHistory.Changes()
+    _ = try author { workspace, context throws(QueueError) in
+      let done = try workspace.perform(command, in: context, history: &history)
+      changes = done.changes
+      return done.outcome
+    }
+    return changes
+  }
+}

@@ -1,0 +1,336 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Undo and redo: own changes go back, what others did later stays.
+struct UndoTests {
+  /// Two devices that know the same three messages.
+  private func pair() throws -> (TestDevice, TestDevice) {
+    var one = TestDevice(1)
+    for number in 1...3 as ClosedRange<UInt64> {
+      try one.perform(.send("text \(number)", as: number, in: "s"))
+    }
+    var two = TestDevice(2, now: one.now + 10)
+    try meet(&one, &two)
+    return (one, two)
+  }
+
+  private func meet(_ one: inout TestDevice, _ two: inout TestDevice) throws {
+    try one.merge(two.made)
+    try two.merge(one.made)
+    #expect(one.workspace.image() == two.workspace.image())
+  }
+
+  @Test func nothingToUndoIsSaid() throws {
+    var device = TestDevice(1)
+    #expect(throws: QueueError.nothingToUndo) { try device.perform(.undo) }
+    #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
+    try device.perform(.send("text", as: 1, in: "s"))
+    #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
+  }
+
+  @Test func aSendIsCancelledAndComesBack() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    let outcome = try device.perform(.undo)
+    #expect(
+      outcome.notice
+        == .undone(UndoLabel(kind: .sent, session: .named("s"), message: .numbered(1))))
+    #expect(device.workspace.status(1) == .cancelled)
+    #expect(device.workspace.sessions() == [])
+    #expect(device.workspace.threadNames == [])
+    try device.perform(.redo)
+    #expect(device.workspace.contents("s") == ["text"])
+    #expect(device.workspace.threadNames == ["s"])
+    #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
+  }
+
+  @Test func undoGoesBackStepByStepAndAFreshChangeEndsRedo() throws {
+    var device = try pair().0
+    try device.perform(.move([.numbered(3)], to: .position(1)))
+    try device.perform(.setPriority(.numbered(2), .urgent))
+    try device.perform(.clear(.named("s")))
+    #expect(device.workspace.numbers("s") == [])
+    for order in [[2, 3, 1], [3, 1, 2], [1, 2, 3]] as [[UInt64]] {
+      try device.perform(.undo)
+      #expect(device.workspace.numbers("s") == order)
+    }
+    try device.perform(.redo)
+    #expect(device.workspace.numbers("s") == [3, 1, 2])
+    try device.perform(.pause(.named("s"), reason: "lunch"))
+    #expect(device.history.redoLabel == nil)
+    #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
+    try device.perform(.undo)
+    #expect(try !device.workspace.messageQueue(.named("s")).paused)
+  }
+
+  @Test func whatSomebodyWroteLaterStays() throws {
+    var (one, two) = try pair()
+    try one.perform(.setPriority(.numbered(3), .urgent))
+    try one.perform(.renameSession(.named("s"), name: "mine"))
+    try meet(&one, &two)
+    two.now = one.now + 100
+    try two.perform(.setPriority(.numbered(3), .normal))
+    try two.perform(.renameSession(.named("s"), name: "yours"))
+    try meet(&one, &two)
+    #expect(try one.perform(.undo).notice == .unchanged)
+    #expect(try one.perform(.undo).notice == .unchanged)
+    #expect(one.workspace.session(.named("s"))?.name == "yours")
+    #expect(one.workspace.numbers("s") == [1, 2, 3])
+    // What was overtaken is gone from the list; the sends are left.
+    #expect(one.history.undoLabel?.kind == .sent)
+    #expect(one.history.redoLabel == nil)
+  }
+
+  @Test func aMoveThatSomebodyRepeatedStaysTheirs() throws {
+    var (one, two) = try pair()
+    try one.perform(.move([.numbered(1)], to: .position(3)))
+    try meet(&one, &two)
+    two.now = one.now + 100
+    try two.perform(.move([.numbered(1)], to: .position(2)))
+    try meet(&one, &two)
+    #expect(try one.perform(.undo).notice == .unchanged)
+    #expect(one.workspace.numbers("s") == [2, 1, 3])
+  }
+
+  @Test func aMoveGoesBackNextToItsNeighboursWhereverTheyAre() throws {
+    var (one, two) = try pair()
+    try one.perform(.move([.numbered(2)], to: .position(3)))
+    try meet(&one, &two)
+    two.now = one.now + 100
+    try two.perform(.send("first", as: 4, in: "s"))
+    try two.perform(.move([.numbered(4)], to: .position(1)))
+    try meet(&one, &two)
+    try one.perform(.undo)
+    #expect(one.workspace.numbers("s") == [4, 1, 2, 3])
+    try meet(&one, &two)
+  }
+
+  @Test func aMoveIntoAnotherQueueGoesBackUnlessThatIsDeleted() throws {
+    var (one, two) = try pair()
+    try one.perform(.send("other", as: 4, in: "t"))
+    try one.perform(.move([.numbered(2)], to: .after(.numbered(4))))
+    #expect(one.workspace.numbers("t") == [4, 2])
+    var gone = one
+    try one.perform(.undo)
+    #expect(one.workspace.numbers("s") == [1, 2, 3])
+    #expect(one.workspace.numbers("t") == [4])
+    try two.merge(gone.made)
+    two.now = gone.now + 100
+    try two.perform(.deleteSession(.named("s")))
+    try gone.merge(two.made)
+    #expect(try gone.perform(.undo).notice == .unchanged)
+    #expect(gone.workspace.numbers("t") == [4, 2])
+  }
+
+  @Test func aCancelComesBackUnlessSomebodyCancelledAgain() throws {
+    var (one, two) = try pair()
+    try one.perform(.cancel([.numbered(2)]))
+    try meet(&one, &two)
+    two.now = one.now + 100
+    try two.perform(.restore(.numbered(2)))
+    var early = one
+    try early.merge(two.made)
+    #expect(try early.perform(.undo).notice == .unchanged)
+    #expect(early.workspace.numbers("s") == [1, 2, 3])
+    try two.perform(.cancel([.numbered(2)]))
+    try one.merge(two.made)
+    #expect(try one.perform(.undo).notice == .unchanged)
+    #expect(one.workspace.numbers("s") == [1, 3])
+  }
+
+  @Test func aCancelOfBothAtOnceComesBack() throws {
+    var (one, two) = try pair()
+    try one.perform(.cancel([.numbered(2)]))
+    try two.perform(.cancel([.numbered(2)]))
+    try meet(&one, &two)
+    try one.perform(.undo)
+    #expect(one.workspace.numbers("s") == [1, 2, 3])
+    try meet(&one, &two)
+  }
+
+  @Test func aDeletedSessionComesBackWithEverything() throws {
+    var device = try pair().0
+    try device.perform(.pause(.named("s"), reason: "lunch"))
+    try device.perform(.cancel([.numbered(3)]))
+    let before = device.workspace
+    try device.perform(.deleteSession(.named("s")))
+    #expect(device.workspace.sessions() == [])
+    try device.perform(.undo)
+    #expect(device.workspace.sessions() == before.sessions())
+    #expect(device.workspace.threadQueue() == before.threadQueue())
+    let queue = try device.workspace.messageQueue(.named("s"))
+    #expect(try queue == before.messageQueue(.named("s")))
+    #expect(device.workspace.status(3) == .cancelled)
+  }
+
+  @Test func aPauseReasonComesBack() throws {
+    var device = try pair().0
+    try device.perform(.pause(.named("s"), reason: "lunch"))
+    try device.perform(.pause(.named("s"), reason: "meeting"))
+    try device.perform(.undo)
+    #expect(try device.workspace.messageQueue(.named("s")).pauseReasons == ["lunch"])
+    try device.perform(.undo)
+    #expect(try !device.workspace.messageQueue(.named("s")).paused)
+    try device.perform(.redo)
+    try device.perform(.redo)
+    #expect(try device.workspace.messageQueue(.named("s")).pauseReasons == ["meeting"])
+  }
+
+  @Test func queueingTimeAndPlaceOfAThreadComeBack() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("a", as: 1, in: "a"))
+    try device.perform(.unlockThread(.named("a")))
+    try device.perform(.send("b", as: 2, in: "b"))
+    let before = device.workspace.threadQueue()
+    device.now += 60_000
+    try device.perform(.send("again", as: 3, in: "a"))
+    let after = device.workspace.threadQueue()
+    #expect(after.threads.map(\.session.rawValue) == ["b", "a"])
+    try device.perform(.undo)
+    #expect(device.workspace.threadQueue() == before)
+    try device.perform(.redo)
+    #expect(device.workspace.threadQueue() == after)
+  }
+}
+
+/// Undo of typing, among others who type.
+struct UndoTextTests {
+  private func pair(_ text: String) throws -> (TestDevice, TestDevice) {
+    var one = TestDevice(1)
+    try one.perform(.send(text, as: 1, in: "s"))
+    var two = TestDevice(2, now: one.now + 10)
+    try two.merge(one.made)
+    return (one, two)
+  }
+
+  private func text(_ device: TestDevice) throws -> String {
+    try device.workspace.message(.numbered(1)).content
+  }
+
+  @Test func whatIsLeftOfAnInsertionIsDeleted() throws {
+    var (one, two) = try pair("fix it")
+    try one.perform(.insertText(.numbered(1), at: 3, text: " the big red bug in"))
+    try two.merge(one.made)
+    try two.perform(.deleteText(.numbered(1), 7..<11))
+    try two.perform(.insertText(.numbered(1), at: 8, text: "ugly "))
+    try one.merge(two.made)
+    #expect(try text(one) == "fix the ugly red bug in it")
+    try one.perform(.undo)
+    #expect(try text(one) == "fixugly  it")
+    try one.perform(.redo)
+    #expect(try text(one) == "fix the ugly red bug in it")
+  }
+
+  @Test func deletedTextComesBackAroundWhatOthersTyped() throws {
+    var (one, two) = try pair("keep abcdef here")
+    try one.perform(.deleteText(.numbered(1), 5..<11))
+    // Not knowing of it, the other types in the middle of what goes.
+    try two.perform(.insertText(.numbered(1), at: 8, text: "-XY-"))
+    try two.perform(.insertText(.numbered(1), at: 0, text: "Please "))
+    try one.merge(two.made)
+    #expect(try text(one) == "Please keep -XY- here")
+    try one.perform(.undo)
+    #expect(try text(one) == "Please keep abc-XY-def here")
+    try two.merge(one.made)
+    #expect(try text(two) == "Please keep abc-XY-def here")
+    try one.perform(.redo)
+    #expect(try text(one) == "Please keep -XY- here")
+  }
+
+  @Test func whatAnUndoBroughtBackBelongsToItsFirstAuthor() throws {
+    var (device, _) = try pair("x")
+    try device.perform(.insertText(.numbered(1), at: 1, text: "abc"))
+    device.now += 5_000
+    try device.perform(.deleteText(.numbered(1), 2..<3))
+    try device.perform(.undo)
+    #expect(try text(device) == "xabc")
+    try device.perform(.undo)
+    #expect(try text(device) == "x")
+    try device.perform(.redo)
+    try device.perform(.redo)
+    #expect(try text(device) == "xac")
+  }
+
+  @Test func typingWithoutAPauseIsOneGroup() throws {
+    var (device, _) = try pair("go")
+    for (offset, letter) in " now!".enumerated() {
+      try device.perform(.insertText(.numbered(1), at: 2 + offset, text: String(letter)))
+    }
+    try device.perform(.deleteText(.numbered(1), 6..<7))
+    try device.perform(.deleteText(.numbered(1), 1..<2))
+    #expect(try text(device) == "g now")
+    device.now += Limits.typingPauseMillisecondsMax + 1
+    try device.perform(.insertText(.numbered(1), at: 5, text: "?"))
+    try device.perform(.undo)
+    #expect(try text(device) == "g now")
+    try device.perform(.undo)
+    #expect(try text(device) == "go")
+    try device.perform(.redo)
+    #expect(try text(device) == "g now")
+    try device.perform(.redo)
+    #expect(try text(device) == "g now?")
+    try device.perform(.undo)
+    try device.perform(.undo)
+    try device.perform(.undo)
+    #expect(device.workspace.status(1) == .cancelled)
+  }
+
+  @Test func typingInTwoMessagesOrBehindAnUndoIsNotJoined() throws {
+    var (device, _) = try pair("one")
+    try device.perform(.send("two", as: 2, in: "s"))
+    try device.perform(.insertText(.numbered(1), at: 3, text: "!"))
+    try device.perform(.insertText(.numbered(2), at: 3, text: "!"))
+    try device.perform(.insertText(.numbered(1), at: 4, text: "!"))
+    try device.perform(.undo)
+    #expect(try text(device) == "one!")
+    try device.perform(.insertText(.numbered(1), at: 4, text: "?"))
+    try device.perform(.undo)
+    #expect(try text(device) == "one!")
+    #expect(device.workspace.contents("s") == ["one!", "two!"])
+  }
+
+  @Test func aStretchOfTypingHasALimit() throws {
+    var (device, _) = try pair("x")
+    for _ in 0..<6 {
+      try device.perform(
+        .insertText(.numbered(1), at: 1, text: String(repeating: "y", count: 200)))
+    }
+    try device.perform(.undo)
+    #expect(try text(device).count == 1 + 4 * 200)
+  }
+
+  @Test func deletedTextFindsItsPlaceAfterACompaction() throws {
+    var (one, two) = try pair("abc def ghi jkl")
+    // Backwards, letter by letter, and then a stretch that begins before it.
+    for offset in [6, 5, 4] { try one.perform(.deleteText(.numbered(1), offset..<offset + 1)) }
+    try one.perform(.deleteText(.numbered(1), 8..<9))
+    try two.merge(one.made)
+    try two.perform(.deleteText(.numbered(1), 3..<5))
+    try one.merge(two.made)
+    #expect(try text(one) == "abcghijkl")
+    let old = one.workspace
+    one.workspace = old.compacted()
+    var history = one.history
+    #expect(!history.reanchor(from: old, to: one.workspace).isEmpty)
+    let context = CommandContext(
+      replica: one.replica, stamp: Stamp(rawValue: old.latestStamp.rawValue + 1))
+    _ = try one.workspace.perform(.undo, in: context, history: &history)
+    #expect(try text(one) == "abcdefghi jkl")
+    _ = try one.workspace.perform(.redo, in: context, history: &history)
+    #expect(try text(one) == "abcghijkl")
+    try one.workspace.checkInvariants()
+  }
+
+  @Test func deletedTextThatLostItsPlaceComesBackNearby() throws {
+    var (one, _) = try pair("abc def")
+    try one.perform(.deleteText(.numbered(1), 3..<5))
+    let group = try #require(one.history.undoable.last?.group)
+    var compacted = one.workspace.compacted()
+    let context = CommandContext(
+      replica: one.replica, stamp: Stamp(rawValue: compacted.latestStamp.rawValue + 1))
+    _ = try compacted.undo(group, in: context)
+    #expect(try compacted.message(.numbered(1)).content == "abc def")
+  }
+}

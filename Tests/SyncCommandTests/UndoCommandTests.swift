@@ -1,0 +1,151 @@
+import Foundation
+import QueueModel
+import Testing
+
+@testable import SyncCommand
+
+/// Undo, the log, and documents: from the command line through a daemon to its store.
+@Suite(.timeLimit(.minutes(2))) struct UndoCommandTests {
+  private static let first = "11111111-1111-4111-8111-111111111111"
+  private static let second = "22222222-2222-4222-8222-222222222222"
+
+  @Test func changesGoBackAndForth() async throws {
+    try await CommandFixture.run { house in
+      let steps: [([String], Int32, String)] = [
+        (["undo", "--show"], 0, "nothing to undo\nnothing to redo"),
+        (["send", "-s", "review", "--id", Self.first, "one"], 0, "queued, position 1 of 1"),
+        (["send", "-s", "review", "--id", Self.second, "two"], 0, "queued, position 2 of 2"),
+        (["queue", "move", "2222", "--to", "1"], 0, "moved, position 1"),
+        (
+          ["undo", "--show"], 0,
+          "undo: moving message 22222222, and 2 more\nnothing to redo"
+        ),
+        (["undo"], 0, "undone: moving message 22222222"),
+        (["undo"], 0, "undone: sending message 22222222"),
+        (["redo"], 0, "redone: sending message 22222222"),
+        (["queue", "priority", "2222", "urgent"], 0, "urgent, position 1"),
+        (["undo"], 0, "undone: setting the priority of message 22222222"),
+        (["undo"], 0, "undone: sending message 22222222"),
+        (["undo"], 0, "undone: sending message 11111111"),
+        (["session", "add", "docs"], 0, "added"),
+      ]
+      for (arguments, code, text) in steps {
+        let outcome = await CommandFixture.cospool(
+          arguments, variables: ["COSPOOL_DATA": house.directory])
+        #expect(
+          outcome == CommandRunner.Outcome(exitCode: code, output: text), "\(arguments)")
+      }
+      let redo = await house.cospool("redo")
+      #expect(redo.exitCode == 1)
+      #expect(redo.errors.contains("Nothing to redo"))
+      _ = await house.cospool("undo")
+      let undo = await house.cospool("undo", "--json")
+      #expect(undo.exitCode == 1)
+      #expect(undo.errors.contains(#""code":"nothingToUndo""#))
+    }
+  }
+
+  @Test func theListOfChangesSurvivesTheDaemon() async throws {
+    let directory = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try await CommandFixture.run(in: directory) { house in
+      _ = await house.cospool("send", "-s", "a", "--id", Self.first, "one")
+      _ = await house.cospool("queue", "edit", "1111", "one more")
+    }
+    try await CommandFixture.run(in: directory) { house in
+      let undone = await house.cospool("undo")
+      #expect(undone.output == "undone: editing message 11111111")
+      let list = await house.cospool("queue", "list", "-s", "a", "--json")
+      #expect(list.output.contains(#""content":"one""#))
+    }
+  }
+
+  @Test func theLogTellsWhoDidWhat() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await house.cospool("send", "-s", "docs", "--id", Self.second, "two")
+      _ = await house.cospool("queue", "edit", "1111", "one, changed")
+      _ = await house.cospool("queue", "cancel", "1111")
+      let log = await house.cospool("log", "1111")
+      #expect(log.exitCode == 0)
+      let lines = log.output.split(separator: "\n")
+      #expect(lines.count == 4, "\(log.output)")
+      #expect(lines.first?.contains("WHAT") == true)
+      #expect(lines[1].contains("cancelled it") && lines[1].hasPrefix("~20"))
+      #expect(lines[2].contains("edited the text, +9 −0"))
+      #expect(lines[3].contains(#"queued "one""#) && lines[3].contains("desk"))
+      let page = await house.cospool("log", "-n", "2", "--json")
+      let answer = try JSONDecoder().decode(HistoryAnswer.self, from: Data(page.output.utf8))
+      #expect(answer.entries.count == 2)
+      let next = try #require(answer.next)
+      let rest = await house.cospool("log", "--before", next)
+      #expect(rest.output.contains(#"queued "two""#))
+      #expect(!rest.output.contains("cancelled"))
+      let session = await house.cospool("log", "-s", "docs")
+      #expect(!session.output.contains("one"))
+      let wrong = await house.cospool("log", "-s", "docs", "1111")
+      #expect(wrong.exitCode == 2)
+      let unknown = await house.cospool("log", "ffff")
+      #expect(unknown.exitCode == 1)
+    }
+  }
+
+  @Test func documentsGoFromOneDataDirectoryToAnother() async throws {
+    let file = "/tmp/csp-\(UInt32.random(in: .min ... .max)).json"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one \u{1F600} é")
+      _ = await house.cospool("send", "-s", "review", "--urgent", "two")
+      _ = await house.cospool("session", "rename", "review", "Review")
+      let exported = await house.cospool("export", file)
+      #expect(exported.output.hasPrefix("written to \(file), "), "\(exported)")
+      let shown = await house.cospool("export")
+      let written = try String(contentsOfFile: file, encoding: .utf8)
+      #expect(shown.output == written)
+      let again = await house.cospool("import", file)
+      #expect(again.output == "imported 0 messages, 0 sessions, 0 threads; 2 known already")
+    }
+    try await CommandFixture.run { house in
+      let trial = await house.cospool("import", file, "--dry-run")
+      #expect(trial.output == "would import 2 messages, 1 session, 1 thread")
+      let empty = await house.cospool("session", "list")
+      #expect(empty.output == "no sessions yet")
+      let imported = await house.cospool("import", file)
+      #expect(imported.output == "imported 2 messages, 1 session, 1 thread")
+      let document = await house.cospool("export")
+      let before = try String(contentsOfFile: file, encoding: .utf8)
+      #expect(document.output == before)
+      let undone = await house.cospool("undo")
+      #expect(undone.output.hasPrefix("undone: importing"))
+    }
+  }
+
+  @Test func damagedDocumentsAreRefusedWithTheirPlace() async throws {
+    try await CommandFixture.run { house in
+      let cases: [(String, String)] = [
+        ("{\n  \"format\": \"cospool-workspace\",\n  \"version\": }", "line 3"),
+        (#"{"format":"cospool-workspace","version":9}"#, "version: 9 is not known"),
+        (#"{"format":"x","version":1}"#, #"format: "x""#),
+        (#"{"version":1}"#, "format: it is missing"),
+        (
+          #"{"format":"cospool-workspace","version":1,"threads":[],"sessions":[{"id":"a"}]}"#,
+          "sessions[0].pauses: it is missing"
+        ),
+        (
+          #"{"format":"cospool-workspace","version":1,"threads":[{"session":"a","queuedAt":"x"}],"#
+            + #""sessions":[]}"#, "threads[0].queuedAt: "
+        ),
+        ("", "it is no JSON"),
+      ]
+      for (document, words) in cases {
+        let outcome = await house.cospool("import", "-", input: document)
+        #expect(outcome.exitCode == 6, "\(document)")
+        #expect(outcome.errors.contains(words), "\(outcome.errors)")
+      }
+      let missing = await house.cospool("import", "/nowhere/at-all.json")
+      #expect(missing.exitCode == 1)
+      let sessions = await house.cospool("session", "list")
+      #expect(sessions.output == "no sessions yet")
+    }
+  }
+}
