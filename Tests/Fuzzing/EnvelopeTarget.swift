@@ -52,6 +52,8 @@ package enum EnvelopeTarget {
   package static func input(for envelope: [UInt8]) -> [UInt8] {
     guard let head = envelope.first else { return [] }
     let mode = (head >> 4 == 0xD ? 2 : 0) | head & 1
-    return [mode] + envelope.dropFirst().dropLast(envelope.count <= 256 ? 2 : 4)
+    // Snapshots are written with a longer checksum, and read with this one too.
+    let checksumBytes = head >> 1 & 7 != version ? 8 : envelope.count <= 256 ? 2 : 4
+    return [mode] + envelope.dropFirst().dropLast(checksumBytes)
   }
 }

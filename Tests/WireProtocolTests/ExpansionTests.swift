@@ -162,7 +162,7 @@
 
     /// An envelope of a delta with a right checksum.
     private static func envelope(promising length: UInt64, _ stream: [UInt8]) -> [UInt8] {
-      var bytes = [0xC << 4 | Envelope.version << 1 | 1] + number(length) + stream
+      var bytes = [0xC << 4 | Envelope.firstVersion << 1 | 1] + number(length) + stream
       let seed = PresetDictionary.standard.checksumBytes
       let isShort = bytes.count + 2 <= Envelope.shortBytesMax
       let sum =
