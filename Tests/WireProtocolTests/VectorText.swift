@@ -11,6 +11,10 @@ enum VectorText {
     switch value {
     case let id as OperationID: return describe(id.replica) + ":\(id.seq)"
     case let replica as ReplicaID: return Hex.encode(replica.rawValue)
+    case let vector as VersionVector:
+      return "["
+        + vector.sorted.map { describe($0.replica) + ":\($0.seq)" }
+        .joined(separator: ", ") + "]"
     case let stamp as Stamp: return "\(stamp.milliseconds) ms + \(stamp.counter)"
     case let identifier as any UniqueIdentifier: return identifier.description
     case let session as SessionID: return quoted(session.rawValue)

@@ -269,6 +269,14 @@ enum VectorValues {
           reason: "restart"))
     ),
     ("error", "The peer broke the protocol.", .error(ProtocolFault(code: 3, message: "no hello"))),
+    (
+      "compact", "An epoch begins; its base holds 40 and 9 operations of two replicas.",
+      .compact(
+        Compaction(
+          epoch: 1 << 32 | 0x00C0_FFEE, logPosition: 1_235,
+          cut: VersionVector([alice: 40, bob: 9])))
+    ),
+    ("epoch", "What follows was made in it.", .epoch(1 << 32 | 0x00C0_FFEE)),
     ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
   ]
 
