@@ -6,7 +6,7 @@ import Testing
 /// Seeds of every profile, and that a run is a function of its seed.
 @Suite struct SimulationTests {
   @Test(arguments: Profile.allCases) func seedsOfEveryProfileHold(profile: Profile) {
-    for seed in TestSeeds.list(standard: 3, from: 1) {
+    for seed in TestSeeds.list(standard: profile == .smoke ? 4 : 1, from: 1) {
       let report = Simulation.run(seed: seed, profile: profile)
       #expect(
         report.violations.isEmpty, "profile \(profile.rawValue), COSPOOL_SEED=\(seed)")
@@ -14,17 +14,17 @@ import Testing
   }
 
   @Test func theSameSeedGivesTheSameRun() {
-    let first = Simulation.run(seed: 5, profile: .hostile)
-    let again = Simulation.run(seed: 5, profile: .hostile)
+    let first = Simulation.run(seed: 5, profile: .smoke)
+    let again = Simulation.run(seed: 5, profile: .smoke)
     #expect(first == again)
-    #expect(first.commands > 20)
-    #expect(first.faults > 5)
+    #expect(first.commands > 5)
+    #expect(first.faults > 0)
   }
 
   /// The hashing of the standard library is seeded anew in every process; these numbers hold in
   /// all of them, in debug and release, or something iterates over a dictionary.
   @Test func aRecordedRunGivesTheSameHashAgain() {
-    let report = Simulation.run(seed: 11, profile: .crash)
+    let report = Simulation.run(seed: 11, profile: .smoke)
     let again = Simulation.replay(report.run)
     #expect(again.traceHash == report.traceHash)
     #expect(again.violations == report.violations)
