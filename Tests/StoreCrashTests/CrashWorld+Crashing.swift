@@ -49,7 +49,10 @@ extension CrashWorld {
     guard !devices[index].disk.isOff else {
       return try crashDevice(index, midTransaction: true)
     }
-    try lose(index, "stopped")
+    if let connection = devices[index].process?.connection {
+      try lose(index, "stopped")
+      try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+    }
     try? process.store.close()
     if devices[index].disk.isOff {
       // The power failed while the log was folded into the file.
@@ -202,8 +205,9 @@ extension CrashWorld {
     let image = stored.image()
     for (index, device) in devices.enumerated() {
       guard let core = device.process?.core, core.isSynced else {
-        let trouble = device.process?.core.trouble?.message ?? "no trouble"
-        throw fail("device \(index) does not come to rest: \(trouble)")
+        throw fail(
+          "device \(index) does not come to rest:\n  "
+            + reports.suffix(12).joined(separator: "\n  "))
       }
       guard core.replica.workspace.image() == image else {
         throw fail("device \(index) and the server differ")

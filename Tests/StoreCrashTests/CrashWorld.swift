@@ -30,6 +30,8 @@ final class CrashWorld {
   var parcels: [Parcel] = []
   var deviceActions: [(device: Int, action: ClientCore.Action)] = []
   var statistics = Statistics()
+  /// What devices and server said lately.
+  private(set) var reports: [String] = []
 
   struct Statistics {
     var crashes = 0
@@ -69,6 +71,11 @@ final class CrashWorld {
 
   func occasion() -> Occasion {
     Occasion(now: now, wall: wall, random: generator.next())
+  }
+
+  private func report(_ line: String) {
+    reports.append("\(now): \(line)")
+    if reports.count > 40 { reports.removeFirst(20) }
   }
 
   // MARK: - Steps
@@ -148,7 +155,9 @@ final class CrashWorld {
           core.connectionHeard(id, at: occasion)
           return []
         }
-      case .changed, .report:
+      case .report(let trouble):
+        report("device \(index): \(trouble.message)")
+      case .changed:
         break
       }
     }
@@ -220,7 +229,9 @@ final class CrashWorld {
         actions += server.process?.core.noted { $0.connectionClosed(connection, at: moment) } ?? []
         guard let index = device(of: connection) else { continue }
         try lose(index, "closed by the server")
-      case .setReading, .authenticated, .report, .stopped:
+      case .report(let news):
+        report("server: \(news)")
+      case .setReading, .authenticated, .stopped:
         break
       }
     }
