@@ -53,6 +53,10 @@ package final class ClientStore: ReplicaStore, Sendable {
       let database = try connect(to: path)
       try Schema.migrator.migrate(database)
       let loaded = try database.read(load)
+      if loaded.undo.isEmpty {
+        // Changes that could not be read must not mix with those that come now.
+        try database.write { try $0.execute(sql: "DELETE FROM undo") }
+      }
       let incarnation = try IncarnationFile(path: directory + "/incarnation")
       let isCopy = try database.read { try incarnation.isForeign(to: $0, record: loaded.record) }
       let store = ClientStore(
