@@ -24,7 +24,7 @@ struct FrameTests {
   @Test func unknownFramesAreSkippedOnlyIfTheySayTheyMayBe() {
     #expect(code([17]) == .unsupported)
     #expect(code([0]) == .unsupported)
-    #expect(throws: Never.self) { try FrameCodec.decode([0x80 | 15, 1, 2, 3]) }
+    #expect(throws: Never.self) { try FrameCodec.decode([0x80 | 17, 1, 2, 3]) }
     #expect(code([0x80 | 7, 1, 2]) == .malformed, "a known frame is not optional")
     #expect(code([]) == .truncated)
   }
