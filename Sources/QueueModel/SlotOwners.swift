@@ -81,10 +81,12 @@ extension SlotOwners {
   ///
   /// - Complexity: O(runs + owners).
   func inOrder(of slots: RunSequence) -> [(slot: OperationID, owner: Owner)] {
-    slots.runs.flatMap { run in
-      owned(in: run.contentStart..<run.contentStart + run.length).map {
-        (slot: run.unitID(at: $0.index - run.contentStart), owner: $0.owner)
+    var places: [(slot: OperationID, owner: Owner)] = []
+    slots.forEachRun { run in
+      for owned in owned(in: run.contentStart..<run.contentStart + run.length) {
+        places.append((slot: run.unitID(at: owned.index - run.contentStart), owner: owned.owner))
       }
     }
+    return places
   }
 }

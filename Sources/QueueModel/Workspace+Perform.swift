@@ -292,7 +292,13 @@ extension Workspace {
           message: message, origins: .init(left: nil, right: nil), text: text)),
       by: &author)
     if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
-    return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+    // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.
+    guard send.priority != .urgent else {
+      return queuedNotice(send.id, in: send.session, max: author.context.queueSizeMax)
+    }
+    return .queued(
+      send.id, position: waiting + 1, count: waiting + 1,
+      warning: (waiting + 1) * 10 >= author.context.queueSizeMax * 8)
   }
 
   /// Whether a send says again what made the message: added in this session, with this text unless
