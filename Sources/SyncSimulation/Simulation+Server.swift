@@ -175,7 +175,13 @@ extension Simulation {
 
   /// The position of the last log entry that is stored.
   var storedHead: UInt64 {
-    (try? server.storage.header(of: SimulatedServer.workspace))?.head ?? 0
+    // What is stored does not depend on whether the disk can be read now.
+    let fault = server.storage.withState { state in
+      defer { state.readFault = nil }
+      return state.readFault
+    }
+    defer { server.storage.withState { $0.readFault = fault } }
+    return (try? server.storage.header(of: SimulatedServer.workspace))?.head ?? 0
   }
 
   /// What a crash at this moment would leave of the operations of each replica.
