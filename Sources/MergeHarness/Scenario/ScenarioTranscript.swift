@@ -104,6 +104,7 @@ enum ScenarioTranscript {
       case .unlockThread(let id): .threadUnlock(session(id))
       case .undo: .undo
       case .redo: .redo
+      case .importDocument: preconditionFailure("the workload imports nothing")
       }
     }
 
