@@ -59,9 +59,13 @@ extension ServerStorage {
     where state.vector[mark.replica] == mark.seq && state.digest(of: mark.replica) != mark.digest {
       return "operations of replica \(mark.replica.rawValue) differ"
     }
+    // A device that got a snapshot before the first compaction offers it from no epoch; a base
+    // needs one to be read again.
+    let epoch =
+      task.offer.epoch == EpochName.none
+      ? EpochName.following(task.previous, base: image) : task.offer.epoch
     var start = EpochStart(
-      epoch: task.offer.epoch, previous: task.previous, position: task.position + 1,
-      base: task.offer.bytes)
+      epoch: epoch, previous: task.previous, position: task.position + 1, base: task.offer.bytes)
     var base = state
     if !state.vector.includes(task.content.vector) {
       let floor = VersionVector(
