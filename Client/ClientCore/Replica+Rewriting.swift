@@ -34,10 +34,7 @@ extension Replica {
       transaction.base = .clear
       sorting.dropReceived()
       transaction.replaced = sorting.replaced
-      next.record.acknowledged = VersionVector()
-      next.record.logPosition = 0
-      next.record.epoch = EpochName.none
-      next.record.floor = VersionVector()
+      next.record.forgetServer()
     }
     do {
       next.workspace = try base.map(Workspace.init(image:)) ?? Workspace()
@@ -147,5 +144,15 @@ extension Replica {
         throw .store(error)
       }
     }
+  }
+}
+
+extension ReplicaRecord {
+  /// Begins with the server as if nothing had been received from it.
+  fileprivate mutating func forgetServer() {
+    acknowledged = VersionVector()
+    logPosition = 0
+    epoch = EpochName.none
+    floor = VersionVector()
   }
 }

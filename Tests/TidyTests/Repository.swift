@@ -11,6 +11,7 @@ struct Repository {
   /// Folders of the house that are no rooms, and why they exist.
   static let foldersWithoutRoom = [
     "Protocol/TestVectors",  // data that tests and other implementations read
+    "Tests/Mutants",  // bugs that a script plants in a copy of the sources
     "Tests/Scenarios",  // hard cases as files that cospool-harness runs
     "Tests/Scripts",  // what the Makefile runs
   ]

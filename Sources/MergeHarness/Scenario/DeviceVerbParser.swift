@@ -33,7 +33,7 @@ enum DeviceVerbParser {
         { fields throws(ScenarioError) in
           .deleteText(
             try fields.label("message"), at: try offset(&fields),
-            count: Int(try fields.integer("count", in: 1...Int64(ScenarioParser.textBytesMax))))
+            count: Int(try fields.integer("count", in: 0...Int64(ScenarioParser.textBytesMax))))
         }
       ),
       ("move", move),
