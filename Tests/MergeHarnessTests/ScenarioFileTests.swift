@@ -23,9 +23,11 @@ import Testing
   @Test(arguments: files)
   func everyFileHolds(_ file: String) throws {
     let path = Self.directory.appendingPathComponent(file).path
-    let report = ScenarioRunner.run(try ScenarioFile.read(path))
+    let scenario = try ScenarioFile.read(path)
+    let report = ScenarioRunner.run(scenario)
     #expect(report.failures.isEmpty, "\(ScenarioWords.text(of: report, file: file))")
-    #expect(report.expectations > 0)
+    // What a random run left is judged by the checkers alone.
+    #expect(report.expectations > 0 || scenario.world != nil)
   }
 
   @Test func everyHardCaseHasAFileThatSaysWhatItIs() throws {

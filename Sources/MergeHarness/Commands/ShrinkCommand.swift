@@ -69,9 +69,10 @@ struct ShrinkCommand: ParsableCommand {
     let description =
       "Shrunk from seed \(name.seed), profile \(name.profile.rawValue). "
       + "\(shrunk.violation.checker): \(shrunk.violation.message.prefix(500))"
-    for labels in [ScenarioTranscript.shortLabels(of: shrunk.run), [:]] {
+    let run = ScenarioTranscript.withoutSkippedSteps(shrunk.run)
+    for labels in [ScenarioTranscript.shortLabels(of: run), [:]] {
       let scenario = ScenarioTranscript.scenario(
-        of: shrunk.run, name: "seed \(name.seed), \(name.profile.rawValue)",
+        of: run, name: "seed \(name.seed), \(name.profile.rawValue)",
         description: description, labels: labels)
       // What counts is the file, so it takes the way through the file.
       let read = try ScenarioParser.parse(Array(ScenarioWriter.text(of: scenario).utf8))

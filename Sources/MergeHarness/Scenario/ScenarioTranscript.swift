@@ -16,6 +16,23 @@ enum ScenarioTranscript {
       devices: (0..<run.options.devices).map { Writer.device($0) }, steps: writer.steps)
   }
 
+  /// The run up to its first violation, without the steps that made no sense when they came, such as
+  /// those of devices that were never added: a scenario has no words for them.
+  static func withoutSkippedSteps(_ run: RecordedRun) -> RecordedRun {
+    let simulation = Simulation(run.options)
+    var steps: [Step] = []
+    var wait: Int64 = 0
+    for step in run.steps where simulation.violations.isEmpty {
+      simulation.advance(milliseconds: step.after)
+      wait += step.after
+      if case .skipped = simulation.apply(step.event) { continue }
+      steps.append(Step(after: wait, step.event))
+      wait = 0
+    }
+    if wait > 0 { steps.append(Step(after: wait, .settle)) }
+    return RecordedRun(options: run.options, steps: steps)
+  }
+
   /// Short names in the order in which messages are sent.
   static func shortLabels(of run: RecordedRun) -> [MessageID: String] {
     var labels: [MessageID: String] = [:]
