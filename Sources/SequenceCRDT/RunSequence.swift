@@ -197,10 +197,20 @@ extension RunSequence {
   ///
   /// - Throws: `SequenceFault.unknownOrigin` naming the first that is not.
   package func check(first: OperationID, count: Int) throws(SequenceFault) {
+    guard let box else {
+      guard count <= 0 else { throw .unknownOrigin(first) }
+      return
+    }
+    try unsafe RunSequence.check(first: first, count: count, in: box.core.pointee)
+  }
+
+  private static func check(
+    first: OperationID, count: Int, in core: borrowing SequenceCore
+  ) throws(SequenceFault) {
     var checked = 0
     while checked < count {
       let id = first.advanced(by: checked)
-      let length = id.map { id in read({ Int($0.ids.stretch(from: id).length) }, orEmpty: 0) } ?? 0
+      let length = id.map { Int(core.ids.stretch(from: $0).length) } ?? 0
       guard length > 0 else { throw .unknownOrigin(id ?? first) }
       checked += length
     }
@@ -260,11 +270,18 @@ extension RunSequence {
 
   /// Hides the units `first … first + count − 1`; those hidden already stay so.
   ///
+  /// - Returns: the number of the first unit; nil where `count` is not positive.
   /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
-  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
-    try check(first: first, count: count)
-    guard count > 0 else { return }
-    try change { core throws(SequenceFault) in
+  @discardableResult
+  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) -> Int? {
+    guard count > 0 else { return nil }
+    return try change { core throws(SequenceFault) in
+      let stretch = core.ids.stretch(from: first)
+      guard Int(stretch.length) < count else {
+        core.hide(units: stretch.unit..<stretch.unit + UInt32(count))
+        return Int(stretch.unit)
+      }
+      try RunSequence.check(first: first, count: count, in: core)
       var hidden = 0
       while hidden < count, let id = first.advanced(by: hidden) {
         let stretch = core.ids.stretch(from: id)
@@ -272,6 +289,7 @@ extension RunSequence {
         core.hide(units: stretch.unit..<stretch.unit + UInt32(length))
         hidden += length
       }
+      return Int(stretch.unit)
     }
   }
 

@@ -178,7 +178,10 @@ extension TextContent {
   /// Deletes the scalars `first … first + count − 1`.
   ///
   /// - Throws: `SequenceFault` where one of them is not here; nothing changes then.
-  package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
+  ///
+  /// - Returns: the number of the first of them; nil where `count` is not positive.
+  @discardableResult
+  package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) -> Int? {
     try sequence.hide(first: first, count: count)
   }
 }

@@ -123,10 +123,9 @@ extension TextReplica {
   ) throws(SequenceFault) {
     try checkNext(id)
     guard count >= 1, let last = id.advanced(by: count - 1) else { throw .invalidRun(id) }
-    try content.delete(first: first, count: count)
+    let unit = try content.delete(first: first, count: count)
     rows.noteDeletion(
-      id, unit: content.sequence.contentIndex(of: first) ?? 0, target: first, count: count,
-      backwards: backwards)
+      id, unit: unit ?? 0, target: first, count: count, backwards: backwards)
     note(last)
   }
 

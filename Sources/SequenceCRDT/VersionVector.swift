@@ -1,21 +1,54 @@
 /// How far each replica's operations are known: every id from 1 to the entry, without gaps.
 public struct VersionVector: Hashable, Sendable {
-  private var entries: [ReplicaID: UInt32]
+  private struct Entry: Hashable, Sendable {
+    var replica: ReplicaID
+    var seq: UInt32
+  }
+
+  /// By replica id, none with 0. There are few as a rule, so that looking through them by halves
+  /// is quicker than hashing.
+  private var entries: [Entry]
 
   /// Knows nothing.
   public init() {
-    entries = [:]
+    entries = []
   }
 
   /// Knows the given number of operations of each replica; zeros are left out.
   public init(_ counts: [ReplicaID: UInt32]) {
-    entries = counts.filter { $0.value > 0 }
+    entries = counts.filter { $0.value > 0 }.map { Entry(replica: $0.key, seq: $0.value) }
+    entries.sort { $0.replica < $1.replica }
   }
 
   /// The last known sequence number of a replica, 0 where nothing is known.
+  ///
+  /// - Complexity: O(log replicas); O(replicas) where one comes or goes.
   public subscript(replica: ReplicaID) -> UInt32 {
-    get { entries[replica] ?? 0 }
-    set { entries[replica] = newValue == 0 ? nil : newValue }
+    get {
+      let index = index(of: replica)
+      return index < entries.count && entries[index].replica == replica ? entries[index].seq : 0
+    }
+    set {
+      let index = index(of: replica)
+      let isKnown = index < entries.count && entries[index].replica == replica
+      if isKnown, newValue > 0 {
+        entries[index].seq = newValue
+      } else if isKnown {
+        entries.remove(at: index)
+      } else if newValue > 0 {
+        entries.insert(Entry(replica: replica, seq: newValue), at: index)
+      }
+    }
+  }
+
+  /// The first index whose replica is not below this one.
+  private func index(of replica: ReplicaID) -> Int {
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if entries[middle].replica < replica { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 
   /// The number of replicas with at least one known operation.
@@ -26,7 +59,7 @@ public struct VersionVector: Hashable, Sendable {
 
   /// The entries in the order of the replica ids.
   public var sorted: [(replica: ReplicaID, seq: UInt32)] {
-    entries.sorted { $0.key < $1.key }.map { (replica: $0.key, seq: $0.value) }
+    entries.map { (replica: $0.replica, seq: $0.seq) }
   }
 
   /// Whether `id` is known.
@@ -36,17 +69,19 @@ public struct VersionVector: Hashable, Sendable {
 
   /// Whether everything that `other` knows is known here.
   public func includes(_ other: VersionVector) -> Bool {
-    other.entries.allSatisfy { self[$0.key] >= $0.value }
+    other.entries.allSatisfy { self[$0.replica] >= $0.seq }
   }
 
   /// Adds all that `other` knows.
   public mutating func formUnion(_ other: VersionVector) {
-    entries.merge(other.entries) { max($0, $1) }
+    for entry in other.entries where self[entry.replica] < entry.seq {
+      self[entry.replica] = entry.seq
+    }
   }
 
   /// What is known here and not by `other`, in the order of the replica ids.
   public func ranges(missingFrom other: VersionVector) -> [OperationRange] {
-    sorted.compactMap { entry in
+    entries.compactMap { entry in
       let known = other[entry.replica]
       guard known < entry.seq else { return nil }
       return OperationRange(replica: entry.replica, first: known + 1, last: entry.seq)
