@@ -248,7 +248,16 @@ struct FirstSnapshotDecoder {
 }
 
 // Fields
-extension FirstSnapshotDecoder {
+extension FirstSnapshotDecoder: SnapshotRunReader {
+  var shapes: ByteReader {
+    get { numbers }
+    _modify { yield &numbers }
+  }
+
+  mutating func readOrigin() throws(DecodingFault) -> OperationID {
+    try read(.slot)
+  }
+
   private mutating func readRuns(
     areText: Bool
   ) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
@@ -274,59 +283,7 @@ extension FirstSnapshotDecoder {
       }
       ids.append(id)
     }
-    let shapes = try numbers.raw(count)
-    guard shapes.allSatisfy({ $0 < (areText ? 0x20 : 0x10) && $0 & 3 != 3 }) else {
-      throw DecodingFault(.unsupported, at: numbers.position - count, "a run's shape is unknown")
-    }
-    var runs: [WorkspaceImage.TextRun] = []
-    runs.reserveCapacity(count)
-    for (index, shape) in shapes.enumerated() {
-      let before = runs.last?.slots
-      let origins = Operation.Origins(
-        left: try readLeft(shape, before: before),
-        right: try readRight(
-          shape, before: before, behind: index + 1 < count ? ids[index + 1] : nil))
-      runs.append(
-        WorkspaceImage.TextRun(
-          slots: WorkspaceImage.SlotRun(id: ids[index], length: lengths[index], origins: origins),
-          isVisible: shape & SnapshotFormat.visible != 0))
-    }
-    return runs
-  }
-
-  private mutating func readLeft(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape & 3 {
-    case SnapshotFormat.LeftTag.start:
-      return nil
-    case SnapshotFormat.LeftTag.runBefore:
-      guard let last = before?.lastID else { throw noNeighbour() }
-      return last
-    default:
-      return try read(.slot)
-    }
-  }
-
-  private mutating func readRight(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?, behind: OperationID?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape >> 2 & 3 {
-    case SnapshotFormat.RightTag.end:
-      return nil
-    case SnapshotFormat.RightTag.runBehind:
-      guard let behind else { throw noNeighbour() }
-      return behind
-    case SnapshotFormat.RightTag.previous:
-      guard let right = before?.origins.right else { throw noNeighbour() }
-      return right
-    default:
-      return try read(.slot)
-    }
-  }
-
-  private func noNeighbour() -> DecodingFault {
-    DecodingFault(.invalidValue, at: numbers.position, "a run names a neighbour it does not have")
+    return try readRuns(ids: ids, lengths: lengths, areText: areText)
   }
 
   private mutating func read(_ focus: Focus) throws(DecodingFault) -> OperationID {

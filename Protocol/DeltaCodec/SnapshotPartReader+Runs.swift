@@ -113,7 +113,16 @@ private struct SlotCursor {
 }
 
 // Runs and references
-extension SnapshotPartReader {
+extension SnapshotPartReader: SnapshotRunReader {
+  var shapes: ByteReader {
+    get { runs }
+    _modify { yield &runs }
+  }
+
+  mutating func readOrigin() throws(DecodingFault) -> OperationID {
+    try readUnit(.origin)
+  }
+
   mutating func readRuns(areText: Bool) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
     let offset = runs.position
     let count = try runs.count(ofAtLeast: 3, max: Int.max, "runs")
@@ -141,59 +150,7 @@ extension SnapshotPartReader {
       context.expect(.slot, replica, Int(id.seq) + length)
       ids.append(id)
     }
-    let shapes = try runs.raw(count)
-    guard shapes.allSatisfy({ $0 < (areText ? 0x20 : 0x10) && $0 & 3 != 3 }) else {
-      throw DecodingFault(.unsupported, at: runs.position - count, "a run's shape is unknown")
-    }
-    var list: [WorkspaceImage.TextRun] = []
-    list.reserveCapacity(count)
-    for (index, shape) in shapes.enumerated() {
-      let before = list.last?.slots
-      let origins = Operation.Origins(
-        left: try readLeft(shape, before: before),
-        right: try readRight(
-          shape, before: before, behind: index + 1 < count ? ids[index + 1] : nil))
-      list.append(
-        WorkspaceImage.TextRun(
-          slots: WorkspaceImage.SlotRun(id: ids[index], length: lengths[index], origins: origins),
-          isVisible: shape & SnapshotFormat.visible != 0))
-    }
-    return list
-  }
-
-  private mutating func readLeft(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape & 3 {
-    case SnapshotFormat.LeftTag.start:
-      return nil
-    case SnapshotFormat.LeftTag.runBefore:
-      guard let last = before?.lastID else { throw noNeighbour() }
-      return last
-    default:
-      return try readUnit(.origin)
-    }
-  }
-
-  private mutating func readRight(
-    _ shape: UInt8, before: WorkspaceImage.SlotRun?, behind: OperationID?
-  ) throws(DecodingFault) -> OperationID? {
-    switch shape >> 2 & 3 {
-    case SnapshotFormat.RightTag.end:
-      return nil
-    case SnapshotFormat.RightTag.runBehind:
-      guard let behind else { throw noNeighbour() }
-      return behind
-    case SnapshotFormat.RightTag.previous:
-      guard let right = before?.origins.right else { throw noNeighbour() }
-      return right
-    default:
-      return try readUnit(.origin)
-    }
-  }
-
-  private func noNeighbour() -> DecodingFault {
-    DecodingFault(.invalidValue, at: runs.position, "a run names a neighbour it does not have")
+    return try readRuns(ids: ids, lengths: lengths, areText: areText)
   }
 
   /// A reference among the numbers.
