@@ -125,7 +125,12 @@ extension ClientCore {
       exchange.heldUntil = occasion.now
       link = .exchanging(exchange)
       return []
-    case .connecting, .greeting, .exchanging:
+    case .connecting(_, let since), .greeting(_, let since):
+      // What the network swallowed is repeated ever more slowly; a fresh try is at once.
+      guard occasion.now - since >= ClientLimits.patienceMilliseconds else { return [] }
+      attempts = 0
+      return leave(for: .stopped) + connectIfPossible(at: occasion)
+    case .exchanging:
       return []
     }
   }

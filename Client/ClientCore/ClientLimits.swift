@@ -2,6 +2,8 @@
 package enum ClientLimits {
   /// From the start of a connection to its upgrade, and from `hello` to `welcome`.
   package static let openingMilliseconds: Int64 = 15_000
+  /// A person who wants to be connected now need not wait for a try that has taken so long.
+  package static let patienceMilliseconds: Int64 = 2_000
   /// A connection without a sign of life for so long is dead.
   package static let silenceMilliseconds: Int64 = 45_000
   package static let pingMilliseconds: Int64 = 20_000

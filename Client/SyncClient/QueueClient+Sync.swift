@@ -87,7 +87,8 @@ extension QueueClient {
     }
   }
 
-  /// Connects at once where the client waits before the next try, or was refused.
+  /// Connects at once where the client waits before the next try, was refused, or is at a try that
+  /// takes long.
   public func syncNow() async {
     await engine.note { core, occasion, _ in core.syncRequested(at: occasion) }
   }

@@ -67,12 +67,12 @@ final class Pipe {
       return max(latest, heldUntil)
     }
 
-    /// Whether anything but signs of life is under way.
-    var carriesMessages: Bool {
+    /// Whether anything but signs of life is under way: messages, or the news that the stream broke.
+    var carriesNews: Bool {
       items[next...].contains { entry in
         switch entry.item {
-        case .part, .message: true
-        case .ping, .pong, .end: false
+        case .part, .message, .end: true
+        case .ping, .pong: false
         }
       }
     }
@@ -102,7 +102,11 @@ final class Pipe {
         place += 1
       }
       // A message that is cut leaves a part that means nothing.
-      for item in items[place...] { waitingBytes -= item.item.bytes }
+      for item in items[place...] {
+        waitingBytes -= item.item.bytes
+        // The news of an earlier break is cut off too; that of this one takes its place.
+        if case .end = item.item { isEnded = false }
+      }
       items.removeSubrange(place...)
     }
 
@@ -123,6 +127,8 @@ final class Pipe {
   /// Whether the process at either end still holds its end.
   var clientHolds = true
   var serverHolds = false
+  /// The network held something up or lost it; who is late on such a connection is not to blame.
+  var isDisturbed = false
   /// The server knows who it is; until then it counts raw bytes.
   var isAuthenticated = false
   var serverHeardAt: Int64 = 0
@@ -153,7 +159,7 @@ final class Pipe {
 
   var isDead: Bool { !clientHolds && !serverHolds && lanes[0].isEmpty && lanes[1].isEmpty }
 
-  var carriesMessages: Bool { lanes.contains { $0.carriesMessages } }
+  var carriesNews: Bool { lanes.contains { $0.carriesNews } }
 
   func delay() -> Int64 { Int64.random(in: latency, using: &generator) }
 

@@ -14,13 +14,21 @@ final class SimulatedServer {
     /// By connection; ids rise, so sorting by them is the order of opening.
     var pipes: [ServerConnectionID: Pipe] = [:]
     /// Work for the store's thread, in order.
-    var tasks: [(id: StoreTaskID, task: StoreTask)] = []
+    var tasks: [PendingTask] = []
     var isStoreBusy = false
     /// Actions still to be done; an action can raise events whose actions must not overtake it.
     var actions: [ServerAction] = []
     var isActing = false
     var nextConnection: UInt64 = 0
     var isStopped = false
+  }
+
+  /// Work that the store has not done yet.
+  struct PendingTask {
+    var id: StoreTaskID
+    var task: StoreTask
+    /// What the server's clock showed when it was asked for; stamps were judged by that.
+    var wallMilliseconds: Int64
   }
 
   /// What a backup of the server holds.

@@ -111,6 +111,7 @@ extension Simulation {
     log("device \(device.index): \(losesPower ? "lost its power" : "died")")
     for (_, pipe) in process.pipes.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       pipe.clientHolds = false
+      pipe.isDisturbed = true
       pipe[.fromServer].vanish()
       pipe[.toServer].cut(afterBytes: pipe.survivingBytes(.toServer))
       // Of a machine without power the server hears nothing more.

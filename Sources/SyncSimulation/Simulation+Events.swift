@@ -190,6 +190,7 @@ extension Simulation {
     case .clog(_, let milliseconds):
       device.network.cloggedUntil = now + max(0, milliseconds)
       for pipe in pipes where pipe.device == index {
+        pipe.isDisturbed = true
         for direction in Pipe.Direction.allCases {
           pipe[direction].heldUntil = device.network.cloggedUntil
         }

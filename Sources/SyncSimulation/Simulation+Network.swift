@@ -26,6 +26,10 @@ extension Simulation {
 
   func open(_ pipe: Pipe) {
     guard pipe.clientHolds else { return forget(pipe) }
+    // Waking looks again, so that a pipe can come here twice.
+    guard pipe.serverID == nil else { return }
+    // It broke before the other side knew of it.
+    if pipe[.toServer].isEnded { return clientLoses(pipe, "the connection broke") }
     let device = devices[pipe.device]
     let network = device.network
     if !network.isUp {
@@ -77,9 +81,10 @@ extension Simulation {
     queue.add(.arrival(pipe, direction), at: max(at, now))
   }
 
-  /// Looks again at what waits in both directions of a device's pipes.
+  /// Looks again at what waits in both directions of a device's pipes, and at those being opened.
   func resumePipes(of device: SimulatedDevice) {
     for pipe in pipes where pipe.device == device.index {
+      if pipe.serverID == nil { queue.add(.opening(pipe), at: now + pipe.delay()) }
       for direction in Pipe.Direction.allCases {
         schedule(pipe[direction].nextAt, pipe, direction)
       }
@@ -91,7 +96,10 @@ extension Simulation {
     let device = devices[pipe.device]
     while let due = pipe[direction].nextAt {
       // Healing and waking look again.
-      if device.network.blocks(direction) { return }
+      if device.network.blocks(direction) {
+        pipe.isDisturbed = true
+        return
+      }
       if direction == .fromServer, device.isAsleep { return }
       guard due <= now else { return queue.add(.arrival(pipe, direction), at: due) }
       if direction == .fromServer, device.network.losesNextAck, isAck(pipe[direction].first) {
@@ -204,6 +212,7 @@ extension Simulation {
 
   /// Breaks a connection: what is beyond these bytes never arrives, in either direction.
   func sever(_ pipe: Pipe, survivingToServer: Int, survivingFromServer: Int) {
+    pipe.isDisturbed = true
     pipe[.toServer].cut(afterBytes: survivingToServer)
     pipe[.fromServer].cut(afterBytes: survivingFromServer)
     put(.end("the connection broke"), .toServer, on: pipe)
@@ -226,6 +235,11 @@ extension Simulation {
     pipes.filter { $0.device == device.index && ($0.clientHolds || $0.serverHolds) }
   }
 
+  /// Whether the network held up or lost what a connection carried.
+  func isDisturbed(_ id: ServerConnectionID) -> Bool {
+    pipes.contains { $0.serverID == id && $0.isDisturbed }
+  }
+
   func describe(_ frame: Frame) -> String {
     switch frame {
     case .changes(let changes):
@@ -234,6 +248,7 @@ extension Simulation {
       "snapshot part \(part.index + 1) of \(part.count) at \(part.logPosition)"
     case .hello(let hello): "hello of replica \(hello.replica.rawValue)"
     case .welcome(let welcome): "welcome at \(welcome.logPosition)"
+    case .presence(let devices): "presence of \(devices.count(where: \.isConnected)) devices"
     default: "\(frame)"
     }
   }

@@ -28,7 +28,7 @@ extension Simulation {
     if process.isStoreBusy, let first = process.tasks.first, case .commit = first.task,
       server.generator.chance(50)
     {
-      _ = perform(first.task)
+      _ = perform(first)
     }
     server.process = nil
     server.life += 1
@@ -123,7 +123,9 @@ extension Simulation {
     case .authenticated(let id):
       server.process?.pipes[id]?.isAuthenticated = true
     case .store(let id, let task):
-      server.process?.tasks.append((id, task))
+      server.process?.tasks.append(
+        SimulatedServer.PendingTask(
+          id: id, task: task, wallMilliseconds: serverMoment.wallMilliseconds))
       startStoreTask()
     case .report(let report):
       log("server: \(report)")
@@ -145,17 +147,18 @@ extension Simulation {
   }
 
   func finishStoreTask(life: Int) {
-    guard life == server.life, let (id, task) = server.process?.tasks.first else { return }
+    guard life == server.life, let pending = server.process?.tasks.first else { return }
     server.process?.tasks.removeFirst()
     server.process?.isStoreBusy = false
-    let outcome = perform(task)
+    let outcome = perform(pending)
     let moment = serverMoment
-    runServer { $0.storeFinished(id, outcome, at: moment) }
+    runServer { $0.storeFinished(pending.id, outcome, at: moment) }
     startStoreTask()
   }
 
   /// Does a task of the store's thread, and keeps account of what is durable.
-  private func perform(_ task: StoreTask) -> StoreOutcome {
+  private func perform(_ pending: SimulatedServer.PendingTask) -> StoreOutcome {
+    let task = pending.task
     let outcome = server.storage.perform(task)
     if case .adopt = task, case .adopted(nil) = outcome {
       server.isTruthWhole = false
@@ -169,7 +172,7 @@ extension Simulation {
     {
       server.synced = server.backup()
     }
-    note(.committed(batch.appends, wallMilliseconds: serverMoment.wallMilliseconds))
+    note(.committed(batch.appends, wallMilliseconds: pending.wallMilliseconds))
     return outcome
   }
 

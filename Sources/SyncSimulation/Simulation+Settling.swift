@@ -64,7 +64,7 @@ extension Simulation {
     let indexes = Set(waitedFor.map(\.index))
     return !pipes.contains { pipe in
       indexes.contains(pipe.device) && pipe.clientHolds && pipe.serverHolds
-        && pipe.carriesMessages
+        && pipe.carriesNews
     }
   }
 

@@ -17,7 +17,7 @@ package enum Observation {
   case reauthored(device: Int)
   /// The files of a device, or the server's, went back in time.
   case rolledBack(Party)
-  /// The server's store said that these are durable.
+  /// The server's store said that these are durable; the server's clock when it took them.
   case committed([LogAppend], wallMilliseconds: Int64)
   /// The server acknowledged a batch of a device's.
   case acknowledged(device: Int)

@@ -58,6 +58,27 @@ import WireProtocol
     }
   }
 
+  @Test func wishToSyncStartsATryThatTakesLongOver() throws {
+    var fleet = try Fleet(devices: 1)
+    let (first, second) = (ConnectionID(rawValue: 1), ConnectionID(rawValue: 2))
+    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.devices[0].actions = []
+    fleet.now += ClientLimits.patienceMilliseconds - 1
+    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    #expect(fleet.devices[0].actions.isEmpty)
+    fleet.now += 1
+    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    #expect(fleet.devices[0].actions == [.close(first), .connect(second)])
+    fleet.devices[0].actions = []
+    // Nor does it wait for an answer to `hello` that takes long.
+    fleet.note(0) { core, occasion, _ in core.connectionOpened(second, at: occasion) }
+    fleet.devices[0].actions = []
+    fleet.now += ClientLimits.patienceMilliseconds
+    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    #expect(
+      fleet.devices[0].actions == [.close(second), .connect(ConnectionID(rawValue: 3))])
+  }
+
   @Test func backoffDoublesUpToItsMaximumWithFullJitter() throws {
     var fleet = try Fleet(devices: 1)
     fleet.isServerDown = true

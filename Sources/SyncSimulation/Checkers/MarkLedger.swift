@@ -75,15 +75,15 @@ final class MarkLedger: SimulationChecker {
       excuse(((try? before.messageQueue(session))?.messages ?? []).map(\.id))
     case .command(.undo), .command(.redo):
       for session in before.sessions() {
-        for message in (try? before.messageQueue(session.id))?.messages ?? [] {
-          let now = try? after.message(message.id)
-          if now?.status != .queued { excuse([message.id]) }
-          let left = Set((now?.content ?? "").unicodeScalars.filter(Workload.isMark))
-          for scalar in message.content.unicodeScalars
-          where Workload.isMark(scalar) && !left.contains(scalar) {
-            facts[scalar]?.isExcused = true
-          }
+        for message in (try? before.messageQueue(session.id))?.messages ?? []
+        where (try? after.message(message.id))?.status != .queued {
+          excuse([message.id])
         }
+      }
+      // In messages that somebody withdrew and in deleted sessions too.
+      let left = Self.contents(of: after).counts
+      for scalar in Self.contents(of: before).counts.keys where left[scalar] == nil {
+        facts[scalar]?.isExcused = true
       }
     default:
       break

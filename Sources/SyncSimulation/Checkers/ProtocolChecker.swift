@@ -12,6 +12,9 @@ final class ProtocolChecker: SimulationChecker {
     switch report {
     case .faulted(_, let message):
       return ["the server faults a client: \(message)"]
+    case .refused(let id, .authenticationBudget, _) where simulation.isDisturbed(id):
+      // The network kept the greeting from the server.
+      return []
     case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
       return ["the server refuses: \(message)"]
     case .storageFailed(let fault) where fault.code == .corrupt || fault.code == .internalError:
