@@ -45,6 +45,7 @@ import Testing
     try expectSetAside(shelf)
   }
 
+  // S0-71.
   @Test func damagedPagesAreSetAside() throws {
     let shelf = try filledShelf()
     var data = try Data(contentsOf: URL(fileURLWithPath: shelf.database))

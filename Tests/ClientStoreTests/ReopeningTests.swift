@@ -7,6 +7,7 @@ import Testing
 import WireProtocol
 
 @Suite struct ReopeningTests {
+  // S0-71.
   @Test func everythingIsThereAfterReopening() throws {
     let shelf = try Shelf()
     var open = try shelf.open()

@@ -4,6 +4,7 @@ import Testing
 extension EndToEnd {
   /// `kill -9` at random moments: a command that answered is done, once, on every device.
   @Suite struct KillTests {
+    // S1-28.
     @Test func answeredCommandsSurviveKills() async throws {
       try await TestBed.run { bed in
         let seed = SeededGenerator.seed(for: "answeredCommandsSurviveKills")

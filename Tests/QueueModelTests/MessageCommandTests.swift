@@ -13,7 +13,7 @@ struct MessageCommandTests {
     return device
   }
 
-  // S0-8, S1-1: first in, first out.
+  // S0-8, S0-70, S1-1: first in, first out.
   @Test func messagesQueueInTheOrderSent() throws {
     var device = try device(messages: 2)
     let outcome = try device.perform(.send("third", as: 3, in: "s"))
@@ -156,7 +156,7 @@ struct MessageCommandTests {
     }
   }
 
-  // S0-9, S0-10, S1-18, S1-19.
+  // S0-9, S0-10, S0-70, S1-18, S1-19.
   @Test func cancelTakesMessagesOutAndKeepsTheirContent() throws {
     var device = try device(messages: 3)
     let outcome = try device.perform(.cancel([.numbered(1), .numbered(3), .numbered(1)]))
@@ -210,7 +210,7 @@ struct MessageCommandTests {
     }
   }
 
-  // S0-13.
+  // S0-13, S0-70.
   @Test func priorityMovesBetweenTheBlocksAndKeepsThePlace() throws {
     var device = try device(messages: 3)
     #expect(

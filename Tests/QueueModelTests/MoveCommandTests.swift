@@ -15,6 +15,7 @@ struct MoveCommandTests {
 
   private func ids(_ numbers: [UInt64]) -> [MessageID] { numbers.map(MessageID.numbered) }
 
+  // S0-70.
   @Test(arguments: 1...5, 1...5)
   func anyMessageGoesToAnyPosition(number: Int, position: Int) throws {
     var device = try device()

@@ -4,6 +4,7 @@ import SyncClient
 import Testing
 
 @Suite struct LocalTests {
+  // S1-28.
   @Test func commandsAreThereAfterReopening() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -76,6 +77,29 @@ import Testing
       let client = try await fixture.open(queueEnabled: false)
       try await client.perform(.text("one", 1))
       #expect(client.workspace().threadQueue().threads.isEmpty)
+      await client.close()
+    }
+  }
+
+  // S2-75, S2-77.
+  @Test func theThreadQueueFollowsLocksAndDeletions() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      for (number, name) in ["a", "b", "c"].enumerated() {
+        try await client.perform(.text("text", UInt64(number + 1), in: name))
+      }
+      var threads = client.threadQueueUpdates().makeAsyncIterator()
+      #expect(await threads.next()?.ready == [])
+      try await client.perform(.unlockThread(try SessionID("b")))
+      #expect(await threads.next()?.ready.map(\.session.rawValue) == ["b"])
+      try await client.perform(.text("again", 9, in: "b"))
+      #expect(await threads.next()?.ready == [])
+      try await client.perform(.unlockThread(try SessionID("c")))
+      #expect(await threads.next()?.ready.map(\.position) == [2])
+      try await client.perform(.deleteSession(try SessionID("a")))
+      #expect(await threads.next()?.ready.map(\.position) == [1])
+      try await client.perform(.deleteSession(try SessionID("c")))
+      #expect(await threads.next()?.threads.map(\.session.rawValue) == ["b"])
       await client.close()
     }
   }

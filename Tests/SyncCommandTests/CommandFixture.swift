@@ -24,7 +24,7 @@ struct CommandFixture: Sendable {
   /// The same in a directory that stays.
   static func run(
     in root: String, subdirectory: String = "", queueSizeMax: Int = 10,
-    _ body: @Sendable (CommandFixture) async throws -> Void
+    threadQueue: Bool = true, _ body: @Sendable (CommandFixture) async throws -> Void
   ) async throws {
     try FileManager.default.createDirectory(
       atPath: root, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -34,7 +34,7 @@ struct CommandFixture: Sendable {
     let daemon = Daemon(
       configuration: ClientConfiguration(
         dataDirectory: directory, deviceName: "desk", queueSizeMax: queueSizeMax,
-        queueEnabled: true),
+        queueEnabled: threadQueue),
       environment: ["XDG_RUNTIME_DIR": root],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       ready: { isReady.yield($0) })

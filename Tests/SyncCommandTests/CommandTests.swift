@@ -31,6 +31,7 @@ import Testing
     }
   }
 
+  // S0-74, S1-29.
   @Test func dayOfWorkGoesThrough() async throws {
     try await CommandFixture.run { house in
       let steps: [([String], String)] = [

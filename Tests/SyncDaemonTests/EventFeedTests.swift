@@ -7,6 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct EventFeedTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
 
+  // S0-73.
   @Test func changesArriveOnTheStream() async throws {
     try await RunningDaemon.run { daemon in
       let feed = try RawConnection(path: daemon.socket)

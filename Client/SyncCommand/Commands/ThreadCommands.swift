@@ -59,7 +59,8 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "removed", item: "thread")
+      try ReceiptText.text(
+        of: answer, done: "removed", unchanged: "not in the queue", item: "thread")
     }
   }
 

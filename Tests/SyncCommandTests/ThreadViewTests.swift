@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// The thread queue as a person sees it: sends, locks, removals, the switch, restarts.
+@Suite(.timeLimit(.minutes(2))) struct ThreadViewTests {
+  private struct Shown: Equatable {
+    var name: String
+    var position: Int
+    var locked: Bool
+  }
+
+  private func shown(_ house: CommandFixture) async throws -> [Shown] {
+    let output = await house.cospool("thread", "list", "--json").output
+    return try JSONDecoder().decode(ThreadListAnswer.self, from: Data(output.utf8))
+      .threads.map { Shown(name: $0.session, position: $0.position, locked: $0.locked) }
+  }
+
+  /// What `thread list` shows without `--all`: the sessions, in order.
+  private func ready(_ house: CommandFixture) async -> [String] {
+    let lines = await house.cospool("thread", "list").output.split(separator: "\n")
+    guard lines.first?.hasPrefix("#") == true else { return [] }
+    return lines.dropFirst().filter { $0.first?.isNumber == true && $0.contains("ready") }
+      .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
+  }
+
+  private func send(_ names: String..., in house: CommandFixture) async {
+    for name in names {
+      let outcome = await house.cospool("send", "-s", name, "go on")
+      #expect(outcome.exitCode == 0, "\(outcome.errors)")
+    }
+  }
+
+  private func unlock(_ names: String..., in house: CommandFixture) async {
+    for name in names {
+      #expect(await house.cospool("thread", "unlock", name).output == "unlocked")
+    }
+  }
+
+  // S2-69 to S2-71.
+  @Test func sendingAddsAndSendingAgainRequeues() async throws {
+    try await CommandFixture.run { house in
+      await send("a", "b", "c", in: house)
+      #expect(try await shown(house).map(\.name) == ["a", "b", "c"])
+      await send("a", in: house)
+      let threads = try await shown(house)
+      #expect(threads.map(\.name) == ["b", "c", "a"])
+      #expect(threads.map(\.position) == [1, 2, 3])
+    }
+  }
+
+  // S2-72, S2-73.
+  @Test func removalFromTheListClosesTheGap() async throws {
+    try await CommandFixture.run { house in
+      await send("a", "b", "c", "d", "e", in: house)
+      #expect(await house.cospool("thread", "remove", "b").output == "removed 1 thread")
+      #expect(try await shown(house).map(\.position) == [1, 2, 3, 4])
+      #expect(await house.cospool("thread", "remove", "D", "a").output == "removed 2 threads")
+      #expect(
+        try await shown(house) == [
+          Shown(name: "c", position: 1, locked: true), Shown(name: "e", position: 2, locked: true),
+        ])
+      #expect(await house.cospool("thread", "remove", "b").output == "not in the queue")
+      // The prompts are where they were.
+      #expect(await house.cospool("queue", "list", "-s", "b").output.contains("go on"))
+    }
+  }
+
+  // S2-78, S2-79, S2-103: five threads in the order of their sends; those in work are hidden.
+  @Test func fiveThreadsComeInTheOrderOfTheirSends() async throws {
+    try await CommandFixture.run { house in
+      await send("a", "b", "c", "d", "e", in: house)
+      #expect(await house.cospool("thread", "list").output.hasPrefix("no thread needs you"))
+      await unlock("d", "a", "b", in: house)
+      #expect(await ready(house) == ["a", "b", "d"])
+      let all = await house.cospool("thread", "list", "--all").output
+      #expect(all.split(separator: "\n").count { $0.contains("locked") } == 2)
+      // Answering the first one sends it to the back, and out of sight.
+      await send("a", in: house)
+      #expect(await ready(house) == ["b", "d"])
+      await unlock("a", "c", in: house)
+      #expect(await ready(house) == ["b", "c", "d", "a"])
+      #expect(await house.cospool("session", "delete", "c").output == "deleted")
+      #expect(await ready(house) == ["b", "d", "a"])
+      #expect(await house.cospool("thread", "clear").output == "removed 4 threads")
+      #expect(await house.cospool("thread", "list").output == "no thread needs you")
+    }
+  }
+
+  // S2-66 to S2-68, S2-81, S2-103: off hides and adds nothing, on shows what was there.
+  @Test func switchingItOffAndOnKeepsTheQueue() async throws {
+    let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    try await CommandFixture.run(in: root) { house in
+      #expect(await house.cospool("thread", "list").output == "no thread needs you")
+      await send("a", "b", "c", in: house)
+      await unlock("b", in: house)
+    }
+    try await CommandFixture.run(in: root, threadQueue: false) { house in
+      #expect(await house.cospool("thread", "list").output.contains("is off on this device"))
+      #expect(try await shown(house).isEmpty)
+      await send("a", "d", in: house)
+      #expect(await house.cospool("status").output.contains("thread queue off"))
+    }
+    try await CommandFixture.run(in: root) { house in
+      #expect(
+        try await shown(house) == [
+          Shown(name: "a", position: 1, locked: true), Shown(name: "b", position: 2, locked: false),
+          Shown(name: "c", position: 3, locked: true),
+        ])
+    }
+  }
+
+  // S2-76, S2-52.
+  @Test func theQueueIsThereAfterARestart() async throws {
+    let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    try await CommandFixture.run(in: root) { house in
+      await send("a", "b", "c", in: house)
+      await unlock("c", in: house)
+      _ = await house.cospool("thread", "move", "c", "--to", "1")
+    }
+    try await CommandFixture.run(in: root) { house in
+      #expect(
+        try await shown(house) == [
+          Shown(name: "c", position: 1, locked: false), Shown(name: "a", position: 2, locked: true),
+          Shown(name: "b", position: 3, locked: true),
+        ])
+    }
+  }
+
+  // S1-26: a thread in work takes further prompts, and they wait in their order.
+  @Test func sendingIsNeverBlockedByWorkInProgress() async throws {
+    try await CommandFixture.run { house in
+      await send("a", in: house)
+      #expect(try await shown(house).map(\.locked) == [true])
+      #expect(
+        await house.cospool("send", "-s", "a", "then this").output == "queued, position 2 of 2")
+      #expect(
+        await house.cospool("send", "-s", "a", "--urgent", "first this").output
+          == "queued, position 1 of 3")
+    }
+  }
+}
