@@ -40,7 +40,7 @@ import Testing
 
   // S2-69 to S2-71.
   @Test func sendingAddsAndSendingAgainRequeues() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { house async throws in
       await send("a", "b", "c", in: house)
       #expect(try await shown(house).map(\.name) == ["a", "b", "c"])
       await send("a", in: house)
@@ -52,7 +52,7 @@ import Testing
 
   // S2-72, S2-73.
   @Test func removalFromTheListClosesTheGap() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { house async throws in
       await send("a", "b", "c", "d", "e", in: house)
       #expect(await house.cospool("thread", "remove", "b").output == "removed 1 thread")
       #expect(try await shown(house).map(\.position) == [1, 2, 3, 4])
@@ -69,7 +69,7 @@ import Testing
 
   // S2-78, S2-79, S2-103: five threads in the order of their sends; those in work are hidden.
   @Test func fiveThreadsComeInTheOrderOfTheirSends() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { house async throws in
       await send("a", "b", "c", "d", "e", in: house)
       #expect(await house.cospool("thread", "list").output.hasPrefix("no thread needs you"))
       await unlock("d", "a", "b", in: house)
@@ -92,18 +92,18 @@ import Testing
   @Test func switchingItOffAndOnKeepsTheQueue() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
-    try await CommandFixture.run(in: root) { house in
+    try await CommandFixture.run(in: root) { house async throws in
       #expect(await house.cospool("thread", "list").output == "no thread needs you")
       await send("a", "b", "c", in: house)
       await unlock("b", in: house)
     }
-    try await CommandFixture.run(in: root, threadQueue: false) { house in
+    try await CommandFixture.run(in: root, threadQueue: false) { house async throws in
       #expect(await house.cospool("thread", "list").output.contains("is off on this device"))
       #expect(try await shown(house).isEmpty)
       await send("a", "d", in: house)
       #expect(await house.cospool("status").output.contains("thread queue off"))
     }
-    try await CommandFixture.run(in: root) { house in
+    try await CommandFixture.run(in: root) { house async throws in
       #expect(
         try await shown(house) == [
           Shown(name: "a", position: 1, locked: true), Shown(name: "b", position: 2, locked: false),
@@ -116,12 +116,12 @@ import Testing
   @Test func theQueueIsThereAfterARestart() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
-    try await CommandFixture.run(in: root) { house in
+    try await CommandFixture.run(in: root) { house async throws in
       await send("a", "b", "c", in: house)
       await unlock("c", in: house)
       _ = await house.cospool("thread", "move", "c", "--to", "1")
     }
-    try await CommandFixture.run(in: root) { house in
+    try await CommandFixture.run(in: root) { house async throws in
       #expect(
         try await shown(house) == [
           Shown(name: "c", position: 1, locked: false), Shown(name: "a", position: 2, locked: true),
@@ -132,7 +132,7 @@ import Testing
 
   // S1-26: a thread in work takes further prompts, and they wait in their order.
   @Test func sendingIsNeverBlockedByWorkInProgress() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { house async throws in
       await send("a", in: house)
       #expect(try await shown(house).map(\.locked) == [true])
       #expect(
