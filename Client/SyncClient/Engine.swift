@@ -24,7 +24,7 @@ final class Engine: Sendable {
 
   private struct State {
     var core: ClientCore
-    var observers = Observers()
+    var observers: Observers
     var transports: [ConnectionID: Transport] = [:]
     /// Where connection requests go while somebody runs the sync.
     var runner: AsyncStream<ConnectionID>.Continuation?
@@ -59,7 +59,10 @@ final class Engine: Sendable {
     self.store = store
     self.directory = directory
     self.logger = logger
-    state = Mutex(State(core: core, imageVector: imageVector))
+    // A number of its own for every opening: cursors of an earlier one are told apart.
+    let log = FeedLog(opening: Engine.randomValue())
+    state = Mutex(
+      State(core: core, observers: Observers(log: log), imageVector: imageVector))
     published = Mutex(
       Published(
         workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
@@ -155,7 +158,8 @@ final class Engine: Sendable {
     case .close(let id):
       state.transports.removeValue(forKey: id)?.close()
     case .changed(let touched):
-      state.observers.show(state.core.replica.workspace, touched: touched)
+      state.observers.show(
+        state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
     case .report(let trouble):
       logger.warning("\(trouble.message)")
     }
@@ -275,6 +279,20 @@ extension Engine {
         continuation.onTermination = { [weak self] _ in self?.forget(id) }
       }
     }
+  }
+
+  /// A feed of events behind a cursor, or from the present on.
+  ///
+  /// - Throws: `.closed`.
+  func openFeed(after cursor: FeedCursor?) async throws(ClientError) -> EventFeed {
+    let feed = await onQueue { state -> EventFeed? in
+      guard !state.isClosed else { return nil }
+      let status = self.published.withLock { $0.status }
+      return state.observers.openFeed(
+        after: cursor, state.core.replica.workspace, status)
+    }
+    guard let feed else { throw .closed }
+    return feed
   }
 
   private func forget(_ id: UInt64) {

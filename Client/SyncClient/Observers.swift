@@ -2,12 +2,9 @@ import QueueModel
 
 /// Who watches what; used on the engine's queue alone.
 ///
-/// State views keep the newest value alone; change events are never dropped: an observer that falls
-/// too far behind sees its stream end, and subscribes again.
+/// State views keep the newest value alone. Events are held by the feed's log, where their readers
+/// fetch them.
 struct Observers {
-  /// Change events that may wait for one observer.
-  static let changesMax = 16_384
-
   private struct Watcher<Value: Hashable & Sendable> {
     var continuation: AsyncStream<Value>.Continuation
     var latest: Value?
@@ -23,8 +20,11 @@ struct Observers {
   private var threads: [UInt64: Watcher<ThreadQueueView>] = [:]
   private var messages: [UInt64: (session: SessionID, watcher: Watcher<MessageQueueView>)] = [:]
   private var statuses: [UInt64: Watcher<SyncStatus>] = [:]
-  private var changes: [UInt64: AsyncStream<WorkspaceChange>.Continuation] = [:]
-  private var tracker: ChangeTracker?
+  private var feed: FeedSource
+
+  init(log: FeedLog) {
+    feed = FeedSource(log: log)
+  }
 
   mutating func addThreads(
     _ continuation: AsyncStream<ThreadQueueView>.Continuation, _ workspace: Workspace
@@ -54,18 +54,10 @@ struct Observers {
     return nextID
   }
 
-  mutating func addChanges(
-    _ continuation: AsyncStream<WorkspaceChange>.Continuation, _ workspace: Workspace
-  ) -> UInt64 {
-    var everything = TouchedQueues(threads: true)
-    everything.sessions.formUnion(workspace.sessions().map(\.id))
-    var fresh = ChangeTracker(workspace: Workspace())
-    for change in fresh.changes(in: workspace, touched: everything) {
-      continuation.yield(change)
-    }
-    if tracker == nil { tracker = fresh }
-    changes[takeID()] = continuation
-    return nextID
+  mutating func openFeed(
+    after cursor: FeedCursor?, _ workspace: Workspace, _ status: SyncStatus
+  ) -> EventFeed {
+    feed.open(after: cursor, workspace, status)
   }
 
   private mutating func takeID() -> UInt64 {
@@ -77,11 +69,9 @@ struct Observers {
     threads[id] = nil
     messages[id] = nil
     statuses[id] = nil
-    changes[id] = nil
-    if changes.isEmpty { tracker = nil }
   }
 
-  mutating func show(_ workspace: Workspace, touched: TouchedQueues) {
+  mutating func show(_ workspace: Workspace, touched: TouchedQueues, queueSizeMax: Int) {
     if touched.threads, !threads.isEmpty {
       let view = workspace.threadQueue()
       for id in threads.keys { threads[id]?.show(view) }
@@ -92,30 +82,20 @@ struct Observers {
         messages[id]?.watcher = watcher
       }
     }
-    guard !changes.isEmpty, let news = tracker?.changes(in: workspace, touched: touched) else {
-      return
-    }
-    for (id, continuation) in changes {
-      for change in news {
-        if case .dropped = continuation.yield(change) {
-          continuation.finish()
-          changes[id] = nil
-          break
-        }
-      }
-    }
+    feed.show(workspace, touched: touched, queueSizeMax: queueSizeMax)
   }
 
   mutating func show(_ status: SyncStatus) {
     for id in statuses.keys { statuses[id]?.show(status) }
+    feed.show(status)
   }
 
   mutating func finish() {
     for watcher in threads.values { watcher.continuation.finish() }
     for entry in messages.values { entry.watcher.continuation.finish() }
     for watcher in statuses.values { watcher.continuation.finish() }
-    for continuation in changes.values { continuation.finish() }
-    self = Observers()
+    feed.log.close()
+    self = Observers(log: feed.log)
   }
 
   /// A session that does not exist has no view; one that was deleted shows as empty.

@@ -23,13 +23,16 @@ extension QueueClient {
   }
 
   /// Minimal changes: first those that lead from nothing to the present, then every further one,
-  /// local or remote. None is dropped; the stream of a reader that falls thousands behind ends,
-  /// and the reader starts over with a new one.
-  public func changes() -> AsyncStream<WorkspaceChange> {
-    engine.observe(.bufferingOldest(Observers.changesMax)) {
-      observers, continuation, workspace, _ in
-      observers.addChanges(continuation, workspace)
-    }
+  /// local or remote. None is left out; the sequence of a reader that falls thousands behind ends,
+  /// and the reader starts over with a new one. `EventFeed` has the limits.
+  public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }
+
+  /// Everything that happens, with cursors: behind the one given where the feed still holds what
+  /// came since, else from the present on. The feed's first event says which.
+  ///
+  /// - Throws: `.closed`.
+  public func events(after cursor: FeedCursor? = nil) async throws(ClientError) -> EventFeed {
+    try await engine.openFeed(after: cursor)
   }
 
   /// Where sync stands.

@@ -34,6 +34,11 @@ struct APIProblem: Error, Equatable {
     message: "The request has more than \(LocalAPI.bodyBytesMax) bytes. Send less at once.",
     exitCode: 1)
 
+  static let tooManyReaders = APIProblem(
+    .serviceUnavailable, code: "tooManyReaders",
+    message: "\(EventReaders.countMax) programs read the events already. Stop one of them.",
+    exitCode: 75)
+
   init(_ error: ClientError) {
     self.init(
       APIProblem.status(of: error), code: error.code, message: error.description,

@@ -18,6 +18,8 @@ struct Daemon: Sendable {
   var logger: Logger
   /// How long requests in flight may take when the daemon is told to stop.
   var stopGrace = Duration.seconds(5)
+  /// How often a reader of the events hears that the connection lives.
+  var heartbeatPeriod = EventStream.heartbeatPeriodDefault
   /// Called with the socket's path when it answers.
   var ready: @Sendable (String) -> Void
 
@@ -64,7 +66,8 @@ struct Daemon: Sendable {
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),
         dataDirectory: configuration.dataDirectory, socket: place.path,
-        threadQueue: configuration.queueEnabled, queueSizeMax: configuration.queueSizeMax))
+        threadQueue: configuration.queueEnabled, queueSizeMax: configuration.queueSizeMax),
+      heartbeatPeriod: heartbeatPeriod)
     var apiLogger = logger
     // What the HTTP server calls information is detail here.
     apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)

@@ -5,22 +5,37 @@ import QueueModel
 import ServiceLifecycle
 import SyncClient
 
+/// What a handler knows besides the request.
+struct APIContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  /// The connection that the request came over.
+  let channel: any Channel
+
+  init(source: Source) {
+    coreContext = CoreRequestContextStorage(source: source)
+    channel = source.channel
+  }
+}
+
 /// The routes of the local API, version 1. README.md of this folder lists them for people.
 struct LocalAPI: Sendable {
   var client: QueueClient
   var daemon: DaemonAnswer
+  var eventReaders = EventReaders()
+  var heartbeatPeriod = EventStream.heartbeatPeriodDefault
 
   /// A message of the largest size still fits when every byte of it has to be escaped.
   static let bodyBytesMax = 8 << 20
   /// The longest that one request may wait for the server.
   static let waitSecondsMax = 86_400.0
 
-  typealias Context = BasicRequestContext
+  typealias Context = APIContext
   typealias Handler = @Sendable (Request, Context) async throws -> Response
 
   func router() -> Router<Context> {
     let router = Router(context: Context.self)
     router.add(middleware: ProblemMiddleware())
+    router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
     addSessionRoutes(to: api)
@@ -35,9 +50,7 @@ struct LocalAPI: Sendable {
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
     api.get("status") { _, _ in CanonicalJSON.response(status()) }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
-    api.get("events") { _, context in
-      EventFeed(client: client, logger: context.logger).response()
-    }
+    api.get("events", use: events)
     api.post("pair") { request, _ in
       let body = try await decoded(PairRequest.self, from: request)
       return CanonicalJSON.response(try await client.pair(server: body.server, code: body.code))
@@ -66,6 +79,12 @@ struct LocalAPI: Sendable {
       }
       return CanonicalJSON.response(SyncedAnswer(synced: true))
     }
+  }
+
+  private func events(_ request: Request, _ context: Context) async throws -> Response {
+    try await EventStream(
+      client: client, readers: eventReaders, heartbeatPeriod: heartbeatPeriod
+    ).response(to: request, on: context.channel)
   }
 
   func status() -> StatusAnswer {

@@ -73,6 +73,11 @@ final class RawConnection: Sendable {
     }
   }
 
+  /// Reads what is there, or waits for it; nothing where the daemon closed.
+  func readSome() async throws -> [UInt8] {
+    try await read { !$0.isEmpty }
+  }
+
   /// Reads text up to and with a part.
   func read(through part: String) async throws -> String {
     let bytes = try await read { String(decoding: $0, as: UTF8.self).contains(part) }

@@ -13,7 +13,8 @@ struct RunningDaemon: Sendable {
   /// Runs a daemon while `body` runs, then stops it as a signal would.
   static func run(
     directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int = 10,
-    threadQueue: Bool = true, _ body: @Sendable (RunningDaemon) async throws -> Void
+    threadQueue: Bool = true, heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
+    _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {
     let data = dataDirectory ?? directory.path
     let (ready, isReady) = AsyncStream<String>.makeStream()
@@ -25,6 +26,7 @@ struct RunningDaemon: Sendable {
       environment: ["XDG_RUNTIME_DIR": directory.path],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       stopGrace: .milliseconds(500),
+      heartbeatPeriod: heartbeatPeriod,
       ready: { isReady.yield($0) })
     try await withThrowingTaskGroup(of: Void.self) { tasks in
       tasks.addTask {
@@ -50,12 +52,14 @@ struct RunningDaemon: Sendable {
 
   static func run(
     queueSizeMax: Int = 10, threadQueue: Bool = true,
+    heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
     _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     try await run(
-      directory: directory, queueSizeMax: queueSizeMax, threadQueue: threadQueue, body)
+      directory: directory, queueSizeMax: queueSizeMax, threadQueue: threadQueue,
+      heartbeatPeriod: heartbeatPeriod, body)
   }
 
   /// Sends one request on a connection of its own.

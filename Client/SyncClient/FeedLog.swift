@@ -1,0 +1,184 @@
+import QueueModel
+import Synchronization
+
+/// The latest events, for any number of readers at paces of their own.
+///
+/// Readers pull: an event is held once, however many read it, and memory is bounded by the log
+/// alone. A reader that falls behind the oldest event held is cut off.
+final class FeedLog: Sendable {
+  /// What a log holds at most; the oldest events go first.
+  struct Limits {
+    var eventsMax = 4_096
+    /// About the bytes of texts in the events.
+    var bytesMax = 8 << 20
+  }
+
+  enum Taken {
+    case items([FeedItem])
+    /// The reader was cut off, or the log closed.
+    case ended
+  }
+
+  private struct Entry {
+    var event: FeedEvent
+    var bytes: Int
+  }
+
+  private struct Reader {
+    var position: UInt64
+    /// Rung where something came.
+    var bell: AsyncStream<Void>.Continuation
+    /// Finished where the reader was cut off or the log closed.
+    var end: AsyncStream<Never>.Continuation
+  }
+
+  private struct State {
+    /// The events behind position `start`; those before `head` are gone already.
+    var entries: [Entry] = []
+    var head = 0
+    /// The events that are not held any more.
+    var start: UInt64 = 0
+    var bytes = 0
+    var readers: [UInt64: Reader] = [:]
+    var nextReader: UInt64 = 0
+    var isClosed = false
+
+    var end: UInt64 { start + UInt64(entries.count - head) }
+  }
+
+  /// The most events that one reading takes.
+  private static let takenMax = 64
+
+  let opening: UInt64
+  private let limits: Limits
+  private let state = Mutex(State())
+
+  init(opening: UInt64, limits: Limits = Limits()) {
+    self.opening = opening
+    self.limits = limits
+  }
+
+  /// Behind the latest event.
+  var cursor: FeedCursor {
+    FeedCursor(opening: opening, position: state.withLock { $0.end })
+  }
+
+  /// Whether everything behind the cursor is held, and why not.
+  func gap(after cursor: FeedCursor) -> FeedGap? {
+    guard cursor.opening == opening else { return .restarted }
+    return state.withLock { state in
+      if cursor.position > state.end { return .unknown }
+      return cursor.position < state.start ? .overrun : nil
+    }
+  }
+
+  /// Adds a reader of what comes behind a cursor.
+  ///
+  /// - Precondition: there is no gap after the cursor.
+  func register(
+    after cursor: FeedCursor, bell: AsyncStream<Void>.Continuation,
+    end: AsyncStream<Never>.Continuation
+  ) -> UInt64 {
+    state.withLock { state in
+      state.nextReader += 1
+      guard !state.isClosed else {
+        bell.finish()
+        end.finish()
+        return state.nextReader
+      }
+      state.readers[state.nextReader] = Reader(position: cursor.position, bell: bell, end: end)
+      return state.nextReader
+    }
+  }
+
+  func remove(_ reader: UInt64) {
+    state.withLock { $0.readers.removeValue(forKey: reader) }?.bell.finish()
+  }
+
+  func append(_ events: [FeedEvent]) {
+    guard !events.isEmpty else { return }
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      for event in events {
+        let entry = Entry(event: event, bytes: event.byteEstimate)
+        state.entries.append(entry)
+        state.bytes += entry.bytes
+      }
+      shorten(&state)
+      for (id, reader) in state.readers {
+        if reader.position < state.start {
+          FeedLog.end(reader)
+          state.readers[id] = nil
+        } else {
+          reader.bell.yield()
+        }
+      }
+    }
+  }
+
+  private func shorten(_ state: inout State) {
+    while state.end - state.start > UInt64(limits.eventsMax) || state.bytes > limits.bytesMax,
+      state.head < state.entries.count
+    {
+      state.bytes -= state.entries[state.head].bytes
+      state.head += 1
+      state.start += 1
+    }
+    // Moving the rest costs less than what was dropped since the last time.
+    if state.head * 2 > state.entries.count {
+      state.entries.removeFirst(state.head)
+      state.head = 0
+    }
+  }
+
+  private static func end(_ reader: Reader) {
+    reader.bell.finish()
+    reader.end.finish()
+  }
+
+  /// The next events of a reader; none where it has all.
+  func take(_ reader: UInt64) -> Taken {
+    state.withLock { state in
+      guard let position = state.readers[reader]?.position else { return .ended }
+      let first = state.head + Int(position - state.start)
+      let slice = state.entries[first...].prefix(FeedLog.takenMax)
+      state.readers[reader]?.position += UInt64(slice.count)
+      return .items(
+        slice.enumerated().map { index, entry in
+          FeedItem(
+            cursor: FeedCursor(opening: opening, position: position + UInt64(index) + 1),
+            event: entry.event)
+        })
+    }
+  }
+
+  func close() {
+    state.withLock { state in
+      state.isClosed = true
+      for reader in state.readers.values { FeedLog.end(reader) }
+      state.readers = [:]
+      state.entries = []
+      state.head = 0
+    }
+  }
+}
+
+extension FeedEvent {
+  /// About what an event keeps in memory: its texts, and a little for the rest.
+  fileprivate var byteEstimate: Int {
+    switch self {
+    case .messages(_, let steps): 128 + steps.reduce(0) { $0 + FeedEvent.bytes(of: $1) }
+    case .threads(let steps): 128 + steps.count * 256
+    case .session, .threadReady: 256
+    case .sync(let status): 512 + status.devices.count * 64
+    case .resumed, .sessionDeleted, .warning, .present: 128
+    }
+  }
+
+  private static func bytes(of step: QueueChange<MessageView>) -> Int {
+    switch step {
+    case .insert(let view, at: _), .update(let view, at: _): 128 + view.content.utf8.count
+    case .remove, .move: 64
+    }
+  }
+}

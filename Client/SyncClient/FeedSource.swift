@@ -1,0 +1,97 @@
+import QueueModel
+
+/// Turns what changes in the workspace into the events of the feed; used on the engine's queue
+/// alone. Idle, and holding nothing, until somebody reads.
+struct FeedSource {
+  let log: FeedLog
+
+  private struct Mirror {
+    var tracker: ChangeTracker
+    var waiting: [SessionID: Int] = [:]
+    var ready: Set<SessionID> = []
+    var status: SyncStatus
+  }
+
+  private var mirror: Mirror?
+
+  init(log: FeedLog) {
+    self.log = log
+  }
+
+  /// A feed that goes on behind the cursor, or tells why it cannot and begins with the present.
+  mutating func open(
+    after cursor: FeedCursor?, _ workspace: Workspace, _ status: SyncStatus
+  ) -> EventFeed {
+    let gap: FeedGap? = if let cursor { log.gap(after: cursor) } else { .start }
+    if let cursor, gap == nil, mirror != nil {
+      return EventFeed(
+        log: log, after: cursor, beginning: [FeedItem(event: .resumed(.ok))])
+    }
+    var events = [FeedEvent.resumed(.gap(gap ?? .unknown))]
+    var tracker = ChangeTracker(workspace: Workspace())
+    var everything = TouchedQueues(threads: true)
+    everything.sessions.formUnion(workspace.sessions().map(\.id))
+    let changes = tracker.changes(in: workspace, touched: everything)
+    events += changes.map(FeedEvent.init)
+    events.append(.sync(status))
+    if mirror == nil {
+      mirror = Mirror(tracker: tracker, status: status)
+      _ = notices(of: changes, queueSizeMax: nil)
+    }
+    let present = log.cursor
+    let beginning =
+      events.map { FeedItem(event: $0) } + [FeedItem(cursor: present, event: .present)]
+    return EventFeed(log: log, after: present, beginning: beginning)
+  }
+
+  mutating func show(_ workspace: Workspace, touched: TouchedQueues, queueSizeMax: Int) {
+    guard let changes = mirror?.tracker.changes(in: workspace, touched: touched) else { return }
+    log.append(
+      changes.map(FeedEvent.init) + notices(of: changes, queueSizeMax: queueSizeMax))
+  }
+
+  mutating func show(_ status: SyncStatus) {
+    guard let shown = mirror?.status, shown != status else { return }
+    mirror?.status = status
+    log.append([.sync(status)])
+  }
+
+  /// What changes mean for the person: queues that grow full (nil: not asked), threads that became
+  /// ready.
+  private mutating func notices(
+    of changes: [WorkspaceChange], queueSizeMax: Int?
+  ) -> [FeedEvent] {
+    var notices: [FeedEvent] = []
+    for change in changes {
+      switch change {
+      case .session(let view):
+        let before = mirror?.waiting.updateValue(view.waiting, forKey: view.id) ?? 0
+        guard view.waiting > before, let queueSizeMax else { continue }
+        let warning = QueueWarning(session: view.id, count: view.waiting, max: queueSizeMax)
+        if warning.isDue { notices.append(.warning(warning)) }
+      case .sessionDeleted(let id):
+        mirror?.waiting[id] = nil
+      case .threads(let steps):
+        for step in steps { note(step, in: &notices) }
+      case .messages:
+        break
+      }
+    }
+    return notices
+  }
+
+  private mutating func note(_ step: QueueChange<ThreadView>, in notices: inout [FeedEvent]) {
+    switch step {
+    case .insert(let view, _), .update(let view, _):
+      if view.locked {
+        mirror?.ready.remove(view.session)
+      } else if mirror?.ready.insert(view.session).inserted == true {
+        notices.append(.threadReady(view))
+      }
+    case .remove(let session, _):
+      mirror?.ready.remove(session)
+    case .move:
+      break
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import Hummingbird
+import NIOCore
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+import Synchronization
+
+/// `GET /v1/events`: what happens, as server-sent events, from a cursor on or from the present.
+struct EventStream: Sendable {
+  var client: QueueClient
+  var readers: EventReaders
+  var heartbeatPeriod: Duration
+
+  /// Shows readers and proxies that the connection lives, and finds readers that are gone.
+  static let heartbeatPeriodDefault = Duration.seconds(30)
+  /// How long a reader that follows the standard waits before it connects again.
+  static let retryMilliseconds = 1_000
+
+  /// A stream that ends with the daemon, or where its reader was cut off.
+  ///
+  /// - Throws: `APIProblem.tooManyReaders`, `ClientError.closed`.
+  func response(to request: Request, on channel: any Channel) async throws -> Response {
+    let seat = try readers.takeSeat()
+    let feed = try await client.events(after: EventStream.cursor(of: request))
+    let period = heartbeatPeriod
+    return Response(
+      status: .ok,
+      headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody { [seat] writer in
+        let parts = Parts()
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+          tasks.addTask { try await parts.addEvents(of: feed) }
+          tasks.addTask { try await parts.addHeartbeats(every: period) }
+          tasks.addTask {
+            await feed.waitUntilEnded()
+            // Nothing else ends a write to a reader that takes nothing.
+            if !Task.isCancelled { try? await channel.close() }
+          }
+          for await part in parts.stream.cancelOnGracefulShutdown() {
+            try await writer.write(part.bytes)
+            parts.wasWritten(part)
+          }
+          tasks.cancelAll()
+        }
+        try await writer.finish(nil)
+        withExtendedLifetime(seat) {}
+      })
+  }
+
+  /// The header comes first: whoever connects again by the standard sends it with the old query.
+  private static func cursor(of request: Request) -> FeedCursor? {
+    let header = request.header("last-event-id").flatMap { $0.isEmpty ? nil : $0 }
+    guard let text = header ?? request.uri.queryParameters.get("cursor") else { return nil }
+    // What is no cursor of this feed is answered by a gap, whatever it is.
+    return FeedCursor(text) ?? FeedCursor("0-0")
+  }
+}
+
+extension Request {
+  /// The value of the first header field with a name, given in lower case.
+  func header(_ name: String) -> String? {
+    headers.first { $0.name.canonicalName == name }?.value
+  }
+}
+
+/// How many streams are open; each holds a connection.
+final class EventReaders: Sendable {
+  /// More would leave too few of the daemon's connections to commands.
+  static let countMax = 64
+
+  private let count = Mutex(0)
+
+  /// One reader's place, free again when nobody holds it.
+  final class Seat: Sendable {
+    private let readers: EventReaders
+
+    fileprivate init(readers: EventReaders) {
+      self.readers = readers
+    }
+
+    deinit { readers.count.withLock { $0 -= 1 } }
+  }
+
+  func takeSeat() throws -> Seat {
+    try count.withLock { count in
+      guard count < EventReaders.countMax else { throw APIProblem.tooManyReaders }
+      count += 1
+    }
+    return Seat(readers: self)
+  }
+}
+
+/// What is on its way to one reader: at most one event and one heartbeat, so that a slow reader
+/// keeps nothing in memory.
+private struct Parts: Sendable {
+  enum Part: Sendable {
+    case event(ByteBuffer)
+    case heartbeat
+
+    var bytes: ByteBuffer {
+      switch self {
+      case .event(let bytes): bytes
+      case .heartbeat: ByteBuffer(string: ": heartbeat\n\n")
+      }
+    }
+  }
+
+  let stream: AsyncStream<Part>
+  private let continuation: AsyncStream<Part>.Continuation
+  private let eventsWritten = AsyncStream<Void>.makeStream()
+  private let heartbeatsWritten = AsyncStream<Void>.makeStream()
+
+  init() {
+    (stream, continuation) = AsyncStream<Part>.makeStream()
+  }
+
+  func addEvents(of feed: EventFeed) async throws {
+    var written = eventsWritten.stream.makeAsyncIterator()
+    for await item in feed {
+      continuation.yield(.event(try ServerSentEvent(item).bytes))
+      await written.next(isolation: #isolation)
+    }
+    continuation.finish()
+  }
+
+  func addHeartbeats(every period: Duration) async throws {
+    var written = heartbeatsWritten.stream.makeAsyncIterator()
+    while true {
+      try await Task.sleep(for: period)
+      continuation.yield(.heartbeat)
+      await written.next(isolation: #isolation)
+    }
+  }
+
+  func wasWritten(_ part: Part) {
+    switch part {
+    case .event: eventsWritten.continuation.yield()
+    case .heartbeat: heartbeatsWritten.continuation.yield()
+    }
+  }
+}
