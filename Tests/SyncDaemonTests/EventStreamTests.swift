@@ -5,7 +5,6 @@ import Testing
 
 @testable import SyncDaemon
 
-// S0-2, S0-3, S0-28, S1-14, S2-75, S2-86, S2-95, C-7
 @Suite(.timeLimit(.minutes(3))) struct EventStreamTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
@@ -25,6 +24,7 @@ import Testing
     return try event.decoded(ResumeEvent.self)
   }
 
+  // S0-73.
   @Test(arguments: ["/v1/events", "/events"])
   func streamBeginsWithTheWholeStateAndGoesOnWithChanges(path: String) async throws {
     try await RunningDaemon.run { daemon in
@@ -146,6 +146,7 @@ import Testing
     }
   }
 
+  // S2-95, C-7.
   @Test func personIsToldOfFullQueuesAndReadyThreads() async throws {
     try await RunningDaemon.run(queueSizeMax: 5) { daemon in
       let reader = try await EventReader(daemon)
