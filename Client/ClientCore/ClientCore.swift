@@ -117,9 +117,10 @@ extension ClientCore {
 
   /// A person wants to be connected now, whatever was refused before.
   package mutating func syncRequested(at occasion: Occasion) -> [Action] {
+    // A try that is under way and fails must not be followed by a long wait either.
+    attempts = 0
     switch link {
     case .idle, .waiting:
-      attempts = 0
       return connectIfPossible(at: occasion)
     case .exchanging(var exchange) where exchange.heldUntil != nil:
       exchange.heldUntil = occasion.now
@@ -128,7 +129,6 @@ extension ClientCore {
     case .connecting(_, let since), .greeting(_, let since):
       // What the network swallowed is repeated ever more slowly; a fresh try is at once.
       guard occasion.now - since >= ClientLimits.patienceMilliseconds else { return [] }
-      attempts = 0
       return leave(for: .stopped) + connectIfPossible(at: occasion)
     case .exchanging:
       return []

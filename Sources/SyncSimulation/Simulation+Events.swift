@@ -143,7 +143,10 @@ extension Simulation {
           ? done.actions.filter { !$0.isChange } : done.actions
         return (done.outcome, actions)
       }
-      guard let outcome else { return .notStored("the process died") }
+      guard let outcome else {
+        note(.interrupted(device: device.index, action, before: workspace))
+        return .notStored("the process died")
+      }
       commandsTaken += 1
       operationsMade += outcome.operations.reduce(0) { $0 + $1.length }
       note(.performed(device: device.index, action, before: workspace, outcome))
@@ -155,6 +158,9 @@ extension Simulation {
         note(.refused(device: device.index, action, error))
         return .refused(error)
       default:
+        if device.process == nil {
+          note(.interrupted(device: device.index, action, before: workspace))
+        }
         return .notStored("\(fault)")
       }
     } catch {

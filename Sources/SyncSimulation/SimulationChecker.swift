@@ -5,6 +5,8 @@ package import ServerCore
 package enum Observation {
   /// A command was taken on a device.
   case performed(device: Int, UserAction, before: Workspace, CommandOutcome)
+  /// The process died over a command, which counts or does not.
+  case interrupted(device: Int, UserAction, before: Workspace)
   /// A command was refused by the model.
   case refused(device: Int, UserAction, QueueError)
   /// A device's process began, anew or for the first time.

@@ -79,6 +79,30 @@ import WireProtocol
       fleet.devices[0].actions == [.close(second), .connect(ConnectionID(rawValue: 3))])
   }
 
+  @Test func tryThatFailsAfterAWishToSyncIsFollowedByAShortWait() throws {
+    for seed in 0..<20 as Range<UInt64> {
+      var fleet = try Fleet(devices: 1, seed: seed)
+      fleet.isServerDown = true
+      try fleet.start()
+      try fleet.pass(300_000)
+      // The next try begins, and is still under way when somebody wants to be connected.
+      let deadline = try #require(fleet.devices[0].core.deadline)
+      fleet.now = deadline
+      fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+      guard case .connect(let id)? = fleet.devices[0].actions.first else {
+        Issue.record("the device does not connect")
+        return
+      }
+      fleet.devices[0].actions = []
+      fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+      fleet.note(0) { core, occasion, _ in
+        core.connectionLost(id, message: "broke", at: occasion)
+      }
+      let next = try #require(fleet.devices[0].core.deadline)
+      #expect(next - fleet.now <= ClientLimits.backoffMillisecondsMin)
+    }
+  }
+
   @Test func backoffDoublesUpToItsMaximumWithFullJitter() throws {
     var fleet = try Fleet(devices: 1)
     fleet.isServerDown = true

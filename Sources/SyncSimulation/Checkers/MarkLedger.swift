@@ -33,6 +33,10 @@ final class MarkLedger: SimulationChecker {
       if let after = simulation.devices[index].process?.core.replica.workspace {
         excuseRemoved(by: action, before: before, after: after)
       }
+    case .interrupted(let index, let action, let before):
+      if let after = try? simulation.devices[index].workspace() {
+        excuseRemoved(by: action, before: before, after: after)
+      }
     case .rolledBack:
       hasCopies = true
       excuseWhatNobodyHolds(simulation)
@@ -59,14 +63,12 @@ final class MarkLedger: SimulationChecker {
           let isRepeated = facts[scalar] != nil
           facts[scalar, default: Fact(message: message)].isRepeated = isRepeated
         }
-      case .deleteText:
-        excuseDeleted(by: action, before)
       default: break
       }
     }
   }
 
-  /// Compaction may drop what nobody sees any more.
+  /// What somebody deleted may be gone, and compaction may drop what nobody sees any more.
   private func excuseRemoved(by action: UserAction, before: Workspace, after: Workspace) {
     switch action {
     case .command(.cancel(let messages)):
@@ -86,21 +88,22 @@ final class MarkLedger: SimulationChecker {
         facts[scalar]?.isExcused = true
       }
     default:
-      break
+      guard let message = action.message else { return }
+      let left = Self.marks(of: message, in: after)
+      for scalar in Self.marks(of: message, in: before) where !left.contains(scalar) {
+        facts[scalar]?.isExcused = true
+      }
     }
+  }
+
+  private static func marks(of message: MessageID, in workspace: Workspace) -> Set<Unicode.Scalar> {
+    let content = (try? workspace.message(message).content) ?? ""
+    return Set(content.unicodeScalars.filter(Workload.isMark))
   }
 
   private func excuse(_ removed: [MessageID]) {
     messages.subtract(removed)
     for (scalar, fact) in facts where fact.message.map(removed.contains) ?? false {
-      facts[scalar]?.isExcused = true
-    }
-  }
-
-  /// Which scalars went is not worth finding out: all that were shown before may have.
-  private func excuseDeleted(by action: UserAction, _ before: Workspace) {
-    guard let message = action.message, let view = try? before.message(message) else { return }
-    for scalar in view.content.unicodeScalars where Workload.isMark(scalar) {
       facts[scalar]?.isExcused = true
     }
   }

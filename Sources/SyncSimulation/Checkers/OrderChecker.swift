@@ -28,6 +28,8 @@ final class OrderChecker: SimulationChecker {
       lives[index, default: 0] += 1
     case .performed(let index, .command(let command), _, let outcome):
       learn(command, by: index, outcome)
+    case .interrupted(_, .command(let command), _):
+      disturb(by: command)
     default:
       break
     }
@@ -43,6 +45,12 @@ final class OrderChecker: SimulationChecker {
         Sent(
           message: send.id, author: index, life: lives[index] ?? 0, session: send.session,
           priority: send.priority))
+    default: disturb(by: command)
+    }
+  }
+
+  private func disturb(by command: Command) {
+    switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
     default: break
