@@ -271,7 +271,8 @@ extension Workspace {
       guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
       return queuedNotice(send.id, in: message.session, max: author.context.queueSizeMax)
     }
-    let waiting = (try? existingSession(send.session))?.waiting ?? 0
+    // In a deleted session too: what waits there shows again with the session.
+    let waiting = sessionStates[send.session]?.waiting ?? 0
     guard waiting < author.context.queueSizeMax else {
       throw .queueFull(current: waiting, max: author.context.queueSizeMax)
     }

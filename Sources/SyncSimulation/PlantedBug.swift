@@ -16,6 +16,19 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// A batch that fans out misses one of its receivers.
   case fanOutSkipsOne = "fan-out-skips-one"
 
+  /// What is wrong, in words.
+  package var about: String {
+    switch self {
+    case .ackBeforeFsync: "the server's store says that a batch is durable before it is"
+    case .commitBeforeFsync: "a device answers before its commit is on the disk"
+    case .outboxClearedAtSend: "what is sent leaves the outbox before it is acknowledged"
+    case .stampClampOff: "the server takes stamps however far ahead of its clock they are"
+    case .moveEventMissing: "observers are not told of moves"
+    case .pendingForgotten: "operations that wait for others are forgotten at a restart"
+    case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
+    }
+  }
+
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {
     left.rawValue < right.rawValue
   }

@@ -46,6 +46,26 @@ struct UndoTests {
     #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
   }
 
+  /// Two devices made a message of the same id, in different sessions.
+  @Test func aMessageInASessionThatWasTakenBackShowsAgainWithItAndCounts() throws {
+    var one = TestDevice(1)
+    var two = TestDevice(2, now: one.now + 10)
+    try one.perform(.send("from one", as: 1, in: "s"))
+    try two.perform(.send("from two", as: 1, in: "t"))
+    try meet(&one, &two)
+    #expect(two.workspace.numbers("t") == [1])
+    try two.perform(.undo)
+    #expect(two.workspace.sessions().map(\.id) == [.named("s")])
+    // It shows again with the session, and counts.
+    let outcome = try two.perform(.send("the next", as: 2, in: "t"))
+    guard case .queued(.numbered(2), let position, let count, _) = outcome.notice else {
+      Issue.record("the message is not queued: \(outcome.notice)")
+      return
+    }
+    #expect(position == 2 && count == 2)
+    try meet(&one, &two)
+  }
+
   @Test func undoGoesBackStepByStepAndAFreshChangeEndsRedo() throws {
     var device = try pair().0
     try device.perform(.move([.numbered(3)], to: .position(1)))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Plants every bug of Tests/Mutants into a copy of the pure rooms, builds it, and counts the seeds
-# until the simulation finds each. The bugs that need no change inside the cores (PlantedBug) come
-# along. Usage: Tests/Scripts/mutants.sh [seeds]
+# until the simulation finds each, in which it finds nothing without the bug. The bugs that need no
+# change inside the cores (PlantedBug) come along. Usage: Tests/Scripts/mutants.sh [seeds]
+# With COSPOOL_MUTANTS_DIR the copy stays there, so that the next time is built quickly.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 seeds="${1:-1000}"
@@ -33,7 +34,8 @@ plant() {
     if [ "$line" = "$find" ]; then printf '%s\n' "$with"; else printf '%s\n' "$line"; fi
   done < "$copy/$file" > "$copy/planted.swift"
   if ! grep -q '^\(package \|public \|internal \|\)import SequenceCRDT' "$copy/planted.swift"; then
-    sed -i.orig '1s/^/import SequenceCRDT\n/' "$copy/planted.swift"
+    { echo "import SequenceCRDT"; cat "$copy/planted.swift"; } > "$copy/planted.2"
+    mv "$copy/planted.2" "$copy/planted.swift"
   fi
   mv "$copy/planted.swift" "$copy/$file"
 }
@@ -49,13 +51,8 @@ mv "$copy/Package.planted" "$copy/Package.swift"
 cd "$copy"
 COSPOOL_ROOMS=MutantRunner swift build -c release --product mutants
 runner="$(COSPOOL_ROOMS=MutantRunner swift build -c release --show-bin-path)/mutants"
-failed=0
-echo "| bug | what is wrong | profile | seeds needed | found by |"
-echo "|---|---|---|---|---|"
+bugs=()
 for bug in "$root"/Tests/Mutants/*.mutant; do
-  name="$(basename "$bug" .mutant)"
-  about="$(sed -n 's/^about: //p' "$bug")"
-  COSPOOL_MUTANT="$name" "$runner" "$name" "$about" "$seeds" || failed=1
+  bugs+=("$(basename "$bug" .mutant)=$(sed -n 's/^about: //p' "$bug")")
 done
-"$runner" --planted "$seeds" || failed=1
-exit "$failed"
+"$runner" "$seeds" "${bugs[@]}"
