@@ -35,16 +35,15 @@ test-pure: ## The rooms without input and output alone: seconds instead of minut
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
-	@COSPOOL_ROOMS=Benchmarks $(SWIFT) build -c release --product cospool-bench --scratch-path .build-bench
+	@for product in cospool-bench cospool-server; do COSPOOL_ROOMS=Benchmarks,SyncServerCommand \
+	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
 
 fuzz: ## Fuzzes decoders and the sequence: MINUTES=10 each; TARGETS="deltas frames" chooses
 	@$(SCRIPTS)/fuzz.sh
 
-sanitize: ## The pure rooms' tests under the address sanitizer and the thread sanitizer
-	@for check in address thread; do \
-	  COSPOOL_ROOMS=pure $(SWIFT) test --sanitize $$check --scratch-path .build-$$check || exit 1; \
-	done
+sanitize: ## The pure rooms' tests under the address and the thread sanitizer, room by room
+	@$(SCRIPTS)/sanitize.sh
 
 harness: ## Simulated devices with every fault, SEEDS=n seeds (HARNESS="…" for other arguments)
 	@COSPOOL_ROOMS=MergeHarness $(SWIFT) build -c release --product cospool-harness --scratch-path .build-harness

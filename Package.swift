@@ -163,9 +163,10 @@ let rooms: [Room] = [
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
     rooms: [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "CZlib",
-      "ClientCore", "ClientStore", "SyncTestSupport",
+      "ServerCore", "ServerStore", "SyncServer", "ClientCore", "ClientStore", "SyncTestSupport",
     ],
-    foreign: ["ArgumentParser"], articles: ["Peers", "RESULTS.md"]),
+    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket"],
+    articles: ["Peers", "RESULTS.md"]),
   Room(
     name: "Fuzzing", path: "Tests/Fuzzing",
     rooms: [
@@ -246,7 +247,9 @@ let rooms: [Room] = [
       "ServerStore", "ClientCore", "ClientStore", "SyncTestSupport",
     ],
     foreign: ["GRDB", "GRDBSQLite"], articles: ["README.md"]),
-  test("BenchmarksTests", ["CZlib", "Benchmarks"], foreign: ["ArgumentParser"]),
+  test(
+    "BenchmarksTests", ["CZlib", "Benchmarks", "SyncServerCommand"],
+    foreign: ["ArgumentParser", "NIOCore"]),
   test("TidyTests", []),
   test(
     "EndToEndTests",

@@ -73,7 +73,7 @@ extension ClientStore {
     let state =
       try fetchSnapshot(database, kind: "cache") ?? fetchSnapshot(database, kind: "base")
     let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
-      .flatMap { try PackedDelta.unpack(Array($0)) }
+      .flatMap { try PackedDelta.unpackStored(Array($0)) }
     var record = try fetchRecord(database)
     if record?.floor.isEmpty == true, let base = try fetchSnapshot(database, kind: "base") {
       // Written before the floor was kept.
@@ -109,7 +109,7 @@ private func fetchEntries(
 private func entry(_ row: Row) throws -> LogEntry {
   let delta: Data = row[2]
   return LogEntry(
-    id: row[0], isLocal: row[1], operations: try PackedDelta.unpack(Array(delta)))
+    id: row[0], isLocal: row[1], operations: try PackedDelta.unpackStored(Array(delta)))
 }
 
 private func fetchSnapshot(

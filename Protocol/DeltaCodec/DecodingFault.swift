@@ -42,16 +42,20 @@ package struct DecodingBudget: Hashable, Sendable {
   package var rowsMax: Int
   /// Units that the rows stand for: scalars, deletions, slots, cleared tags.
   package var itemsMax: Int
+  /// Of these, units of operations other than insertText and deleteText, and cleared tags.
+  package var operationsMax: Int
   /// Entries of the replica table.
   package var replicasMax: Int
 
-  package init(rowsMax: Int, itemsMax: Int, replicasMax: Int) {
+  /// - Parameter operationsMax: `itemsMax` where it is nil.
+  package init(rowsMax: Int, itemsMax: Int, operationsMax: Int? = nil, replicasMax: Int) {
     self.rowsMax = rowsMax
     self.itemsMax = itemsMax
+    self.operationsMax = operationsMax ?? itemsMax
     self.replicasMax = replicasMax
   }
 
-  /// For one delta.
+  /// For one delta from this device's own disk.
   package static let standard = DecodingBudget(
     rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
   /// For a whole workspace; of a short snapshot less, see `limited`.

@@ -10,7 +10,7 @@ extension DeltaDecoder {
     if head & 0x20 != 0 {
       length = try source[.counts].count(max: Limits.contentBytesMax, "scalars") + 2
     }
-    let id = try reserve(length)
+    let id = try reserve(length, ofText: true)
     let range = try source[.texts].scalarRange(
       length, bytesMax: Limits.contentBytesMax, "inserted text")
     inserted(origins, .text, length)
@@ -37,7 +37,7 @@ extension DeltaDecoder {
     } else if backwards {
       throw DecodingFault(.invalidValue, at: offset, "a single deletion has no direction")
     }
-    let id = try reserve(count)
+    let id = try reserve(count, ofText: true)
     let first = backwards ? target.seq - count + 1 : target.seq
     guard first >= 1, first + count - 1 <= Int(Limits.sequenceMax) else {
       throw DecodingFault(.invalidValue, at: offset, "deletes what cannot exist")

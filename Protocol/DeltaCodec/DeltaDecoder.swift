@@ -15,6 +15,8 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
   var isWanted = true
   private let budget: DecodingBudget
   private var itemsLeft: Int
+  /// Of these, what may be something else than units of text.
+  private var operationsLeft: Int
 
   /// Reads rows until they end or the sink wants no more.
   ///
@@ -42,6 +44,7 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
     self.sink = sink
     self.budget = budget
     itemsLeft = budget.itemsMax
+    operationsLeft = budget.operationsMax
   }
 
   /// The replicas that the rows name.
@@ -115,7 +118,7 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
           throw DecodingFault(.invalidValue, at: offset, "a repetition is itself repeated")
         }
         repeats = try source[.counts].count(max: Int(Limits.sequenceMax) - 2, "repetitions") + 2
-        try checkLeft(repeats)
+        try checkLeft(repeats, ofText: false)
         guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
       default:
         rows += 1
@@ -166,24 +169,33 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
 
   /// Takes `count` units from the budget and checks that their ids exist.
   ///
+  /// - Parameter ofText: whether they insert or delete text.
   /// - Returns: the id of the row being read.
   @discardableResult
-  mutating func reserve(_ count: Int) throws(DecodingFault) -> OperationID {
+  mutating func reserve(
+    _ count: Int, ofText: Bool = false
+  ) throws(DecodingFault) -> OperationID {
     let seq = context.nextSequences[context.author]
     guard count <= Int(Limits.sequenceMax) - seq + 1 else {
       throw DecodingFault(
         .limitExceeded, at: source.offset(.heads), "\(count) ids after \(seq) are too many")
     }
-    try take(count)
+    try take(count, ofText: ofText)
     return OperationID(replica: replicas[context.author], seq: UInt32(truncatingIfNeeded: seq))
   }
 
-  mutating func take(_ items: Int) throws(DecodingFault) {
-    try checkLeft(items)
+  mutating func take(_ items: Int, ofText: Bool = false) throws(DecodingFault) {
+    try checkLeft(items, ofText: ofText)
     itemsLeft -= items
+    if !ofText { operationsLeft -= items }
   }
 
-  private mutating func checkLeft(_ items: Int) throws(DecodingFault) {
+  private mutating func checkLeft(_ items: Int, ofText: Bool) throws(DecodingFault) {
+    guard ofText || items <= operationsLeft else {
+      throw DecodingFault(
+        .budgetExceeded, at: source.offset(.heads),
+        "more than \(budget.operationsMax) operations and cleared tags")
+    }
     guard items <= itemsLeft else {
       throw DecodingFault(
         .budgetExceeded, at: source.offset(.heads), "more than \(budget.itemsMax) items")

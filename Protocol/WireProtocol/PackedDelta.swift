@@ -9,15 +9,14 @@ package enum PackedDelta {
   }
 
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
-  /// items and inflated bytes.
+  /// rows, units and inflated bytes.
   ///
   /// Parts end between operations; an insertion or deletion that does not fit a part is cut. A
   /// single operation that cannot be cut is a part of its own, however long.
   /// - Complexity: O(*n* log *n*).
   package static func pack(_ operations: [Operation], bytesMax: Int) -> [[UInt8]] {
     guard !operations.isEmpty else { return [] }
-    let items = operations.reduce(0) { $0 + $1.itemCount }
-    if items <= WireLimits.deltaItemsMax {
+    if isWithinLimits(operations) {
       let body = DeltaCodec.encodeParts(operations)
       if body.bytes.count <= WireLimits.inflateBytesMax {
         let part = Envelope.delta.wrap(body)
@@ -28,13 +27,37 @@ package enum PackedDelta {
     return pack(first, bytesMax: bytesMax) + pack(second, bytesMax: bytesMax)
   }
 
+  /// Reads what a peer sent.
   package static func unpack(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
+    try unpack(bytes, budget: .wire)
+  }
+
+  /// Reads what this device or server stored itself, maybe by an earlier version with other limits.
+  package static func unpackStored(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
+    try unpack(bytes, budget: .standard)
+  }
+
+  private static func unpack(
+    _ bytes: [UInt8], budget: DecodingBudget
+  ) throws(WireError) -> [Operation] {
     let body = try Envelope.delta.unwrap(bytes)
     do {
-      return try DeltaCodec.decode(body, budget: .wire)
+      return try DeltaCodec.decode(body, budget: budget)
     } catch {
       throw WireError(error)
     }
+  }
+
+  /// Whether the limits of one delta hold; an operation takes at most a row.
+  private static func isWithinLimits(_ operations: [Operation]) -> Bool {
+    var (items, others) = (0, 0)
+    for operation in operations {
+      let count = operation.itemCount
+      items += count
+      if !operation.isOfText { others += count }
+    }
+    return items <= WireLimits.deltaItemsMax && others <= WireLimits.deltaOperationsMax
+      && operations.count <= WireLimits.deltaRowsMax
   }
 
   /// Two parts of about equal weight, neither empty; nil where there is nothing to cut.
@@ -61,7 +84,8 @@ package enum PackedDelta {
 extension DecodingBudget {
   /// For one delta from the wire.
   static let wire = DecodingBudget(
-    rowsMax: WireLimits.deltaItemsMax, itemsMax: WireLimits.deltaItemsMax, replicasMax: 65_536)
+    rowsMax: WireLimits.deltaRowsMax, itemsMax: WireLimits.deltaItemsMax,
+    operationsMax: WireLimits.deltaOperationsMax, replicasMax: 65_536)
 }
 
 extension Operation {
@@ -76,6 +100,14 @@ extension Operation {
       1 + enqueue.clearsQueued.count + enqueue.clearsLocked.count
     default:
       length
+    }
+  }
+
+  /// Whether it inserts or deletes text.
+  fileprivate var isOfText: Bool {
+    switch body {
+    case .insertText, .deleteText: true
+    default: false
     }
   }
 

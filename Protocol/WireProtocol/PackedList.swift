@@ -12,7 +12,7 @@ package enum PackedList {
   package static func unpack(_ bytes: [UInt8]) throws(WireError) -> ListLog {
     let body = try Envelope.list.unwrap(bytes)
     do {
-      return try ListCodec.decode(body, budget: .wire)
+      return try ListCodec.decode(body, budget: .standard)
     } catch {
       throw WireError(error)
     }

@@ -8,6 +8,12 @@ package enum WireLimits {
   package static let frameBytesFloor = 16 << 10
   /// Units that one delta may stand for: a message of the greatest length and what comes with it.
   package static let deltaItemsMax = 1_200_000
+  /// Of these, units of operations other than insertText and deleteText, and the tags they clear:
+  /// each takes memory of its own, and thousands can stand in a few compressed bytes. The largest
+  /// command, with 10,000 messages, fits several times.
+  package static let deltaOperationsMax = 131_072
+  /// Rows of one delta. Rows that differ take about four bytes each, so that a frame holds no more.
+  package static let deltaRowsMax = 262_144
   /// Bytes of one delta after inflation.
   package static let inflateBytesMax = 16 << 20
   /// Bytes of one snapshot after inflation.

@@ -62,7 +62,7 @@ enum CatchUp {
   static func frames(
     splitting delta: [UInt8], position: UInt64, partBytesMax: Int
   ) -> [[UInt8]] {
-    guard let operations = try? PackedDelta.unpack(delta) else {
+    guard let operations = try? PackedDelta.unpackStored(delta) else {
       preconditionFailure("a delta that was accepted can be unpacked again")
     }
     let parts = PackedDelta.pack(operations, bytesMax: partBytesMax)
@@ -105,7 +105,7 @@ enum CatchUp {
 
   static func operations(in entry: LogEntry) throws(StorageFault) -> [Operation] {
     do {
-      return try PackedDelta.unpack(entry.delta)
+      return try PackedDelta.unpackStored(entry.delta)
     } catch {
       throw StorageFault(
         code: .corrupt, message: "log entry \(entry.position) is damaged: \(error.message)")

@@ -67,7 +67,6 @@ struct ResidentWorkspace: Sendable {
   var usedAt: Int64
   /// What is known about compacting it.
   var compaction = CompactionOutlook()
-  var presenceIsDue = false
   var presenceSentAt: Int64 = .min / 2
   private(set) var tailEntries = 0
   private(set) var tailBytes = 0

@@ -25,16 +25,16 @@ extension ServerCore {
       markReady(session.workspace)
       stageCommit(at: now)
     case .ack(let ack):
-      guard let resident = workspaces[session.workspace],
-        let device = resident.devices[session.device]
+      guard let head = workspaces[session.workspace]?.head,
+        let device = workspaces[session.workspace]?.devices[session.device]
       else { return }
       var advanced = device
-      advanced.advance(to: min(ack.logPosition, resident.head))
+      advanced.advance(to: min(ack.logPosition, head))
       guard advanced != device else { return }
-      advanced.needsTouch = true
       workspaces[session.workspace]?.devices[session.device] = advanced
-      workspaces[session.workspace]?.presenceIsDue = true
-      sendDuePresence(at: now)
+      touch(session.device, of: session.workspace)
+      presenceDue.insert(session.workspace)
+      sendPresenceIfDue(of: session.workspace, at: now)
       compactIfDue(session.workspace, at: now)
     case .epoch(let epoch):
       // Where another epoch has begun meanwhile, its `compact` is under way.
@@ -144,10 +144,9 @@ extension ServerCore {
 
   private mutating func takeTouches(at now: Moment) -> [DeviceTouch] {
     var touches: [DeviceTouch] = []
-    for id in workspaces.keys.sorted() {
-      guard let resident = workspaces[id] else { continue }
-      for (device, record) in resident.devices.sorted(by: { $0.key < $1.key })
-      where record.needsTouch {
+    for id in touchesDue.sorted() {
+      let devices = workspaces[id]?.devices.filter(\.value.needsTouch) ?? [:]
+      for (device, record) in devices.sorted(by: { $0.key < $1.key }) {
         workspaces[id]?.devices[device]?.needsTouch = false
         workspaces[id]?.devices[device]?.lastSeenAt = now.wallMilliseconds
         touches.append(
@@ -156,6 +155,7 @@ extension ServerCore {
             wallMilliseconds: now.wallMilliseconds))
       }
     }
+    touchesDue = []
     return touches
   }
 
@@ -227,8 +227,9 @@ extension ServerCore {
     case .committed:
       storageWorked()
       var changed: [WorkspaceID] = []
+      var seen: Set<WorkspaceID> = []
       for (batch, append) in commit.entries {
-        if !changed.contains(append.workspace) { changed.append(append.workspace) }
+        if seen.insert(append.workspace).inserted { changed.append(append.workspace) }
         publish(batch, append)
       }
       for id in changed {
@@ -236,12 +237,12 @@ extension ServerCore {
         adoptIfPossible(id, at: now)
         compactIfDue(id, at: now)
         saveSnapshotIfDue(id)
+        sendPresenceIfDue(of: id, at: now)
       }
-      sendDuePresence(at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)
       for touch in commit.touches {
-        workspaces[touch.workspace]?.devices[touch.device]?.needsTouch = true
+        self.touch(touch.device, of: touch.workspace)
       }
       for (batch, append) in commit.entries {
         workspaces[append.workspace]?.stagedWasLost()
@@ -258,8 +259,8 @@ extension ServerCore {
   private mutating func publish(_ batch: PendingBatch, _ append: LogAppend) {
     workspaces[append.workspace]?.stagedBecameDurable(append)
     workspaces[append.workspace]?.devices[batch.device]?.wrote(append.position)
-    workspaces[append.workspace]?.devices[batch.device]?.needsTouch = true
-    workspaces[append.workspace]?.presenceIsDue = true
+    touch(batch.device, of: append.workspace)
+    presenceDue.insert(append.workspace)
     acknowledge(batch, at: append.position)
     let frame = FrameCodec.encode(
       .changes(Changes(batch: 0, logPosition: append.position, delta: append.delta)))

@@ -90,9 +90,9 @@ extension ServerCore {
     guard let resident = workspaces[session.workspace] else { return }
     connections[id]?.phase = .joined(session)
     workspaces[session.workspace]?.members.insert(id)
-    workspaces[session.workspace]?.presenceIsDue = true
+    presenceDue.insert(session.workspace)
     workspaces[session.workspace]?.devices[session.device]?.name = session.deviceName
-    workspaces[session.workspace]?.devices[session.device]?.needsTouch = true
+    touch(session.device, of: session.workspace)
     act(
       .report(
         .joined(
@@ -232,8 +232,8 @@ extension ServerCore {
   mutating func forget(_ id: ConnectionID, _ session: Session) {
     waitingJoins[session.workspace]?.removeAll { $0 == id }
     if workspaces[session.workspace]?.members.remove(id) != nil {
-      workspaces[session.workspace]?.presenceIsDue = true
-      workspaces[session.workspace]?.devices[session.device]?.needsTouch = true
+      presenceDue.insert(session.workspace)
+      touch(session.device, of: session.workspace)
     }
   }
 
@@ -256,14 +256,30 @@ extension ServerCore {
   }
 
   /// Tells all members who is there and how far, where that changed.
+  ///
+  /// - Complexity: O(workspaces where it changed). What happens in one workspace calls
+  ///   `sendPresenceIfDue`.
   mutating func sendDuePresence(at now: Moment) {
-    for id in workspaces.keys.sorted() {
-      guard let resident = workspaces[id], resident.presenceIsDue, !resident.members.isEmpty,
-        now.uptimeMilliseconds - resident.presenceSentAt >= configuration.presenceMilliseconds
-      else { continue }
-      workspaces[id]?.presenceIsDue = false
-      workspaces[id]?.presenceSentAt = now.uptimeMilliseconds
-      broadcast(FrameCodec.encode(presence(of: resident)), to: resident.members.sorted())
+    for id in presenceDue.sorted() { sendPresenceIfDue(of: id, at: now) }
+  }
+
+  mutating func sendPresenceIfDue(of id: WorkspaceID, at now: Moment) {
+    guard presenceDue.contains(id) else { return }
+    guard let sentAt = workspaces[id]?.presenceSentAt else {
+      presenceDue.remove(id)
+      return
     }
+    guard now.uptimeMilliseconds - sentAt >= configuration.presenceMilliseconds,
+      let resident = workspaces[id], !resident.members.isEmpty
+    else { return }
+    presenceDue.remove(id)
+    workspaces[id]?.presenceSentAt = now.uptimeMilliseconds
+    broadcast(FrameCodec.encode(presence(of: resident)), to: resident.members.sorted())
+  }
+
+  /// A device's row in the store is to be written with the next commit.
+  mutating func touch(_ device: DeviceID, of workspace: WorkspaceID) {
+    workspaces[workspace]?.devices[device]?.needsTouch = true
+    touchesDue.insert(workspace)
   }
 }

@@ -20,6 +20,10 @@ package struct ServerCore: Sendable {
 
   var connections: [ConnectionID: Connection] = [:]
   var workspaces: [WorkspaceID: ResidentWorkspace] = [:]
+  /// Workspaces whose presence changed since it was told.
+  var presenceDue: Set<WorkspaceID> = []
+  /// Workspaces with devices whose rows in the store are out of date.
+  var touchesDue: Set<WorkspaceID> = []
   /// Connections that wait for a workspace to be read or to be quiet, in order.
   var waitingJoins: [WorkspaceID: [ConnectionID]] = [:]
   var loading: Set<WorkspaceID> = []

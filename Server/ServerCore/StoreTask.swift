@@ -160,7 +160,7 @@ extension ServerStorage {
       guard let last = entries.last else { return "the log ends at \(position)" }
       var operations: [Operation] = []
       for entry in entries {
-        guard let delta = try? PackedDelta.unpack(entry.delta) else {
+        guard let delta = try? PackedDelta.unpackStored(entry.delta) else {
           return "log entry \(entry.position) is damaged"
         }
         operations += delta

@@ -2,9 +2,14 @@
 public enum WorkspaceChange: Hashable, Sendable {
   /// The thread queue changed by these steps.
   case threads([QueueChange<ThreadView>])
-  /// A session's message queue changed by these steps.
+  /// A session's message queue changed by these steps. A message that moves to another queue is
+  /// removed from the one and inserted into the other, one step in each, so that a queue can be
+  /// followed without the others; the removal comes first.
   case messages(SessionID, [QueueChange<MessageView>])
-  /// A session appeared, or its summary (name, project, pause, counts) changed.
+  /// A session appeared, or its summary (name, project, pause, lock, count) changed.
+  ///
+  /// Its place in the thread queue is not told of: the steps of `threads` say it already, and one
+  /// of them shifts the places of all sessions behind. The view has the place of this moment.
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
@@ -14,6 +19,7 @@ public enum WorkspaceChange: Hashable, Sendable {
 public struct ChangeTracker: Sendable {
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
+  /// Without places in the thread queue.
   private var sessions: [SessionID: SessionView]
 
   /// Starts from a workspace as it is now; the first changes are those after it.
@@ -21,34 +27,54 @@ public struct ChangeTracker: Sendable {
     threads = workspace.threadQueue().threads
     let known = workspace.sessions()
     sessions = Dictionary(known.map { ($0.id, $0) }) { first, _ in first }
+      .mapValues { session in
+        var summary = session
+        summary.threadPosition = nil
+        return summary
+      }
     messages = Dictionary(
       known.map { ($0.id, (try? workspace.messageQueue($0.id))?.messages ?? []) }
     ) { first, _ in first }
   }
 
   /// The changes since the last call, looking at the touched queues alone.
+  ///
+  /// - Complexity: O(touched queues).
   public mutating func changes(
     in workspace: Workspace, touched: TouchedQueues
   ) -> [WorkspaceChange] {
     var changes: [WorkspaceChange] = []
-    let steps = touched.threads ? threadSteps(in: workspace) : []
+    var queues: [(session: SessionID, steps: [QueueChange<MessageView>])] = []
     for session in touched.sessions.sorted() {
       note(workspace.session(session), of: session, in: &changes)
       // A deleted session has no queue: its messages leave the mirror one by one.
       let now = (try? workspace.messageQueue(session))?.messages ?? []
       let steps = QueueChange.changes(from: messages[session] ?? [], to: now)
       messages[session] = sessions[session] == nil ? nil : now
-      if !steps.isEmpty { changes.append(.messages(session, steps)) }
+      if !steps.isEmpty { queues.append((session, steps)) }
     }
-    guard !steps.isEmpty else { return changes }
-    changes.append(.threads(steps))
-    // A step shifts the thread positions of sessions that were not touched themselves.
-    let positions = Dictionary(threads.map { ($0.session, $0.position) }) { first, _ in first }
-    for (session, var view) in sessions.sorted(by: { $0.key < $1.key }) {
-      view.threadPosition = positions[session]
-      note(view, of: session, in: &changes)
-    }
+    changes += ChangeTracker.inOrder(queues).map { .messages($0.session, $0.steps) }
+    let steps = touched.threads ? threadSteps(in: workspace) : []
+    if !steps.isEmpty { changes.append(.threads(steps)) }
     return changes
+  }
+
+  /// The steps in an order in which no message is in two queues at a time: those that let messages
+  /// leave for another queue come first.
+  private static func inOrder(
+    _ queues: [(session: SessionID, steps: [QueueChange<MessageView>])]
+  ) -> [(session: SessionID, steps: [QueueChange<MessageView>])] {
+    let arriving = Set(queues.flatMap(\.steps).compactMap(\.insertedID))
+    var ordered: [(session: SessionID, steps: [QueueChange<MessageView>])] = []
+    var rest: [(session: SessionID, steps: [QueueChange<MessageView>])] = []
+    for (session, steps) in queues {
+      // Removals are the first steps of each queue.
+      let end = steps.lastIndex { $0.removedID.map(arriving.contains) ?? false }
+      let leaving = steps.prefix(end.map { $0 + 1 } ?? 0)
+      if !leaving.isEmpty { ordered.append((session, Array(leaving))) }
+      if leaving.count < steps.count { rest.append((session, Array(steps[leaving.count...]))) }
+    }
+    return ordered + rest
   }
 
   private mutating func threadSteps(in workspace: Workspace) -> [QueueChange<ThreadView>] {
@@ -60,8 +86,20 @@ public struct ChangeTracker: Sendable {
   private mutating func note(
     _ view: SessionView?, of session: SessionID, in changes: inout [WorkspaceChange]
   ) {
-    guard sessions[session] != view else { return }
-    sessions[session] = view
+    var summary = view
+    summary?.threadPosition = nil
+    guard sessions[session] != summary else { return }
+    sessions[session] = summary
     changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
+  }
+}
+
+extension QueueChange {
+  fileprivate var insertedID: Item.ID? {
+    if case .insert(let item, _) = self { item.id } else { nil }
+  }
+
+  fileprivate var removedID: Item.ID? {
+    if case .remove(let id, _) = self { id } else { nil }
   }
 }

@@ -6,6 +6,10 @@ package struct QueueMirror {
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
   private var sessions: [SessionID: SessionView]
+  /// Where each message stands.
+  private var places: [MessageID: SessionID] = [:]
+  /// Events that put a message into a queue while another one showed it, in words.
+  private var doubles: [String] = []
 
   package init(workspace: Workspace) {
     tracker = ChangeTracker(workspace: workspace)
@@ -15,6 +19,7 @@ package struct QueueMirror {
     for session in workspace.sessions() {
       sessions[session.id] = session
       messages[session.id] = (try? workspace.messageQueue(session.id))?.messages
+      for message in messages[session.id] ?? [] { places[message.id] = session.id }
     }
   }
 
@@ -25,11 +30,23 @@ package struct QueueMirror {
       case .threads(let steps):
         for step in steps { step.apply(to: &threads) }
       case .messages(let session, let steps):
-        for step in steps { step.apply(to: &messages[session, default: []]) }
+        for step in steps { apply(step, to: session) }
       case .session(let view): sessions[view.id] = view
       case .sessionDeleted(let session): sessions[session] = nil
       }
     }
+  }
+
+  private mutating func apply(_ step: QueueChange<MessageView>, to session: SessionID) {
+    if case .insert(let message, _) = step, let shown = places[message.id] {
+      doubles.append("\(message.id) came to \(session) while \(shown) showed it")
+    }
+    switch step {
+    case .insert(let message, _): places[message.id] = session
+    case .remove(let id, _): places[id] = nil
+    case .move, .update: break
+    }
+    step.apply(to: &messages[session, default: []])
   }
 
   /// Differences between the mirror and the views, in words; empty where none.
@@ -37,7 +54,13 @@ package struct QueueMirror {
     var report = DifferenceReport()
     report.check("mirrored threads", workspace.threadQueue().threads, threads)
     let known = workspace.sessions()
-    report.check("mirrored sessions", known, sessions.values.sorted { $0.id < $1.id })
+    let positions = Dictionary(threads.map { ($0.session, $0.position) }) { first, _ in first }
+    let mirrored = sessions.values.sorted { $0.id < $1.id }.map { session in
+      var session = session
+      session.threadPosition = positions[session.id]
+      return session
+    }
+    report.check("mirrored sessions", known, mirrored)
     for (session, mirrored) in messages {
       let queue = (try? workspace.messageQueue(session))?.messages ?? []
       report.check("mirrored queue of \(session)", queue, mirrored)
@@ -46,6 +69,6 @@ package struct QueueMirror {
       let queue = (try? workspace.messageQueue(session.id))?.messages ?? []
       report.check("unmirrored queue of \(session.id)", queue, [])
     }
-    return report.lines
+    return report.lines + doubles
   }
 }

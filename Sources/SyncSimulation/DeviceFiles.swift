@@ -120,7 +120,7 @@ struct DeviceFiles {
 
   static func unpack(_ delta: [UInt8]) throws(StoreError) -> [Operation] {
     do {
-      return try PackedDelta.unpack(delta)
+      return try PackedDelta.unpackStored(delta)
     } catch {
       throw StoreError(code: .corrupt, message: "a stored delta cannot be read: \(error)")
     }

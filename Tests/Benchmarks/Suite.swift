@@ -4,6 +4,7 @@ enum Suite: String, CaseIterable {
   case list
   case delta
   case workspace
+  case sync
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -14,6 +15,7 @@ enum Suite: String, CaseIterable {
     case .workspace:
       try WorkspaceSuite.measure(runs: options.runs)
         + WorkspaceScaleSuite.measure(runs: options.runs)
+    case .sync: try SyncSuite().measure(runs: options.runs)
     }
   }
 
@@ -22,6 +24,7 @@ enum Suite: String, CaseIterable {
     switch self {
     case .text where options.traces == nil:
       "the suite text needs --traces DIR with the editing traces; see RESULTS.md"
+    case .sync: SyncSuite.obstacle
     default: nil
     }
   }

@@ -3,6 +3,7 @@ import Foundation
 import Fuzzing
 import QueueModel
 import QueueOracle
+import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
@@ -17,7 +18,8 @@ enum FuzzSeeds {
         } + [
           FuzzFiles.Input(
             name: "work-together",
-            bytes: DeltaCodec.encode(FuzzFixture.laterDeltas(60, seed: 2).flatMap { $0 }))
+            bytes: DeltaCodec.encode(FuzzFixture.laterDeltas(60, seed: 2).flatMap { $0 })),
+          FuzzFiles.Input(name: "placements-past-the-limit", bytes: placementsPastTheLimit),
         ]
     case .snapshots:
       return try vectors("snapshots.json", \.body)
@@ -36,7 +38,11 @@ enum FuzzSeeds {
       let packed = try vectors("deltas.json", \.bytes) + vectors("snapshots.json", \.bytes)
       return packed.map {
         FuzzFiles.Input(name: $0.name, bytes: EnvelopeTarget.input(for: $0.bytes))
-      }
+      } + [
+        FuzzFiles.Input(
+          name: "placements-past-the-limit",
+          bytes: EnvelopeTarget.input(for: PackedDelta.pack(placements(131_073))))
+      ]
     case .sequences:
       return (0..<22).map { seed in
         var generator = SeededGenerator(seed: UInt64(seed))
@@ -65,6 +71,23 @@ enum FuzzSeeds {
       magic: isSnapshot ? 0xD : 0xC, isDeflated: mode & 1 != 0, body: Array(bytes.dropFirst()))
     return isSnapshot
       ? (try? PackedSnapshot.unpack(envelope)) != nil : (try? PackedDelta.unpack(envelope)) != nil
+  }
+
+  /// One row that claims more placements than a delta may hold.
+  private static let placementsPastTheLimit: [UInt8] =
+    [0x02, 1, 2, 3, 4, 5, 6, 7, 8, 0x0E, 0xFF, 0xFF, 0x07, 0xE1, 2, 2]
+
+  private static func placements(_ count: UInt32) -> [QueueModel.Operation] {
+    let replica = ReplicaID(rawValue: 1)
+    return (0..<count).map { number in
+      let left = number == 0 ? nil : OperationID(replica: replica, seq: 9 + number)
+      return QueueModel.Operation(
+        id: OperationID(replica: replica, seq: 10 + number),
+        body: .placeMessage(
+          message: OperationID(replica: replica, seq: 3),
+          session: OperationID(replica: replica, seq: 2),
+          origins: .init(left: left, right: nil), stamp: Stamp(rawValue: 1 << 40)))
+    }
   }
 
   /// The fixture's state, growing by a device's work.

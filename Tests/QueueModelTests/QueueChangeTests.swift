@@ -98,19 +98,73 @@ struct ChangeTrackerTests {
       ])
   }
 
-  @Test func sessionsBehindARemovedThreadAreToldOfTheirNewPlace() throws {
+  @Test func aThreadThatGoesIsOneStepHoweverManyStandBehind() throws {
     var device = TestDevice(1)
-    for (number, name) in ["a", "b", "c"].enumerated() {
-      try device.perform(.send("text", as: UInt64(number + 1), in: name))
+    for number in 1...20 {
+      try device.perform(.send("text", as: UInt64(number), in: "s\(number)"))
+    }
+    var mirror = QueueMirror(workspace: device.workspace)
+    var tracker = ChangeTracker(workspace: device.workspace)
+    let outcome = try device.perform(.removeThreads([.named("s1")]))
+    let changes = tracker.changes(in: device.workspace, touched: outcome.touched)
+    #expect(changes == [.threads([.remove(.named("s1"), at: 0)])])
+    mirror.follow(device.workspace, touched: outcome.touched)
+    #expect(mirror.differences(from: device.workspace) == [])
+  }
+
+  @Test func aThreadThatIsRequeuedMoves() throws {
+    var device = TestDevice(1)
+    for number in 1...20 {
+      try device.perform(.send("text", as: UInt64(number), in: "s\(number)"))
     }
     var tracker = ChangeTracker(workspace: device.workspace)
-    let outcome = try device.perform(.removeThreads([.named("a")]))
+    let outcome = try device.perform(.moveThread(.named("s1"), to: 20))
     let changes = tracker.changes(in: device.workspace, touched: outcome.touched)
-    let sessions = device.workspace.sessions()
-    #expect(sessions.map(\.threadPosition) == [nil, 1, 2])
+    #expect(changes == [.threads([.move(.named("s1"), from: 0, to: 19)])])
+  }
+
+  @Test func aMessageThatChangesQueuesIsOneStepInEach() throws {
+    var device = TestDevice(1)
+    for number in 1...3 { try device.perform(.send("text", as: UInt64(number), in: "a")) }
+    try device.perform(.send("text", as: 4, in: "b"))
+    var mirror = QueueMirror(workspace: device.workspace)
+    var tracker = ChangeTracker(workspace: device.workspace)
+    let outcome = try device.perform(.move([.numbered(2)], to: .after(.numbered(4))))
+    let changes = tracker.changes(in: device.workspace, touched: outcome.touched)
+    let steps = changes.filter { if case .messages = $0 { true } else { false } }
+    let moved = try device.workspace.message(.numbered(2))
     #expect(
-      Set(changes) == Set(sessions.map { .session($0) } + [.threads([.remove(.named("a"), at: 0)])])
+      steps == [
+        .messages(.named("a"), [.remove(.numbered(2), at: 1)]),
+        .messages(.named("b"), [.insert(moved, at: 1)]),
+      ])
+    mirror.follow(device.workspace, touched: outcome.touched)
+    #expect(mirror.differences(from: device.workspace) == [])
+  }
+
+  @Test func messagesThatChangePlacesAreNeverInTwoQueues() throws {
+    var device = TestDevice(1)
+    for (number, session) in zip(1..., ["a", "b", "a", "b"]) {
+      try device.perform(.send("text", as: UInt64(number), in: session))
+    }
+    var mirror = QueueMirror(workspace: device.workspace)
+    var tracker = ChangeTracker(workspace: device.workspace)
+    var touched = try device.perform(.move([.numbered(1)], to: .after(.numbered(4)))).touched
+    touched.formUnion(try device.perform(.move([.numbered(2)], to: .after(.numbered(3)))).touched)
+    let steps = tracker.changes(in: device.workspace, touched: touched)
+      .filter { if case .messages = $0 { true } else { false } }
+    let (first, second) = (
+      try device.workspace.message(.numbered(1)), try device.workspace.message(.numbered(2))
     )
+    #expect(
+      steps == [
+        .messages(.named("a"), [.remove(.numbered(1), at: 0)]),
+        .messages(.named("b"), [.remove(.numbered(2), at: 0)]),
+        .messages(.named("a"), [.insert(second, at: 1)]),
+        .messages(.named("b"), [.insert(first, at: 1)]),
+      ])
+    mirror.follow(device.workspace, touched: touched)
+    #expect(mirror.differences(from: device.workspace) == [])
   }
 
   @Test func aDeletedSessionsMessagesLeaveTheMirror() throws {

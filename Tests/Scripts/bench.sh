@@ -43,6 +43,8 @@ for suite in text list delta; do
   ours+=("$results/ours-$suite.json")
   theirs+=("$results/peers-$suite.json")
 done
-"$bench" workspace "${options[@]}" --json >"$results/ours-workspace.json"
-ours+=("$results/ours-workspace.json")
+for suite in workspace sync; do
+  "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
+  ours+=("$results/ours-$suite.json")
+done
 "$python" "$peers/compare.py" "${ours[@]}" --peers "${theirs[@]}"

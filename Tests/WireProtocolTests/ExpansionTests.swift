@@ -23,6 +23,21 @@
       }
     }
 
+    /// A thousand compressed bytes that stand for a million placements, or rows of one character.
+    @Test func compressedOperationsTakeNoMemoryBeyondTheirLimit() async {
+      await #expect(processExitsWith: .success) {
+        let bombs = Bombs.compressed
+        MemoryFence.raise(megabytes: 128)
+        for bomb in bombs {
+          #expect(bomb.bytes.count < 2_100, "\(bomb.name)")
+          let error = #expect(throws: WireError.self) { try PackedDelta.unpack(bomb.bytes) }
+          let what = bomb.name.prefix { $0 != " " }
+          #expect(
+            error?.description.contains(what) == true, "\(bomb.name): \(String(describing: error))")
+        }
+      }
+    }
+
     /// Deletions are one row however many they are, so the largest that is allowed is taken.
     @Test func theLargestDeletionTakesNoMemory() async {
       await #expect(processExitsWith: .success) {
@@ -128,6 +143,27 @@
       Bomb(name: "a session id", bytes: start + [0x02, 0x00] + number(1 << 40)),
       Bomb(name: "a column", bytes: [0x03] + start.dropFirst() + [0] + number(1 << 60)),
     ]
+
+    static var compressed: [Bomb] {
+      let stamp: [UInt8] = [0, 0, 0, 0, 0]
+      let bodies: [(name: String, body: [UInt8])] = [
+        (
+          "operations in one row",
+          start + [0x0E] + number(999_998) + [0xE1] + stamp + [2]
+            + [UInt8](repeating: 0, count: 999_999)
+        ),
+        // placeMessage behind the last one, again and again.
+        (
+          "operations in rows",
+          start + [0xE1] + stamp + [2] + (0..<450_000).flatMap { _ in [0xC0, 0] as [UInt8] }
+        ),
+        // insertText behind the last one, the letter "a" each.
+        ("rows", start + [0x91, 2, 97] + (0..<450_000).flatMap { _ in [0x80, 97] as [UInt8] }),
+      ]
+      return bodies.compactMap { name, body in
+        deflated(body).map { Bomb(name: name, bytes: $0) }
+      }
+    }
 
     static let envelopes: [Bomb] = [
       Bomb(name: "longer than allowed", bytes: envelope(promising: 1 << 30, [3, 0])),

@@ -62,6 +62,79 @@ struct SplittingTests {
     #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode([deletion]))
   }
 
+  /// A batch of placements, as many as `count`.
+  private func placements(_ count: Int) -> [QueueModel.Operation] {
+    (0..<count).map { number in
+      Operation(
+        id: id(10 + number),
+        body: .placeMessage(
+          message: id(3), session: id(2),
+          origins: .init(left: number == 0 ? nil : id(9 + number), right: nil),
+          stamp: VectorValues.stamp))
+    }
+  }
+
+  @Test func deltasEndAtTheirOperations() throws {
+    let most = WireLimits.deltaOperationsMax
+    #expect(try PackedDelta.unpack(PackedDelta.pack(placements(most))).count == most)
+    let tooMany = PackedDelta.pack(placements(most + 1))
+    let error = #expect(throws: WireError.self) { try PackedDelta.unpack(tooMany) }
+    #expect(
+      error?.description.contains("131072 operations") == true, "\(String(describing: error))")
+    #expect(try PackedDelta.unpackStored(tooMany).count == most + 1, "as 0.1.0 stored it")
+    #expect(PackedDelta.pack(placements(most), bytesMax: WireLimits.frameBytesMax).count == 1)
+    let parts = PackedDelta.pack(placements(most + 1), bytesMax: WireLimits.frameBytesMax)
+    #expect(try parts.map { try PackedDelta.unpack($0).count } == [65_536, 65_537])
+  }
+
+  @Test func clearedTagsCountAsOperations() throws {
+    let clears = (1...UInt32(Limits.clearedTagsMax)).map { id(Int($0)) }
+    let operations = (0..<14).map { number in
+      Operation(
+        id: id(20_000 + number), body: .clearTags(element: id(2), field: .queued, clears: clears))
+    }
+    #expect(throws: WireError.self) { try PackedDelta.unpack(PackedDelta.pack(operations)) }
+    let parts = PackedDelta.pack(operations, bytesMax: WireLimits.frameBytesMax)
+    #expect(try parts.map { try PackedDelta.unpack($0).count } == [7, 7])
+  }
+
+  @Test func deltasEndAtTheirRows() throws {
+    let most = WireLimits.deltaRowsMax
+    func deletions(_ count: Int) -> [QueueModel.Operation] {
+      // Every second scalar: no row continues the one before.
+      (0..<count).map { number in
+        Operation(
+          id: id(1_000_000 + number),
+          body: .deleteText(
+            Operation.DeleteText(message: id(3), first: id(10 + 2 * number), count: 1)))
+      }
+    }
+    #expect(try PackedDelta.unpack(PackedDelta.pack(deletions(most))).count == most)
+    #expect(throws: WireError.self) {
+      try PackedDelta.unpack(PackedDelta.pack(deletions(most + 1)))
+    }
+    let parts = PackedDelta.pack(deletions(most + 1), bytesMax: WireLimits.frameBytesMax)
+    #expect(parts.count == 2)
+  }
+
+  @Test func theLargestCommandIsOneDelta() throws {
+    var device = TestDevice(9)
+    let ids = (1...1_000).map { MessageID.numbered(UInt64($0)) }
+    for number in 1...1_000 {
+      let send = Command.Send(session: .named("s"), id: .numbered(UInt64(number)), text: "p")
+      _ = try device.author { workspace, context throws(QueueError) in
+        var context = context
+        context.queueSizeMax = 1_000
+        return try workspace.perform(.send(send), in: context)
+      }
+    }
+    for command in [Command.move(ids.reversed(), to: .position(1)), .cancel(ids)] {
+      let operations = try device.perform(command).operations
+      #expect(operations.count >= 1_000)
+      #expect(PackedDelta.pack(operations, bytesMax: WireLimits.frameBytesMax).count == 1)
+    }
+  }
+
   @Test func operationThatCannotBeCutIsAPartOfItsOwn() throws {
     let name = Operation(
       id: id(2),

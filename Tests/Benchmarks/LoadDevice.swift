@@ -1,0 +1,115 @@
+import NIOCore
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// One device under load: it joins, sends prepared batches, and acknowledges what it gets, as the
+/// client library does. Lives on one event loop.
+final class LoadDevice {
+  /// What the fleet is told.
+  enum Event {
+    /// It has all that the server had when it joined.
+    case joined
+    /// A batch of another device, or several together, arrived at this moment.
+    case received(delta: [UInt8], at: NIODeadline)
+    /// The server stored one of its batches.
+    case acknowledged
+    case ended(reason: String)
+  }
+
+  let seed: FleetSeed
+  /// Keeps the state, as a client does; else the deltas are only counted.
+  let merges: Bool
+  private(set) var workspace: Workspace
+  private(set) var sentCount = 0
+  var onEvent: (Event) -> Void = { _ in }
+  private var channel: (any Channel)?
+  private var target: VersionVector?
+  private var isJoined = false
+
+  init(seed: FleetSeed, merges: Bool, isEmpty: Bool = false) {
+    self.seed = seed
+    self.merges = merges
+    workspace = isEmpty ? Workspace() : seed.workspace
+  }
+
+  /// The connection stands: says hello.
+  func opened(_ channel: any Channel) {
+    self.channel = channel
+    target = nil
+    isJoined = false
+    let isFresh = sentCount == 0
+    let known = workspace.vector.sorted.filter { !isFresh || $0.replica != seed.replica }
+    write(
+      .hello(
+        Hello(
+          versions: ProtocolVersion.spoken, token: seed.token, workspace: seed.workspaceID,
+          device: seed.device, replica: seed.replica, incarnation: 1, deviceName: seed.name,
+          epoch: 0,
+          known: known.map {
+            KnownReplica(
+              replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
+          }, frameBytesMax: UInt32(WireLimits.frameBytesMax))))
+  }
+
+  /// The next prepared batch; nil where none is left.
+  @discardableResult
+  func sendNext() -> [UInt8]? {
+    guard sentCount < seed.deltas.count else { return nil }
+    let delta = seed.deltas[sentCount]
+    sentCount += 1
+    write(.changes(Changes(batch: UInt64(sentCount), logPosition: 0, delta: delta)))
+    return delta
+  }
+
+  func close() {
+    channel?.close(promise: nil)
+  }
+
+  func ended(_ reason: String) {
+    channel = nil
+    onEvent(.ended(reason: reason))
+  }
+
+  func received(_ frame: Frame, at moment: NIODeadline) throws {
+    switch frame {
+    case .welcome(let welcome):
+      var vector = VersionVector()
+      for entry in welcome.known { vector[entry.replica] = entry.seq }
+      target = vector
+    case .changes(let changes):
+      if merges { try merge(PackedDelta.unpack(changes.delta)) }
+      write(.ack(Ack(batch: 0, logPosition: changes.logPosition)))
+      onEvent(.received(delta: changes.delta, at: moment))
+    case .ack:
+      onEvent(.acknowledged)
+    case .snapshot(let part):
+      throw BenchFailure("\(seed.name) got part \(part.index) of a snapshot instead of deltas")
+    case .refused(let refusal):
+      throw BenchFailure("\(seed.name) was refused: \(refusal.message)")
+    case .error(let fault):
+      throw BenchFailure("\(seed.name): the server reports \(fault.message)")
+    default:
+      break
+    }
+    noteJoining(isPresence: { if case .presence = frame { true } else { false } }())
+  }
+
+  private func merge(_ operations: [Operation]) throws {
+    let outcome = try workspace.merge(operations)
+    try BenchFailure.require(outcome.waiting == 0, "\(seed.name) misses operations")
+  }
+
+  /// A device that keeps its state has joined when it has everything; another one with the first
+  /// presence, which follows what it lacked.
+  private func noteJoining(isPresence: Bool) {
+    guard !isJoined, let target else { return }
+    guard merges ? workspace.vector.includes(target) : isPresence else { return }
+    isJoined = true
+    onEvent(.joined)
+  }
+
+  private func write(_ frame: Frame) {
+    channel?.writeAndFlush(LoadConnection.message(FrameCodec.encode(frame)), promise: nil)
+  }
+}
