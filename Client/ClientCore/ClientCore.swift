@@ -26,7 +26,8 @@ package struct ClientCore: Sendable {
   /// The devices of the workspace as the server told last.
   package internal(set) var devices: [DevicePresence] = []
   package internal(set) var lastSyncedWall: Int64?
-  package let queueSizeMax: Int
+  /// How many messages a session may hold for a local enqueue to be taken.
+  package var queueSizeMax: Int
 
   var credentials: Credentials?
   var link = Link.idle(.stopped)

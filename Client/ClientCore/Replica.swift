@@ -107,11 +107,12 @@ package struct Replica: Sendable {
   }
 
   private func commitLocal(
-    _ operations: [Operation], undo: UndoHistory.Changes = .init(), next: inout Replica,
-    store: some ReplicaStore
+    _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SessionID? = nil,
+    next: inout Replica, store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
     transaction.undo = undo
+    transaction.endedDraft = endedDraft
     if !operations.isEmpty {
       next.lastEntry += 1
       transaction.appended = [
@@ -165,7 +166,10 @@ package struct Replica: Sendable {
       throw .queue(error)
     }
     guard !outcome.operations.isEmpty || !undo.isEmpty else { return outcome }
-    try commitLocal(outcome.operations, undo: undo, next: &next, store: store)
+    var ended: SessionID?
+    if case .send(let send) = command { ended = send.session }
+    try commitLocal(
+      outcome.operations, undo: undo, endedDraft: ended, next: &next, store: store)
     self = next
     return outcome
   }

@@ -63,6 +63,8 @@ package struct StoreTransaction: Sendable {
   package var record: ReplicaRecord
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
+  /// The session whose draft was sent, and ends with it (S2-44).
+  package var endedDraft: SessionID?
   /// What changed of what can be undone and redone.
   package var undo = UndoHistory.Changes()
 

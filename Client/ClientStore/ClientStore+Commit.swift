@@ -24,6 +24,7 @@ extension ClientStore {
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }
         try write(transaction.undo, to: database)
+        try forget(transaction.endedDraft, in: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }

@@ -6,7 +6,7 @@ import GRDB
 enum Schema {
   /// The number of steps; `user_version` of the file.
   static let version = names.count
-  static let names = ["queues", "receipts", "undo", "epochs"]
+  static let names = ["queues", "receipts", "undo", "epochs", "drafts"]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
 
@@ -14,7 +14,7 @@ enum Schema {
   static func migrator(upTo count: Int) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
     let steps: [@Sendable (Database) throws -> Void] = [
-      createQueues, createReceipts, createUndo, createFloor,
+      createQueues, createReceipts, createUndo, createFloor, createDrafts,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -75,6 +75,16 @@ enum Schema {
         CREATE TABLE undo (
           number INTEGER PRIMARY KEY, is_undone INTEGER NOT NULL, steps BLOB NOT NULL
         ) STRICT;
+        """)
+  }
+
+  @Sendable private static func createDrafts(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- What was begun in a session and not sent; of this device alone. Bounded.
+        CREATE TABLE drafts (
+          session TEXT PRIMARY KEY, text BLOB NOT NULL, updated_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """)
   }
 

@@ -1,5 +1,5 @@
 import Foundation
-public import QueueModel
+import QueueModel
 
 /// How a device keeps its queues.
 public struct ClientConfiguration: Sendable {
@@ -8,11 +8,8 @@ public struct ClientConfiguration: Sendable {
   public var dataDirectory: String
   /// What a person calls the device.
   public var deviceName: String
-  /// How many messages a session may hold for a local enqueue to be taken, clamped to
-  /// `Limits.queueSizeRange`.
-  public var queueSizeMax: Int
-  /// Whether the thread queue is on for sends of this device (S2-45).
-  public var queueEnabled: Bool
+  /// How the queues behave on this device.
+  public var settings: DeviceSettings
   /// A PEM file with roots to trust besides the system's, for `wss`.
   public var certificateFile: String?
 
@@ -20,14 +17,12 @@ public struct ClientConfiguration: Sendable {
   ///
   /// - Parameter deviceName: the host's name where nil.
   public init(
-    dataDirectory: String, deviceName: String? = nil,
-    queueSizeMax: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
+    dataDirectory: String, deviceName: String? = nil, settings: DeviceSettings = .init(),
     certificateFile: String? = nil
   ) {
     self.dataDirectory = dataDirectory
     self.deviceName = deviceName ?? ClientConfiguration.hostName
-    self.queueSizeMax = queueSizeMax
-    self.queueEnabled = queueEnabled
+    self.settings = settings
     self.certificateFile = certificateFile
   }
 
@@ -35,10 +30,6 @@ public struct ClientConfiguration: Sendable {
     let name = ProcessInfo.processInfo.hostName
     let first = name.prefix { $0 != "." }
     return first.isEmpty ? "device" : String(first)
-  }
-
-  var queueSizeClamped: Int {
-    min(max(queueSizeMax, Limits.queueSizeRange.lowerBound), Limits.queueSizeRange.upperBound)
   }
 
   /// The name as an announcement may carry it: trimmed, not empty, within the limit.

@@ -63,6 +63,7 @@ public enum ClientError: Error, Hashable, Sendable {
     switch self {
     case .queue(.messageIDTaken): 5
     case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL: 2
+    case .queue(.persistenceFailed): 7
     case .invalidDocument: 6
     case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
     case .locked, .timeout: 75

@@ -1,6 +1,7 @@
 import ClientCore
 import ClientStore
 import Foundation
+import QueueModel
 import Synchronization
 
 #if canImport(Glibc)
@@ -62,7 +63,11 @@ extension ClientError {
   init(_ fault: Replica.Fault) {
     switch fault {
     case .queue(let error): self = .queue(error)
-    case .store(let error): self = .init(error)
+    case .store(let error):
+      // A change that cannot be saved is the queue's error; `storage` is the data directory's.
+      self = .queue(
+        .persistenceFailed(
+          underlying: PersistenceFault(error.message, isDiskFull: error.code == .full)))
     case .merge(let error): self = .storage(message: "\(error)", isFull: false)
     case .history(let error): self = .history(error)
     case .snapshotBehind:

@@ -83,7 +83,7 @@ private struct DocumentHead: Decodable {
 
 extension DecodingError {
   /// What is wrong and where, by field, or by line where it is no JSON at all.
-  fileprivate func place(in data: Data) -> String {
+  func place(in data: Data) -> String {
     switch self {
     case .keyNotFound(let key, let context):
       return "\(DecodingError.path(context.codingPath + [key])): it is missing."
@@ -100,7 +100,7 @@ extension DecodingError {
   }
 
   /// The line, from 1, at which a text stops being JSON.
-  private static func line(ofFaultIn data: Data) -> Int {
+  static func line(ofFaultIn data: Data) -> Int {
     var end = data.count
     do {
       _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)

@@ -19,13 +19,17 @@ import WireProtocol
 /// ```
 public final class QueueClient: Sendable {
   let engine: Engine
+  let device: DeviceState
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
 
   private init(
-    engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile
+    engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
+    drafts: [Draft]
   ) {
     self.engine = engine
+    device = DeviceState(
+      settings: configuration.settings, drafts: Set(drafts.map(\.session)))
     self.configuration = configuration
     self.credentialsFile = credentialsFile
   }
@@ -50,6 +54,12 @@ public final class QueueClient: Sendable {
     let occasion = Occasion(
       now: 0, wall: Engine.wallMilliseconds, random: Engine.randomValue())
     let replica: Replica
+    let drafts: [Draft]
+    do {
+      drafts = try opened.store.drafts()
+    } catch {
+      throw ClientError(error)
+    }
     do {
       replica = try Replica(
         Replica.Opening(
@@ -65,12 +75,13 @@ public final class QueueClient: Sendable {
       logger.notice("the store is a copy of another; it goes on under a new replica id")
     }
     let core = ClientCore(
-      replica: replica, credentials: credentials, queueSizeMax: configuration.queueSizeClamped)
+      replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger)
     return QueueClient(
-      engine: engine, configuration: configuration, credentialsFile: credentialsFile)
+      engine: engine, configuration: configuration, credentialsFile: credentialsFile,
+      drafts: drafts)
   }
 
   private static func openStore(
@@ -103,6 +114,7 @@ public final class QueueClient: Sendable {
   /// Releases the store and the lock; idempotent. `run()` returns.
   public func close() async {
     await engine.close()
+    device.finish()
   }
 
   /// Does a command; its operations are on disk when the call returns.
@@ -110,18 +122,24 @@ public final class QueueClient: Sendable {
   /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
-    let command = withSettings(command)
-    return try await engine.submit { core, occasion, store throws(Replica.Fault) in
+    let settings = device.settings
+    let command = withSettings(command, settings)
+    let receipt = try await engine.submit { core, occasion, store throws(Replica.Fault) in
+      core.queueSizeMax = settings.maxQueueSize
       let (outcome, actions) = try core.commandGiven(command, at: occasion, store: store)
       let receipt = CommandReceipt(
         notice: outcome.notice, operations: outcome.operations.ranges.first)
       return (receipt, actions)
     }
+    if case .send(let send) = command, receipt.operations != nil {
+      device.noteDraft(of: send.session, exists: false)
+    }
+    return receipt
   }
 
   /// With the thread queue off, nothing is added to it (S2-45).
-  private func withSettings(_ command: Command) -> Command {
-    guard case .send(var send) = command, !configuration.queueEnabled else { return command }
+  private func withSettings(_ command: Command, _ settings: DeviceSettings) -> Command {
+    guard case .send(var send) = command, !settings.queueEnabled else { return command }
     send.requeuesThread = false
     return .send(send)
   }

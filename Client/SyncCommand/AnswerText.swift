@@ -74,7 +74,8 @@ enum QueueText {
 enum ThreadText {
   static func list(_ answer: ThreadListAnswer, showsLocked: Bool, style: TextStyle) -> String {
     guard answer.enabled ?? true else {
-      return "the thread queue is off on this device; start cospoold with --thread-queue on"
+      return
+        "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
     }
     let shown = answer.threads.filter { showsLocked || !$0.locked }
     let hidden = answer.threads.count - shown.count

@@ -16,7 +16,7 @@ struct CommandRunner: Sendable {
     let parsed: any ParsableCommand
     do {
       parsed = try Cospool.parseAsRoot(arguments)
-      guard parsed is any DaemonCommand else {
+      guard parsed is any DaemonCommand || parsed is any LocalCommand else {
         // A group of commands, or help, which ArgumentParser shows by throwing.
         var command = parsed
         try command.run()
@@ -25,8 +25,20 @@ struct CommandRunner: Sendable {
     } catch {
       return CommandRunner.outcome(ofParsing: error)
     }
+    if let command = parsed as? any LocalCommand { return await run(command) }
     guard let command = parsed as? any DaemonCommand else { return Outcome() }
     return await run(command)
+  }
+
+  private func run(_ command: any LocalCommand) async -> Outcome {
+    do {
+      return Outcome(output: try await command.run(in: environment))
+    } catch {
+      let failure = CommandRunner.failure(of: error)
+      return Outcome(
+        exitCode: failure.exitCode,
+        errors: command.options.json ? failure.json : failure.text)
+    }
   }
 
   private func run(_ command: any DaemonCommand) async -> Outcome {

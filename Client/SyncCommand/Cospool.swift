@@ -31,7 +31,8 @@ struct Cospool: ParsableCommand {
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
-      ImportCommand.self,
+      ImportCommand.self, ConfigCommands.self, InitCommand.self,
+      DraftCommands.self,
     ])
 
   // Here too, so that both may stand before the subcommand.
@@ -73,6 +74,14 @@ protocol DaemonCommand: ParsableCommand {
 
   /// What the person should know besides, on stderr.
   func warning(of answer: Answer) -> String?
+}
+
+/// A command that does its work without a request to the daemon.
+protocol LocalCommand: ParsableCommand {
+  var options: GlobalOptions { get }
+
+  /// Does it, and says what was done.
+  func run(in environment: Environment) async throws -> String
 }
 
 extension DaemonCommand {

@@ -52,6 +52,7 @@ struct APIProblem: Error, Equatable {
     case let problem as APIProblem: self = problem
     case let error as ClientError: self.init(error)
     case let error as QueueError: self.init(ClientError.queue(error))
+    case let fault as SettingFault: self.init(fault)
     case is NIOTooManyBytesError: self = .bodyTooLarge
     case let error as HTTPError where error.status == .notFound:
       self.init(
@@ -99,6 +100,9 @@ struct APIProblem: Error, Equatable {
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
       .invalidTextRange, .invalidDocument:
       .unprocessableContent
+    case .persistenceFailed(let fault):
+      fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError
+    case .executionFailed: .conflict
     case .stateDamaged: .internalServerError
     }
   }

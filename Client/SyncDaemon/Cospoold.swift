@@ -18,9 +18,6 @@ struct Cospoold {
     // Socket, store and credentials are for their owner alone.
     umask(0o077)
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
-    var logger = Logger(label: "cospoold")
-    logger.logLevel = options.effectiveLogLevel(environment: environment)
-
     guard let directory = DataDirectory.path(flag: options.data, environment: environment) else {
       write(
         "cospoold: there is no HOME, so there is no default data directory. Give --data DIR.",
@@ -28,19 +25,32 @@ struct Cospoold {
       exit(2)
     }
     do {
-      let configuration = ClientConfiguration(
-        dataDirectory: directory, deviceName: options.name, queueSizeMax: options.queueSizeMax,
-        queueEnabled: options.threadQueue == .on,
-        certificateFile: try options.effectiveCertificate(environment: environment))
+      let settings = try SettingsKeeper(
+        flags: options.flags, environment: environment, dataDirectory: directory)
+      if options.checksSettings { exit(check(settings)) }
+      var logger = Logger(label: "cospoold")
+      logger.logLevel = settings.logLevel
       let daemon = Daemon(
-        configuration: configuration, environment: environment, logger: logger,
+        dataDirectory: directory, settings: settings, environment: environment, logger: logger,
         ready: { write("ready on \($0)", to: .standardOutput) })
       try await daemon.run(stop: await StopSignals.stream())
       exit(0)
+    } catch let fault as SettingFault {
+      write("cospoold: \(fault)", to: .standardError)
+      exit(2)
+    } catch let failure as DaemonFailure {
+      write("cospoold: \(failure.message)", to: .standardError)
+      exit(failure.exitCode)
     } catch {
-      write("cospoold: \(error.message)", to: .standardError)
-      exit(error.exitCode)
+      write("cospoold: \(error)", to: .standardError)
+      exit(1)
     }
+  }
+
+  /// Says that the settings are fine; what is wrong was thrown before.
+  private static func check(_ settings: SettingsKeeper) -> Int32 {
+    write("the settings are valid; \(settings.file.path)", to: .standardOutput)
+    return 0
   }
 
   enum Start {

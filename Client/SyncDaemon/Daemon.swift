@@ -13,7 +13,8 @@ struct DaemonFailure: Error, Equatable {
 
 /// One store, its connection to the server, and the local API in front of it.
 struct Daemon: Sendable {
-  var configuration: ClientConfiguration
+  var dataDirectory: String
+  var settings: SettingsKeeper
   var environment: [String: String]
   var logger: Logger
   /// How long requests in flight may take when the daemon is told to stop.
@@ -30,11 +31,11 @@ struct Daemon: Sendable {
   func run(stop: AsyncStream<Void>) async throws(DaemonFailure) {
     // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
     let place = try SocketPlace.choose(
-      dataDirectory: configuration.dataDirectory,
+      dataDirectory: dataDirectory,
       runtimeDirectories: SocketPlace.runtimeDirectories(environment: environment))
     let client = try await open()
     do {
-      try place.prepare(dataDirectory: configuration.dataDirectory)
+      try place.prepare(dataDirectory: dataDirectory)
       try await serve(client, at: place, stop: stop)
       // The lock is still held: this is our socket, not that of a next daemon.
       place.remove()
@@ -48,7 +49,8 @@ struct Daemon: Sendable {
 
   private func open() async throws(DaemonFailure) -> QueueClient {
     do {
-      return try await QueueClient.open(configuration, logger: logger)
+      return try await QueueClient.open(
+        settings.configuration(dataDirectory: dataDirectory), logger: logger)
     } catch .locked(let path) {
       throw DaemonFailure(
         message: "another daemon uses \(path). Talk to that one with cospool, stop it, or choose "
@@ -62,11 +64,11 @@ struct Daemon: Sendable {
     _ client: QueueClient, at place: SocketPlace, stop: AsyncStream<Void>
   ) async throws(DaemonFailure) {
     let api = LocalAPI(
-      client: client,
+      client: client, settings: settings,
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),
-        dataDirectory: configuration.dataDirectory, socket: place.path,
-        threadQueue: configuration.queueEnabled, queueSizeMax: configuration.queueSizeMax),
+        dataDirectory: dataDirectory, socket: place.path,
+        threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize),
       heartbeatPeriod: heartbeatPeriod)
     var apiLogger = logger
     // What the HTTP server calls information is detail here.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Logging
 import QueueModel
+import SyncClient
 
 /// The command line of `cospoold`.
 struct DaemonOptions: ParsableCommand {
@@ -15,9 +16,12 @@ struct DaemonOptions: ParsableCommand {
         cospoold                               queues in the default data directory
         cospoold --data ~/queues --name desk   other directory, other device name
         COSPOOL_LOG=debug cospoold             tell more on stderr
+        cospoold --check-config                are the settings valid?
 
       Prints "ready on SOCKET" when it answers. SIGTERM or Ctrl-C stops it cleanly.
-      Talk to it with cospool, or with HTTP over the socket.
+      Talk to it with cospool, or with HTTP over the socket. Flags come before environment
+      variables, these before config.json in the data directory; cospool config list shows what
+      holds.
 
       Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk.
       """,
@@ -37,10 +41,10 @@ struct DaemonOptions: ParsableCommand {
     help: ArgumentHelp(
       "How many messages may wait in a session before sending is refused, 1 to 1000.",
       valueName: "n"))
-  var queueSizeMax = Limits.queueSizeDefault
+  var queueSizeMax: Int?
 
   @Option(name: .customLong("thread-queue"), help: "Whether sending queues the thread: on or off.")
-  var threadQueue = Switch.on
+  var threadQueue: Switch?
 
   @Option(
     help: ArgumentHelp(
@@ -55,12 +59,17 @@ struct DaemonOptions: ParsableCommand {
       valueName: "level"))
   var logLevel: String?
 
+  @Flag(
+    name: .customLong("check-config"),
+    help: "Only say what is wrong with the settings, and exit with 2 where something is.")
+  var checksSettings = false
+
   enum Switch: String, ExpressibleByArgument, CaseIterable {
     case on, off
   }
 
   func validate() throws {
-    guard Limits.queueSizeRange.contains(queueSizeMax) else {
+    if let queueSizeMax, !Limits.queueSizeRange.contains(queueSizeMax) {
       throw ValidationError(
         "--max-queue-size \(queueSizeMax): choose \(Limits.queueSizeRange.lowerBound) to "
           + "\(Limits.queueSizeRange.upperBound).")
@@ -73,21 +82,14 @@ struct DaemonOptions: ParsableCommand {
     }
   }
 
-  /// The flag, else the environment, else none.
-  func effectiveCertificate(
-    environment: [String: String]
-  ) throws(DaemonFailure) -> String? {
-    if let certificate { return certificate }
-    guard let file = environment["COSPOOL_CERTIFICATE"], !file.isEmpty else { return nil }
-    guard FileManager.default.isReadableFile(atPath: file) else {
-      throw DaemonFailure(
-        message: "COSPOOL_CERTIFICATE names \(file): no such file, or not readable.", exitCode: 2)
-    }
-    return file
-  }
-
-  /// The flag, else the environment, else `info`.
-  func effectiveLogLevel(environment: [String: String]) -> Logger.Level {
-    (logLevel ?? environment["COSPOOL_LOG"]).flatMap(Logger.Level.init(rawValue:)) ?? .info
+  /// What the flags say of the settings.
+  var flags: [SettingName: SettingValue] {
+    var flags: [SettingName: SettingValue] = [:]
+    flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)
+    flags[.queueEnabled] = threadQueue.map { .flag($0 == .on) }
+    flags[.deviceName] = name.map(SettingValue.text)
+    flags[.certificate] = certificate.map(SettingValue.text)
+    flags[.logLevel] = logLevel.map(SettingValue.text)
+    return flags
   }
 }

@@ -44,11 +44,11 @@ extension LocalAPI {
     }
   }
 
-  private func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
+  func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
     let command = Command.Send(
       session: session, id: try body.messageID(), text: body.text,
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
-      requeuesThread: daemon.threadQueue)
+      requeuesThread: client.settings.queueEnabled)
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command)
@@ -59,7 +59,7 @@ extension LocalAPI {
       return SendAnswer(
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
     }
-    let cap = daemon.queueSizeMax
+    let cap = client.settings.maxQueueSize
     return SendAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
       warning: isWarning ? "The queue of \(session) is nearly full (\(count)/\(cap))." : nil)
@@ -127,7 +127,7 @@ extension LocalAPI {
   func addThreadRoutes(to api: RouterGroup<Context>) {
     api.get("threads") { _, _ in
       // Off hides the queue; nothing is forgotten (S2-45).
-      let isOn = daemon.threadQueue
+      let isOn = client.settings.queueEnabled
       let threads = isOn ? client.workspace().threadQueue().threads : []
       return CanonicalJSON.response(
         ThreadsAnswer(enabled: isOn, threads: threads.map(ThreadAnswer.init)))

@@ -20,6 +20,7 @@ struct APIContext: RequestContext {
 /// The routes of the local API, version 1. README.md of this folder lists them for people.
 struct LocalAPI: Sendable {
   var client: QueueClient
+  var settings: SettingsKeeper
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
@@ -42,6 +43,9 @@ struct LocalAPI: Sendable {
     addMessageRoutes(to: api)
     addThreadRoutes(to: api)
     addHistoryRoutes(to: api)
+    addSettingsRoutes(to: api)
+    addSignalRoutes(to: api)
+    addDraftRoutes(to: api)
     return router
   }
 
@@ -91,6 +95,9 @@ struct LocalAPI: Sendable {
     let workspace = client.workspace()
     let sessions = workspace.sessions()
     let threads = workspace.threadQueue()
+    var daemon = daemon
+    daemon.threadQueue = client.settings.queueEnabled
+    daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
       daemon: daemon, sync: client.syncStatus(),
       queues: .init(

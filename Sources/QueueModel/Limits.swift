@@ -30,6 +30,12 @@ public enum Limits {
   public static let typingPauseMillisecondsMax: Int64 = 1_000
   /// Scalars of one stretch of typing; more begin another one.
   public static let typingScalarsMax = 500
+  /// Drafts a device keeps; each holds at most `contentBytesMax`.
+  public static let draftsMax = 1_000
+  /// Tools of one session that are kept as running.
+  public static let runningToolsMax = 1_000
+  /// UTF-8 bytes of an agent's id for a tool.
+  public static let toolIDBytesMax = 256
   /// Sequence numbers a replica uses before it takes a new replica id.
   public static let sequenceMax: UInt32 = 1 << 31
 }

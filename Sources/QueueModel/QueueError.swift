@@ -6,6 +6,10 @@ public enum QueueError: Error, Hashable, Sendable {
   case queueFull(current: Int, max: Int)
   /// No message has this id, or it is not where the command needs it (S0-58).
   case messageNotFound(id: String)
+  /// The device could not save the change (S0-59).
+  case persistenceFailed(underlying: PersistenceFault)
+  /// The agent failed on a message; its session waits for a person (S0-60).
+  case executionFailed(message: String)
   /// A shortened message id fits several messages.
   case messageAmbiguous(prefix: String, candidates: [String])
   /// No session has this id.
@@ -48,6 +52,8 @@ public enum QueueError: Error, Hashable, Sendable {
     switch self {
     case .queueFull: "queueFull"
     case .messageNotFound: "messageNotFound"
+    case .persistenceFailed: "persistenceFailed"
+    case .executionFailed: "executionFailed"
     case .messageAmbiguous: "messageAmbiguous"
     case .sessionNotFound: "sessionNotFound"
     case .threadNotQueued: "threadNotQueued"
@@ -78,6 +84,12 @@ extension QueueError: CustomStringConvertible {
       "Queue full (\(current)/\(max)). Cancel a message or wait for one to complete."
     case .messageNotFound(let id):
       "No message \(id). List the queue to see the ids."
+    case .persistenceFailed(let underlying):
+      underlying.isDiskFull
+        ? "The disk is full, and nothing was changed: \(underlying). Make space and try again."
+        : "The change cannot be saved, and nothing was changed: \(underlying)."
+    case .executionFailed(let message):
+      "The agent failed: \(message). Retry, skip, edit or cancel the message."
     case .messageAmbiguous(let prefix, let candidates):
       "\(prefix) fits several messages: \(candidates.joined(separator: ", ")). Give more digits."
     case .sessionNotFound(let id):
@@ -117,6 +129,20 @@ extension QueueError: CustomStringConvertible {
     case .stateDamaged(let reason):
       "The stored state is damaged (\(reason)). Nothing was changed."
     }
+  }
+}
+
+/// What the storage said when it refused a change.
+public struct PersistenceFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The file system's or database's words.
+  public var description: String
+  /// Whether space is what lacks.
+  public var isDiskFull: Bool
+
+  /// Puts the parts together.
+  public init(_ description: String, isDiskFull: Bool) {
+    self.description = description
+    self.isDiskFull = isDiskFull
   }
 }
 

@@ -28,7 +28,8 @@ final class Device: Sendable {
   @discardableResult
   func launch(_ options: [String] = []) throws -> ChildProcess {
     let process = try bed.start(
-      "cospoold", ["--data", data, "--name", name] + options, name: name)
+      "cospoold", ["--data", data, "--name", name, "--thread-queue", "on"] + options,
+      name: name)
     current.withLock { $0 = process }
     return process
   }

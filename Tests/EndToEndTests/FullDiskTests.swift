@@ -20,6 +20,9 @@ extension EndToEnd {
         let refused = try await a.attempt("send", "-s", "s", text)
         #expect(refused.code == 7, "\(refused)")
         #expect(refused.standardError.lowercased().contains("full"), "\(refused)")
+        // S0-59
+        let asJSON = try await a.attempt("send", "-s", "s", text, "--json")
+        #expect(asJSON.standardError.contains(#""code":"persistenceFailed""#), "\(asJSON)")
         #expect(try await a.dump() == dump, "a refused command changes nothing")
 
         // What arrives now cannot be stored, so it must not be shown or acknowledged.

@@ -29,6 +29,7 @@ start "$home/server.log" "$bin/cospool-server" serve \
 url=$(await_line "$started" "$home/server.log" "listening on ws://" |
   sed 's|.*listening on \(ws://[^ ]*\).*|\1|')
 for device in laptop phone; do
+  "$bin/cospool" init --data "$home/$device" >/dev/null
   start "$home/$device.log" "$bin/cospoold" --data "$home/$device" --name "$device"
   await_line "$started" "$home/$device.log" "ready on" >/dev/null
   on "$device" pair "$url" "$(pairing_code "$home/server")"

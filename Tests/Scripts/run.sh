@@ -20,6 +20,7 @@ server=$started
 url=$(await_line "$server" "$data/server.log" "listening on ws://" |
   sed 's|.*listening on \(ws://[^ ]*\).*|\1|')
 
+"$bin/cospool" init --data "$data/device" >/dev/null
 start "$data/daemon.log" "$bin/cospoold" --data "$data/device" --name "$(uname -n)"
 daemon=$started
 await_line "$daemon" "$data/daemon.log" "ready on" >/dev/null

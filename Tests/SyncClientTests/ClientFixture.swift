@@ -39,8 +39,8 @@ struct ClientFixture: Sendable {
     logger.logLevel = .critical
     return try await QueueClient.open(
       ClientConfiguration(
-        dataDirectory: directory, deviceName: "tester", queueSizeMax: 1_000,
-        queueEnabled: queueEnabled),
+        dataDirectory: directory, deviceName: "tester",
+        settings: DeviceSettings(maxQueueSize: 1_000, queueEnabled: queueEnabled)),
       logger: logger)
   }
 

@@ -11,30 +11,33 @@ struct CommandFixture: Sendable {
 
   /// Runs a daemon in a directory of its own while `body` runs.
   static func run(
-    queueSizeMax: Int = 10, longPath: Bool = false,
+    queueSizeMax: Int? = 10, threadQueue: Bool? = true, longPath: Bool = false,
     _ body: @Sendable (CommandFixture) async throws -> Void
   ) async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
     try await run(
       in: root, subdirectory: longPath ? "/" + String(repeating: "d", count: 120) : "",
-      queueSizeMax: queueSizeMax, body)
+      queueSizeMax: queueSizeMax, threadQueue: threadQueue, body)
   }
 
   /// The same in a directory that stays.
   static func run(
-    in root: String, subdirectory: String = "", queueSizeMax: Int = 10,
-    threadQueue: Bool = true, _ body: @Sendable (CommandFixture) async throws -> Void
+    in root: String, subdirectory: String = "", queueSizeMax: Int? = 10,
+    threadQueue: Bool? = true, _ body: @Sendable (CommandFixture) async throws -> Void
   ) async throws {
     try FileManager.default.createDirectory(
       atPath: root, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let directory = root + subdirectory
     let (ready, isReady) = AsyncStream<String>.makeStream()
     let (stop, stopNow) = AsyncStream<Void>.makeStream()
+    var flags: [SettingName: SettingValue] = [.deviceName: .text("desk")]
+    flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)
+    flags[.queueEnabled] = threadQueue.map(SettingValue.flag)
+    let settings = try SettingsKeeper(
+      flags: flags, environment: [:], dataDirectory: directory)
     let daemon = Daemon(
-      configuration: ClientConfiguration(
-        dataDirectory: directory, deviceName: "desk", queueSizeMax: queueSizeMax,
-        queueEnabled: threadQueue),
+      dataDirectory: directory, settings: settings,
       environment: ["XDG_RUNTIME_DIR": root],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       ready: { isReady.yield($0) })

@@ -87,7 +87,7 @@ import Testing
       try text("thread", "list", of: #"{"enabled":true,"threads":[]}"#) == "no thread needs you")
     #expect(
       try text("thread", "list", of: #"{"enabled":false,"threads":[]}"#)
-        .contains("--thread-queue on"))
+        .contains("cospool config set queueEnabled on"))
   }
 
   @Test func receiptsSayWhatWasDone() throws {

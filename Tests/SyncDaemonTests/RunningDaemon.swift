@@ -12,17 +12,20 @@ struct RunningDaemon: Sendable {
 
   /// Runs a daemon while `body` runs, then stops it as a signal would.
   static func run(
-    directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int = 10,
-    threadQueue: Bool = true, heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
+    directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int? = 10,
+    threadQueue: Bool? = true, heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
     _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {
     let data = dataDirectory ?? directory.path
     let (ready, isReady) = AsyncStream<String>.makeStream()
     let (stop, stopNow) = AsyncStream<Void>.makeStream()
+    var flags: [SettingName: SettingValue] = [.deviceName: .text("desk")]
+    flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)
+    flags[.queueEnabled] = threadQueue.map(SettingValue.flag)
+    let settings = try SettingsKeeper(
+      flags: flags, environment: [:], dataDirectory: data)
     let daemon = Daemon(
-      configuration: ClientConfiguration(
-        dataDirectory: data, deviceName: "desk", queueSizeMax: queueSizeMax,
-        queueEnabled: threadQueue),
+      dataDirectory: data, settings: settings,
       environment: ["XDG_RUNTIME_DIR": directory.path],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       stopGrace: .milliseconds(500),
@@ -51,7 +54,7 @@ struct RunningDaemon: Sendable {
   }
 
   static func run(
-    queueSizeMax: Int = 10, threadQueue: Bool = true,
+    queueSizeMax: Int? = 10, threadQueue: Bool? = true,
     heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
     _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {

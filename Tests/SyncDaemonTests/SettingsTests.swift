@@ -87,12 +87,14 @@ import Testing
 
   @Test func flagsComeBeforeTheEnvironment() throws {
     let options = try DaemonOptions.parse(["--log-level", "error", "--max-queue-size", "1000"])
-    #expect(options.effectiveLogLevel(environment: ["COSPOOL_LOG": "trace"]) == .error)
-    #expect(options.threadQueue == .on)
-    let plain = try DaemonOptions.parse([])
-    #expect(plain.queueSizeMax == 10)
-    #expect(plain.effectiveLogLevel(environment: ["COSPOOL_LOG": "trace"]) == .trace)
-    #expect(plain.effectiveLogLevel(environment: ["COSPOOL_LOG": "nonsense"]) == .info)
+    let environment = ["COSPOOL_LOG": "trace", "COSPOOL_MAX_QUEUE_SIZE": ""]
+    let flagged = try SettingsLayers(flags: options.flags, environment: environment)
+    #expect(flagged.text(.logLevel) == "error")
+    #expect(flagged.deviceSettings.maxQueueSize == 1_000)
+    let plain = try SettingsLayers(
+      flags: try DaemonOptions.parse([]).flags, environment: environment)
+    #expect(plain.text(.logLevel) == "trace")
+    #expect(plain.deviceSettings == DeviceSettings())
   }
 }
 

@@ -1,0 +1,81 @@
+package import ClientCore
+import Foundation
+import GRDB
+package import QueueModel
+
+/// Drafts: beside the log, not part of it.
+extension ClientStore {
+  /// Every draft that can be read, by session.
+  package func drafts() throws(StoreError) -> [Draft] {
+    do {
+      return try database.read { database in
+        try Row.fetchAll(
+          database, sql: "SELECT session, text, updated_at FROM drafts ORDER BY session"
+        ).compactMap(ClientStore.draft)
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// A session's draft; nil where there is none.
+  package func draft(of session: SessionID) throws(StoreError) -> Draft? {
+    do {
+      return try database.read { database in
+        try Row.fetchOne(
+          database, sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?",
+          arguments: [session.rawValue]
+        ).flatMap(ClientStore.draft)
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Puts a draft in the place of the session's own; durable when it returns.
+  ///
+  /// - Returns: whether there was room for it.
+  package func keep(_ draft: Draft) throws(StoreError) -> Bool {
+    do {
+      return try database.write { database in
+        let others = try Int.fetchOne(
+          database, sql: "SELECT count(*) FROM drafts WHERE session != ?",
+          arguments: [draft.session.rawValue])
+        guard others ?? 0 < Limits.draftsMax else { return false }
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO drafts (session, text, updated_at) VALUES (?, ?, ?)",
+          arguments: [draft.session.rawValue, Data(draft.text.utf8), draft.updatedAt])
+        return true
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Removes a session's draft, where there is one.
+  package func forgetDraft(of session: SessionID) throws(StoreError) {
+    do {
+      try database.write { try forget(session, in: $0) }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// In the transaction of the send that the draft became.
+  func forget(_ session: SessionID?, in database: Database) throws {
+    guard let session else { return }
+    try database.execute(
+      sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
+  }
+
+  /// What cannot be read is left out: a draft must not keep a store from opening.
+  private static func draft(_ row: Row) -> Draft? {
+    let name: String = row[0]
+    // Bytes, since a text column of SQLite ends at a NUL.
+    let bytes: Data = row[1]
+    guard let session = try? SessionID(name),
+      let text = String(validating: bytes, as: UTF8.self)
+    else { return nil }
+    return Draft(session: session, text: text, updatedAt: row[2])
+  }
+}

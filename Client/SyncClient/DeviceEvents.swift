@@ -1,0 +1,126 @@
+public import QueueModel
+import Synchronization
+
+/// What happens on this device alone, besides the changes of the queues.
+public enum DeviceEvent: Hashable, Sendable {
+  /// What a session's agent does changed (S0-4, S0-5, S0-21).
+  case activity(SessionActivity)
+  /// A session's draft was written, removed or sent (S2-44).
+  case draft(SessionID, exists: Bool)
+  /// The settings are these now.
+  case settings(DeviceSettings)
+}
+
+/// The state of the device that is not in its queues: settings, and who listens.
+final class DeviceState: Sendable {
+  private struct Content {
+    var settings: DeviceSettings
+    /// Of sessions that are busy, or whose agent failed.
+    var activities: [SessionID: SessionActivity] = [:]
+    /// The sessions that have a draft.
+    var drafts: Set<SessionID> = []
+    var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
+    var lastListener: UInt64 = 0
+  }
+
+  /// Events that may wait for one reader; one further behind sees its stream end.
+  static let eventsMax = 1_024
+
+  private let content: Mutex<Content>
+
+  init(settings: DeviceSettings, drafts: Set<SessionID>) {
+    content = Mutex(Content(settings: settings, drafts: drafts))
+  }
+
+  /// A draft was written, or is gone; `isNews` where its text changed.
+  func noteDraft(of session: SessionID, exists: Bool, isNews: Bool = false) {
+    let changed = content.withLock { content in
+      exists
+        ? content.drafts.insert(session).inserted : content.drafts.remove(session) != nil
+    }
+    if changed || (isNews && exists) { post(.draft(session, exists: exists)) }
+  }
+
+  var settings: DeviceSettings { content.withLock { $0.settings } }
+
+  func apply(_ settings: DeviceSettings) {
+    let isNew = content.withLock { content in
+      defer { content.settings = settings }
+      return content.settings != settings
+    }
+    if isNew { post(.settings(settings)) }
+  }
+
+  func activity(of session: SessionID) -> SessionActivity {
+    content.withLock { $0.activities[session] } ?? SessionActivity(session: session)
+  }
+
+  func activities() -> [SessionActivity] {
+    content.withLock { $0.activities.values.sorted { $0.session < $1.session } }
+  }
+
+  /// Takes a signal in and tells the listeners what changed.
+  func receive(_ signal: AgentSignal, in session: SessionID) -> SessionActivity {
+    let (activity, isNew) = content.withLock { content in
+      let before = content.activities[session] ?? SessionActivity(session: session)
+      var activity = before
+      activity.receive(signal)
+      let isIdle = activity == SessionActivity(session: session)
+      // As many sessions as a workspace holds; those of which there is nothing to say take none.
+      content.activities[session] = isIdle ? nil : activity
+      return (activity, activity != before)
+    }
+    if isNew { post(.activity(activity)) }
+    return activity
+  }
+
+  func post(_ event: DeviceEvent) {
+    let overrun = content.withLock { content in
+      content.listeners.filter { _, listener in
+        if case .dropped = listener.yield(event) { true } else { false }
+      }
+    }
+    // Outside the lock, which the end of a stream takes.
+    for listener in overrun.values { listener.finish() }
+  }
+
+  /// Everything that happens from now on.
+  func events() -> AsyncStream<DeviceEvent> {
+    AsyncStream(bufferingPolicy: .bufferingOldest(DeviceState.eventsMax)) { continuation in
+      let id = content.withLock { content in
+        content.lastListener += 1
+        content.listeners[content.lastListener] = continuation
+        return content.lastListener
+      }
+      continuation.onTermination = { [weak self] _ in
+        self?.content.withLock { $0.listeners[id] = nil }
+      }
+    }
+  }
+
+  /// Ends all streams.
+  func finish() {
+    let listeners = content.withLock { content in
+      defer { content.listeners = [:] }
+      return content.listeners
+    }
+    for listener in listeners.values { listener.finish() }
+  }
+}
+
+extension QueueClient {
+  /// What this device is set to.
+  public var settings: DeviceSettings { device.settings }
+
+  /// Changes what this device is set to, for commands from now on. Whoever wants it to last keeps
+  /// it: see `SettingsFile`.
+  public func apply(_ settings: DeviceSettings) {
+    device.apply(settings)
+  }
+
+  /// What happens on this device, from now on. The stream of a reader that falls a thousand events
+  /// behind ends.
+  public func deviceEvents() -> AsyncStream<DeviceEvent> {
+    device.events()
+  }
+}

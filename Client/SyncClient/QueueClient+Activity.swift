@@ -1,0 +1,62 @@
+import ClientCore
+public import QueueModel
+
+extension QueueClient {
+  /// What a session's agent does, as far as it was reported here since the start.
+  public func activity(of session: SessionID) -> SessionActivity {
+    device.activity(of: session)
+  }
+
+  /// The sessions whose agents are busy, or failed, by id.
+  public func activities() -> [SessionActivity] {
+    device.activities()
+  }
+
+  /// Takes in what an agent reports, and does what follows from it: the end of a turn shows the
+  /// session's thread again (S2-26), and a failure pauses the queue where the device is set to that
+  /// (S0-27).
+  ///
+  /// The activity is this device's; what follows is a change like any other. It is published as
+  /// `DeviceEvent.activity`.
+  ///
+  /// - Throws: `.queue` where the session is not known or a limit is reached, `.closed`.
+  @discardableResult
+  public func receive(
+    _ signal: AgentSignal, in session: SessionID
+  ) async throws(ClientError) -> SessionActivity {
+    guard let view = workspace().session(session) else {
+      throw .queue(.sessionNotFound(id: session.rawValue))
+    }
+    switch signal {
+    case .toolStarted(let id), .toolEnded(let id):
+      guard (1...Limits.toolIDBytesMax).contains(id.utf8.count) else {
+        throw .queue(
+          .invalidName(
+            field: "tool id", reason: "it must have 1 to \(Limits.toolIDBytesMax) bytes"))
+      }
+    case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .approvalAnswered:
+      break
+    }
+    let activity = device.receive(signal, in: session)
+    switch signal {
+    case .turnEnded, .turnFailed:
+      if view.locked { try await perform(.unlockThread(session)) }
+      if case .turnFailed(let message) = signal, device.settings.onFailure == .pause {
+        try await perform(.pause(session, reason: QueueClient.pauseReason(message)))
+      }
+    case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered:
+      break
+    }
+    return activity
+  }
+
+  /// A failure as the reason of a pause, cut at a character to what a reason holds.
+  private static func pauseReason(_ message: String) -> String {
+    var reason = "failed: "
+    for character in message {
+      guard reason.utf8.count + character.utf8.count <= Limits.nameBytesMax else { break }
+      reason.append(character)
+    }
+    return reason
+  }
+}

@@ -1,0 +1,58 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+
+/// Drafts are kept on this device over restarts; the send of a session's prompt ends its draft, in
+/// the same transaction (S2-44).
+extension QueueClient {
+  /// Every draft, by session.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  public func drafts() async throws(ClientError) -> [Draft] {
+    try await engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) { return (try store.drafts(), []) } catch { throw .store(error) }
+    }
+  }
+
+  /// What was begun in a session; nil where nothing was.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
+  public func draft(of session: SessionID) async throws(ClientError) -> Draft? {
+    try await engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.draft(of: session), [])
+      } catch { throw .store(error) }
+    }
+  }
+
+  /// Keeps what was begun in a session, in the place of its draft; an empty text removes it. The
+  /// session need not exist yet. On disk when the call returns.
+  ///
+  /// - Returns: the draft; nil where it was removed.
+  /// - Throws: `.queue` with `contentTooLong`, `limitReached` or `persistenceFailed`, `.closed`.
+  @discardableResult
+  public func setDraft(
+    _ text: String, of session: SessionID
+  ) async throws(ClientError) -> Draft? {
+    let bytes = text.utf8.count
+    guard bytes <= Limits.contentBytesMax else {
+      throw .queue(.contentTooLong(bytes: bytes, max: Limits.contentBytesMax))
+    }
+    let draft = try await engine.submit {
+      _, occasion, store throws(Replica.Fault) -> (Draft?, [Engine.Action]) in
+      do throws(StoreError) {
+        guard !text.isEmpty else {
+          try store.forgetDraft(of: session)
+          return (nil, [])
+        }
+        let draft = Draft(session: session, text: text, updatedAt: occasion.wall)
+        if try store.keep(draft) { return (draft, []) }
+      } catch {
+        throw .store(error)
+      }
+      throw .queue(.limitReached(what: "drafts", max: Limits.draftsMax))
+    }
+    device.noteDraft(of: session, exists: draft != nil, isNews: true)
+    return draft
+  }
+}

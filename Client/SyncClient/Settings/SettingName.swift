@@ -1,0 +1,221 @@
+import QueueModel
+
+/// The settings by the names they have in the file, the local API and on the command line.
+public enum SettingName: String, Hashable, Sendable, CaseIterable {
+  case maxQueueSize
+  case queueEnabled
+  case onFailure
+  case autoRemoveOnView
+  case retentionDays
+  case attachmentQuota
+  case deviceName
+  case certificate
+  case logLevel
+
+  /// Days that `retentionDays` may say.
+  public static let retentionDaysRange = 1...3_650
+  /// `retentionDays` where nothing is said.
+  public static let retentionDaysDefault = 30
+  /// MiB that `attachmentQuota` may say.
+  public static let attachmentQuotaRange = 10...1_048_576
+  /// `attachmentQuota` where nothing is said, in MiB.
+  public static let attachmentQuotaDefault = 1_024
+
+  /// What a setting can be.
+  public enum Kind: Hashable, Sendable {
+    case number(ClosedRange<Int>)
+    case flag
+    case choice([String])
+    /// Text of at most so many UTF-8 bytes, without control characters.
+    case text(bytesMax: Int)
+  }
+
+  /// What it can be.
+  public var kind: Kind {
+    switch self {
+    case .maxQueueSize: .number(Limits.queueSizeRange)
+    case .queueEnabled, .autoRemoveOnView: .flag
+    case .onFailure: .choice(FailurePolicy.allCases.map(\.rawValue))
+    case .retentionDays: .number(SettingName.retentionDaysRange)
+    case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
+    case .deviceName: .text(bytesMax: Limits.nameBytesMax)
+    case .certificate: .text(bytesMax: 4_096)
+    case .logLevel:
+      .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
+    }
+  }
+
+  /// What holds where nothing is said; nil where that is the system's matter.
+  public var standard: SettingValue? {
+    switch self {
+    case .maxQueueSize: .number(Limits.queueSizeDefault)
+    case .queueEnabled, .autoRemoveOnView: .flag(false)
+    case .onFailure: .text(FailurePolicy.pause.rawValue)
+    case .retentionDays: .number(SettingName.retentionDaysDefault)
+    case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
+    case .deviceName, .certificate: nil
+    case .logLevel: .text("info")
+    }
+  }
+
+  /// The environment variable that says it.
+  public var environmentVariable: String {
+    switch self {
+    case .maxQueueSize: "COSPOOL_MAX_QUEUE_SIZE"
+    case .queueEnabled: "COSPOOL_QUEUE_ENABLED"
+    case .onFailure: "COSPOOL_ON_FAILURE"
+    case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
+    case .retentionDays: "COSPOOL_RETENTION_DAYS"
+    case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
+    case .deviceName: "COSPOOL_DEVICE_NAME"
+    case .certificate: "COSPOOL_CERTIFICATE"
+    case .logLevel: "COSPOOL_LOG"
+    }
+  }
+
+  /// Whether a change shows at once; the others need a start of the daemon.
+  public var appliesAtOnce: Bool {
+    switch self {
+    case .deviceName, .certificate, .logLevel: false
+    default: true
+    }
+  }
+
+  /// One line for people.
+  public var summary: String {
+    switch self {
+    case .maxQueueSize: "messages that may wait in a session before sending is refused"
+    case .queueEnabled: "whether sending queues the thread, and the thread queue is shown"
+    case .onFailure: "what a session's queue does when its agent failed"
+    case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
+    case .retentionDays: "days for which attachments of messages that left the queue are kept"
+    case .attachmentQuota: "MiB that attachments may take on this device"
+    case .deviceName: "what people call this device"
+    case .certificate: "PEM file with roots to trust besides the system's"
+    case .logLevel: "what the daemon tells on stderr"
+    }
+  }
+
+  /// Reads a value as flags, the environment and people write it.
+  ///
+  /// - Throws: `SettingFault` with the reason.
+  public func value(fromText text: String) throws(SettingFault) -> SettingValue {
+    switch kind {
+    case .number:
+      guard let number = Int(text) else { throw fault("\"\(text)\" is no whole number") }
+      return try checked(.number(number))
+    case .flag:
+      switch text.lowercased() {
+      case "on", "true", "yes", "1": return .flag(true)
+      case "off", "false", "no", "0": return .flag(false)
+      default: throw fault("\"\(text)\" is neither on nor off")
+      }
+    case .choice, .text:
+      return try checked(.text(text))
+    }
+  }
+
+  /// The value, where it is one this setting can have.
+  ///
+  /// - Throws: `SettingFault` with the reason.
+  public func checked(_ value: SettingValue) throws(SettingFault) -> SettingValue {
+    switch (kind, value) {
+    case (.number(let range), .number(let number)):
+      guard range.contains(number) else {
+        throw fault("\(number) is outside \(range.lowerBound) to \(range.upperBound)")
+      }
+    case (.flag, .flag):
+      break
+    case (.choice(let choices), .text(let text)):
+      guard choices.contains(text) else {
+        throw fault("\"\(text)\" is not one of \(choices.joined(separator: ", "))")
+      }
+    case (.text(let bytesMax), .text(let text)):
+      guard !text.trimmedOfWhitespace().isEmpty else { throw fault("it is blank") }
+      guard text.utf8.count <= bytesMax else {
+        throw fault("it is longer than \(bytesMax) bytes")
+      }
+      guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+      else { throw fault("it has control characters") }
+    case (.number(let range), _):
+      throw fault("\(value) is no whole number from \(range.lowerBound) to \(range.upperBound)")
+    case (.flag, _):
+      throw fault("\(value) is neither true nor false")
+    case (.choice, _), (.text, _):
+      throw fault("\(value) is no text")
+    }
+    return value
+  }
+
+  private func fault(_ reason: String) -> SettingFault {
+    SettingFault(name: rawValue, reason: reason)
+  }
+}
+
+/// What a setting is set to.
+public enum SettingValue: Hashable, Sendable {
+  case number(Int)
+  case flag(Bool)
+  case text(String)
+}
+
+extension SettingValue: CustomStringConvertible {
+  /// As people write it.
+  public var description: String {
+    switch self {
+    case .number(let number): "\(number)"
+    case .flag(let isOn): isOn ? "on" : "off"
+    case .text(let text): text
+    }
+  }
+}
+
+extension SettingValue: Codable {
+  /// Reads a JSON number, switch or text.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let flag = try? container.decode(Bool.self) {
+      self = .flag(flag)
+    } else if let number = try? container.decode(Int.self) {
+      self = .number(number)
+    } else {
+      self = .text(try container.decode(String.self))
+    }
+  }
+
+  /// Writes a JSON number, switch or text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .number(let number): try container.encode(number)
+    case .flag(let flag): try container.encode(flag)
+    case .text(let text): try container.encode(text)
+    }
+  }
+}
+
+/// Why a value cannot be a setting's: which, where, and what is wrong with it.
+public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The setting; nil where it is about the file as a whole.
+  public var name: String?
+  /// What is wrong.
+  public var reason: String
+  /// The flag, variable or file that said it.
+  public var source: String?
+  /// The line of the file, from 1.
+  public var line: Int?
+
+  /// Puts the parts together.
+  public init(name: String?, reason: String, source: String? = nil, line: Int? = nil) {
+    self.name = name
+    self.reason = reason
+    self.source = source
+    self.line = line
+  }
+
+  /// `config.json, line 3: maxQueueSize: 2000 is outside 1 to 1000.`
+  public var description: String {
+    let place = [source, line.map { "line \($0)" }].compactMap { $0 }.joined(separator: ", ")
+    return (place.isEmpty ? "" : place + ": ") + (name.map { "\($0): " } ?? "") + reason + "."
+  }
+}

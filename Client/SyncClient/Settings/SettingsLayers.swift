@@ -1,0 +1,74 @@
+/// What flags, the environment and the file say, and which of it holds: flag, environment, file,
+/// default, in this order.
+public struct SettingsLayers: Hashable, Sendable {
+  /// What the program was started with.
+  public var flags: [SettingName: SettingValue]
+  /// What environment variables say.
+  public private(set) var environment: [SettingName: SettingValue]
+  /// What the file says.
+  public var file: [SettingName: SettingsFile.Entry]
+
+  /// Where a value comes from.
+  public enum Origin: String, Hashable, Sendable, Codable {
+    case flag
+    case environment
+    case file
+    case standard = "default"
+  }
+
+  /// Puts the layers together; an empty variable is as good as none.
+  ///
+  /// - Throws: `SettingFault` where a variable says what cannot be.
+  public init(
+    flags: [SettingName: SettingValue] = [:], environment: [String: String] = [:],
+    file: [SettingName: SettingsFile.Entry] = [:]
+  ) throws(SettingFault) {
+    self.flags = flags
+    self.file = file
+    self.environment = [:]
+    for name in SettingName.allCases {
+      guard let text = environment[name.environmentVariable], !text.isEmpty else { continue }
+      do {
+        self.environment[name] = try name.value(fromText: text)
+      } catch {
+        var fault = error
+        fault.source = name.environmentVariable
+        throw fault
+      }
+    }
+  }
+
+  /// What holds, and where it comes from; no value where that is the system's matter.
+  public func effective(_ name: SettingName) -> (value: SettingValue?, origin: Origin) {
+    if let value = flags[name] { return (value, .flag) }
+    if let value = environment[name] { return (value, .environment) }
+    if let entry = file[name] { return (entry.value, .file) }
+    return (name.standard, .standard)
+  }
+
+  /// A number that holds.
+  public func number(_ name: SettingName) -> Int? {
+    if case .number(let number)? = effective(name).value { number } else { nil }
+  }
+
+  /// Whether something is on.
+  public func flag(_ name: SettingName) -> Bool {
+    effective(name).value == .flag(true)
+  }
+
+  /// A text that holds.
+  public func text(_ name: SettingName) -> String? {
+    if case .text(let text)? = effective(name).value { text } else { nil }
+  }
+
+  /// What holds for the queues.
+  public var deviceSettings: DeviceSettings {
+    DeviceSettings(
+      maxQueueSize: number(.maxQueueSize) ?? DeviceSettings().maxQueueSize,
+      queueEnabled: flag(.queueEnabled),
+      onFailure: text(.onFailure).flatMap(FailurePolicy.init) ?? .pause,
+      autoRemoveOnView: flag(.autoRemoveOnView),
+      retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
+      attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault)
+  }
+}

@@ -1,0 +1,222 @@
+import ArgumentParser
+
+/// `cospool config`
+struct ConfigCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config",
+    abstract: "The settings of this device.",
+    discussion: """
+      EXAMPLES
+        cospool config list                       what holds, and where it comes from
+        cospool config set maxQueueSize 20
+        cospool config set queueEnabled on        show the thread queue
+        cospool config unset maxQueueSize         back to the default
+        cospool config check                      is config.json valid? with line and reason
+        cospool config check other.json
+        cospool config reload                     take over what was written by hand
+
+      A flag of cospoold comes before an environment variable, this before config.json in the
+      data directory, and this before the default.
+      """,
+    subcommands: [
+      List.self, Get.self, Set.self, Unset.self, Check.self, Reload.self,
+    ])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Every setting: what holds, and where it comes from.")
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["settings"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      SettingText.list(try answer.decoded(SettingListAnswer.self), style: style)
+    }
+  }
+
+  struct Get: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "What a setting is set to.")
+    @Argument(help: "The setting.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["settings", name])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      TextStyle.line(try answer.decoded(SettingAnswer.self).shownValue)
+    }
+  }
+
+  struct Set: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Set a setting in config.json.")
+    @Argument(help: "The setting.") var name: String
+    @Argument(help: "Its value.") var value: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(.put, ["settings", name], body: ["value": value])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      SettingText.one(try answer.decoded(SettingAnswer.self))
+    }
+
+    func warning(of answer: Answer) -> String? { SettingText.warning(of: answer) }
+  }
+
+  struct Unset: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Take a setting out of config.json.")
+    @Argument(help: "The setting.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["settings", name])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      SettingText.one(try answer.decoded(SettingAnswer.self))
+    }
+
+    func warning(of answer: Answer) -> String? { SettingText.warning(of: answer) }
+  }
+
+  struct Check: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Say what is wrong with config.json, or another file of settings.",
+      discussion: "Without a daemon: cospoold --check-config. Exit code 1 where something is wrong."
+    )
+    @Argument(help: ArgumentHelp("The file; - reads stdin. Else the daemon's.", valueName: "file"))
+    var file: String?
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      var request = APIRequest(.post, ["settings", "check"])
+      if let file {
+        let text = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
+        // Nothing at all would mean the daemon's own file.
+        request.body = text.isEmpty ? " " : text
+      }
+      return request
+    }
+
+    func received(_ answer: Answer) throws {
+      let check = try answer.decoded(SettingCheckAnswer.self)
+      guard !check.valid else { return }
+      throw CommandFailure(
+        code: "invalidSettings",
+        message: check.faults.map { TextStyle.line($0.message) }.joined(separator: "\n"),
+        exitCode: 1)
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String { "valid" }
+  }
+
+  struct Reload: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let the daemon read config.json again.")
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["settings", "reload"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      SettingText.list(try answer.decoded(SettingListAnswer.self), style: style)
+    }
+  }
+}
+
+struct SettingListAnswer: Decodable {
+  var file: String
+  var settings: [SettingAnswer]
+}
+
+struct SettingAnswer: Decodable {
+  /// A number, switch or text, as the daemon says it.
+  enum Value: Decodable {
+    case number(Int)
+    case flag(Bool)
+    case text(String)
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let flag = try? container.decode(Bool.self) {
+        self = .flag(flag)
+      } else if let number = try? container.decode(Int.self) {
+        self = .number(number)
+      } else {
+        self = .text(try container.decode(String.self))
+      }
+    }
+
+    var text: String {
+      switch self {
+      case .number(let number): "\(number)"
+      case .flag(let isOn): isOn ? "on" : "off"
+      case .text(let text): text
+      }
+    }
+  }
+
+  var name: String
+  var value: Value?
+  var origin: String
+  var line: Int?
+  var overridden: Value?
+  var environmentVariable: String
+  var appliesAtOnce: Bool
+  var summary: String
+
+  var shownValue: String { value?.text ?? "-" }
+
+  /// Where the value comes from, in words.
+  var source: String {
+    switch origin {
+    case "file": line.map { "config.json, line \($0)" } ?? "config.json"
+    case "environment": environmentVariable
+    default: origin
+    }
+  }
+}
+
+struct SettingCheckAnswer: Decodable {
+  struct Fault: Decodable {
+    var message: String
+  }
+
+  var valid: Bool
+  var faults: [Fault]
+}
+
+enum SettingText {
+  static func list(_ answer: SettingListAnswer, style: TextStyle) -> String {
+    var table = TextTable(["SETTING", "VALUE", "FROM", "WHAT IT IS"])
+    table.rows = answer.settings.map { setting in
+      [
+        .init(setting.name), .init(setting.shownValue, .bold),
+        .init(setting.source, setting.origin == "default" ? .dim : nil),
+        .init(setting.summary, .dim),
+      ]
+    }
+    return table.text(style: style)
+  }
+
+  static func one(_ setting: SettingAnswer) -> String {
+    "\(setting.name) is \(TextStyle.line(setting.shownValue)) (\(setting.source))"
+  }
+
+  /// Why what was set does not hold, or not yet.
+  static func warning(of answer: Answer) -> String? {
+    guard let setting = try? answer.decoded(SettingAnswer.self) else { return nil }
+    if setting.overridden != nil {
+      return "cospool: \(setting.source) comes before config.json, so the change does not show."
+    }
+    guard !setting.appliesAtOnce else { return nil }
+    return "cospool: This holds from the next start of cospoold on."
+  }
+}

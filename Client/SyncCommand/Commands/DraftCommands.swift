@@ -1,0 +1,119 @@
+import ArgumentParser
+
+/// `cospool draft`
+struct DraftCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "draft",
+    abstract: "Prompts that were begun and not sent, on this device.",
+    discussion: """
+      EXAMPLES
+        cospool draft set -s review "Fix the flaky"
+        cospool draft show -s review
+        cospool draft send -s review --urgent
+        cospool draft list
+
+      A session has one draft. Sending in the session ends it.
+      """,
+    subcommands: [List.self, Show.self, Set.self, Clear.self, Send.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "All drafts.")
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["drafts"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      DraftText.list(try answer.decoded(DraftListAnswer.self), style: style)
+    }
+  }
+
+  struct Show: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "A session's draft, as it was typed.")
+    @OptionGroup var session: SessionOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["sessions", session.id, "draft"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      TextStyle.block(try answer.decoded(DraftAnswer.self).text)
+    }
+  }
+
+  struct Set: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Keep a text as a session's draft.")
+    @OptionGroup var session: SessionOption
+    @Argument(help: "The text; \"-\" reads stdin.") var text: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .put, ["sessions", session.id, "draft"], body: ["text": try input.text(for: text)])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try answer.decoded(DraftAnswer.self).text.isEmpty ? "no draft" : "draft kept"
+    }
+  }
+
+  struct Clear: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Remove a session's draft.")
+    @OptionGroup var session: SessionOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["sessions", session.id, "draft"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String { "no draft" }
+  }
+
+  struct Send: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Queue a session's draft.")
+    @OptionGroup var session: SessionOption
+    @Flag(help: "Before all normal messages.") var urgent = false
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["sessions", session.id, "draft", "send"],
+        body: urgent ? ["priority": "urgent"] : [:])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      let sent = try answer.decoded(SentAnswer.self)
+      return "queued, position \(sent.position) of \(sent.count)"
+    }
+
+    func warning(of answer: Answer) -> String? {
+      (try? answer.decoded(SentAnswer.self))?.warning.map { "cospool: \($0)" }
+    }
+  }
+}
+
+struct DraftAnswer: Decodable {
+  var session: String
+  var text: String
+  var updatedAt: String?
+}
+
+struct DraftListAnswer: Decodable {
+  var drafts: [DraftAnswer]
+}
+
+enum DraftText {
+  static func list(_ answer: DraftListAnswer, style: TextStyle) -> String {
+    guard !answer.drafts.isEmpty else { return "no drafts" }
+    var table = TextTable(["SESSION", "AGE", "TEXT"], numbers: [1])
+    table.rows = answer.drafts.map { draft in
+      [
+        .init(draft.session), .init(draft.updatedAt.map(style.age) ?? "-"), .init(draft.text),
+      ]
+    }
+    return table.text(style: style)
+  }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `cospool init`
+struct InitCommand: LocalCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Make the data directory, with the thread queue turned on.",
+    discussion: """
+      EXAMPLES
+        cospool init
+        cospool init --data ~/queues
+
+      Writes config.json where there is none. What is there already stays as it is.
+      """)
+  @OptionGroup var options: GlobalOptions
+
+  /// The settings a person begins with; the library alone has the thread queue off.
+  static let settings = "{\n  \"queueEnabled\" : true\n}\n"
+
+  func run(in environment: Environment) async throws -> String {
+    let directory = try environment.dataDirectory(flag: options.data)
+    let path = directory + "/config.json"
+    let isNew = !FileManager.default.fileExists(atPath: path)
+    if isNew {
+      do {
+        try FileManager.default.createDirectory(
+          atPath: directory, withIntermediateDirectories: true,
+          attributes: [.posixPermissions: 0o700])
+        try Data(Self.settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+      } catch {
+        throw CommandFailure(
+          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+      }
+    }
+    // A daemon that runs takes it over; mostly there is none yet.
+    let reload = APIRequest(.post, ["settings", "reload"])
+    let isRunning =
+      (try? await DaemonConnection(dataDirectory: directory).answer(to: reload)) != nil
+    if options.json { return #"{"created":\#(isNew)}"# }
+    let what =
+      isNew ? "made \(path): the thread queue is on" : "\(path) is there already; nothing changed"
+    let next = isRunning ? "The daemon runs." : "Start the daemon: cospoold"
+    return TextStyle.line(what) + "\n" + next
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Logging
+import SyncClient
+import Synchronization
+
+/// The daemon's settings: what was said where, what holds, and the file that keeps it.
+final class SettingsKeeper: Sendable {
+  let file: SettingsFile
+  private let layers: Mutex<SettingsLayers>
+
+  /// Reads environment and file.
+  ///
+  /// - Throws: `SettingFault` for the first thing that is wrong.
+  init(
+    flags: [SettingName: SettingValue], environment: [String: String], dataDirectory: String
+  ) throws(SettingFault) {
+    file = SettingsFile(dataDirectory: dataDirectory)
+    let read = try SettingsLayers(
+      flags: flags, environment: environment, file: try file.read())
+    if let certificate = read.text(.certificate),
+      !FileManager.default.isReadableFile(atPath: certificate)
+    {
+      throw SettingFault(
+        name: SettingName.certificate.rawValue,
+        reason: "\(certificate): no such file, or not readable",
+        source: read.effective(.certificate).origin.rawValue)
+    }
+    layers = Mutex(read)
+  }
+
+  /// What is said where.
+  var current: SettingsLayers { layers.withLock { $0 } }
+
+  var logLevel: Logger.Level {
+    current.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info
+  }
+
+  /// How the client is opened.
+  func configuration(dataDirectory: String) -> ClientConfiguration {
+    let layers = current
+    return ClientConfiguration(
+      dataDirectory: dataDirectory, deviceName: layers.text(.deviceName),
+      settings: layers.deviceSettings, certificateFile: layers.text(.certificate))
+  }
+
+  /// Sets a value in the file, or takes it out of it; what a person wrote there meanwhile counts.
+  ///
+  /// - Throws: `SettingFault` where value or file cannot be used; nothing changed then.
+  func set(
+    _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
+  ) throws(SettingFault) {
+    let value: SettingValue? = if let value { try name.checked(value) } else { nil }
+    // The lock makes writers wait for each other; the file is small.
+    try layers.withLock { layers throws(SettingFault) in
+      var values = try file.read().mapValues(\.value)
+      values[name] = value
+      try file.write(values)
+      layers.file = try file.read()
+      apply(layers.deviceSettings)
+    }
+  }
+
+  /// Takes over what the file says now.
+  ///
+  /// - Throws: `SettingFault` for the first thing that is wrong; nothing changed then.
+  func reload(apply: (DeviceSettings) -> Void) throws(SettingFault) {
+    try layers.withLock { layers throws(SettingFault) in
+      layers.file = try file.read()
+      apply(layers.deviceSettings)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/// Whether a session's agent has work: derived from what agents and their hooks report, on the
+/// device where the agent runs, and not replicated.
+public struct BusyState: Hashable, Sendable {
+  /// The agent works on a message: its response streams (S1-15).
+  public private(set) var isProcessing = false
+  /// The tools that run, by the agent's ids for them; they overlap (S0-36).
+  public private(set) var runningTools: Set<String> = []
+  /// The agent waits for an approval (S1-17).
+  public private(set) var isPendingApproval = false
+
+  /// An agent of which nothing was heard.
+  public init() {}
+
+  /// Whether at least one tool runs (S1-16).
+  public var isToolExecuting: Bool { !runningTools.isEmpty }
+
+  /// Whether a message that is sent now has to wait (S0-20).
+  public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
+
+  /// Takes a signal in. Ids beyond `Limits.runningToolsMax` are not kept: the agent is busy with
+  /// or without them, and `turnEnded` forgets them all.
+  public mutating func receive(_ signal: AgentSignal) {
+    switch signal {
+    case .turnStarted:
+      isProcessing = true
+    case .toolStarted(let id):
+      if runningTools.count < Limits.runningToolsMax { runningTools.insert(id) }
+    case .toolEnded(let id):
+      runningTools.remove(id)
+    case .approvalRequested:
+      isPendingApproval = true
+    case .approvalAnswered:
+      isPendingApproval = false
+    case .turnEnded, .turnFailed:
+      // Whatever ran in the turn ended with it; an agent that lost an event is not busy for ever.
+      self = BusyState()
+    }
+  }
+}
+
+/// What an agent or its hook reports of a session.
+public enum AgentSignal: Hashable, Sendable {
+  /// The agent began to work on a message.
+  case turnStarted
+  /// A tool began (S0-35).
+  case toolStarted(id: String)
+  /// A tool is done (S0-36).
+  case toolEnded(id: String)
+  /// The agent asks for an approval (S0-37).
+  case approvalRequested
+  /// The approval was answered, either way (S0-38).
+  case approvalAnswered
+  /// The turn is complete (S0-39).
+  case turnEnded
+  /// The turn failed (S0-40).
+  case turnFailed(message: String)
+}
+
+/// What a session's agent does, as far as it was reported on this device.
+public struct SessionActivity: Hashable, Sendable {
+  /// The session.
+  public var session: SessionID
+  /// Whether it has work.
+  public var busy: BusyState
+  /// The failure that nobody dealt with yet: an `executionFailed` (S0-5, S0-65).
+  public var currentError: QueueError?
+
+  /// An agent of which nothing was heard.
+  public init(session: SessionID) {
+    self.session = session
+    busy = BusyState()
+  }
+
+  /// Takes a signal in. A turn that begins or ends well ends the error of the one before.
+  public mutating func receive(_ signal: AgentSignal) {
+    busy.receive(signal)
+    switch signal {
+    case .turnStarted, .turnEnded: currentError = nil
+    case .turnFailed(let message): currentError = .executionFailed(message: message)
+    case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
+    }
+  }
+}

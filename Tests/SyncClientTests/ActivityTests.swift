@@ -1,0 +1,148 @@
+import QueueModel
+import SyncClient
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ActivityTests {
+  // S0-21, S0-73: signals in, published state out.
+  @Test func activityIsPublished() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      var events = client.deviceEvents().makeAsyncIterator()
+      #expect(!client.activity(of: session).busy.isBusy)
+      try await client.receive(.turnStarted, in: session)
+      try await client.receive(.toolStarted(id: "t1"), in: session)
+      // The same again is no news.
+      try await client.receive(.toolStarted(id: "t1"), in: session)
+      try await client.receive(.toolEnded(id: "t1"), in: session)
+      var seen: [BusyState] = []
+      while seen.count < 3, case .activity(let activity)? = await events.next() {
+        seen.append(activity.busy)
+      }
+      #expect(seen.map(\.isProcessing) == [true, true, true])
+      #expect(seen.map(\.isToolExecuting) == [false, true, false])
+      #expect(client.activities().map(\.session) == [session])
+      try await client.receive(.turnEnded, in: session)
+      #expect(client.activities().isEmpty)
+      await client.close()
+      while await events.next() != nil {}
+    }
+  }
+
+  // S2-26, S2-64: the end of the turn shows the thread again.
+  @Test func theEndOfATurnUnlocksTheThread() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      #expect(client.workspace().threadQueue().ready.isEmpty)
+      try await client.receive(.turnEnded, in: session)
+      #expect(client.workspace().threadQueue().ready.map(\.session) == [session])
+      await client.close()
+    }
+  }
+
+  // S0-27, S0-40, S0-65, S0-66: the queue stops and shows the error, until somebody goes on.
+  @Test func aFailurePausesTheQueue() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      let activity = try await client.receive(.turnFailed(message: "no network"), in: session)
+      #expect(activity.currentError == .executionFailed(message: "no network"))
+      let queue = try client.workspace().messageQueue(session)
+      #expect(queue.paused)
+      #expect(queue.pauseReasons == ["failed: no network"])
+      #expect(queue.messages.map(\.content) == ["one"])
+      #expect(client.activity(of: session).currentError != nil)
+      try await client.receive(.turnStarted, in: session)
+      #expect(client.activity(of: session).currentError == nil)
+      await client.close()
+    }
+  }
+
+  @Test func onFailureContinueOnlyShowsTheError() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      client.apply(DeviceSettings(onFailure: .proceed))
+      try await client.receive(.turnFailed(message: "no network"), in: session)
+      #expect(try !client.workspace().messageQueue(session).paused)
+      #expect(client.activity(of: session).currentError != nil)
+      await client.close()
+    }
+  }
+
+  @Test func longReasonsAreCutToWhatAPauseHolds() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      let message = String(repeating: "👩‍👩‍👧", count: 2_000)
+      try await client.receive(.turnFailed(message: message), in: session)
+      let reason = try #require(try client.workspace().messageQueue(session).pauseReasons.first)
+      #expect(reason.utf8.count <= Limits.nameBytesMax)
+      #expect(reason.utf8.count > Limits.nameBytesMax - 40)
+      await client.close()
+    }
+  }
+
+  @Test func wrongSignalsAreRefused() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      await #expect(throws: ClientError.queue(.sessionNotFound(id: "a"))) {
+        try await client.receive(.turnStarted, in: session)
+      }
+      try await client.perform(.text("one", 1))
+      for id in ["", String(repeating: "i", count: Limits.toolIDBytesMax + 1)] {
+        await #expect(throws: ClientError.self) {
+          try await client.receive(.toolStarted(id: id), in: session)
+        }
+      }
+      try await client.receive(
+        .toolStarted(id: String(repeating: "i", count: Limits.toolIDBytesMax)), in: session)
+      #expect(client.activity(of: session).busy.runningTools.count == 1)
+      await client.close()
+    }
+  }
+
+  // S2-57, S2-66, S2-67, S2-68: off adds nothing and forgets nothing.
+  @Test func togglingTheThreadQueueKeepsItsState() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("one", 1))
+      client.apply(DeviceSettings(queueEnabled: false))
+      try await client.perform(.text("two", 2, in: "b"))
+      client.apply(DeviceSettings(queueEnabled: true))
+      #expect(client.workspace().threadQueue().threads.map(\.session.rawValue) == ["a"])
+      try await client.perform(.text("three", 3, in: "b"))
+      #expect(client.workspace().threadQueue().threads.map(\.session.rawValue) == ["a", "b"])
+      await client.close()
+    }
+  }
+
+  // S0-6, S0-61, C-7: a changed cap holds from the next send on.
+  @Test func aChangedCapHoldsAtOnce() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      client.apply(DeviceSettings(maxQueueSize: 1))
+      try await client.perform(.text("one", 1))
+      let error = await #expect(throws: ClientError.self) {
+        try await client.perform(.text("two", 2))
+      }
+      #expect(error == .queue(.queueFull(current: 1, max: 1)))
+      #expect(
+        error?.description == "Queue full (1/1). Cancel a message or wait for one to complete.")
+      client.apply(DeviceSettings(maxQueueSize: 2))
+      let receipt = try await client.perform(.text("two", 2))
+      guard case .queued(_, position: 2, count: 2, warning: true) = receipt.notice else {
+        Issue.record("\(receipt)")
+        return
+      }
+      await client.close()
+    }
+  }
+}

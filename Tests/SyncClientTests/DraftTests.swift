@@ -1,0 +1,98 @@
+import QueueModel
+import SyncClient
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DraftTests {
+  // S2-44: one for each session, kept over restarts, ended by the send.
+  @Test func aDraftIsKeptUntilItsSessionSends() async throws {
+    try await ClientFixture.withServer { fixture in
+      let (a, b) = (try SessionID("a"), try SessionID("b"))
+      var client = try await fixture.open()
+      try await client.setDraft("  one,\n unfinished ", of: a)
+      try await client.setDraft("other", of: b)
+      try await client.setDraft("one, more of it", of: a)
+      await client.close()
+      client = try await fixture.open()
+      #expect(try await client.draft(of: a)?.text == "one, more of it")
+      #expect(try await client.drafts().map(\.session) == [a, b])
+      try await client.perform(.text("one", 1))
+      #expect(try await client.draft(of: a) == nil)
+      #expect(try await client.draft(of: b)?.text == "other")
+      await client.close()
+      client = try await fixture.open()
+      #expect(try await client.drafts().map(\.session) == [b])
+      await client.close()
+    }
+  }
+
+  // S2-43: a refused send changes nothing, the draft neither.
+  @Test func aRefusedSendKeepsTheDraft() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.setDraft("begun", of: session)
+      client.apply(DeviceSettings(maxQueueSize: 1))
+      for text in ["   ", String(repeating: "x", count: Limits.contentBytesMax + 1)] {
+        await #expect(throws: ClientError.self) { try await client.perform(.text(text, 1)) }
+      }
+      #expect(try await client.draft(of: session)?.text == "begun")
+      await client.close()
+    }
+  }
+
+  @Test func draftsAreBounded() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      let long = String(repeating: "x", count: Limits.contentBytesMax)
+      try await client.setDraft(long, of: session)
+      await #expect(
+        throws: ClientError.queue(
+          .contentTooLong(bytes: Limits.contentBytesMax + 1, max: Limits.contentBytesMax))
+      ) { try await client.setDraft(long + "x", of: session) }
+      for number in 1..<Limits.draftsMax {
+        try await client.setDraft("x", of: try SessionID("s\(number)"))
+      }
+      await #expect(
+        throws: ClientError.queue(.limitReached(what: "drafts", max: Limits.draftsMax))
+      ) { try await client.setDraft("x", of: try SessionID("beyond")) }
+      // Those that are there can be changed and removed.
+      try await client.setDraft("y", of: session)
+      try await client.setDraft("", of: session)
+      try await client.setDraft("x", of: try SessionID("beyond"))
+      #expect(try await client.drafts().count == Limits.draftsMax)
+      await client.close()
+    }
+  }
+
+  @Test func readersHearOfDrafts() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      var events = client.deviceEvents().makeAsyncIterator()
+      try await client.setDraft("begun", of: session)
+      try await client.setDraft("begun, more", of: session)
+      try await client.perform(.text("one", 1))
+      try await client.perform(.text("two", 2))
+      try await client.setDraft("", of: session)
+      try await client.setDraft("again", of: session)
+      #expect(await events.next() == .draft(session, exists: true))
+      #expect(await events.next() == .draft(session, exists: true))
+      #expect(await events.next() == .draft(session, exists: false))
+      #expect(await events.next() == .draft(session, exists: true))
+      await client.close()
+    }
+  }
+
+  @Test func aNULAndCombiningTextComeBackAsTheyWere() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      let text = "a\u{0}b\u{301}\u{202E}👩‍👩‍👧"
+      try await client.setDraft(text, of: session)
+      let kept = try await client.draft(of: session)?.text
+      #expect(kept?.unicodeScalars.elementsEqual(text.unicodeScalars) == true)
+      await client.close()
+    }
+  }
+}

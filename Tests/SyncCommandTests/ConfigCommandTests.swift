@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+@Suite(.timeLimit(.minutes(2))) struct ConfigCommandTests {
+  // S0-33, S2-36
+  @Test func settingsAreListedSetAndUnset() async throws {
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
+      let set = await house.cospool("config", "set", "maxQueueSize", "3")
+      #expect(set.output == "maxQueueSize is 3 (config.json, line 2)")
+      #expect(set.errors.isEmpty)
+      #expect(await house.cospool("config", "get", "maxQueueSize").output == "3")
+      let list = await house.cospool("config", "list").output
+      #expect(list.contains("maxQueueSize      3      config.json, line 2"), "\(list)")
+      #expect(list.contains("deviceName        desk   flag"), "\(list)")
+      let name = await house.cospool("config", "set", "deviceName", "other")
+      #expect(name.output == "deviceName is desk (flag)")
+      #expect(name.errors.contains("flag comes before config.json"))
+      let level = await house.cospool("config", "set", "logLevel", "debug")
+      #expect(level.errors.contains("next start"))
+      let unset = await house.cospool("config", "unset", "maxQueueSize")
+      #expect(unset.output == "maxQueueSize is 10 (default)")
+    }
+  }
+
+  @Test func wrongValuesAndFilesAreRefusedWithAReason() async throws {
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
+      let outside = await house.cospool("config", "set", "maxQueueSize", "1001")
+      #expect(outside.exitCode == 2)
+      #expect(outside.errors == "cospool: maxQueueSize: 1001 is outside 1 to 1000.")
+      #expect(await house.cospool("config", "get", "colour").exitCode == 1)
+      #expect(await house.cospool("config", "check").output == "valid")
+      let check = await house.cospool(
+        "config", "check", "-", input: "{\n\"maxQueueSize\": 0,\n\"colour\": 1}")
+      #expect(check.exitCode == 1)
+      #expect(check.errors.contains("line 2: maxQueueSize: 0 is outside 1 to 1000."))
+      #expect(check.errors.contains("line 3: colour: there is no such setting"))
+      #expect(await house.cospool("config", "check", "-", input: "").exitCode == 1)
+    }
+  }
+
+  // S2-36, S2-98: a person's first start has the thread queue on; what is there stays.
+  @Test func initMakesTheDataDirectoryOnce() async throws {
+    let directory = "/tmp/csp-\(UInt32.random(in: .min ... .max))/deep"
+    defer {
+      try? FileManager.default.removeItem(atPath: (directory as NSString).deletingLastPathComponent)
+    }
+    let made = await CommandFixture.cospool(["init", "--data", directory])
+    #expect(made.exitCode == 0, "\(made.errors)")
+    #expect(made.output.contains("the thread queue is on"))
+    let path = directory + "/config.json"
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == InitCommand.settings)
+    try "{}".write(toFile: path, atomically: true, encoding: .utf8)
+    let again = await CommandFixture.cospool(["init", "--data", directory])
+    #expect(again.output.contains("there already"))
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}")
+    let json = await CommandFixture.cospool(["init", "--data", directory, "--json"])
+    #expect(json.output == #"{"created":false}"#)
+  }
+
+  @Test func initTurnsTheThreadQueueOnInARunningDaemon() async throws {
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
+      #expect(await house.cospool("thread", "list").output.contains("config set queueEnabled on"))
+      #expect(await house.cospool("init").output.hasSuffix("The daemon runs."))
+      #expect(await house.cospool("thread", "list").output == "no thread needs you")
+    }
+  }
+}

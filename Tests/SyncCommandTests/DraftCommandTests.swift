@@ -1,0 +1,31 @@
+import Testing
+
+@testable import SyncCommand
+
+@Suite(.timeLimit(.minutes(2))) struct DraftCommandTests {
+  // S2-44
+  @Test func draftsAreKeptShownAndSent() async throws {
+    try await CommandFixture.run { house in
+      #expect(await house.cospool("draft", "list").output == "no drafts")
+      #expect(await house.cospool("draft", "set", "-s", "review", "Fix the").output == "draft kept")
+      let typed = await house.cospool("draft", "set", "-s", "docs", "-", input: "one\ntwo\n")
+      #expect(typed.output == "draft kept")
+      #expect(await house.cospool("draft", "show", "-s", "docs").output == "one\ntwo\n")
+      let list = await house.cospool("draft", "list").output.split(separator: "\n")
+      #expect(list.count == 3)
+      #expect(list[1].hasPrefix("docs") && list[1].hasSuffix("one two"))
+      let sent = await house.cospool("draft", "send", "-s", "docs", "--urgent")
+      #expect(sent.output == "queued, position 1 of 1")
+      let queued = await house.cospool("queue", "list", "-s", "docs").output
+      #expect(queued.contains("urgent"))
+      let gone = await house.cospool("draft", "show", "-s", "docs")
+      #expect(gone.exitCode == 1)
+      #expect(gone.errors == "cospool: Session docs has no draft.")
+      #expect(await house.cospool("draft", "send", "-s", "docs").exitCode == 1)
+      _ = await house.cospool("send", "-s", "review", "Fix the flaky test")
+      #expect(await house.cospool("draft", "list").output == "no drafts")
+      _ = await house.cospool("draft", "set", "-s", "review", "x")
+      #expect(await house.cospool("draft", "clear", "-s", "review").output == "no draft")
+    }
+  }
+}
