@@ -92,13 +92,13 @@ struct APIProblem: Error, Equatable {
 
   private static func status(of error: QueueError) -> HTTPResponse.Status {
     switch error {
-    case .messageNotFound, .sessionNotFound, .threadNotQueued: .notFound
+    case .messageNotFound, .sessionNotFound, .threadNotQueued, .attachmentNotFound: .notFound
     case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
       .limitReached, .nothingToUndo, .nothingToRedo:
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
-      .invalidTextRange, .invalidDocument:
+      .invalidTextRange, .invalidDocument, .invalidAttachment:
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError

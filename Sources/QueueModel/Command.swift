@@ -26,6 +26,10 @@ public enum Command: Hashable, Sendable {
   case clear(SessionID)
   /// Makes a message urgent or normal.
   case setPriority(MessageID, Priority)
+  /// Gives a waiting message files; those it has already are left alone.
+  case attach(MessageID, [Attachment])
+  /// Takes files from a message.
+  case detach(MessageID, [ContentHash])
   /// Pauses a session's queue.
   case pause(SessionID, reason: String?)
   /// Resumes a session's queue.
@@ -57,6 +61,8 @@ public enum Command: Hashable, Sendable {
     public var priority: Priority
     /// The session's project path, where it is to be set.
     public var project: String?
+    /// The files that go with it.
+    public var attachments: [Attachment] = []
     /// Whether the thread queue is on: off leaves the thread queue alone (S2-45).
     public var requeuesThread: Bool
 

@@ -58,6 +58,14 @@ public enum HistoryAction: Hashable, Sendable {
   case paused(reason: String)
   /// The session's queue was resumed.
   case resumed
+  /// A file was attached, with this name.
+  case attached(name: String)
+  /// Files were taken away.
+  case detached
+  /// Attempts to run the message were noted.
+  case notedAttempts(Int)
+  /// What the latest attempt failed with was noted.
+  case notedError(String)
   /// The thread was queued, or requeued at the end.
   case queuedThread
   /// The thread was moved.
@@ -87,6 +95,10 @@ public enum HistoryAction: Hashable, Sendable {
     case .setPriority: "setPriority"
     case .paused: "paused"
     case .resumed: "resumed"
+    case .attached: "attached"
+    case .detached: "detached"
+    case .notedAttempts: "notedAttempts"
+    case .notedError: "notedError"
     case .queuedThread: "queuedThread"
     case .movedThread: "movedThread"
     case .removedThread: "removedThread"
@@ -117,6 +129,10 @@ extension HistoryAction: CustomStringConvertible {
     case .setPriority(let priority): "made it \(priority.name)"
     case .paused(let reason): reason.isEmpty ? "paused the queue" : "paused the queue: \(reason)"
     case .resumed: "resumed the queue"
+    case .attached(let name): "attached \(name)"
+    case .detached: "took attachments away"
+    case .notedAttempts(let count): "noted \(count == 1 ? "1 attempt" : "\(count) attempts")"
+    case .notedError(let text): "noted the error \"\(text)\""
     case .queuedThread: "queued the thread"
     case .movedThread: "moved the thread"
     case .removedThread: "removed the thread"

@@ -30,6 +30,14 @@ public enum Limits {
   public static let typingPauseMillisecondsMax: Int64 = 1_000
   /// Scalars of one stretch of typing; more begin another one.
   public static let typingScalarsMax = 500
+  /// Bytes of one attachment.
+  public static let attachmentBytesMax = 10 << 20
+  /// UTF-8 bytes of an attachment's name.
+  public static let attachmentNameBytesMax = 255
+  /// Bytes of a media type.
+  public static let mediaTypeBytesMax = 127
+  /// Attachments that a local command gives one message.
+  public static let messageAttachmentsMax = 20
   /// Drafts a device keeps; each holds at most `contentBytesMax`.
   public static let draftsMax = 1_000
   /// Tools of one session that are kept as running.

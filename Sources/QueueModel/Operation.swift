@@ -193,6 +193,8 @@ public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
   public static let paused = TagField(rawValue: 4)
   /// A message is not cancelled.
   public static let live = TagField(rawValue: 5)
+  /// A message has an attachment; the note says which.
+  public static let attachment = TagField(rawValue: 6)
 }
 
 /// Which last-writer-wins register of an element an operation writes.
@@ -212,12 +214,16 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
 
   /// A session's display name: text.
   public static let name = RegisterField(rawValue: 1)
-  /// A session's project path: text.
+  /// A session's project path: text; of a message where it has its own.
   public static let project = RegisterField(rawValue: 2)
   /// A message's priority: a number, see `Priority`.
   public static let priority = RegisterField(rawValue: 3)
   /// A thread's time of queueing in milliseconds since 1970, where an undo set it back.
   public static let queuedAt = RegisterField(rawValue: 4)
+  /// How often somebody tried to run a message: a number.
+  public static let attempts = RegisterField(rawValue: 5)
+  /// What a message's latest attempt failed with: text.
+  public static let lastError = RegisterField(rawValue: 6)
 }
 
 /// What a register can hold.

@@ -42,6 +42,10 @@ public enum QueueError: Error, Hashable, Sendable {
   case nothingToUndo
   /// Nothing was undone since the latest change.
   case nothingToRedo
+  /// A file cannot be an attachment.
+  case invalidAttachment(reason: String)
+  /// The message has no such attachment.
+  case attachmentNotFound(hash: String, message: String)
   /// A documented maximum is reached.
   case limitReached(what: String, max: Int)
   /// A stored session cannot be read: its file was changed by something else.
@@ -70,6 +74,8 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
     case .nothingToRedo: "nothingToRedo"
+    case .invalidAttachment: "invalidAttachment"
+    case .attachmentNotFound: "attachmentNotFound"
     case .limitReached: "limitReached"
     case .stateDamaged: "stateDamaged"
     }
@@ -124,6 +130,10 @@ extension QueueError: CustomStringConvertible {
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:
       "Nothing to redo: nothing was undone since the latest change."
+    case .invalidAttachment(let reason):
+      "This cannot be attached: \(reason)."
+    case .attachmentNotFound(let hash, let message):
+      "Message \(message) has no attachment \(hash). Show the message to see what it has."
     case .limitReached(let what, let max):
       "A workspace holds at most \(max) \(what)."
     case .stateDamaged(let reason):

@@ -8,6 +8,10 @@ struct ShownMessage {
   var priority: Priority
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
+  var project: String?
+  var attempts: Int
+  var lastError: String?
+  var attachments: [Attachment]
   /// The content, put together when it is asked for.
   var text: () -> String
 }
@@ -18,17 +22,38 @@ extension ShownMessage {
     self.init(
       id: state.id, session: state.session, isLive: state.isLive, priority: state.priority,
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      project: Self.text(state.element.registers[.project]?.value),
+      attempts: Self.count(state.element.registers[.attempts]?.value),
+      lastError: Self.text(state.element.registers[.lastError]?.value),
+      attachments: Attachment.shown(by: state.element.notes(.attachment)),
       text: { primary?.content.text ?? "" })
   }
 
   /// A message of a packed session.
   init(_ image: WorkspaceImage.Message, in session: SessionID) {
     let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
-    let priority = image.registers.first { $0.field == .priority }
+    func register(_ field: RegisterField) -> RegisterValue? {
+      image.registers.first { $0.field == field }?.value
+    }
+    let notes = image.tags.first { $0.field == .attachment }?.tags.map(\.note) ?? []
     self.init(
       id: image.id, session: session, isLive: image.tags.contains { $0.field == .live },
-      priority: Priority(priority?.value), primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      priority: Priority(register(.priority)),
+      primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
+      lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),
       text: { primary?.text ?? "" })
+  }
+
+  /// An empty text is as good as none.
+  private static func text(_ value: RegisterValue?) -> String? {
+    guard case .text(let text)? = value, !text.isEmpty else { return nil }
+    return text
+  }
+
+  private static func count(_ value: RegisterValue?) -> Int {
+    guard case .number(let number)? = value else { return 0 }
+    return Int(clamping: number)
   }
 }
 

@@ -145,6 +145,10 @@ public struct UndoLabel: Hashable, Sendable, Codable, CustomStringConvertible {
     case cleared
     /// Set a message's priority.
     case prioritized
+    /// Attached files to a message.
+    case attached
+    /// Took files from a message.
+    case detached
     /// Paused a session's queue.
     case paused
     /// Resumed a session's queue.
@@ -197,6 +201,8 @@ public struct UndoLabel: Hashable, Sendable, Codable, CustomStringConvertible {
     case .restored: return "restoring \(message)"
     case .cleared: return "clearing the queue of \(session)"
     case .prioritized: return "setting the priority of \(message)"
+    case .attached: return "attaching \(count == 1 ? "a file" : "\(count) files") to \(message)"
+    case .detached: return "taking \(count == 1 ? "a file" : "\(count) files") from \(message)"
     case .paused: return "pausing \(session)"
     case .resumed: return "resuming \(session)"
     case .addedSession: return "adding \(session)"
@@ -227,6 +233,10 @@ extension Command {
     case .restore(let id): UndoLabel(kind: .restored, message: id)
     case .clear(let id): UndoLabel(kind: .cleared, session: id)
     case .setPriority(let id, _): UndoLabel(kind: .prioritized, message: id)
+    case .attach(let id, let files):
+      UndoLabel(kind: .attached, message: id, count: files.count)
+    case .detach(let id, let files):
+      UndoLabel(kind: .detached, message: id, count: files.count)
     case .pause(let id, _): UndoLabel(kind: .paused, session: id)
     case .resume(let id): UndoLabel(kind: .resumed, session: id)
     case .moveThread(let id, _): UndoLabel(kind: .movedThread, session: id)

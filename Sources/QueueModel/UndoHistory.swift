@@ -201,6 +201,8 @@ package struct UndoHistory: Hashable, Sendable {
     for index in entries.indices {
       for (number, step) in entries[index].group.tags.enumerated()
       where step.element == element && step.field == field && !step.isOvertaken
+        // Of a set of attachments others may be cleared; what comes back looks at itself alone.
+        && field != .attachment
         && step.restored != nil && step.put.isEmpty && !cleared.allSatisfy(step.cleared.contains)
       {
         entries[index].group.tags[number].isOvertaken = true

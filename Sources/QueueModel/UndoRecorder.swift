@@ -175,6 +175,12 @@ struct UndoRecorder {
     let put = after.map(\.id).filter { !old.contains($0) }
     let cleared = before.map(\.id).filter { !new.contains($0) }
     guard !put.isEmpty || !cleared.isEmpty else { return }
+    if key.field == .attachment {
+      guard !introduced.contains(key.element) else { return }
+      let gone = before.filter { !new.contains($0.id) }
+      noteAttachments(key, put: put, gone: gone, in: &group)
+      return
+    }
     let notes = before.map(\.note)
     if !before.isEmpty, !after.isEmpty, notes == after.map(\.note) || key.field != .paused {
       guard let standIn = put.first else { return }
@@ -187,6 +193,23 @@ struct UndoRecorder {
       UndoGroup.TagStep(
         element: key.element, field: key.field, put: put, cleared: cleared,
         restored: before.isEmpty ? nil : notes))
+  }
+
+  /// Each attachment is a thing of its own: others may be there before and after.
+  private func noteAttachments(
+    _ key: TagKey, put: [OperationID], gone: [WorkspaceImage.Tag], in group: inout UndoGroup
+  ) {
+    if !put.isEmpty {
+      group.tags.append(
+        UndoGroup.TagStep(
+          element: key.element, field: key.field, put: put, cleared: [], restored: nil))
+    }
+    if !gone.isEmpty {
+      group.tags.append(
+        UndoGroup.TagStep(
+          element: key.element, field: key.field, put: [], cleared: gone.map(\.id),
+          restored: gone.map(\.note)))
+    }
   }
 
   private func registerStep(

@@ -16,6 +16,14 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var createdAt: Int64
   /// The device that queued it; nil where its announcement is not known.
   public var device: DeviceView?
+  /// Its own project path, where it has one besides its session's.
+  public var project: String?
+  /// How often somebody tried to run it.
+  public var attempts = 0
+  /// What the latest attempt failed with.
+  public var lastError: String?
+  /// The files that go with it, by name.
+  public var attachments: [Attachment] = []
 }
 
 /// What became of a message.

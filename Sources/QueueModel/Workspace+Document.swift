@@ -117,6 +117,7 @@ extension Workspace {
             message: id, origins: .init(left: nil, right: nil), text: message.content)),
         by: &author)
     }
+    emitDetails(of: message, to: id, by: &author)
     if !isLive { emit(.clearTags(element: id, field: .live, clears: [id]), by: &author) }
   }
 
@@ -145,5 +146,9 @@ extension WorkspaceDocument.Message {
     self.init(
       id: view.id, content: view.content, priority: view.priority.name, createdAt: view.createdAt,
       device: view.device?.name)
+    project = view.project
+    attempts = view.attempts == 0 ? nil : view.attempts
+    lastError = view.lastError
+    attachments = view.attachments.isEmpty ? nil : view.attachments
   }
 }

@@ -85,6 +85,7 @@ extension HistoryAction {
     case .locked: self = .lockedThread
     case .paused: self = .paused(reason: note)
     case .live: self = .restored
+    case .attachment: self = Attachment(note: note).map { .attached(name: $0.name) } ?? .unknown
     default: self = .unknown
     }
   }
@@ -96,6 +97,7 @@ extension HistoryAction {
     case .locked: self = .unlockedThread
     case .paused: self = .resumed
     case .live: self = .cancelled
+    case .attachment: self = .detached
     default: self = .unknown
     }
   }
@@ -107,6 +109,8 @@ extension HistoryAction {
     case (.priority, .number(let number)):
       self = .setPriority(UInt8(exactly: number).flatMap(Priority.init(rawValue:)) ?? .normal)
     case (.queuedAt, .number): self = .queuedThread
+    case (.attempts, .number(let number)): self = .notedAttempts(Int(clamping: number))
+    case (.lastError, .text(let text)): self = .notedError(text)
     default: self = .unknown
     }
   }

@@ -150,6 +150,10 @@ extension Workspace {
       try clear(session, by: &author)
     case .setPriority(let id, let priority):
       try setPriority(id, priority, by: &author)
+    case .attach(let id, let attachments):
+      try attach(attachments, to: id, by: &author)
+    case .detach(let id, let hashes):
+      try detach(hashes, from: id, by: &author)
     case .pause(let session, let reason):
       try pause(session, reason: reason ?? "", by: &author)
     case .resume(let session):
@@ -271,6 +275,10 @@ extension Workspace {
       guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
       return queuedNotice(send.id, in: message.session, max: author.context.queueSizeMax)
     }
+    guard Set(send.attachments.map(\.hash)).count <= Limits.messageAttachmentsMax else {
+      throw .limitReached(
+        what: "attachments in one message", max: Limits.messageAttachmentsMax)
+    }
     // In a deleted session too: what waits there shows again with the session.
     let waiting = sessionStates[send.session]?.waiting ?? 0
     guard waiting < author.context.queueSizeMax else {
@@ -292,6 +300,7 @@ extension Workspace {
         Operation.InsertText(
           message: message, origins: .init(left: nil, right: nil), text: text)),
       by: &author)
+    for attachment in send.attachments { emitTag(of: attachment, to: message, by: &author) }
     if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.
     guard send.priority != .urgent else {

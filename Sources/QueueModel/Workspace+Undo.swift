@@ -54,6 +54,10 @@ extension Workspace {
       emit(.clearTags(element: reference, field: step.field, clears: left), by: &author)
       return
     }
+    if step.field == .attachment {
+      undoDetaching(step, notes, &successors, by: &author)
+      return
+    }
     // Another pause reason comes back in place of the command's own; a property that the command
     // took away comes back where nobody has given it again since.
     guard step.put.isEmpty ? present.isEmpty && !step.isOvertaken : !left.isEmpty else { return }
@@ -72,6 +76,23 @@ extension Workspace {
         successors.note(step.cleared[index], as: .tag(step.field), id)
       }
       clears = []
+    }
+  }
+
+  /// Files come back that nobody has attached again since.
+  private mutating func undoDetaching(
+    _ step: UndoGroup.TagStep, _ notes: [String], _ successors: inout UndoSuccessors,
+    by author: inout Author
+  ) {
+    guard let element = elementState(step.element), let reference = element.references.first
+    else { return }
+    let present = Set(element.notes(.attachment))
+    for (index, note) in notes.enumerated() where !present.contains(note) {
+      let id = emit(
+        .addTag(element: reference, field: step.field, clears: [], note: note), by: &author)
+      if index < step.cleared.count {
+        successors.note(step.cleared[index], as: .tag(step.field), id)
+      }
     }
   }
 

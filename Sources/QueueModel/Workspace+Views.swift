@@ -45,6 +45,15 @@ extension Workspace {
       pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages)
   }
 
+  /// The waiting messages of a session in the order of their places alone, urgent or not: what
+  /// reordering changes (S0-55).
+  public func placedOrder(of session: SessionID) -> [MessageView] {
+    let positions = effectiveOrder(of: session).enumerated()
+    let places = Dictionary(uniqueKeysWithValues: positions.map { ($1, $0 + 1) })
+    return shownMessages(of: session).filter { places[$0.id] != nil }
+      .map { view(of: $0, position: places[$0.id] ?? 0) }
+  }
+
   /// The waiting messages of a session in effective order.
   func effectiveOrder(of session: SessionID) -> [MessageID] {
     guard sessionExists(session) else { return [] }
@@ -80,7 +89,9 @@ extension Workspace {
       id: message.id, session: message.session, content: message.text(),
       priority: message.priority, status: isWaiting(message) ? .queued : .cancelled,
       position: position, createdAt: message.primary?.stamp.milliseconds ?? 0,
-      device: (message.primary?.id.replica).flatMap(device(of:)))
+      device: (message.primary?.id.replica).flatMap(device(of:)), project: message.project,
+      attempts: message.attempts, lastError: message.lastError,
+      attachments: message.attachments)
   }
 
   /// The messages of a session that were taken out of its queue, by id.

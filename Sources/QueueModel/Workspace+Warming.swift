@@ -105,7 +105,7 @@ extension Command {
     switch self {
     case .send(let send): [send.id]
     case .edit(let id, _, _), .insertText(let id, _, _), .deleteText(let id, _), .restore(let id),
-      .setPriority(let id, _):
+      .setPriority(let id, _), .attach(let id, _), .detach(let id, _):
       [id]
     case .cancel(let ids): ids
     case .move(let ids, .before(let neighbour)), .move(let ids, .after(let neighbour)):

@@ -69,6 +69,14 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
     public var createdAt: Int64
     /// The name of the device that queued it, for people; an import does not use it.
     public var device: String?
+    /// Its own project path, where it has one besides its session's.
+    public var project: String?
+    /// How often somebody tried to run it, where somebody did.
+    public var attempts: Int?
+    /// What the latest attempt failed with.
+    public var lastError: String?
+    /// The files that go with it; their bytes are not part of the document.
+    public var attachments: [Attachment]?
 
     /// Puts the parts together.
     public init(
@@ -203,6 +211,15 @@ extension WorkspaceDocument.Message {
     }
     if content.utf8.count > Limits.contentBytesMax {
       return "content: it is longer than \(Limits.contentBytesMax) bytes"
+    }
+    for (field, text) in [("project", project), ("lastError", lastError)] {
+      if let text, text.utf8.count > Limits.nameBytesMax {
+        return "\(field): it is longer than \(Limits.nameBytesMax) bytes"
+      }
+    }
+    if let attempts, attempts < 0 { return "attempts: it is negative" }
+    if (attachments ?? []).count > Limits.messageAttachmentsMax {
+      return "attachments: more than \(Limits.messageAttachmentsMax)"
     }
     if createdAt < 0 { return "createdAt: it is before 1970" }
     return nil

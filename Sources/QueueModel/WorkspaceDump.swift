@@ -61,6 +61,14 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
     public var createdAt: Int64
     /// The author's device, nil before its announcement is known.
     public var device: DeviceID?
+    /// Its own project path, attempts, last error and files, where it has any.
+    public var project: String?
+    /// How often somebody tried to run it.
+    public var attempts: Int?
+    /// What the latest attempt failed with.
+    public var lastError: String?
+    /// The files that go with it.
+    public var attachments: [Attachment]?
   }
 
   /// By replica id.
@@ -102,7 +110,10 @@ extension Workspace {
   private func dump(of message: MessageView) -> WorkspaceDump.Message {
     WorkspaceDump.Message(
       id: message.id, content: message.content, priority: message.priority.name,
-      position: message.position, createdAt: message.createdAt, device: message.device?.id)
+      position: message.position, createdAt: message.createdAt, device: message.device?.id,
+      project: message.project, attempts: message.attempts == 0 ? nil : message.attempts,
+      lastError: message.lastError,
+      attachments: message.attachments.isEmpty ? nil : message.attachments)
   }
 
   private func hexadecimal(_ value: UInt64) -> String {

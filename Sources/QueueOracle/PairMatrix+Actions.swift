@@ -34,7 +34,27 @@ extension PairMatrix {
     Action("restore") { _, _ in [.restore(message(6))] },
     Action("restore and remove again") { _, _ in [.restore(message(6)), .cancel([message(6)])] },
     Action("clear") { _, _ in [.clear(session("s"))] },
+    Action("attach a file") { _, author in [.attach(message(2), files(0, author.number + 1))] },
+    Action("attach the same file") { _, _ in [.attach(message(2), files(0))] },
+    Action("take a file away") { _, _ in [.detach(message(7), files(9).map(\.hash))] },
+    Action("take a file away and attach it again") { _, _ in
+      [.detach(message(7), files(9).map(\.hash)), .attach(message(7), files(9))]
+    },
   ]
+
+  /// Files by number; their parts are valid by construction.
+  static func files(_ numbers: Int...) -> [Attachment] {
+    numbers.map { number in
+      let digits = String(repeating: String(number, radix: 16), count: 64)
+      do {
+        guard let hash = ContentHash(digits) else { preconditionFailure("\(digits) is a hash") }
+        return try Attachment(
+          hash: hash, name: "file \(number)", mediaType: "image/png", size: number + 1)
+      } catch {
+        preconditionFailure("file \(number): \(error)")
+      }
+    }
+  }
 
   private static let textActions: [Action] = [
     Action("insert text at the start") { _, author in

@@ -18,6 +18,8 @@ extension PairMatrix {
     case paused(String, Bool)
     /// The thread queue, in order.
     case threads([String])
+    /// The message has these files, by number.
+    case files(UInt64, [Int])
 
     /// What is otherwise, in words; nil where the fact holds.
     package func difference(in workspace: Workspace) -> String? {
@@ -47,6 +49,10 @@ extension PairMatrix {
       case .threads(let expected):
         let names = workspace.threadQueue().threads.map(\.session.rawValue)
         return names == expected ? nil : "threads \(names), not \(expected)"
+      case .files(let number, let expected):
+        let names = (try? workspace.message(message(number)))?.attachments.map(\.name)
+        return names == expected.map { "file \($0)" }
+          ? nil : "\(number) has \(names ?? []), not \(expected)"
       }
     }
 
@@ -95,6 +101,12 @@ extension PairMatrix {
     ["delete text at the start"]: [.text(2, "wo")],
     ["delete text at the end"]: [.text(2, "tw")],
     ["delete text at the start", "delete text at the end"]: [.text(2, "w")],
+    ["attach a file"]: [.files(2, [0, 1, 2])],
+    ["attach the same file"]: [.files(2, [0])],
+    ["attach the same file", "remove"]: [.cancelled(2), .files(2, [0])],
+    ["take a file away"]: [.files(7, [])],
+    ["take a file away", "take a file away and attach it again"]: [.files(7, [9])],
+    ["take a file away and attach it again"]: [.files(7, [9])],
     ["add the session"]: [.session("new", exists: true)],
     ["delete the session"]: [.session("s", exists: false)],
     ["delete the session", "insert at end"]: [.session("s", exists: true)],

@@ -67,11 +67,12 @@ package enum PairMatrix {
   }
 
   /// Session `s` with messages 1 to 4 and the cancelled 6, session `t`, paused, with message 5, and
-  /// session `u` with message 7; in the thread queue stand `t`, `s`, `u`.
+  /// session `u` with message 7, which has a file; in the thread queue stand `t`, `s`, `u`.
   package static let setup: [Command] = [
     send("one and only", 1), send("two", 2), send("three", 3), send("four", 4),
     send("five", 5, in: "t"), send("six", 6), .cancel([message(6)]),
     .pause(session("t"), reason: "a look first"), send("seven", 7, in: "u"),
+    .attach(message(7), files(9)),
   ]
 
   static func send(_ text: String, _ number: UInt64, in name: String = "s") -> Command {

@@ -86,6 +86,33 @@ extension SlowState {
     (sessions[key]?.tags[.paused]?.holding ?? []).map(\.note).filter { !$0.isEmpty }
   }
 
+  /// The names of a message's files: the notes of the tags that hold, cut by hand.
+  package func attachmentNames(of id: MessageID) -> [String] {
+    var names: [String: String] = [:]
+    let notes = (messages[id]?.tags[.attachment]?.holding ?? []).map(\.note)
+    for note in notes.sorted(by: { $0.unicodeScalars.lexicographicallyPrecedes($1.unicodeScalars) })
+    {
+      let words = note.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
+      guard Attachment(note: note) != nil, names[String(words[0])] == nil else { continue }
+      names[String(words[0])] = String(words[3])
+    }
+    return names.sorted { left, right in
+      (Array(left.value.utf8), Array(left.key.utf8)).0.elementsEqual(Array(right.value.utf8))
+        ? left.key < right.key
+        : left.value.unicodeScalars.lexicographicallyPrecedes(right.value.unicodeScalars)
+    }.map(\.value)
+  }
+
+  private func attempts(of id: MessageID) -> Int {
+    guard case .number(let number)? = messages[id]?.registers[.attempts]?.value else { return 0 }
+    return Int(clamping: number)
+  }
+
+  private func text(_ field: RegisterField, of id: MessageID) -> String {
+    guard case .text(let text)? = messages[id]?.registers[field]?.value else { return "" }
+    return text
+  }
+
   private func text(_ field: RegisterField, of key: SessionID) -> String {
     guard case .text(let text)? = sessions[key]?.registers[field]?.value else { return "" }
     return text
@@ -193,6 +220,10 @@ extension SlowState {
     let announcement = shown.flatMap { announcements[$0.replica] }
     report.check("device of \(id)", view.device?.id, announcement?.device)
     report.check("device name of \(id)", view.device?.name, announcement?.name)
+    report.check("attachments of \(id)", view.attachments.map(\.name), attachmentNames(of: id))
+    report.check("project of \(id)", view.project ?? "", text(.project, of: id))
+    report.check("error of \(id)", view.lastError ?? "", text(.lastError, of: id))
+    report.check("attempts of \(id)", view.attempts, attempts(of: id))
   }
 }
 

@@ -39,6 +39,11 @@ package struct CommandGenerator {
     case .setPriority:
       return .setPriority(
         anyMessage(workspace, &generator), generator.chance(50) ? .urgent : .normal)
+    case .attach:
+      let count = 1 + generator.below(2)
+      return .attach(
+        anyMessage(workspace, &generator), (0..<count).map { _ in file(&generator) })
+    case .detach: return .detach(anyMessage(workspace, &generator), [file(&generator).hash])
     case .pause: return .pause(session, reason: generator.chance(50) ? name(&generator) : nil)
     case .resume: return .resume(session)
     case .moveThread: return .moveThread(session, to: 1 + generator.below(sessions.count))
@@ -53,7 +58,7 @@ package struct CommandGenerator {
   private enum Kind {
     case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
-    case insertText, deleteText, undo, redo
+    case insertText, deleteText, undo, redo, attach, detach
   }
 
   private static let weights: [(weight: Int, value: Kind)] = [
@@ -61,6 +66,7 @@ package struct CommandGenerator {
     (16, .move), (8, .cancel), (8, .restore), (2, .clear), (6, .setPriority), (4, .pause),
     (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
     (10, .insertText), (8, .deleteText), (14, .undo), (8, .redo),
+    (8, .attach), (6, .detach),
   ]
 
   private static let texts = [
@@ -117,6 +123,17 @@ package struct CommandGenerator {
     let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
     let first = generator.below(count + 1)
     return .deleteText(message, first..<first + generator.below(4))
+  }
+
+  /// One of a few files; two names for the same bytes now and then.
+  private func file(_ generator: inout SeededGenerator) -> Attachment {
+    let digit = generator.below(4)
+    let name = generator.chance(10) ? "z" : "file \(digit)"
+    let hash = ContentHash(String(repeating: String(digit), count: 64))
+    guard let hash,
+      let file = try? Attachment(hash: hash, name: name, mediaType: "image/png", size: digit + 1)
+    else { preconditionFailure("file \(digit) is valid") }
+    return file
   }
 
   /// The text with a stretch of scalars replaced.

@@ -121,7 +121,8 @@ enum ScenarioTranscript {
       case .unlockThread(let id): .threadUnlock(session(id))
       case .undo: .undo
       case .redo: .redo
-      case .importDocument: preconditionFailure("the workload imports nothing")
+      case .importDocument, .attach, .detach:
+        preconditionFailure("the workload imports nothing and has no files")
       }
     }
 

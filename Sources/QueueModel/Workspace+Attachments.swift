@@ -1,0 +1,105 @@
+import SequenceCRDT
+
+/// An attachment is a tag of its message whose note says what it is: putting it again, removing it
+/// and undoing both merge as all tags do.
+extension Workspace {
+  mutating func attach(
+    _ attachments: [Attachment], to id: MessageID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let message = try waitingMessage(id)
+    let known = Set(Attachment.shown(by: message.element.notes(.attachment)).map(\.hash))
+    var fresh: [Attachment] = []
+    for attachment in attachments
+    where !known.contains(attachment.hash)
+      && !fresh.contains(where: { $0.hash == attachment.hash })
+    {
+      fresh.append(attachment)
+    }
+    guard known.count + fresh.count <= Limits.messageAttachmentsMax else {
+      throw .limitReached(
+        what: "attachments in one message", max: Limits.messageAttachmentsMax)
+    }
+    guard !fresh.isEmpty, let reference = message.element.references.first else {
+      return .unchanged
+    }
+    for attachment in fresh { emitTag(of: attachment, to: reference, by: &author) }
+    return .affected(count: fresh.count)
+  }
+
+  mutating func emitTag(
+    of attachment: Attachment, to message: OperationID, by author: inout Author
+  ) {
+    emit(
+      .addTag(element: message, field: .attachment, clears: [], note: attachment.note),
+      by: &author)
+  }
+
+  /// Whether or not the message waits: what is cancelled may still lose its files.
+  mutating func detach(
+    _ hashes: [ContentHash], from id: MessageID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    guard let message = messageStates[id], let reference = message.element.references.first else {
+      throw .messageNotFound(id: id.description)
+    }
+    let tags = message.element.tags[.attachment]?.tags ?? []
+    for hash in hashes
+    where !tags.contains(where: { Attachment(note: $0.note)?.hash == hash }) {
+      throw .attachmentNotFound(hash: hash.description, message: id.description)
+    }
+    let gone = Set(hashes)
+    let cleared = tags.filter { Attachment(note: $0.note).map { gone.contains($0.hash) } ?? false }
+    guard !cleared.isEmpty else { return .unchanged }
+    emit(
+      .clearTags(element: reference, field: .attachment, clears: cleared.map(\.id)), by: &author)
+    return .affected(count: gone.count)
+  }
+
+  /// What a message that was made elsewhere says of itself besides its text.
+  mutating func emitDetails(
+    of message: WorkspaceDocument.Message, to reference: OperationID, by author: inout Author
+  ) {
+    if let attempts = message.attempts, attempts > 0 {
+      emit(
+        .setRegister(
+          element: reference, field: .attempts, value: .number(UInt64(attempts)),
+          stamp: author.stamp),
+        by: &author)
+    }
+    for (field, text) in [
+      (RegisterField.lastError, message.lastError), (.project, message.project),
+    ] {
+      guard let text, !text.isEmpty else { continue }
+      emit(
+        .setRegister(element: reference, field: field, value: .text(text), stamp: author.stamp),
+        by: &author)
+    }
+    for attachment in message.attachments ?? [] {
+      emitTag(of: attachment, to: reference, by: &author)
+    }
+  }
+
+  /// Every file that a message speaks of, cancelled ones too, by hash.
+  ///
+  /// - Complexity: O(messages).
+  public func attachments() -> [ContentHash: AttachmentUse] {
+    var uses: [ContentHash: AttachmentUse] = [:]
+    for session in heads.map(\.key) {
+      for message in shownMessages(of: session) {
+        for attachment in message.attachments {
+          var use = uses[attachment.hash] ?? AttachmentUse(attachment: attachment)
+          if message.isLive && sessionExists(session) { use.isWaiting = true }
+          uses[attachment.hash] = use
+        }
+      }
+    }
+    return uses
+  }
+}
+
+/// A file that messages speak of.
+public struct AttachmentUse: Hashable, Sendable {
+  /// The file, as one of the messages describes it.
+  public var attachment: Attachment
+  /// Whether a message that waits needs it.
+  public var isWaiting = false
+}
