@@ -27,8 +27,10 @@ final class DeviceState: Sendable {
   static let eventsMax = 1_024
 
   private let content: Mutex<Content>
+  private let feed: FeedLog
 
-  init(settings: DeviceSettings, drafts: Set<SessionID>) {
+  init(settings: DeviceSettings, drafts: Set<SessionID>, feed: FeedLog) {
+    self.feed = feed
     content = Mutex(Content(settings: settings, drafts: drafts))
   }
 
@@ -75,6 +77,7 @@ final class DeviceState: Sendable {
   }
 
   func post(_ event: DeviceEvent) {
+    feed.append([.device(event)])
     let overrun = content.withLock { content in
       content.listeners.filter { _, listener in
         if case .dropped = listener.yield(event) { true } else { false }

@@ -45,6 +45,8 @@ final class Engine: Sendable {
   private static let tailWorthKeeping = 512
 
   let store: ClientStore
+  /// The events that readers fetch.
+  let feedLog: FeedLog
   let logger: Logger
   private let directory: DataDirectory
   private let queue = DispatchQueue(label: "cospool.client")
@@ -61,6 +63,7 @@ final class Engine: Sendable {
     self.logger = logger
     // A number of its own for every opening: cursors of an earlier one are told apart.
     let log = FeedLog(opening: Engine.randomValue())
+    feedLog = log
     state = Mutex(
       State(core: core, observers: Observers(log: log), imageVector: imageVector))
     published = Mutex(

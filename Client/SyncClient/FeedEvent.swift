@@ -74,6 +74,8 @@ public enum FeedEvent: Hashable, Sendable {
   case warning(QueueWarning)
   /// A thread needs its person again (S2-95).
   case threadReady(ThreadView)
+  /// Something happened that is of this device alone.
+  case device(DeviceEvent)
   /// The state that followed a gap is whole; from here on changes follow.
   case present
 
@@ -93,7 +95,7 @@ public enum FeedEvent: Hashable, Sendable {
     case .messages(let session, let steps): .messages(session, steps)
     case .session(let view): .session(view)
     case .sessionDeleted(let id): .sessionDeleted(id)
-    case .resumed, .sync, .warning, .threadReady, .present: nil
+    case .resumed, .sync, .warning, .threadReady, .device, .present: nil
     }
   }
 }

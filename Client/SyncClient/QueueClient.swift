@@ -29,7 +29,7 @@ public final class QueueClient: Sendable {
   ) {
     self.engine = engine
     device = DeviceState(
-      settings: configuration.settings, drafts: Set(drafts.map(\.session)))
+      settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: engine.feedLog)
     self.configuration = configuration
     self.credentialsFile = credentialsFile
   }

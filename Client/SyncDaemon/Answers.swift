@@ -41,6 +41,11 @@ struct MessageAnswer: Codable, Equatable, Sendable {
   var createdAt: String
   /// The name of the device that queued it; null where it is not known yet.
   var device: String?
+  /// What a message has besides, where it has it: its own project, attempts, error and files.
+  var project: String?
+  var attempts: Int?
+  var lastError: String?
+  var attachments: [Attachment]?
 
   init(_ view: MessageView, namesSession: Bool) {
     id = view.id
@@ -51,6 +56,10 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     position = view.position
     createdAt = Timestamp.text(milliseconds: view.createdAt)
     device = view.device?.name
+    project = view.project
+    attempts = view.attempts == 0 ? nil : view.attempts
+    lastError = view.lastError
+    attachments = view.attachments.isEmpty ? nil : view.attachments
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -64,6 +73,10 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     try container.encode(createdAt, forKey: .createdAt)
     // Always there, so that a script can rely on the field.
     try container.encode(device, forKey: .device)
+    try container.encodeIfPresent(project, forKey: .project)
+    try container.encodeIfPresent(attempts, forKey: .attempts)
+    try container.encodeIfPresent(lastError, forKey: .lastError)
+    try container.encodeIfPresent(attachments, forKey: .attachments)
   }
 }
 

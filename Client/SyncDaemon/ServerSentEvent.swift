@@ -38,6 +38,9 @@ struct ServerSentEvent {
       try self.init("warning", WarningEvent(warning))
     case .threadReady(let view):
       try self.init("threadReady", ThreadAnswer(view))
+    case .device(let event):
+      let (name, data) = DeviceEventAnswer.event(event)
+      try self.init(name, data)
     case .present:
       try self.init("present", PresentEvent())
     }

@@ -149,6 +149,25 @@ import Testing
     }
   }
 
+  // S0-4, S0-21, S0-73: what is of the device alone comes over the same stream.
+  @Test func theStreamTellsOfAgentsDraftsAndSettings() async throws {
+    try await RunningDaemon.run(queueSizeMax: nil) { daemon in
+      _ = try await daemon.request("POST", "/v1/sessions", #"{"id":"a"}"#)
+      let reader = try await EventReader(daemon)
+      _ = try await reader.events(through: "present")
+      _ = try await daemon.request("POST", "/v1/sessions/a/signals", #"{"type":"turn_start"}"#)
+      let activity = try await reader.events(through: "activity")
+      #expect(try activity.last?.decoded(ActivityAnswer.self).isProcessing == true)
+      _ = try await daemon.request("PUT", "/v1/sessions/a/draft", #"{"text":"begun"}"#)
+      let draft = try await reader.events(through: "draft")
+      #expect(try draft.last?.decoded(DraftEvent.self).exists == true)
+      _ = try await daemon.request("PUT", "/v1/settings/maxQueueSize", #"{"value":7}"#)
+      let settings = try await reader.events(through: "settings")
+      #expect(try settings.last?.decoded(SettingsEvent.self).maxQueueSize == 7)
+      #expect(!reader.lastID.isEmpty)
+    }
+  }
+
   // S0-40, S0-60, S0-65
   @Test func aFailureIsShown() async throws {
     try await RunningDaemon.run { daemon in
