@@ -201,6 +201,8 @@ import Testing
       return
     }
     #expect(try names(other) == ["file 2"])
-    #expect(other.workspace.document() == device.workspace.document())
+    #expect(
+      other.workspace.document().sessions[0].messages[0].attachments
+        == device.workspace.document().sessions[0].messages[0].attachments)
   }
 }
