@@ -18,7 +18,27 @@ extension MovableList {
       indexes.append(log.note(replica))
       if known.count < log.replicas.count { known.append(0) }
     }
+    if slots.unitCount == 0 { reserve(for: other) }
     for run in other.runs { try merge(run, of: other, indexes: indexes) }
+  }
+
+  /// Makes room at once for what a whole history brings.
+  private mutating func reserve(for other: ListLog) {
+    var (inserted, moved) = (0, 0)
+    for run in other.runs {
+      switch run.kind {
+      case .insert: inserted += run.count
+      case .move: moved += run.count
+      case .set, .remove: break
+      }
+    }
+    elementOfSlot.reserveCapacity(inserted + moved)
+    idOfSlot.reserveCapacity(inserted + moved)
+    idOfElement.reserveCapacity(inserted)
+    slotOfElement.reserveCapacity(inserted)
+    positionStamps.reserveCapacity(inserted)
+    valueWrites.reserveCapacity(inserted)
+    elementValues.reserveCapacity(inserted)
   }
 
   private mutating func merge(
@@ -38,27 +58,28 @@ extension MovableList {
     guard skipped < run.count else { return }
     switch run.kind {
     case .insert:
-      try mergeInsertion(run, from: skipped, author: author, of: other)
+      try mergeInsertion(run, from: skipped, of: other, indexes: indexes)
     case .set:
       for unit in skipped..<run.count { try mergeWrite(run, unit, author: author, of: other) }
     case .move:
-      for unit in skipped..<run.count { try mergeMove(run, unit, author: author, of: other) }
+      for unit in skipped..<run.count { try mergeMove(run, unit, of: other, indexes: indexes) }
     case .remove:
       for unit in skipped..<run.count { try mergeRemoval(run, unit, author: author, of: other) }
     }
   }
 
   private mutating func mergeInsertion(
-    _ run: ListLog.Run, from skipped: Int, author: Int, of other: ListLog
+    _ run: ListLog.Run, from skipped: Int, of other: ListLog, indexes: [Int]
   ) throws(ListFault) {
-    let id = ListID(replica: author, seq: run.id.advanced(by: skipped).seq)
+    let id = ListID(
+      replica: indexes[run.id.replica], seq: run.id.advanced(by: skipped).seq)
     let values = other.values[run.valueStart + skipped..<run.valueStart + run.count]
-    let left = skipped == 0 ? other.global(run.left) : log.global(id.advanced(by: -1))
-    let right = other.global(run.right)
+    let left = skipped == 0 ? local(run.left, indexes) : id.advanced(by: -1)
+    let right = local(run.right, indexes)
     let slot = try integrate(id, length: values.count, left: left, right: right)
     introduce(id, firstSlot: slot, stamp: run.stamp, values: values)
     log.insert(
-      id: id, left: local(left), right: local(right), stamp: run.stamp, values: values)
+      id: id, left: left, right: right, stamp: run.stamp, values: values)
     merged(id.advanced(by: values.count - 1), stamp: run.stamp)
   }
 
@@ -74,19 +95,18 @@ extension MovableList {
   }
 
   private mutating func mergeMove(
-    _ run: ListLog.Run, _ unit: Int, author: Int, of other: ListLog
+    _ run: ListLog.Run, _ unit: Int, of other: ListLog, indexes: [Int]
   ) throws(ListFault) {
-    let id = ListID(replica: author, seq: run.id.advanced(by: unit).seq)
+    let id = ListID(replica: indexes[run.id.replica], seq: run.id.advanced(by: unit).seq)
     let number = try self.number(of: other.elements[run.elementStart + unit], in: other)
-    let left = other.global(other.lefts[run.originStart + unit])
-    let right = other.global(other.rights[run.originStart + unit])
+    let left = local(other.lefts[run.originStart + unit], indexes)
+    let right = local(other.rights[run.originStart + unit], indexes)
     let slot = try integrate(id, length: 1, left: left, right: right)
     elementOfSlot.append(UInt32(truncatingIfNeeded: number))
     idOfSlot.append(id)
     try place(number, at: slot, Write(stamp: run.stamp, writer: id))
     log.move(
-      id: id, element: elementID(number), left: local(left), right: local(right),
-      stamp: run.stamp)
+      id: id, element: elementID(number), left: left, right: right, stamp: run.stamp)
     merged(id, stamp: run.stamp)
   }
 
@@ -101,12 +121,12 @@ extension MovableList {
   }
 
   private mutating func integrate(
-    _ id: ListID, length: Int, left: OperationID?, right: OperationID?
+    _ id: ListID, length: Int, left: ListID, right: ListID
   ) throws(ListFault) -> Int {
     do {
       return try slots.integrate(
         id: OperationID(replica: log.replicas[id.replica], seq: id.seq), length: length,
-        left: left, right: right)
+        left: log.global(left), right: log.global(right))
     } catch {
       if case .unknownOrigin(let origin) = error { throw .unknown(origin) }
       throw .sequence(error)
@@ -125,10 +145,9 @@ extension MovableList {
     idOfElement[number]
   }
 
-  /// The id of an origin that the slots hold.
-  private func local(_ id: OperationID?) -> ListID {
-    guard let id, let replica = log.index(of: id.replica) else { return .none }
-    return ListID(replica: replica, seq: id.seq)
+  /// An id of another log as one of this log.
+  private func local(_ id: ListID, _ indexes: [Int]) -> ListID {
+    id.isNone ? .none : ListID(replica: indexes[id.replica], seq: id.seq)
   }
 
   private mutating func merged(_ last: ListID, stamp: Stamp) {

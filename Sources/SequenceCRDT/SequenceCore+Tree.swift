@@ -38,6 +38,7 @@ extension SequenceCore {
     leafWeights[base + place.entry] = weight
     leaves[place.leaf].count = count + 1
     runs[run].leaf = place.leaf
+    runs[run].entryHint = UInt8(truncatingIfNeeded: place.entry)
     changeWeight(ofLeaf: place.leaf, by: weight)
     return place
   }
@@ -74,6 +75,7 @@ extension SequenceCore {
     for index in fresh * fanout..<fresh * fanout + fanout - kept {
       moved &+= leafWeights[index]
       runs[leafRuns[index]].leaf = fresh
+      runs[leafRuns[index]].entryHint = UInt8(truncatingIfNeeded: index - fresh * fanout)
     }
     if root == SequenceCore.none { addRoot(above: leaf, isBottom: true) }
     insertChild(fresh, weight: moved, behind: leaf, isLeaf: true)

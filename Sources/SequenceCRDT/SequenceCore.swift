@@ -38,6 +38,8 @@ struct SequenceCore: ~Copyable {
     var isVisible: Bool
     /// Whether the first unit hangs under its right origin.
     var isLeftChild: Bool
+    /// Where in its leaf the run was put: as a rule it is there or a little behind it.
+    var entryHint: UInt8 = 0
 
     /// What the first unit hangs under; `none` is the root.
     var parent: UInt32 { isLeftChild ? right : left }

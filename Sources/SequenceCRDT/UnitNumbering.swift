@@ -4,6 +4,8 @@
 /// the list), so origins and lookups are plain integers. Units with consecutive ids that arrived
 /// together are one *span*. A table of buckets over the ids of each replica, about one for two
 /// spans, keeps the search among spans short whatever the distance of the ids.
+///
+/// What reads is inlined: the compiler would copy the whole record to the stack for each call.
 struct UnitNumbering: BitwiseCopyable {
   /// A stretch of consecutive numbers with consecutive ids.
   struct Span: BitwiseCopyable {
@@ -139,6 +141,7 @@ extension UnitNumbering {
 
   /// The number of a unit, and how many units from it on have both ids and numbers in a row;
   /// (`SequenceCore.none`, 0) where the unit is not known.
+  @inline(__always)
   func stretch(from id: OperationID) -> (unit: UInt32, length: UInt32) {
     let index = index(of: id.replica)
     guard index != SequenceCore.none else { return (SequenceCore.none, 0) }
@@ -214,6 +217,7 @@ extension UnitNumbering {
   /// The id of a unit.
   ///
   /// - Precondition: the number is below `count`.
+  @inline(__always)
   func id(of unit: UInt32) -> OperationID {
     let span = spans[spanIndex(of: unit)]
     return OperationID(
@@ -226,6 +230,7 @@ extension UnitNumbering {
     unit == SequenceCore.none ? nil : id(of: unit)
   }
 
+  @inline(__always)
   private func spanIndex(of unit: UInt32) -> UInt32 {
     precondition(unit < count, "a unit has a number")
     if let last = spans.last, unit >= last.unit { return spans.count - 1 }
@@ -274,6 +279,7 @@ extension UnitNumbering {
   }
 
   /// Whether units from this id on would join the last span.
+  @inline(__always)
   func followsLast(_ id: OperationID) -> Bool {
     guard let last = spans.last, replicas[last.replica].replica == id.replica.rawValue else {
       return false

@@ -11,6 +11,10 @@ for check in ${CHECKS:-address thread}; do
   nice swift build --build-tests --sanitize "$check" --scratch-path "$build" --ignore-lock
   rooms=${ROOMS:-$(swift test list --skip-build --sanitize "$check" --scratch-path "$build" \
     --ignore-lock | sed -n 's/^\([A-Za-z]*Tests\)\..*/\1/p' | sort -u)}
+  # XCTest, which runs first and has no tests here, leaks two objects of its own. The fixture of the
+  # fuzzers is global, but its lists lie in enums, whose pointers the leak sanitizer does not see.
+  printf 'leak:XCTest\nleak:FuzzFixture\n' >"$build/leaks"
+  export LSAN_OPTIONS=suppressions=$PWD/$build/leaks:print_suppressions=0
   for room in $rooms; do
     log=$build/$room.log
     start=$SECONDS
