@@ -136,7 +136,7 @@ let rooms: [Room] = [
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
@@ -209,7 +209,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
       "SyncServer", "SyncClient", "SyncTestSupport",
     ],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["Certificates"]),
   test(
     "ClientCoreTests",

@@ -51,13 +51,18 @@ package enum FileAccess {
 
   /// Replaces a file by another in one step, durable and readable by its owner alone.
   package static func replace(_ path: String, with text: String) throws(StoreError) {
+    try replace(path, with: Array(text.utf8))
+  }
+
+  /// Replaces a file by another in one step, durable and readable by its owner alone.
+  package static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let fresh = path + ".new"
     unlink(fresh)
     let file = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("create", fresh) }
     do {
       defer { close(file) }
-      try write(Array(text.utf8), to: file, path: fresh)
+      try write(bytes, to: file, path: fresh)
       guard fsync(file) == 0 else { throw failure("fsync", fresh) }
     }
     try rename(fresh, to: path)

@@ -6,7 +6,7 @@ import GRDB
 enum Schema {
   /// The number of steps; `user_version` of the file.
   static let version = names.count
-  static let names = ["queues", "receipts", "undo", "epochs", "drafts"]
+  static let names = ["queues", "receipts", "undo", "epochs", "drafts", "attachments"]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
 
@@ -15,6 +15,7 @@ enum Schema {
     var migrator = DatabaseMigrator()
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
+      createAttachments,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -84,6 +85,18 @@ enum Schema {
         -- What was begun in a session and not sent; of this device alone. Bounded.
         CREATE TABLE drafts (
           session TEXT PRIMARY KEY, text BLOB NOT NULL, updated_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func createAttachments(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- The files of attachments in the folder beside the database. Bounded by a quota.
+        CREATE TABLE attachments (
+          hash TEXT PRIMARY KEY, size INTEGER NOT NULL, is_uploaded INTEGER NOT NULL,
+          -- Since when no waiting message needs it; NULL while one does.
+          unneeded_since INTEGER
         ) STRICT, WITHOUT ROWID;
         """)
   }

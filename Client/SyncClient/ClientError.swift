@@ -28,6 +28,8 @@ public enum ClientError: Error, Hashable, Sendable {
   case invalidServerURL(String)
   /// The log does not tell what was asked.
   case history(HistoryError)
+  /// The bytes of an attachment are neither here nor at the server.
+  case attachmentMissing(hash: ContentHash, isPaired: Bool)
   /// What was to be imported is no document of this kind and version, or is damaged.
   case invalidDocument(message: String)
   /// It took longer than the caller wanted to wait.
@@ -51,6 +53,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .unreachable: "unreachable"
     case .invalidServerURL: "invalidServerURL"
     case .history(let error): error.code
+    case .attachmentMissing: "attachmentMissing"
     case .invalidDocument: "invalidDocument"
     case .timeout: "timeout"
     case .closed: "closed"
@@ -66,6 +69,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .queue(.persistenceFailed): 7
     case .invalidDocument: 6
     case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
+    case .attachmentMissing(_, let isPaired): isPaired ? 75 : 1
     case .locked, .timeout: 75
     case .corruptStore: 6
     case .storage: 7
@@ -78,6 +82,8 @@ public enum ClientError: Error, Hashable, Sendable {
   private static func exitCode(ofRefusal code: String) -> Int32 {
     switch code {
     case "unauthorized", "revoked", "wrongWorkspace", "wrongCode": 3
+    case "damagedAttachment": 6
+    case "blobQuota": 7
     case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections": 75
     case "fork", "foreignReplica": 5
     default: 1
@@ -119,6 +125,11 @@ extension ClientError: CustomStringConvertible {
       "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
     case .history(let error):
       error.description
+    case .attachmentMissing(let hash, let isPaired):
+      isPaired
+        ? "The file \(hash.description.prefix(12)) is not here, and the server does not have it yet. "
+          + "Try again when the device that attached it is in sync."
+        : "The file \(hash.description.prefix(12)) is not here, and no server is paired."
     case .invalidDocument(let message):
       "This cannot be imported, and nothing was: \(message)"
     case .timeout:

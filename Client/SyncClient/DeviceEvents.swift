@@ -21,6 +21,10 @@ final class DeviceState: Sendable {
     var drafts: Set<SessionID> = []
     var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
     var lastListener: UInt64 = 0
+    /// Whoever tends the files waits here.
+    var tending: AsyncStream<Void>.Continuation?
+    /// Whether the server is to be asked again for what it had.
+    var asksAgain = false
   }
 
   /// Events that may wait for one reader; one further behind sees its stream end.
@@ -87,6 +91,30 @@ final class DeviceState: Sendable {
     for listener in overrun.values { listener.finish() }
   }
 
+  /// Wakes whoever tends the files.
+  func wakeTending(asksAgain: Bool = false) {
+    let tending = content.withLock { content in
+      if asksAgain { content.asksAgain = true }
+      return content.tending
+    }
+    tending?.yield()
+  }
+
+  /// Whether the server is to be asked again; once for each time it was said.
+  func takeAsksAgain() -> Bool {
+    content.withLock { content in
+      defer { content.asksAgain = false }
+      return content.asksAgain
+    }
+  }
+
+  /// When to tend the files; several reasons are one.
+  func tendingWakes() -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    content.withLock { $0.tending = continuation }
+    return stream
+  }
+
   /// Everything that happens from now on.
   func events() -> AsyncStream<DeviceEvent> {
     AsyncStream(bufferingPolicy: .bufferingOldest(DeviceState.eventsMax)) { continuation in
@@ -103,10 +131,11 @@ final class DeviceState: Sendable {
 
   /// Ends all streams.
   func finish() {
-    let listeners = content.withLock { content in
-      defer { content.listeners = [:] }
-      return content.listeners
+    let (listeners, tending) = content.withLock { content in
+      defer { (content.listeners, content.tending) = ([:], nil) }
+      return (content.listeners, content.tending)
     }
+    tending?.finish()
     for listener in listeners.values { listener.finish() }
   }
 }

@@ -31,6 +31,11 @@ extension QueueClient {
   ) async throws(ClientError) -> ImportCounts {
     let document = try QueueClient.document(data)
     if isTrial { return workspace().counts(of: document) }
+    return try await bring(document)
+  }
+
+  /// Does a document that was checked, in parts of which each is durable and one undo.
+  func bring(_ document: WorkspaceDocument) async throws(ClientError) -> ImportCounts {
     var total = ImportCounts()
     let known = workspace().counts(of: document).known
     for part in document.parts {

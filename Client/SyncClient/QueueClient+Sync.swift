@@ -13,10 +13,13 @@ extension QueueClient {
       throw ClientError.locked(path: engine.path)
     }
     await withDiscardingTaskGroup { group in
+      group.addTask { await self.keepTending() }
       for await id in requests {
         group.addTask { await self.serve(id) }
       }
       await engine.endRunning()
+      // The connections are told to close; what tends the files would go on.
+      group.cancelAll()
     }
   }
 

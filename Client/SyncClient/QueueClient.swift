@@ -20,14 +20,16 @@ import WireProtocol
 public final class QueueClient: Sendable {
   let engine: Engine
   let device: DeviceState
+  let keeper: AttachmentKeeper
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
 
   private init(
     engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
-    drafts: [Draft]
+    drafts: [Draft], attachments: AttachmentKeeper
   ) {
     self.engine = engine
+    keeper = attachments
     device = DeviceState(
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: engine.feedLog)
     self.configuration = configuration
@@ -55,8 +57,10 @@ public final class QueueClient: Sendable {
       now: 0, wall: Engine.wallMilliseconds, random: Engine.randomValue())
     let replica: Replica
     let drafts: [Draft]
+    let attachments: AttachmentKeeper
     do {
       drafts = try opened.store.drafts()
+      attachments = try AttachmentKeeper(store: opened.store)
     } catch {
       throw ClientError(error)
     }
@@ -81,7 +85,7 @@ public final class QueueClient: Sendable {
       imageVector: opened.loaded.imageVector, logger: logger)
     return QueueClient(
       engine: engine, configuration: configuration, credentialsFile: credentialsFile,
-      drafts: drafts)
+      drafts: drafts, attachments: attachments)
   }
 
   private static func openStore(
@@ -133,7 +137,9 @@ public final class QueueClient: Sendable {
     }
     if case .send(let send) = command, receipt.operations != nil {
       device.noteDraft(of: send.session, exists: false)
+      if !send.attachments.isEmpty { device.wakeTending() }
     }
+    if case .attach = command { device.wakeTending() }
     return receipt
   }
 

@@ -49,7 +49,7 @@ final class Transport: Sendable {
   /// Connects and upgrades; the caller sees to it that this does not take for ever.
   func open() async throws(Failure) {
     do {
-      let security = try makeSecurity()
+      let security = try Transport.makeSecurity(for: address, certificateFile: certificateFile)
       let upgraded: EventLoopFuture<Void> = try await ClientBootstrap(
         group: MultiThreadedEventLoopGroup.singleton
       )
@@ -71,7 +71,10 @@ final class Transport: Sendable {
     }
   }
 
-  private func makeSecurity() throws -> NIOSSLContext? {
+  /// What TLS needs; nil for an address without.
+  static func makeSecurity(
+    for address: ServerAddress, certificateFile: String?
+  ) throws -> NIOSSLContext? {
     guard address.isSecure else { return nil }
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.minimumTLSVersion = .tlsv12

@@ -57,6 +57,13 @@ enum QueueText {
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
     fields.append(("created", "\(message.createdAt) (\(style.age(message.createdAt)))"))
     fields.append(("device", message.device ?? "not known yet"))
+    if let project = message.project { fields.append(("project", project)) }
+    if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
+    if let error = message.lastError { fields.append(("last error", error)) }
+    for file in message.attachments ?? [] {
+      let size = ReceiptText.counted(file.size, "byte")
+      fields.append(("file", "\(file.name) (\(file.mediaType), \(size))"))
+    }
     return FieldText.text(of: fields, style: style) + "\n\n" + TextStyle.block(message.content)
   }
 

@@ -19,6 +19,10 @@ struct MessageAnswer: Decodable {
   var position: Int
   var createdAt: String
   var device: String?
+  var project: String?
+  var attempts: Int?
+  var lastError: String?
+  var attachments: [AttachmentAnswer]?
 }
 
 struct QueueListAnswer: Decodable {

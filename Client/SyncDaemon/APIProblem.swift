@@ -86,6 +86,7 @@ struct APIProblem: Error, Equatable {
     case .invalidServerURL: .unprocessableContent
     case .history: .conflict
     case .invalidDocument: .unprocessableContent
+    case .attachmentMissing: .notFound
     case .timeout: .gatewayTimeout
     }
   }

@@ -45,10 +45,17 @@ extension LocalAPI {
   }
 
   func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
-    let command = Command.Send(
+    // A text that is refused must not leave files behind.
+    let files = body.attachments ?? []
+    guard files.count <= Limits.messageAttachmentsMax else {
+      throw QueueError.limitReached(
+        what: "attachments in one message", max: Limits.messageAttachmentsMax)
+    }
+    var command = Command.Send(
       session: session, id: try body.messageID(), text: body.text,
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
+    for file in files { command.attachments.append(try await kept(file)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command)

@@ -46,6 +46,8 @@ struct LocalAPI: Sendable {
     addSettingsRoutes(to: api)
     addSignalRoutes(to: api)
     addDraftRoutes(to: api)
+    addAttachmentRoutes(to: api)
+    addQueueFileRoutes(to: api)
     return router
   }
 
@@ -130,7 +132,7 @@ struct LocalAPI: Sendable {
     try client.workspace().messageID(fromPrefix: try parameter("message", of: context))
   }
 
-  private func parameter(_ name: String, of context: Context) throws -> String {
+  func parameter(_ name: String, of context: Context) throws -> String {
     let raw = try context.parameters.require(name)
     guard let text = raw.removingPercentEncoding else {
       throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")

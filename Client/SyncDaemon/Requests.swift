@@ -36,6 +36,8 @@ struct SendRequest: Codable {
   var id: String?
   var priority: String?
   var project: String?
+  /// Files that go with it.
+  var attachments: [AttachmentRequest]?
 
   /// The id given, or a fresh one.
   func messageID() throws -> MessageID {

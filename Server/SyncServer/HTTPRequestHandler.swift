@@ -1,15 +1,18 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers plain HTTP: `/healthz`, and 404 for the rest.
+/// Answers plain HTTP: `/healthz`, the files of attachments, and 404 for the rest.
 ///
-/// Two routes do not need a router: one upgrades to WebSocket, this is the other.
+/// Three routes do not need a router: one upgrades to WebSocket, these are the others.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
   private let driver: ServerDriver
   private var head: HTTPRequestHead?
+  private var blobs: BlobConversation?
+  /// Whether the request that is being read is for a file.
+  private var isBlob = false
 
   init(driver: ServerDriver) {
     self.driver = driver
@@ -17,11 +20,56 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
+    case .head(let head) where head.uri.hasPrefix(BlobRequest.pathPrefix):
+      isBlob = true
+      conversation(context).received(head)
+    case .body(let bytes) where isBlob: blobs?.received(bytes)
+    case .end where isBlob:
+      isBlob = false
+      blobs?.receivedEnd()
     case .head(let head): self.head = head
     case .body: break
     case .end:
       if let head { respond(to: head, context: context) }
       head = nil
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    blobs?.end()
+    // It holds the way back to this handler.
+    blobs = nil
+    context.fireChannelInactive()
+  }
+
+  private func conversation(_ context: ChannelHandlerContext) -> BlobConversation {
+    if let blobs { return blobs }
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let fresh = BlobConversation(driver: driver, channel: context.channel) { reply, goesOn in
+      let (handler, context) = bound.value
+      handler.write(reply, goesOn: goesOn, context: context)
+    }
+    blobs = fresh
+    return fresh
+  }
+
+  private func write(_ reply: BlobReply, goesOn: Bool, context: ChannelHandlerContext) {
+    guard context.channel.isActive else { return }
+    var headers: HTTPHeaders = ["cache-control": "no-store"]
+    headers.add(
+      name: "content-type",
+      value: reply.isFile ? "application/octet-stream" : "text/plain; charset=utf-8")
+    headers.add(name: "content-length", value: "\(reply.length ?? reply.body.count)")
+    if !goesOn { headers.add(name: "connection", value: "close") }
+    let response = HTTPResponseHead(version: .http1_1, status: reply.status, headers: headers)
+    context.write(wrapOutboundOut(.head(response)), promise: nil)
+    if !reply.body.isEmpty {
+      context.write(
+        wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: reply.body)))), promise: nil)
+    }
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+      if !goesOn { bound.value.close(promise: nil) }
     }
   }
 

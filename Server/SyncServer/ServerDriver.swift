@@ -22,8 +22,12 @@ final class ServerDriver {
   let loop: any EventLoop
   let options: SyncServerOptions
   let clock = ProcessClock()
-  private let storage: any ServerStorage
-  private let storeThread: NIOThreadPool
+  let storage: any ServerStorage
+  let storeThread: NIOThreadPool
+  let blobs: BlobShelf
+  let blobThread: NIOThreadPool
+  /// Requests for files under way.
+  var blobSeats = 0
   private let logger: Logger
   private var core: ServerCore
   private var generator = SystemRandomNumberGenerator()
@@ -36,16 +40,18 @@ final class ServerDriver {
   private var unflushed: Set<ConnectionID> = []
   private var ticks: RepeatedTask?
   private var stopPromise: EventLoopPromise<Void>?
-  private var isStopped = false
+  private(set) var isStopped = false
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, logger: Logger
   ) {
     self.loop = loop
     self.options = options
     self.storage = storage
     self.storeThread = storeThread
+    self.blobThread = blobThread
+    blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
     self.logger = logger
     core = ServerCore(configuration: options.core, secretHash: secretHash)
   }

@@ -26,6 +26,7 @@ package final class SyncServer: Sendable {
   private let isSecure: Bool
   private let group: MultiThreadedEventLoopGroup
   private let storeThread: NIOThreadPool
+  private let blobThread: NIOThreadPool
   private let listener: any Channel
   private let driver: NIOLoopBound<ServerDriver>
   private let onStop: @Sendable () -> Void
@@ -33,7 +34,8 @@ package final class SyncServer: Sendable {
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
-    storeThread: NIOThreadPool, listener: any Channel, driver: NIOLoopBound<ServerDriver>,
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, listener: any Channel,
+    driver: NIOLoopBound<ServerDriver>,
     onStop: @escaping @Sendable () -> Void
   ) {
     host = options.host
@@ -41,6 +43,7 @@ package final class SyncServer: Sendable {
     isSecure = options.certificate != nil
     self.group = group
     self.storeThread = storeThread
+    self.blobThread = blobThread
     self.listener = listener
     self.driver = driver
     self.onStop = onStop
@@ -107,11 +110,14 @@ package final class SyncServer: Sendable {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let storeThread = NIOThreadPool(numberOfThreads: 1)
     storeThread.start()
+    let blobThread = NIOThreadPool(numberOfThreads: 1)
+    blobThread.start()
     let loop = group.next()
     do {
       let driver = try await loop.submit {
         let driver = ServerDriver(
-          loop: loop, options: options, storage: storage, storeThread: storeThread, logger: logger)
+          loop: loop, options: options, storage: storage, storeThread: storeThread,
+          blobThread: blobThread, logger: logger)
         driver.start()
         return driver.bound
       }.get()
@@ -120,10 +126,12 @@ package final class SyncServer: Sendable {
       ).get()
       return SyncServer(
         options: options, port: listener.localAddress?.port ?? options.port, group: group,
-        storeThread: storeThread, listener: listener, driver: driver, onStop: onStop)
+        storeThread: storeThread, blobThread: blobThread, listener: listener, driver: driver,
+        onStop: onStop)
     } catch {
       try? await group.shutdownGracefully()
       try? await storeThread.shutdownGracefully()
+      try? await blobThread.shutdownGracefully()
       onStop()
       throw listeningError(error, options)
     }
@@ -226,6 +234,7 @@ package final class SyncServer: Sendable {
     try? await listener.close()
     try? await loop.flatSubmit { driver.value.stop() }.get()
     try? await storeThread.shutdownGracefully()
+    try? await blobThread.shutdownGracefully()
     try? await group.shutdownGracefully()
     onStop()
   }

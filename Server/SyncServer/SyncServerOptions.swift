@@ -17,6 +17,12 @@ package struct SyncServerOptions: Sendable {
   package var silenceMilliseconds: Int64 = 45_000
   /// How often the core hears that time has passed.
   package var tickMilliseconds: Int64 = 100
+  /// What the files of attachments of one workspace may take together, in bytes.
+  package var blobQuotaBytes = 1 << 30
+  /// Requests for files under way at once; each may hold one file in memory.
+  package var blobRequestsMax = 16
+  /// How long a connection may take for one request for a file, and to wait for the next.
+  package var blobMilliseconds: Int64 = 120_000
   /// How long a connection that was told to close may take to do so.
   package var lingerMilliseconds: Int64 = 1_500
 

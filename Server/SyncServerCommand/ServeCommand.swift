@@ -33,12 +33,20 @@ struct ServeCommand: AsyncParsableCommand {
       "The certificate's private key, PEM without a passphrase.", valueName: "file"))
   var key: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "MiB that the attachments of one workspace may take.", valueName: "n"))
+  var blobQuota = 1_024
+
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
 
   func validate() throws {
     guard (0...65_535).contains(port) else {
       throw ValidationError("--port takes 0 to 65535.")
+    }
+    guard (1...1_048_576).contains(blobQuota) else {
+      throw ValidationError("--blob-quota takes 1 to 1048576.")
     }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
@@ -53,6 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
     var logger = Logger(label: "cospool-server")
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
+    options.blobQuotaBytes = blobQuota << 20
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }

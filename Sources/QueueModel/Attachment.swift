@@ -110,6 +110,13 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, LosslessStri
     }.joined()
   }
 
+  /// The hash of nothing that is known: 64 zeros.
+  package static let none = ContentHash(digits: String(repeating: "0", count: 64))
+
+  private init(digits: String) {
+    description = digits
+  }
+
   /// Reads a string of digits.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()

@@ -51,7 +51,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
       rooms: wire.union(["ClientCore", "ClientStore"]),
-      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging"],
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon", rooms: ["QueueModel", "SyncClient"],

@@ -14,12 +14,18 @@ struct QueueCommands: ParsableCommand {
         cospool queue edit 3f2a "Fix both flaky tests"
         cospool queue cancel 3f2a && cospool queue restore 3f2a
         cospool queue pause -s review --reason "on holiday"
+        cospool queue attach 3f2a screenshot.png
+        cospool queue files 3f2a
+        cospool queue fetch 3f2a screenshot.png -o /tmp/screenshot.png
+        cospool queue export -s review queue-review.json
+        cospool queue import queue-review.json
 
       Ids may be shortened as long as they stay unique.
       """,
     subcommands: [
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
-      PriorityCommand.self, Pause.self, Resume.self,
+      PriorityCommand.self, Pause.self, Resume.self, Attach.self, Detach.self, Files.self,
+      Fetch.self, Export.self, Import.self,
     ])
 
   @OptionGroup var options: GlobalOptions

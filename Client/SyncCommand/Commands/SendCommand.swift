@@ -11,6 +11,7 @@ struct SendCommand: DaemonCommand {
         cospool send -s review "Fix the flaky test"
         cospool send -s review --urgent "Stop, the build is broken"
         cospool send -s review - < prompt.txt
+        cospool send -s review --attach screenshot.png "What is wrong here?"
         cospool send -s review -- "-v means verbose here"
 
       A session that is not known yet is made. With --id, sending again changes nothing.
@@ -23,6 +24,8 @@ struct SendCommand: DaemonCommand {
   var urgent = false
   @Option(help: ArgumentHelp("The session's project path.", valueName: "path"))
   var project: String?
+  @Option(help: ArgumentHelp("A file that goes with it; may be repeated.", valueName: "file"))
+  var attach: [String] = []
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
   @OptionGroup var options: GlobalOptions
@@ -37,11 +40,14 @@ struct SendCommand: DaemonCommand {
       var id: String?
       var priority: String?
       var project: String?
+      var attachments: [AttachedFile]?
     }
     let text = try Content.checked(try input.text(for: text))
     return try APIRequest(
       .post, ["sessions", session.id, "queue"],
-      body: Body(text: text, id: id, priority: urgent ? "urgent" : nil, project: project))
+      body: Body(
+        text: text, id: id, priority: urgent ? "urgent" : nil, project: project,
+        attachments: attach.isEmpty ? nil : attach.map { AttachedFile(path: $0) }))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

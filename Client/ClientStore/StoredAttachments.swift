@@ -1,0 +1,133 @@
+package import ClientCore
+package import Foundation
+import GRDB
+package import QueueModel
+
+/// A file of an attachment as it lies on this device.
+package struct StoredAttachment: Hashable, Sendable {
+  package var hash: ContentHash
+  package var size: Int
+  /// Whether the server is known to have it.
+  package var isUploaded = false
+  /// Since when no waiting message needs it, in milliseconds since 1970.
+  package var unneededSince: Int64?
+
+  package init(hash: ContentHash, size: Int) {
+    self.hash = hash
+    self.size = size
+  }
+}
+
+/// The files of attachments, in the folder `attachments` beside the database, which knows what
+/// became of each. A file has its name only when all of it is on the disk; calls block.
+package final class StoredAttachments: Sendable {
+  private let store: ClientStore
+  private let folder: String
+
+  package init(store: ClientStore) {
+    self.store = store
+    let directory = store.path.lastIndex(of: "/").map { String(store.path[..<$0]) } ?? "."
+    folder = directory + "/attachments"
+  }
+
+  /// Brings folder and table together: a file that a crash left without its row gets one, a row
+  /// whose file is gone goes too.
+  package func reconcile() throws(StoreError) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let files = Set(names.compactMap { ContentHash($0) })
+    for name in names where name.hasSuffix(".new") {
+      // Half a file; its writer never said that it is there.
+      try? FileManager.default.removeItem(atPath: folder + "/" + name)
+    }
+    let rows = Set(try all().map(\.hash))
+    for hash in files.subtracting(rows) {
+      try keepRow(StoredAttachment(hash: hash, size: FileAccess.size(path(hash)) ?? 0))
+    }
+    for hash in rows.subtracting(files) { try forgetRow(hash) }
+  }
+
+  /// Every file, by hash.
+  package func all() throws(StoreError) -> [StoredAttachment] {
+    do {
+      return try store.database.read { database in
+        try Row.fetchAll(
+          database,
+          sql: "SELECT hash, size, is_uploaded, unneeded_since FROM attachments ORDER BY hash"
+        ).compactMap { row in
+          guard let hash = ContentHash(row[0] as String) else { return nil }
+          var stored = StoredAttachment(hash: hash, size: row[1])
+          stored.isUploaded = row[2]
+          stored.unneededSince = row[3]
+          return stored
+        }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Whether the bytes of a file are here.
+  package func has(_ hash: ContentHash) -> Bool { FileAccess.exists(path(hash)) }
+
+  /// The bytes of a file; nil where it is not here. Whoever wants to be sure checks the hash.
+  package func bytes(of hash: ContentHash) throws(StoreError) -> Data? {
+    guard has(hash) else { return nil }
+    do {
+      return try Data(contentsOf: URL(filePath: path(hash)))
+    } catch {
+      throw StoreError(code: .failed, message: "\(error)")
+    }
+  }
+
+  /// Keeps a file whose hash the caller has computed; on disk when the call returns.
+  package func keep(_ bytes: Data, as hash: ContentHash, isUploaded: Bool) throws(StoreError) {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw StoreError(code: .failed, message: "cannot make \(folder): \(error)")
+    }
+    try FileAccess.replace(path(hash), with: Array(bytes))
+    var stored = StoredAttachment(hash: hash, size: bytes.count)
+    stored.isUploaded = isUploaded
+    try keepRow(stored)
+  }
+
+  /// Remembers what became of a file.
+  package func update(_ stored: StoredAttachment) throws(StoreError) {
+    try write(
+      "UPDATE attachments SET is_uploaded = ?, unneeded_since = ? WHERE hash = ?",
+      [stored.isUploaded, stored.unneededSince, stored.hash.description])
+  }
+
+  /// Removes a file from this device.
+  package func remove(_ hash: ContentHash) throws(StoreError) {
+    do {
+      if has(hash) { try FileManager.default.removeItem(atPath: path(hash)) }
+    } catch {
+      throw StoreError(code: .failed, message: "\(error)")
+    }
+    try forgetRow(hash)
+  }
+
+  private func path(_ hash: ContentHash) -> String { folder + "/" + hash.description }
+
+  private func keepRow(_ stored: StoredAttachment) throws(StoreError) {
+    try write(
+      "INSERT OR REPLACE INTO attachments (hash, size, is_uploaded) VALUES (?, ?, ?)",
+      [stored.hash.description, stored.size, stored.isUploaded])
+  }
+
+  private func forgetRow(_ hash: ContentHash) throws(StoreError) {
+    try write("DELETE FROM attachments WHERE hash = ?", [hash.description])
+  }
+
+  private func write(_ sql: String, _ arguments: StatementArguments) throws(StoreError) {
+    do {
+      try store.database.write { try $0.execute(sql: sql, arguments: arguments) }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}

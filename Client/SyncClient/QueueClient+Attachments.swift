@@ -1,0 +1,230 @@
+import ClientCore
+import ClientStore
+public import Foundation
+import Logging
+public import QueueModel
+
+/// What this device knows of an attachment.
+public struct AttachmentState: Hashable, Sendable {
+  /// The file.
+  public var attachment: Attachment
+  /// Whether its bytes are on this device.
+  public var isHere: Bool
+}
+
+/// Files of messages: their bytes are kept by their SHA-256 in the data directory, brought to the
+/// server while `run()` is connected, and fetched when somebody asks for them.
+extension QueueClient {
+  /// Keeps a file on this device, to be attached to a message by a command.
+  ///
+  /// - Parameter mediaType: told from the first bytes where nil.
+  /// - Throws: `.queue` with `invalidAttachment`, `limitReached` (the device's quota) or
+  ///   `persistenceFailed`, `.closed`.
+  public func keepFile(
+    _ bytes: Data, name: String, mediaType: String? = nil
+  ) async throws(ClientError) -> Attachment {
+    let attachment: Attachment
+    do throws(QueueError) {
+      guard bytes.count <= Limits.attachmentBytesMax, let hash = AttachmentKeeper.hash(of: bytes)
+      else {
+        throw .invalidAttachment(
+          reason: "it has \(bytes.count) bytes; \(Limits.attachmentBytesMax) is the most")
+      }
+      attachment = try Attachment(
+        hash: hash, name: name, mediaType: mediaType ?? MediaType.told(by: bytes),
+        size: bytes.count)
+    } catch {
+      throw .queue(error)
+    }
+    try await keeper.keep(
+      bytes, as: attachment.hash, isUploaded: false,
+      quotaMegabytes: settings.attachmentQuota)
+    device.wakeTending()
+    return attachment
+  }
+
+  /// The files of a message, and which of them are here.
+  ///
+  /// - Throws: `.queue(.messageNotFound)`.
+  public func attachments(of message: MessageID) throws(ClientError) -> [AttachmentState] {
+    do throws(QueueError) {
+      return try workspace().message(message).attachments.map {
+        AttachmentState(attachment: $0, isHere: keeper.has($0.hash))
+      }
+    } catch {
+      throw .queue(error)
+    }
+  }
+
+  /// The bytes of a file: from this device, else from the server, checked against the hash, and kept
+  /// here where there is room.
+  ///
+  /// - Throws: `.attachmentMissing` where neither has it, `.unreachable`, `.notPaired`,
+  ///   `.refused`, `.queue(.persistenceFailed)`.
+  public func file(_ hash: ContentHash) async throws(ClientError) -> Data {
+    if let bytes = try await keeper.bytes(of: hash) { return bytes }
+    guard let exchange = try blobExchange() else {
+      throw .attachmentMissing(hash: hash, isPaired: false)
+    }
+    guard
+      let fetched = try await QueueClient.mapped({ () async throws(BlobExchange.Failure) in
+        try await exchange.fetch(hash)
+      })
+    else {
+      throw .attachmentMissing(hash: hash, isPaired: true)
+    }
+    let bytes = Data(fetched)
+    guard AttachmentKeeper.hash(of: bytes) == hash else {
+      throw .refused(
+        code: "damagedAttachment", message: "what it sent for \(hash) is not that file")
+    }
+    do throws(ClientError) {
+      try await keeper.keep(
+        bytes, as: hash, isUploaded: true, quotaMegabytes: settings.attachmentQuota)
+    } catch {
+      // Without room it is shown all the same; the next one who asks fetches it again.
+      guard case .queue(.limitReached) = error else { throw error }
+    }
+    return bytes
+  }
+
+  /// Brings files to the server that it lacks, and removes those that no waiting message has needed
+  /// for the retention time, here and there. `run()` does it by itself.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since 1970.
+  ///   - asksAgain: asks the server for needed files that it had once; it may have been restored
+  ///     from a backup.
+  /// - Throws: what stopped it; the rest is done the next time.
+  public func tendAttachments(
+    now: Int64, asksAgain: Bool = false
+  ) async throws(ClientError) {
+    let uses = workspace().attachments()
+    let exchange = try blobExchange()
+    var refusal: ClientError?
+    for stored in try await keeper.all() {
+      do throws(ClientError) {
+        let use = uses[stored.hash]
+        var stored = stored
+        if asksAgain, use?.isWaiting == true { stored.isUploaded = false }
+        try await tend(stored, use, now: now, exchange)
+      } catch .unreachable(let message) {
+        throw .unreachable(message: message)
+      } catch {
+        // One file that the server does not take must not keep the others waiting.
+        refusal = refusal ?? error
+      }
+    }
+    if let refusal { throw refusal }
+  }
+
+  private func tend(
+    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ exchange: BlobExchange?
+  ) async throws(ClientError) {
+    var stored = known
+    let isNeeded = use?.isWaiting ?? false
+    if isNeeded || stored.unneededSince == nil {
+      let since = isNeeded ? nil : now
+      if since != stored.unneededSince {
+        stored.unneededSince = since
+        try await keeper.update(stored)
+      }
+    }
+    if let since = stored.unneededSince,
+      now - since >= Int64(settings.retentionDays) * 86_400_000
+    {
+      if let exchange, stored.isUploaded {
+        try await QueueClient.mapped { () async throws(BlobExchange.Failure) in
+          try await exchange.remove(known.hash)
+        }
+      }
+      try await keeper.remove(stored.hash)
+    } else if use != nil, !stored.isUploaded, let exchange,
+      let bytes = try await keeper.bytes(of: stored.hash)
+    {
+      try await QueueClient.mapped { () async throws(BlobExchange.Failure) in
+        try await exchange.offer(Array(bytes), as: known.hash)
+      }
+      stored.isUploaded = true
+      try await keeper.update(stored)
+    }
+  }
+
+  /// Tends the files whenever somebody attached one or connected, and once a minute.
+  func keepTending() async {
+    let wakes = device.tendingWakes()
+    await withDiscardingTaskGroup { group in
+      group.addTask {
+        while !Task.isCancelled {
+          self.device.wakeTending()
+          // Cancellation ends the wait early.
+          try? await Task.sleep(for: .seconds(AttachmentKeeper.tendingSeconds))
+        }
+      }
+      group.addTask {
+        var wasConnected = false
+        for await status in self.syncStatusUpdates() {
+          let isConnected = status.state == .connected
+          if isConnected, !wasConnected { self.device.wakeTending(asksAgain: true) }
+          wasConnected = isConnected
+        }
+      }
+      for await _ in wakes where self.syncStatus().state == .connected {
+        do {
+          try await tendAttachments(
+            now: Engine.wallMilliseconds, asksAgain: device.takeAsksAgain())
+        } catch {
+          engine.logger.warning("attachments wait: \(error)")
+        }
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// A way to the server's files; nil where no server is paired.
+  private func blobExchange() throws(ClientError) -> BlobExchange? {
+    guard let credentials = try credentialsFile.load() else { return nil }
+    return BlobExchange(
+      address: try ServerAddress(credentials.server),
+      certificateFile: configuration.certificateFile, token: credentials.token)
+  }
+
+  private static func mapped<Value>(
+    _ body: () async throws(BlobExchange.Failure) -> Value
+  ) async throws(ClientError) -> Value {
+    do throws(BlobExchange.Failure) {
+      return try await body()
+    } catch {
+      switch error {
+      case .unreachable(let message): throw .unreachable(message: message)
+      case .refused(401, let message): throw .authentication(message: message)
+      case .refused(503, let message): throw .refused(code: "unavailable", message: message)
+      case .refused(507, let message): throw .refused(code: "blobQuota", message: message)
+      case .refused(let status, let message):
+        throw .refused(code: "attachment", message: "\(message) (HTTP \(status))")
+      }
+    }
+  }
+}
+
+/// What a file is, by its first bytes.
+enum MediaType {
+  private static let beginnings: [(bytes: [UInt8], type: String)] = [
+    ([0x89, 0x50, 0x4E, 0x47], "image/png"), ([0xFF, 0xD8, 0xFF], "image/jpeg"),
+    (Array("GIF8".utf8), "image/gif"), (Array("%PDF-".utf8), "application/pdf"),
+    (Array("PK\u{3}\u{4}".utf8), "application/zip"),
+  ]
+
+  static func told(by bytes: Data) -> String {
+    let start = Array(bytes.prefix(16))
+    if let known = beginnings.first(where: { start.starts(with: $0.bytes) }) { return known.type }
+    if start.count >= 12, start.starts(with: Array("RIFF".utf8)),
+      start[8..<12].elementsEqual("WEBP".utf8)
+    {
+      return "image/webp"
+    }
+    let text = bytes.prefix(4_096)
+    let isText = !text.contains(0) && String(validating: bytes, as: UTF8.self) != nil
+    return isText ? "text/plain" : "application/octet-stream"
+  }
+}

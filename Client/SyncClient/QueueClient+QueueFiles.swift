@@ -1,0 +1,194 @@
+public import Foundation
+public import QueueModel
+
+/// Queues as files of their own, for programs that keep them so (C-16). Nothing is lost on the way:
+/// places, times, attempts, errors and files come along.
+extension QueueClient {
+  /// The waiting messages of a session as a versioned object, in the order of their places; files
+  /// that are not here are fetched.
+  ///
+  /// - Throws: `.queue(.sessionNotFound)`, and what `file(_:)` throws.
+  public func exportQueueFile(of session: SessionID) async throws(ClientError) -> Data {
+    let workspace = workspace()
+    guard let view = workspace.session(session) else {
+      throw .queue(.sessionNotFound(id: session.rawValue))
+    }
+    var messages: [QueueFile.Message] = []
+    for message in workspace.placedOrder(of: session) {
+      messages.append(try await queueFileMessage(message, project: view.project))
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return try encoder.encode(
+        QueueFile(
+          version: QueueFile.version, sessionId: session.rawValue, messages: messages))
+    } catch {
+      throw .invalidDocument(message: "\(error)")
+    }
+  }
+
+  private func queueFileMessage(
+    _ view: MessageView, project: String
+  ) async throws(ClientError) -> QueueFile.Message {
+    var message = QueueFile.Message(
+      id: view.id.description, content: view.content, projectPath: view.project ?? project,
+      sessionId: view.session.rawValue, priority: view.priority.name,
+      createdAt: QueueFileTime.text(view.createdAt), attempts: view.attempts,
+      lastError: view.lastError)
+    guard !view.attachments.isEmpty else { return message }
+    let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
+    var files: [QueueFile.File] = []
+    for attachment in view.attachments {
+      let text = try await file(attachment.hash).base64EncodedString()
+      let isImage = attachment.hash == image?.hash
+      if isImage { message.imageData = text }
+      files.append(
+        QueueFile.File(
+          name: attachment.name, mediaType: attachment.mediaType, sha256: attachment.hash,
+          data: isImage ? nil : text))
+    }
+    message.attachments = files
+    return message
+  }
+
+  /// Brings in the messages of a queue file that are not known here, behind those that wait. Their
+  /// files are kept on this device first.
+  ///
+  /// - Parameters:
+  ///   - session: where they go; nil for the session that the file names.
+  ///   - isTrial: says what would be brought and changes nothing.
+  /// - Throws: `.invalidDocument` with line or field, `.queue`, `.closed`.
+  @discardableResult
+  public func importQueueFile(
+    _ data: Data, into session: SessionID? = nil, isTrial: Bool = false
+  ) async throws(ClientError) -> ImportCounts {
+    guard data.count <= QueueClient.documentBytesMax else {
+      throw .invalidDocument(message: "it has more than \(QueueClient.documentBytesMax) bytes.")
+    }
+    let (named, messages) = try QueueFile.read(data)
+    let target: SessionID
+    if let session {
+      target = session
+    } else if let named {
+      target = try QueueClient.session(named)
+    } else {
+      guard !messages.isEmpty else { return ImportCounts() }
+      throw .invalidDocument(message: "[0].sessionId: it is missing; say which session it is.")
+    }
+    let known = workspace().session(target)
+    let project = (known?.project).flatMap { $0.isEmpty ? nil : $0 } ?? messages.first?.projectPath
+    var parts: [(message: WorkspaceDocument.Message, files: [ImportedFile])] = []
+    for (index, message) in messages.enumerated() {
+      if session == nil, let own = message.sessionId, !own.isEmpty,
+        try QueueClient.session(own) != target
+      {
+        throw .invalidDocument(
+          message: "messages[\(index)].sessionId: it is \(own), and the file is of \(target). "
+            + "Say which session it is to go to.")
+      }
+      parts.append(try QueueClient.parts(of: message, at: index, project: project))
+    }
+    var document = WorkspaceDocument(sessions: [
+      WorkspaceDocument.Session(
+        id: target, name: nil, project: project, pauses: [], locked: false,
+        messages: parts.map(\.message), cancelled: [])
+    ])
+    if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
+    if isTrial { return workspace().counts(of: document) }
+    for index in parts.indices {
+      var kept: [Attachment] = []
+      for file in parts[index].files {
+        kept.append(
+          try await keepFile(file.bytes, name: file.name, mediaType: file.mediaType))
+      }
+      document.sessions[0].messages[index].attachments = kept.isEmpty ? nil : kept
+    }
+    defer { device.wakeTending() }
+    return try await bring(document)
+  }
+
+  private struct ImportedFile {
+    var bytes: Data
+    var name: String
+    var mediaType: String?
+  }
+
+  private static func session(_ text: String) throws(ClientError) -> SessionID {
+    do throws(QueueError) {
+      return try SessionID(text)
+    } catch {
+      throw .queue(error)
+    }
+  }
+
+  /// A message of the file, checked, and its files.
+  private static func parts(
+    of message: QueueFile.Message, at index: Int, project: String?
+  ) throws(ClientError) -> (message: WorkspaceDocument.Message, files: [ImportedFile]) {
+    func fault(_ field: String, _ reason: String) -> ClientError {
+      .invalidDocument(message: "messages[\(index)].\(field): \(reason).")
+    }
+    guard let id = MessageID(message.id) else { throw fault("id", "it is no UUID") }
+    guard let createdAt = QueueFileTime.milliseconds(message.createdAt) else {
+      throw fault("createdAt", "it is no time since 1970 in ISO 8601")
+    }
+    let priority = message.priority ?? "normal"
+    guard Priority(name: priority) != nil else {
+      throw fault("priority", "\"\(priority)\" is neither urgent nor normal")
+    }
+    guard !message.content.trimmedOfWhitespace().isEmpty else {
+      throw fault("content", "it is blank")
+    }
+    var made = WorkspaceDocument.Message(
+      id: id, content: message.content, priority: priority, createdAt: createdAt, device: nil)
+    made.attempts = message.attempts
+    made.lastError = message.lastError.map(shortened)
+    if let own = message.projectPath, !own.isEmpty, own != project { made.project = own }
+    var files: [ImportedFile] = []
+    let image = try message.imageData.map { text throws(ClientError) -> Data in
+      guard let bytes = Data(base64Encoded: text) else {
+        throw fault("imageData", "it is no base64")
+      }
+      return bytes
+    }
+    for (number, file) in (message.attachments ?? []).enumerated() {
+      let place = "attachments[\(number)]"
+      guard let bytes = file.data == nil ? image : file.data.flatMap({ Data(base64Encoded: $0) })
+      else { throw fault(place, "its bytes are missing, or no base64") }
+      guard AttachmentKeeper.hash(of: bytes) == file.sha256 else {
+        throw fault(place, "its bytes are not what its hash says")
+      }
+      files.append(ImportedFile(bytes: bytes, name: file.name, mediaType: file.mediaType))
+    }
+    if files.isEmpty, let image {
+      let type = MediaType.told(by: image)
+      let kind = type.hasPrefix("image/") ? String(type.dropFirst(6)) : "bin"
+      files = [ImportedFile(bytes: image, name: "image.\(kind)", mediaType: type)]
+    }
+    for file in files {
+      do throws(QueueError) {
+        _ = try Attachment(
+          hash: AttachmentKeeper.hash(of: file.bytes) ?? ContentHash.none, name: file.name,
+          mediaType: file.mediaType ?? MediaType.told(by: file.bytes), size: file.bytes.count)
+      } catch {
+        throw fault("imageData", "\(error)")
+      }
+    }
+    guard files.count <= Limits.messageAttachmentsMax else {
+      throw fault("attachments", "there are more than \(Limits.messageAttachmentsMax)")
+    }
+    return (made, files)
+  }
+
+  /// An error's text as a register holds it: its first 1,024 bytes, cut at a character.
+  private static func shortened(_ text: String) -> String {
+    guard text.utf8.count > Limits.nameBytesMax else { return text }
+    var kept = ""
+    for character in text {
+      guard kept.utf8.count + character.utf8.count <= Limits.nameBytesMax else { break }
+      kept.append(character)
+    }
+    return kept
+  }
+}

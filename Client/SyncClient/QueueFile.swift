@@ -1,0 +1,104 @@
+import Foundation
+import QueueModel
+
+/// One session's queue as a file of its own, `queue-{sessionId}.json`: what apps wrote before there
+/// was a daemon (S0-43 … S0-56). Read as the object with its version, or as the bare list.
+struct QueueFile: Codable {
+  static let version = 1
+
+  var version: Int
+  var sessionId: String
+  var messages: [Message]
+
+  /// A message; `attachments` is this program's addition, which others pass over.
+  struct Message: Codable {
+    var id: String
+    var content: String
+    var projectPath: String?
+    var sessionId: String?
+    var priority: String?
+    var createdAt: String
+    /// Base64.
+    var imageData: String?
+    var attempts: Int?
+    var lastError: String?
+    var attachments: [File]?
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(id, forKey: .id)
+      try container.encode(content, forKey: .content)
+      try container.encode(projectPath ?? "", forKey: .projectPath)
+      try container.encode(sessionId ?? "", forKey: .sessionId)
+      try container.encode(priority ?? "normal", forKey: .priority)
+      try container.encode(createdAt, forKey: .createdAt)
+      // Null where there is none, as the format has it.
+      try container.encode(imageData, forKey: .imageData)
+      try container.encode(attempts ?? 0, forKey: .attempts)
+      try container.encode(lastError, forKey: .lastError)
+      try container.encodeIfPresent(attachments, forKey: .attachments)
+    }
+  }
+
+  /// A file of a message; its bytes are `data`, or the message's `imageData` where that is left out.
+  struct File: Codable {
+    var name: String
+    var mediaType: String
+    var sha256: ContentHash
+    var data: String?
+  }
+
+  /// Reads either form.
+  ///
+  /// - Throws: `ClientError.invalidDocument` with the field or line.
+  static func read(_ data: Data) throws(ClientError) -> (session: String?, messages: [Message]) {
+    do {
+      if let first = data.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
+        first == UInt8(ascii: "[")
+      {
+        let messages = try JSONDecoder().decode([Message].self, from: data)
+        return (messages.first?.sessionId, messages)
+      }
+      let head = try JSONDecoder().decode(Head.self, from: data)
+      guard head.version == version else {
+        throw ClientError.invalidDocument(
+          message: "version: \(head.version) is not known; this version of Cospool reads "
+            + "\(version).")
+      }
+      let file = try JSONDecoder().decode(QueueFile.self, from: data)
+      return (file.sessionId, file.messages)
+    } catch let error as ClientError {
+      throw error
+    } catch let error as DecodingError {
+      throw .invalidDocument(message: error.place(in: data))
+    } catch {
+      throw .invalidDocument(message: "\(error)")
+    }
+  }
+
+  private struct Head: Decodable {
+    var version: Int
+  }
+}
+
+/// Times of queue files: ISO 8601 in UTC, with milliseconds where there are any.
+enum QueueFileTime {
+  static func text(_ milliseconds: Int64) -> String {
+    let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
+    let whole = Date(timeIntervalSince1970: Double(seconds)).formatted(Date.ISO8601FormatStyle())
+    guard rest != 0 else { return whole }
+    let digits = String(rest)
+    return "\(whole.dropLast()).\(String(repeating: "0", count: 3 - digits.count))\(digits)Z"
+  }
+
+  /// Milliseconds since 1970; nil for anything else, or before.
+  static func milliseconds(_ text: String) -> Int64? {
+    for hasFraction in [false, true] {
+      let format = Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)
+      guard let date = try? format.parse(text) else { continue }
+      let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+      return milliseconds >= 0 && milliseconds < 1e15 ? Int64(milliseconds) : nil
+    }
+    return nil
+  }
+}

@@ -1,0 +1,180 @@
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Files of messages, and queues as files.
+extension QueueCommands {
+  struct Attach: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Attach a file to a message; at most 10 MiB.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @Argument(help: "The file.") var file: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["messages", message, "attachments"], body: AttachedFile(path: file))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      let attached = try answer.decoded(AttachedAnswer.self)
+      let name = TextStyle.line(attached.attachment.name)
+      return attached.isNew
+        ? "attached \(name), \(ReceiptText.counted(attached.attachment.size, "byte"))"
+        : "\(name) is attached already"
+    }
+  }
+
+  struct Detach: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "Take a file from a message.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @Argument(help: "The file's name, or the beginning of its hash.") var file: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["messages", message, "attachments", file])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "detached", item: "file")
+    }
+  }
+
+  struct Files: DaemonCommand {
+    static let configuration = CommandConfiguration(abstract: "The files of a message.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["messages", message, "attachments"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      AttachmentText.list(try answer.decoded(AttachmentListAnswer.self), style: style)
+    }
+  }
+
+  struct Fetch: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write a file of a message to disk, from the server where it is not here.")
+    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    @Argument(help: "The file's name, or the beginning of its hash.") var file: String
+    @Option(name: [.short, .long], help: ArgumentHelp("Where to.", valueName: "file"))
+    var output: String
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      if options.json { throw ValidationError("The answer is the file: leave --json out.") }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      var request = APIRequest(.get, ["messages", message, "attachments", file])
+      request.timeoutSeconds = 150
+      return request
+    }
+
+    func received(_ answer: Answer) throws { try DocumentFile.write(answer.json, to: output) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      "written to \(TextStyle.line(output)), " + ReceiptText.counted(answer.json.count, "byte")
+    }
+  }
+
+  struct Export: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "A session's queue as queue-SESSION.json, with its images.",
+      discussion: "The versioned object that apps keep; import reads it back without loss.")
+    @OptionGroup var session: SessionOption
+    @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file")) var file: String?
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      var request = APIRequest(.get, ["sessions", session.id, "queue", "file"])
+      request.timeoutSeconds = 600
+      return request
+    }
+
+    func received(_ answer: Answer) throws {
+      if let file { try DocumentFile.write(answer.json, to: file) }
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      guard let file else { return String(decoding: answer.json, as: UTF8.self) }
+      return "written to \(TextStyle.line(file)), "
+        + ReceiptText.counted(answer.json.count, "byte")
+    }
+  }
+
+  struct Import: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Bring in the messages of a queue file: the versioned object or the bare list.",
+      discussion: "Messages are known by their ids: importing twice adds nothing twice.")
+    @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
+    @Option(
+      name: [.customShort("s"), .customLong("session")],
+      help: ArgumentHelp("Where they go; else the session the file names.", valueName: "session"))
+    var session: String?
+    @Flag(help: "Check it and say what would come; change nothing.") var dryRun = false
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      var request = APIRequest(.post, ["queue-files"])
+      var query = dryRun ? ["dryRun=true"] : []
+      if let session { query.append("session=" + APIRequest.encoded(session)) }
+      if !query.isEmpty { request.path += "?" + query.joined(separator: "&") }
+      request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
+      request.timeoutSeconds = 600
+      return request
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      HistoryText.imported(try answer.decoded(ImportedAnswer.self))
+    }
+  }
+}
+
+/// A file on this machine, as the daemon is told of it.
+struct AttachedFile: Encodable {
+  /// Absolute: the daemon has a directory of its own.
+  var path: String
+
+  init(path: String) {
+    self.path =
+      path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+  }
+}
+
+struct AttachmentAnswer: Decodable {
+  var hash: String
+  var name: String
+  var mediaType: String
+  var size: Int
+  var here: Bool?
+}
+
+struct AttachmentListAnswer: Decodable {
+  var attachments: [AttachmentAnswer]
+}
+
+struct AttachedAnswer: Decodable {
+  var attachment: AttachmentAnswer
+  var isNew: Bool
+}
+
+enum AttachmentText {
+  static func list(_ answer: AttachmentListAnswer, style: TextStyle) -> String {
+    guard !answer.attachments.isEmpty else { return "no files" }
+    var table = TextTable(["HASH", "BYTES", "TYPE", "WHERE", "NAME"], numbers: [1])
+    table.rows = answer.attachments.map { file in
+      [
+        .init(String(file.hash.prefix(8))), .init("\(file.size)"), .init(file.mediaType),
+        file.here == true ? .init("here", .green) : .init("server", .dim), .init(file.name),
+      ]
+    }
+    return table.text(style: style)
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Hummingbird
+import NIOCore
+import QueueModel
+import SyncClient
+
+extension LocalAPI {
+  /// A file of the largest size still fits when it comes as base64.
+  static let attachmentBodyBytesMax = 15 << 20
+
+  // MARK: - Attachments
+
+  func addAttachmentRoutes(to api: RouterGroup<Context>) {
+    api.get("messages/:message/attachments") { _, context in
+      let files = try client.attachments(of: try message(context))
+      return CanonicalJSON.response(
+        AttachmentsAnswer(attachments: files.map(AttachmentAnswer.init)))
+    }
+    api.post("messages/:message/attachments") { request, context in
+      let id = try message(context)
+      let body = try await attachmentRequest(request)
+      let attachment = try await kept(body)
+      let notice = try await client.perform(.attach(id, [attachment])).notice
+      return CanonicalJSON.response(
+        AttachedAnswer(attachment: attachment, isNew: notice != .unchanged), status: .created)
+    }
+    api.delete("messages/:message/attachments/:attachment") { _, context in
+      let id = try message(context)
+      let file = try file(context, of: id)
+      return try await perform(.detach(id, [file.hash]))
+    }
+    api.get("messages/:message/attachments/:attachment") { _, context in
+      let file = try file(context, of: try message(context))
+      let bytes = try await client.file(file.hash)
+      return Response(
+        status: .ok,
+        headers: [
+          // What it says it is must not make a browser run it.
+          .contentType: "application/octet-stream", .cacheControl: "no-store",
+        ],
+        body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+  }
+
+  private func attachmentRequest(_ request: Request) async throws -> AttachmentRequest {
+    let buffer = try await request.body.collect(upTo: LocalAPI.attachmentBodyBytesMax)
+    do {
+      return try JSONDecoder().decode(AttachmentRequest.self, from: Data(buffer.readableBytesView))
+    } catch let error as DecodingError {
+      throw APIProblem.badRequest(LocalAPI.message(of: error))
+    }
+  }
+
+  /// Keeps the bytes that a request brings or names.
+  func kept(_ body: AttachmentRequest) async throws -> Attachment {
+    switch (body.data, body.path) {
+    case (let data?, nil):
+      guard let name = body.name else { throw APIProblem.badRequest("data needs a name.") }
+      return try await client.keepFile(data, name: name, mediaType: body.mediaType)
+    case (nil, let path?):
+      guard path.hasPrefix("/") else {
+        throw APIProblem.badRequest("path must be absolute: the daemon has a directory of its own.")
+      }
+      let url = URL(filePath: path)
+      return try await client.keepFile(
+        try LocalAPI.bytes(of: url), name: body.name ?? url.lastPathComponent,
+        mediaType: body.mediaType)
+    default:
+      throw APIProblem.badRequest("Give exactly one of data and path.")
+    }
+  }
+
+  private static func bytes(of url: URL) throws -> Data {
+    let values = try? url.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
+    guard let values, values.isRegularFile == true else {
+      throw APIProblem(
+        .unprocessableContent, code: "unreadableFile",
+        message: "\(url.path) is no file, or may not be read.", exitCode: 1)
+    }
+    guard let size = values.fileSize, size <= Limits.attachmentBytesMax else {
+      throw QueueError.invalidAttachment(
+        reason: "it has more than \(Limits.attachmentBytesMax) bytes")
+    }
+    do {
+      return try Data(contentsOf: url)
+    } catch {
+      throw APIProblem(
+        .unprocessableContent, code: "unreadableFile", message: "\(url.path) cannot be read.",
+        exitCode: 1)
+    }
+  }
+
+  /// The file of a message that the path names, by its hash, a beginning of that, or its name.
+  private func file(_ context: Context, of id: MessageID) throws -> Attachment {
+    let text = try parameter("attachment", of: context)
+    let files = try client.workspace().message(id).attachments
+    let named = files.filter { $0.name == text }
+    let found = named.isEmpty ? files.filter { $0.hash.description.hasPrefix(text) } : named
+    guard let file = found.first, found.count == 1, !text.isEmpty else {
+      throw QueueError.attachmentNotFound(hash: text, message: id.description)
+    }
+    return file
+  }
+}
+
+/// A file for a message: its bytes as base64, or where it lies on this machine.
+struct AttachmentRequest: Codable {
+  var data: Data?
+  var path: String?
+  /// The last part of the path where it is left out.
+  var name: String?
+  /// Told from the bytes where it is left out.
+  var mediaType: String?
+}
+
+struct AttachmentAnswer: Codable, Equatable, Sendable {
+  var hash: ContentHash
+  var name: String
+  var mediaType: String
+  var size: Int
+  /// Whether the bytes are on this device; they are fetched when somebody asks for them.
+  var here: Bool
+
+  init(_ state: AttachmentState) {
+    hash = state.attachment.hash
+    name = state.attachment.name
+    mediaType = state.attachment.mediaType
+    size = state.attachment.size
+    here = state.isHere
+  }
+}
+
+/// `GET /v1/messages/MESSAGE/attachments`, by name.
+struct AttachmentsAnswer: Codable, Equatable, Sendable {
+  var attachments: [AttachmentAnswer]
+}
+
+struct AttachedAnswer: Codable, Equatable, Sendable {
+  var attachment: Attachment
+  /// Whether the message did not have it yet.
+  var isNew: Bool
+}

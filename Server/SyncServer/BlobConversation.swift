@@ -1,0 +1,153 @@
+import NIOCore
+import NIOHTTP1
+import QueueModel
+
+/// The requests for files on one connection, one after the other: the head, then whose it is, then
+/// the body, then the answer.
+///
+/// Until the device is known, the arrival gate counts the bytes; so a connection begins with a
+/// request that has a short body or none.
+final class BlobConversation {
+  private enum State {
+    case idle
+    /// The token is looked up; what came of the body meanwhile is kept.
+    case authorizing(BlobRequest, body: ByteBuffer, isComplete: Bool)
+    case receiving(BlobRequest, WorkspaceID, body: ByteBuffer)
+    case answering
+  }
+
+  private let driver: ServerDriver
+  private let channel: any Channel
+  /// Writes an answer and says whether the connection goes on.
+  private let answer: (BlobReply, _ goesOn: Bool) -> Void
+  private var state = State.idle
+  private var hasSeat = false
+  /// Whether the client wants to ask more.
+  private var isKeptAlive = true
+  private var deadline: Scheduled<Void>?
+
+  init(
+    driver: ServerDriver, channel: any Channel,
+    answer: @escaping (BlobReply, _ goesOn: Bool) -> Void
+  ) {
+    self.driver = driver
+    self.channel = channel
+    self.answer = answer
+  }
+
+  /// The connection ended, or was given up.
+  func end() {
+    deadline?.cancel()
+    leaveSeat()
+    state = .answering
+  }
+
+  func received(_ head: HTTPRequestHead) {
+    guard case .idle = state else { return refuse(.init(.badRequest, "One after the other.")) }
+    isKeptAlive = head.isKeepAlive
+    let request: BlobRequest
+    do throws(BlobRequest.Refusal) {
+      request = try BlobRequest(head)
+    } catch {
+      return refuse(error)
+    }
+    guard driver.takeBlobSeat() else { return refuse(.busy) }
+    hasSeat = true
+    keepAlive()
+    state = .authorizing(request, body: ByteBuffer(), isComplete: false)
+    let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    driver.workspace(ofToken: request.token).whenComplete { result in
+      bound.value.looked(result)
+    }
+  }
+
+  func received(_ bytes: ByteBuffer) {
+    var bytes = bytes
+    switch state {
+    case .authorizing(let request, var body, let isComplete):
+      body.writeBuffer(&bytes)
+      guard fits(body, request) else { return }
+      state = .authorizing(request, body: body, isComplete: isComplete)
+    case .receiving(let request, let workspace, var body):
+      // Moved out, so that the buffer is not copied with every part.
+      state = .answering
+      body.writeBuffer(&bytes)
+      guard fits(body, request) else { return }
+      state = .receiving(request, workspace, body: body)
+    case .idle, .answering:
+      break
+    }
+  }
+
+  func receivedEnd() {
+    switch state {
+    case .authorizing(let request, let body, _):
+      state = .authorizing(request, body: body, isComplete: true)
+    case .receiving(let request, let workspace, let body):
+      perform(request, workspace, body)
+    case .idle, .answering:
+      break
+    }
+  }
+
+  private func looked(_ result: Result<WorkspaceID?, any Error>) {
+    guard case .authorizing(let request, let body, let isComplete) = state else { return }
+    switch result {
+    case .failure:
+      refuse(.init(.serviceUnavailable, "The store does not answer. Try again later."))
+    case .success(nil):
+      refuse(.unauthorized)
+    case .success(let workspace?):
+      channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
+      state = .receiving(request, workspace, body: body)
+      if isComplete { perform(request, workspace, body) }
+    }
+  }
+
+  private func fits(_ body: ByteBuffer, _ request: BlobRequest) -> Bool {
+    if case .put(let size) = request.action, body.readableBytes <= size { return true }
+    if body.readableBytes == 0 { return true }
+    refuse(.init(.payloadTooLarge, "The body is longer than was said."))
+    return false
+  }
+
+  private func perform(_ request: BlobRequest, _ workspace: WorkspaceID, _ body: ByteBuffer) {
+    state = .answering
+    let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    driver.perform(request, body: Array(body.readableBytesView), in: workspace)
+      .whenComplete { result in
+        let conversation = bound.value
+        switch result {
+        case .success(let reply): conversation.finish(reply)
+        case .failure: conversation.refuse(.busy)
+        }
+      }
+  }
+
+  private func finish(_ reply: BlobReply) {
+    leaveSeat()
+    state = .idle
+    answer(reply, isKeptAlive)
+  }
+
+  private func refuse(_ refusal: BlobRequest.Refusal) {
+    leaveSeat()
+    state = .answering
+    answer(BlobReply(refusal.status, text: refusal.text), false)
+  }
+
+  private func leaveSeat() {
+    guard hasSeat else { return }
+    hasSeat = false
+    driver.leaveBlobSeat()
+  }
+
+  /// A connection may take so long for one request, and to wait for the next.
+  private func keepAlive() {
+    deadline?.cancel()
+    let channel = channel
+    deadline = channel.eventLoop.scheduleTask(
+      in: .milliseconds(driver.options.blobMilliseconds)
+    ) { channel.closeAtOnce() }
+  }
+}

@@ -1,0 +1,137 @@
+import NIOCore
+import NIOHTTP1
+import QueueModel
+
+/// One request for the file of an attachment; SPECIFICATION.md, section "Attachments".
+struct BlobRequest {
+  static let pathPrefix = "/v1/blobs/"
+
+  enum Action: Equatable {
+    case look
+    case get
+    case put(size: Int)
+    case remove
+  }
+
+  var action: Action
+  var hash: ContentHash
+  var token: [UInt8]
+
+  /// What a request is answered with where nothing of it is done.
+  struct Refusal: Error, Equatable {
+    var status: HTTPResponseStatus
+    var text: String
+
+    init(_ status: HTTPResponseStatus, _ text: String) {
+      self.status = status
+      self.text = text
+    }
+
+    static let unauthorized = Refusal(
+      .unauthorized, "The token of a paired device is needed: Authorization: Bearer HEX.")
+    static let busy = Refusal(.serviceUnavailable, "Too many files are under way. Try again later.")
+  }
+
+  /// Reads the head of a request.
+  ///
+  /// - Throws: `Refusal` where it cannot be done.
+  init(_ head: HTTPRequestHead) throws(Refusal) {
+    let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
+    guard let hash = ContentHash(String(path.dropFirst(BlobRequest.pathPrefix.count))) else {
+      throw Refusal(.badRequest, "The path must end with a SHA-256 in hexadecimal.")
+    }
+    self.hash = hash
+    token = try BlobRequest.token(of: head)
+    switch head.method {
+    case .HEAD: action = .look
+    case .GET: action = .get
+    case .DELETE: action = .remove
+    case .PUT:
+      guard let text = head.headers.first(name: "content-length"), let size = Int(text) else {
+        throw Refusal(.lengthRequired, "Say the length of the file.")
+      }
+      guard (1...Limits.attachmentBytesMax).contains(size) else {
+        throw Refusal(
+          .payloadTooLarge, "A file has 1 to \(Limits.attachmentBytesMax) bytes.")
+      }
+      action = .put(size: size)
+    default:
+      throw Refusal(.methodNotAllowed, "Use HEAD, GET, PUT or DELETE.")
+    }
+  }
+
+  private static func token(of head: HTTPRequestHead) throws(Refusal) -> [UInt8] {
+    let words = (head.headers.first(name: "authorization") ?? "").split(separator: " ")
+    guard words.count == 2, words[0].lowercased() == "bearer" else { throw .unauthorized }
+    let digits = Array(words[1].utf8)
+    guard digits.count == 64 else { throw .unauthorized }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
+      guard let byte = UInt8(pair, radix: 16) else { throw .unauthorized }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
+
+/// What a request for a file is answered with.
+struct BlobReply: Sendable {
+  var status: HTTPResponseStatus
+  /// For people where the status is not a success.
+  var body: [UInt8] = []
+  var isFile = false
+  /// The length that a HEAD is told.
+  var length: Int?
+
+  init(_ status: HTTPResponseStatus, text: String = "") {
+    self.status = status
+    body = text.isEmpty ? [] : Array((text + "\n").utf8)
+  }
+
+  init(file: [UInt8]) {
+    status = .ok
+    body = file
+    isFile = true
+  }
+
+  init(_ fault: BlobShelf.Fault) {
+    switch fault {
+    case .mismatch:
+      self.init(.unprocessableEntity, text: "The bytes are not what the hash names.")
+    case .overQuota(let bytesMax):
+      self.init(
+        .insufficientStorage, text: "The files of a workspace may take \(bytesMax) bytes.")
+    case .storage(let message, let isFull):
+      self.init(
+        isFull ? .insufficientStorage : .internalServerError,
+        text: "The file cannot be stored: \(message).")
+    }
+  }
+}
+
+extension BlobShelf {
+  /// Does a request of a known device; blocks.
+  func perform(_ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID) -> BlobReply {
+    do throws(Fault) {
+      switch request.action {
+      case .look:
+        guard let size = size(of: request.hash, in: workspace) else { return .init(.notFound) }
+        var reply = BlobReply(.ok)
+        reply.length = size
+        return reply
+      case .get:
+        guard let bytes = try bytes(of: request.hash, in: workspace) else {
+          return BlobReply(.notFound, text: "There is no such file.")
+        }
+        return BlobReply(file: bytes)
+      case .put:
+        return BlobReply(try keep(body, as: request.hash, in: workspace) ? .created : .ok)
+      case .remove:
+        return BlobReply(try remove(request.hash, from: workspace) ? .ok : .notFound)
+      }
+    } catch {
+      return BlobReply(error)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import Crypto
+import Foundation
+package import QueueModel
+import Synchronization
+
+/// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data directory.
+///
+/// A file has its name only when all of it is on the disk. Calls block; they belong on a thread of
+/// their own.
+package final class BlobShelf: Sendable {
+  /// Why a file was not taken or given.
+  package enum Fault: Error, Hashable, Sendable {
+    /// The bytes are not what the hash names.
+    case mismatch
+    /// The workspace's files would take more than it may have.
+    case overQuota(bytesMax: Int)
+    /// The file system refused.
+    case storage(String, isFull: Bool)
+  }
+
+  private let directory: String
+  private let quotaBytes: Int
+  /// What the files of a workspace take together, once they were counted.
+  private let taken = Mutex<[WorkspaceID: Int]>([:])
+
+  /// - Parameter quotaBytes: what the files of one workspace may take.
+  package init(dataDirectory: String, quotaBytes: Int) {
+    directory = dataDirectory + "/blobs"
+    self.quotaBytes = quotaBytes
+  }
+
+  /// The size of a file; nil where it is not there.
+  package func size(of hash: ContentHash, in workspace: WorkspaceID) -> Int? {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path(hash, workspace))
+    return (attributes?[.size] as? NSNumber)?.intValue
+  }
+
+  /// The bytes of a file; nil where it is not there. The reader checks them against the hash.
+  package func bytes(
+    of hash: ContentHash, in workspace: WorkspaceID
+  ) throws(Fault) -> [UInt8]? {
+    guard size(of: hash, in: workspace) != nil else { return nil }
+    do {
+      return Array(try Data(contentsOf: URL(filePath: path(hash, workspace))))
+    } catch {
+      throw BlobShelf.fault(error)
+    }
+  }
+
+  /// Keeps a file, on disk when the call returns.
+  ///
+  /// - Returns: whether it was not there yet.
+  package func keep(
+    _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID
+  ) throws(Fault) -> Bool {
+    if size(of: hash, in: workspace) != nil { return false }
+    guard ContentHash(bytes: Array(SHA256.hash(data: bytes))) == hash else { throw .mismatch }
+    let before = try used(by: workspace)
+    guard before + bytes.count <= quotaBytes else { throw .overQuota(bytesMax: quotaBytes) }
+    let target = path(hash, workspace)
+    let fresh = target + ".new"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder(workspace), withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      try? FileManager.default.removeItem(atPath: fresh)
+      guard
+        FileManager.default.createFile(
+          atPath: fresh, contents: nil, attributes: [.posixPermissions: 0o600])
+      else { throw CocoaError(.fileWriteUnknown) }
+      let file = try FileHandle(forWritingTo: URL(filePath: fresh))
+      try file.write(contentsOf: bytes)
+      try file.synchronize()
+      try file.close()
+      try FileManager.default.moveItem(atPath: fresh, toPath: target)
+      try synchronize(folder(workspace))
+    } catch {
+      // Half a file must not stay; should even that fail, the next attempt replaces it.
+      try? FileManager.default.removeItem(atPath: fresh)
+      throw BlobShelf.fault(error)
+    }
+    taken.withLock { $0[workspace] = before + bytes.count }
+    return true
+  }
+
+  /// Removes a file, where it is there.
+  ///
+  /// - Returns: whether it was.
+  package func remove(_ hash: ContentHash, from workspace: WorkspaceID) throws(Fault) -> Bool {
+    guard let size = size(of: hash, in: workspace) else { return false }
+    let before = try used(by: workspace)
+    do {
+      try FileManager.default.removeItem(atPath: path(hash, workspace))
+    } catch {
+      throw BlobShelf.fault(error)
+    }
+    taken.withLock { $0[workspace] = max(0, before - size) }
+    return true
+  }
+
+  private func used(by workspace: WorkspaceID) throws(Fault) -> Int {
+    if let known = taken.withLock({ $0[workspace] }) { return known }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder(workspace))) ?? []
+    let sum = names.compactMap { ContentHash($0) }.reduce(0) {
+      $0 + (size(of: $1, in: workspace) ?? 0)
+    }
+    taken.withLock { $0[workspace] = sum }
+    return sum
+  }
+
+  private func folder(_ workspace: WorkspaceID) -> String {
+    directory + "/" + workspace.description
+  }
+
+  private func path(_ hash: ContentHash, _ workspace: WorkspaceID) -> String {
+    folder(workspace) + "/" + hash.description
+  }
+
+  /// The directory's entry is on the disk as well.
+  private func synchronize(_ folder: String) throws {
+    let handle = try FileHandle(forReadingFrom: URL(filePath: folder))
+    defer { try? handle.close() }
+    try handle.synchronize()
+  }
+
+  private static func fault(_ error: any Error) -> Fault {
+    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    let isFull =
+      (error as? CocoaError)?.code == .fileWriteOutOfSpace || underlying?.code == Int(ENOSPC)
+    return .storage("\(error.localizedDescription)", isFull: isFull)
+  }
+}

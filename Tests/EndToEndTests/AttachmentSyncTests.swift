@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// Files of messages with real processes.
+  @Suite struct AttachmentSyncTests {
+    private static func bytes(_ count: Int, seed: UInt64) -> Data {
+      var state = seed
+      return Data(
+        (0..<count).map { _ in
+          state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+          return UInt8(truncatingIfNeeded: state >> 33)
+        })
+    }
+
+    // C-12: the other device fetches what this one attached, when it is asked for.
+    @Test func aFileComesToTheOtherDeviceWhenItIsAskedFor() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let b = try await bed.device("b", of: server)
+        let picture = bed.path("picture.png")
+        // Larger than what a connection may send before it is known.
+        let content = Self.bytes(3_000_000, seed: 7)
+        try content.write(to: URL(filePath: picture))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await a.cospool("send", "-s", "s", "--id", id, "--attach", picture, "look")
+        try await bed.agreement(a, b)
+        let list = try await b.cospool("queue", "files", "1111")
+        #expect(list.contains("server"), "\(list)")
+        #expect(list.contains("picture.png"), "\(list)")
+        let fetched = bed.path("fetched.png")
+        try await bed.eventually("the file is at the server") {
+          try await b.attempt("queue", "fetch", "1111", "picture.png", "-o", fetched).isSuccess
+        }
+        #expect(try Data(contentsOf: URL(filePath: fetched)) == content)
+        // Now it is there without the server.
+        try await server.stop()
+        try FileManager.default.removeItem(atPath: fetched)
+        try await b.cospool("queue", "fetch", "1111", "picture.png", "-o", fetched)
+        #expect(try Data(contentsOf: URL(filePath: fetched)) == content)
+        let here = try await b.cospool("queue", "files", "1111")
+        #expect(here.contains("here"), "\(here)")
+      }
+    }
+
+    @Test func aFileThatIsDamagedAtTheServerIsNotTaken() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let b = try await bed.device("b", of: server)
+        let notes = bed.path("notes.txt")
+        try Data("notes".utf8).write(to: URL(filePath: notes))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await a.cospool("send", "-s", "s", "--id", id, "look")
+        try await a.cospool("queue", "attach", "1111", notes)
+        try await bed.agreement(a, b)
+        let blobs = server.data + "/blobs"
+        try await bed.eventually("the file is at the server") {
+          let workspaces = (try? FileManager.default.contentsOfDirectory(atPath: blobs)) ?? []
+          guard let workspace = workspaces.first else { return false }
+          let files = try FileManager.default.contentsOfDirectory(
+            atPath: blobs + "/" + workspace)
+          guard let file = files.first, !file.hasSuffix(".new") else { return false }
+          try Data("nodes".utf8).write(to: URL(filePath: "\(blobs)/\(workspace)/\(file)"))
+          return true
+        }
+        let output = bed.path("out")
+        let refused = try await b.attempt("queue", "fetch", "1111", "notes.txt", "-o", output)
+        #expect(refused.code == 6, "\(refused)")
+        #expect(!FileManager.default.fileExists(atPath: output))
+      }
+    }
+  }
+}

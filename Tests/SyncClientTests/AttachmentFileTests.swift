@@ -1,0 +1,112 @@
+import Foundation
+import QueueModel
+import SyncClient
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct AttachmentFileTests {
+  private static let png = Data([0x89, 0x50, 0x4E, 0x47, 1, 2, 3])
+  private static let message = MessageID(high: 9, low: 1)
+
+  // C-12
+  @Test func aFileIsKeptBesideTheLogAndOverRestarts() async throws {
+    try await ClientFixture.withServer { fixture in
+      var client = try await fixture.open()
+      try await client.perform(.text("look", 1))
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      #expect(file.mediaType == "image/png")
+      #expect(file.size == 7)
+      try await client.perform(.attach(Self.message, [file]))
+      await client.close()
+      client = try await fixture.open()
+      let states = try client.attachments(of: Self.message)
+      #expect(states.map(\.attachment) == [file])
+      #expect(states.map(\.isHere) == [true])
+      #expect(try await client.file(file.hash) == Self.png)
+      await client.close()
+    }
+  }
+
+  @Test func aDamagedFileIsNotGivenOut() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      let path = fixture.directory + "/attachments/\(file.hash)"
+      try Data([1, 2, 3]).write(to: URL(filePath: path))
+      await #expect(throws: ClientError.attachmentMissing(hash: file.hash, isPaired: false)) {
+        _ = try await client.file(file.hash)
+      }
+      #expect(!FileManager.default.fileExists(atPath: path))
+      await client.close()
+    }
+  }
+
+  @Test func sizesAndTheQuotaAreKept() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      client.apply(DeviceSettings(attachmentQuota: 10))
+      await #expect(throws: ClientError.self) {
+        _ = try await client.keepFile(Data(), name: "empty")
+      }
+      let largest = Data(repeating: 7, count: Limits.attachmentBytesMax)
+      await #expect(throws: ClientError.self) {
+        _ = try await client.keepFile(largest + Data([1]), name: "too large")
+      }
+      let file = try await client.keepFile(largest, name: "largest")
+      await #expect(
+        throws: ClientError.queue(
+          .limitReached(what: "MiB of attachments on one device", max: 10))
+      ) { _ = try await client.keepFile(Self.png, name: "one more") }
+      // The same bytes again take no room.
+      #expect(try await client.keepFile(largest, name: "again").hash == file.hash)
+      await client.close()
+    }
+  }
+
+  // Removal with the message's retention.
+  @Test func whatNoMessageNeedsGoesAfterTheRetentionTime() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      client.apply(DeviceSettings(retentionDays: 2))
+      try await client.perform(.text("look", 1))
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      try await client.perform(.attach(Self.message, [file]))
+      let day: Int64 = 86_400_000
+      let start: Int64 = 1_800_000_000_000
+      try await client.tendAttachments(now: start)
+      try await client.tendAttachments(now: start + 30 * day)
+      #expect(try client.attachments(of: Self.message).map(\.isHere) == [true])
+      try await client.perform(.cancel([Self.message]))
+      try await client.tendAttachments(now: start + 31 * day)
+      try await client.tendAttachments(now: start + 33 * day - 1)
+      #expect(try client.attachments(of: Self.message).map(\.isHere) == [true])
+      // Restored in time, it is needed again.
+      try await client.perform(.restore(Self.message))
+      try await client.tendAttachments(now: start + 33 * day)
+      try await client.perform(.cancel([Self.message]))
+      try await client.tendAttachments(now: start + 34 * day)
+      try await client.tendAttachments(now: start + 36 * day)
+      #expect(try client.attachments(of: Self.message).map(\.isHere) == [false])
+      await client.close()
+    }
+  }
+
+  @Test func whatACrashLeftIsPutInOrder() async throws {
+    try await ClientFixture.withServer { fixture in
+      var client = try await fixture.open()
+      try await client.perform(.text("look", 1))
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      try await client.perform(.attach(Self.message, [file]))
+      await client.close()
+      let folder = fixture.directory + "/attachments"
+      try Data([1]).write(to: URL(filePath: folder + "/\(file.hash).new"))
+      try FileManager.default.removeItem(atPath: folder + "/\(file.hash)")
+      let stray = Data("stray".utf8)
+      client = try await fixture.open()
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+      #expect(try client.attachments(of: Self.message).map(\.isHere) == [false])
+      let other = try await client.keepFile(stray, name: "stray")
+      #expect(other.mediaType == "text/plain")
+      await client.close()
+    }
+  }
+}

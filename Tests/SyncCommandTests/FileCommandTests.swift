@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+@Suite(.timeLimit(.minutes(2))) struct FileCommandTests {
+  private static let id = "11111111-1111-4111-8111-111111111111"
+
+  // C-12
+  @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
+    try await CommandFixture.run { house in
+      let path = house.directory + "/my picture.png"
+      try Data([0x89, 0x50, 0x4E, 0x47]).write(to: URL(filePath: path))
+      _ = await house.cospool("send", "-s", "s", "--id", Self.id, "look")
+      #expect(await house.cospool("queue", "files", "1111").output == "no files")
+      let attached = await house.cospool("queue", "attach", "1111", path)
+      #expect(attached.output == "attached my picture.png, 4 bytes", "\(attached)")
+      let again = await house.cospool("queue", "attach", "1111", path)
+      #expect(again.output == "my picture.png is attached already")
+      let list = await house.cospool("queue", "files", "1111").output
+      #expect(list.contains("image/png  here   my picture.png"), "\(list)")
+      #expect(
+        await house.cospool("queue", "show", "1111").output
+          .contains("my picture.png (image/png, 4 bytes)"))
+      let copy = house.directory + "/copy"
+      let fetched = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
+      #expect(fetched.exitCode == 0, "\(fetched)")
+      #expect(try Data(contentsOf: URL(filePath: copy)) == Data([0x89, 0x50, 0x4E, 0x47]))
+      #expect(
+        await house.cospool("queue", "detach", "1111", "my picture.png").output
+          == "detached 1 file")
+      let gone = await house.cospool("queue", "detach", "1111", "my picture.png")
+      #expect(gone.exitCode == 1)
+      _ = await house.cospool("undo")
+      #expect(await house.cospool("queue", "files", "1111").output.contains("my picture.png"))
+      let missing = await house.cospool("queue", "attach", "1111", "/no/such/file")
+      #expect(missing.exitCode == 1)
+      #expect(missing.errors.contains("/no/such/file"))
+      let sent = await house.cospool("send", "-s", "t", "--attach", path, "look here too")
+      #expect(sent.output == "queued, position 1 of 1")
+    }
+  }
+
+  // C-16
+  @Test func queueFilesGoOutAndComeIn() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "s", "--id", Self.id, "--urgent", "one")
+      let path = house.directory + "/queue-s.json"
+      let exported = await house.cospool("queue", "export", "-s", "s", path)
+      #expect(exported.exitCode == 0, "\(exported)")
+      let known = await house.cospool("queue", "import", path)
+      #expect(known.exitCode == 0, "\(known)")
+      _ = await house.cospool("queue", "clear", "-s", "s")
+      let list =
+        #"[{"id":"22222222-2222-4222-8222-222222222222","content":"two","sessionId":"s","#
+        + #""createdAt":"2024-01-15T10:30:00Z"}]"#
+      let trial = await house.cospool("queue", "import", "-", "--dry-run", input: list)
+      #expect(trial.output.contains("1 message"), "\(trial)")
+      _ = await house.cospool("queue", "import", "-", "-s", "other", input: list)
+      #expect(await house.cospool("queue", "list", "-s", "other").output.contains("two"))
+      #expect(await house.cospool("queue", "import", "-", input: "[").exitCode == 6)
+      #expect(await house.cospool("queue", "export", "-s", "nowhere").exitCode == 1)
+    }
+  }
+}

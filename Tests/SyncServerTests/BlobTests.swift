@@ -1,0 +1,113 @@
+import Crypto
+import Foundation
+import QueueModel
+import SyncServer
+import Testing
+
+/// Files of attachments over plain HTTP, against a real server.
+@Suite(.timeLimit(.minutes(2))) struct BlobTests {
+  private struct Reply {
+    var status: Int
+    var body: String
+
+    init(_ text: String) {
+      status = Int(text.split(separator: " ").dropFirst().first ?? "") ?? 0
+      body = text.components(separatedBy: "\r\n\r\n").dropFirst().joined(separator: "\r\n\r\n")
+    }
+  }
+
+  private static func hash(_ text: String) -> String {
+    SHA256.hash(data: Data(text.utf8)).map {
+      String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+    }
+    .joined()
+  }
+
+  private func request(
+    _ method: String, _ hash: String, body: String? = nil, token: [UInt8]?,
+    _ fixture: ServerFixture
+  ) async throws -> Reply {
+    var text = "\(method) /v1/blobs/\(hash) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    if let token {
+      let digits = token.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+      text += "Authorization: Bearer \(digits)\r\n"
+    }
+    if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
+    return Reply(
+      try await PlainRequest.send(text + "\r\n" + (body ?? ""), fixture.server.port))
+  }
+
+  @Test func aFileIsStoredFoundGivenAndRemoved() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      let hash = Self.hash("hello")
+      #expect(try await request("HEAD", hash, token: device.token, fixture).status == 404)
+      #expect(
+        try await request("PUT", hash, body: "hello", token: device.token, fixture).status == 201)
+      #expect(
+        try await request("PUT", hash, body: "hello", token: device.token, fixture).status == 200)
+      #expect(try await request("HEAD", hash, token: device.token, fixture).status == 200)
+      try await fixture.restart()
+      let got = try await request("GET", hash, token: device.token, fixture)
+      #expect(got.status == 200)
+      #expect(got.body == "hello")
+      #expect(try await request("DELETE", hash, token: device.token, fixture).status == 200)
+      #expect(try await request("GET", hash, token: device.token, fixture).status == 404)
+    }
+  }
+
+  @Test func workspacesDoNotSeeEachOthersFiles() async throws {
+    try await ServerFixture.with { fixture in
+      let one = try await fixture.pair(1, workspace: "one")
+      let two = try await fixture.pair(2, workspace: "two")
+      let hash = Self.hash("hello")
+      _ = try await request("PUT", hash, body: "hello", token: one.token, fixture)
+      #expect(try await request("GET", hash, token: two.token, fixture).status == 404)
+      #expect(try await request("DELETE", hash, token: two.token, fixture).status == 404)
+      #expect(try await request("GET", hash, token: one.token, fixture).status == 200)
+    }
+  }
+
+  @Test func nobodyWithoutAValidTokenGetsAnything() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      let hash = Self.hash("hello")
+      _ = try await request("PUT", hash, body: "hello", token: device.token, fixture)
+      #expect(try await request("GET", hash, token: nil, fixture).status == 401)
+      #expect(
+        try await request("GET", hash, token: [UInt8](repeating: 1, count: 32), fixture).status
+          == 401)
+      #expect(
+        try await request("PUT", hash, body: "hello", token: nil, fixture).status == 401)
+      let devices = try fixture.administration.devices(workspaceName: nil).devices
+      _ = try fixture.administration.revoke(
+        device: try #require(devices.first?.id), workspaceName: nil)
+      #expect(try await request("GET", hash, token: device.token, fixture).status == 401)
+    }
+  }
+
+  @Test func wrongRequestsAreRefusedAndStoreNothing() async throws {
+    try await ServerFixture.with({ $0.blobQuotaBytes = 10 }) { fixture in
+      let token = try await fixture.pair(1).token
+      let hash = Self.hash("hello")
+      #expect(
+        try await request("PUT", hash, body: "other", token: token, fixture).status == 422)
+      #expect(try await request("PUT", "nohash", body: "x", token: token, fixture).status == 400)
+      #expect(try await request("GET", "../../cospool", token: token, fixture).status == 400)
+      #expect(try await request("PUT", hash, token: token, fixture).status == 411)
+      #expect(try await request("PUT", hash, body: "", token: token, fixture).status == 413)
+      #expect(try await request("POST", hash, body: "x", token: token, fixture).status == 405)
+      #expect(try await request("GET", hash, token: token, fixture).status == 404)
+      // The quota counts what is there, also after a start.
+      #expect(
+        try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
+      try await fixture.restart()
+      #expect(
+        try await request("PUT", Self.hash("123456"), body: "123456", token: token, fixture)
+          .status == 507)
+      #expect(
+        try await request("PUT", Self.hash("12345"), body: "12345", token: token, fixture)
+          .status == 201)
+    }
+  }
+}
