@@ -135,7 +135,9 @@ struct OperationRewriter {
       return .clearTags(element: mapped(element), field: field, clears: clears.map(mapped))
     case .setRegister(let element, let field, let value, let stamp):
       return .setRegister(
-        element: mapped(element), field: field, value: value, stamp: mapped(stamp))
+        element: mapped(element), field: field, value: value,
+        // A fence orders by lease and attempt; no clock moves it.
+        stamp: field.isFenced ? stamp : mapped(stamp))
     }
   }
 }

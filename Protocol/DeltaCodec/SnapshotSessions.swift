@@ -116,7 +116,7 @@ extension SessionSummary {
       threadPosition: outline.threadPosition?.slot, exists: has(.exists), isQueued: has(.queued))
     note(outline.threadPosition?.stamp)
     note(outline.enqueued?.stamp)
-    for register in outline.registers { note(register.stamp) }
+    note(outline.registers)
     messages.reserveCapacity(outline.messages.count)
     additions.reserveCapacity(outline.messages.count)
     for (index, message) in outline.messages.enumerated() {
@@ -128,9 +128,13 @@ extension SessionSummary {
         additions.append((id: addition.id, message: index))
         note(addition.stamp)
       }
-      for register in message.explicitRegisters { note(register.stamp) }
-      if message.isLive { waiting += 1 }
+      note(message.explicitRegisters)
+      if message.stands { waiting += 1 }
     }
+  }
+
+  private mutating func note(_ registers: [WorkspaceImage.Register]) {
+    for register in registers where !register.field.isFenced { note(register.stamp) }
   }
 
   private mutating func note(_ stamp: Stamp?) {
@@ -139,9 +143,12 @@ extension SessionSummary {
 }
 
 extension SnapshotOutline.Message {
-  fileprivate var isLive: Bool {
-    form & SnapshotFormat.MessageForm.tags == SnapshotFormat.MessageForm.addedTag
+  fileprivate var stands: Bool {
+    let isLive =
+      form & SnapshotFormat.MessageForm.tags == SnapshotFormat.MessageForm.addedTag
       || explicitTags.contains { $0.field == .live && !$0.tags.isEmpty }
+    return explicitRegisters.isEmpty
+      ? isLive : RunState(explicitRegisters).stands(isLive: isLive)
   }
 }
 

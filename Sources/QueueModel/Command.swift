@@ -42,6 +42,18 @@ public enum Command: Hashable, Sendable {
   case clearThreads
   /// Shows a thread again whose lock stayed.
   case unlockThread(SessionID)
+  /// Names the device where a session's agent runs; nil names none.
+  case setHost(SessionID, DeviceID?)
+  /// Tries a message again whose latest attempt did not succeed.
+  case retry(MessageID)
+  /// Goes on without a message whose latest attempt did not succeed.
+  case skip(MessageID)
+  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once.
+  case setNotBefore(MessageID, Int64?)
+  /// Keeps a message from starting until this time, while somebody edits it; nil lets it go.
+  case hold(MessageID, until: Int64?)
+  /// Says how far the host has come with a message. Only the holder of the session's lease says so.
+  case reportRun(MessageID, Run)
   /// Makes what a document holds and the workspace does not.
   case importDocument(WorkspaceDocument)
   /// Takes back this device's latest change that is not taken back yet.

@@ -92,6 +92,8 @@ struct ElementState: Sendable {
     return text
   }
 
+  func milliseconds(_ field: RegisterField) -> Int64? { registers[field]?.value.milliseconds }
+
   var imageTags: [WorkspaceImage.Tags] {
     tags.sorted { $0.key.rawValue < $1.key.rawValue }
       .map { WorkspaceImage.Tags(field: $0.key, tags: $0.value.tags) }
@@ -117,7 +119,7 @@ struct SessionState: Sendable {
   var slots = RunSequence()
   /// By content index of the slots: the message each slot was made for.
   var slotOwners = SlotOwners<MessageID>()
-  /// How many messages stand in the queue: live, and here by their position.
+  /// How many messages stand in the queue, and are here by their position.
   var waiting = 0
 
   var exists: Bool { element.has(.exists) }
@@ -125,6 +127,7 @@ struct SessionState: Sendable {
   var isInThreadQueue: Bool { exists && element.has(.queued) && threadPosition != nil }
   var isLocked: Bool { element.has(.locked) }
   var isPaused: Bool { element.has(.paused) }
+  var host: DeviceID? { element.text(.host).flatMap { DeviceID($0) } }
 
   /// When the thread was queued, in milliseconds since 1970: the latest requeue's time, or what an
   /// undo of a requeue wrote behind it.
@@ -164,7 +167,8 @@ struct MessageState: Sendable {
   var session: SessionID
   var position: Register<OperationID>
 
-  var isLive: Bool { element.has(.live) }
+  /// Whether it stands in its queue, if its session exists.
+  var stands: Bool { element.runState.stands(isLive: element.has(.live)) }
 
   var priority: Priority { Priority(element.registers[.priority]?.value) }
 

@@ -76,6 +76,16 @@ public enum HistoryAction: Hashable, Sendable {
   case lockedThread
   /// The thread was unlocked.
   case unlockedThread
+  /// The session's agent runs on this device now; empty: on none.
+  case setHost(device: String)
+  /// An attempt at the message came so far; a note says why, or what came of it.
+  case ran(RunPhase, attempt: Int, note: String)
+  /// A failed message is to be tried again.
+  case retried
+  /// The queue goes on without a failed message.
+  case skipped
+  /// The message waits for a time, or for an edit; nothing more to wait for where it is 0.
+  case postponed(until: Int64)
   /// A newer version did something that this one does not know.
   case unknown
 
@@ -104,6 +114,11 @@ public enum HistoryAction: Hashable, Sendable {
     case .removedThread: "removedThread"
     case .lockedThread: "lockedThread"
     case .unlockedThread: "unlockedThread"
+    case .setHost: "setHost"
+    case .ran(let phase, _, _): phase.name
+    case .retried: "retried"
+    case .skipped: "skipped"
+    case .postponed: "postponed"
     case .unknown: "unknown"
     }
   }
@@ -138,6 +153,14 @@ extension HistoryAction: CustomStringConvertible {
     case .removedThread: "removed the thread"
     case .lockedThread: "locked the thread"
     case .unlockedThread: "unlocked the thread"
+    case .setHost(let device):
+      device.isEmpty ? "took the session's host away" : "made \(device) the session's host"
+    case .ran(let phase, let attempt, let note):
+      "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
+    case .retried: "had the message tried again"
+    case .skipped: "went on without the message"
+    case .postponed(let time):
+      time == 0 ? "let the message go" : "let the message wait until \(time) ms after 1970"
     case .unknown: "did something that this version does not know"
     }
   }

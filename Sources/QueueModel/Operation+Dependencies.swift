@@ -27,13 +27,13 @@ extension Operation {
     }
   }
 
-  /// The stamp of the operation's register writes, where it has any.
+  /// The stamp of the operation's register writes, where it has any. A fence is none.
   package var stamp: Stamp? {
     switch body {
     case .addMessage(let addition): addition.stamp
     case .placeMessage(_, _, _, let stamp), .placeThread(_, _, let stamp): stamp
     case .enqueueThread(let enqueue): enqueue.stamp
-    case .setRegister(_, _, _, let stamp): stamp
+    case .setRegister(_, let field, _, let stamp): field.isFenced ? nil : stamp
     case .announceDevice, .openSession, .insertText, .deleteText, .addTag, .clearTags: nil
     }
   }

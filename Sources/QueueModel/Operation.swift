@@ -220,10 +220,22 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   public static let priority = RegisterField(rawValue: 3)
   /// A thread's time of queueing in milliseconds since 1970, where an undo set it back.
   public static let queuedAt = RegisterField(rawValue: 4)
-  /// How often somebody tried to run a message: a number.
+  /// How often somebody tried to run a message before it was imported: a number.
   public static let attempts = RegisterField(rawValue: 5)
-  /// What a message's latest attempt failed with: text.
+  /// What the latest attempt at a message failed with before it was imported: text.
   public static let lastError = RegisterField(rawValue: 6)
+  /// A session's host, the device where its agent runs: text, the device's id.
+  public static let host = RegisterField(rawValue: 7)
+  /// What a person decided about a failed attempt at a message: a number, see `Resolution`.
+  public static let resolution = RegisterField(rawValue: 8)
+  /// When a message may start at the earliest: a number, milliseconds since 1970.
+  public static let notBefore = RegisterField(rawValue: 9)
+  /// Until when a message must not start because somebody edits it: a number, as `notBefore`.
+  public static let heldUntil = RegisterField(rawValue: 10)
+  /// How a session's host runs its messages: text.
+  public static let agent = RegisterField(rawValue: 11)
+  /// How far the latest attempt at a message has come: text, fenced, see `Run`.
+  public static let run = RegisterField(rawValue: 128)
 }
 
 /// What a register can hold.

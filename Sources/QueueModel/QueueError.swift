@@ -34,6 +34,12 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageCancelled(id: String)
   /// The message is not cancelled, so it cannot be restored.
   case messageNotCancelled(id: String)
+  /// The agent has the message already, so it cannot be changed or cancelled any more.
+  case alreadyStarted(id: String)
+  /// The message was done already.
+  case messageFinished(id: String)
+  /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
+  case messageNotFailed(id: String)
   /// A stretch of a message's text that is not there.
   case invalidTextRange(first: Int, last: Int, count: Int)
   /// What was to be imported cannot be used.
@@ -70,6 +76,9 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidMove: "invalidMove"
     case .messageCancelled: "messageCancelled"
     case .messageNotCancelled: "messageNotCancelled"
+    case .alreadyStarted: "alreadyStarted"
+    case .messageFinished: "messageFinished"
+    case .messageNotFailed: "messageNotFailed"
     case .invalidTextRange: "invalidTextRange"
     case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
@@ -122,6 +131,12 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) is cancelled. Restore it first."
     case .messageNotCancelled(let id):
       "Message \(id) is not cancelled, so there is nothing to restore."
+    case .alreadyStarted(let id):
+      "Message \(id) has already started. Wait for it to end, or stop the session's agent."
+    case .messageFinished(let id):
+      "Message \(id) was done already. Send its text again to have it done once more."
+    case .messageNotFailed(let id):
+      "Message \(id) did not fail, so there is nothing to retry or skip."
     case .invalidTextRange(let first, let last, let count):
       "There is no text from \(first) to \(last): the message has \(count) characters."
     case .invalidDocument(let reason):

@@ -4,8 +4,12 @@ import SequenceCRDT
 struct ShownMessage {
   var id: MessageID
   var session: SessionID
-  var isLive: Bool
+  /// Whether it stands in its queue, if its session exists.
+  var stands: Bool
   var priority: Priority
+  var runState: RunState
+  var notBefore: Int64?
+  var heldUntil: Int64?
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
   var project: String?
@@ -20,7 +24,9 @@ extension ShownMessage {
   init(_ state: MessageState) {
     let primary = state.primary
     self.init(
-      id: state.id, session: state.session, isLive: state.isLive, priority: state.priority,
+      id: state.id, session: state.session, stands: state.stands, priority: state.priority,
+      runState: state.element.runState, notBefore: state.element.milliseconds(.notBefore),
+      heldUntil: state.element.milliseconds(.heldUntil),
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(state.element.registers[.project]?.value),
       attempts: Self.count(state.element.registers[.attempts]?.value),
@@ -36,9 +42,12 @@ extension ShownMessage {
       image.registers.first { $0.field == field }?.value
     }
     let notes = image.tags.first { $0.field == .attachment }?.tags.map(\.note) ?? []
+    let runState = RunState(image.registers)
     self.init(
-      id: image.id, session: session, isLive: image.tags.contains { $0.field == .live },
-      priority: Priority(register(.priority)),
+      id: image.id, session: session,
+      stands: runState.stands(isLive: image.tags.contains { $0.field == .live }),
+      priority: Priority(register(.priority)), runState: runState,
+      notBefore: register(.notBefore)?.milliseconds, heldUntil: register(.heldUntil)?.milliseconds,
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
       lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),
@@ -91,5 +100,18 @@ extension Workspace {
   /// The text of a message, cancelled ones too; nil where it is not known.
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
+  }
+}
+
+extension ShownMessage {
+  /// Whether it stands before urgent and normal ones: it was tried already.
+  var isInFront: Bool { runState.run != nil }
+}
+
+extension RegisterValue {
+  /// A time; nil where there is none, or none any more.
+  var milliseconds: Int64? {
+    guard case .number(let number) = self, number > 0 else { return nil }
+    return Int64(clamping: number)
   }
 }

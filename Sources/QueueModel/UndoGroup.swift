@@ -246,7 +246,7 @@ extension Command {
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
-    case .undo, .redo: nil
+    case .undo, .redo, .setHost, .retry, .skip, .setNotBefore, .hold, .reportRun: nil
     }
   }
 }

@@ -18,20 +18,46 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var device: DeviceView?
   /// Its own project path, where it has one besides its session's.
   public var project: String?
-  /// How often somebody tried to run it.
+  /// How often somebody tried to run it, here or before it was imported (S0-53).
   public var attempts = 0
-  /// What the latest attempt failed with.
+  /// Why the latest attempt did not succeed (S0-54, S0-62); nil where it did or there was none.
   public var lastError: String?
   /// The files that go with it, by name.
   public var attachments: [Attachment] = []
+  /// The latest attempt to run it; nil before the first.
+  public var run: Run?
+  /// When it may start at the earliest, in milliseconds since 1970; nil at once.
+  public var notBefore: Int64?
+  /// Until when it is held because somebody edits it, in milliseconds since 1970.
+  public var heldUntil: Int64?
 }
 
 /// What became of a message.
-public enum MessageStatus: String, Hashable, Sendable, Codable {
+public enum MessageStatus: String, Hashable, Sendable, Codable, CaseIterable {
   /// Waits in its queue.
   case queued
   /// Was withdrawn; `restore` brings it back.
   case cancelled
+  /// The agent has it, or may have it.
+  case running
+  /// The agent failed; the queue waits for a person's decision.
+  case failed
+  /// The agent died; the queue waits for a person's decision.
+  case interrupted
+  /// Nobody knows whether the agent did it; the queue waits for a person's decision.
+  case unknown
+  /// Done.
+  case succeeded
+  /// Failed, and a person went on without it.
+  case skipped
+
+  /// Whether the message stands in front of its queue, whatever its priority.
+  public var standsInFront: Bool {
+    switch self {
+    case .running, .failed, .interrupted, .unknown: true
+    case .queued, .cancelled, .succeeded, .skipped: false
+    }
+  }
 }
 
 /// A device as the workspace knows it.
@@ -52,6 +78,15 @@ public struct MessageQueueView: Hashable, Sendable {
   public var pauseReasons: [String]
   /// The waiting messages; positions run from 1 without gaps.
   public var messages: [MessageView]
+  /// The device where the session's agent runs; nil where none was named.
+  public var host: DeviceID?
+
+  /// A message of the queue is with the agent (S0-4).
+  public var isExecuting: Bool { messages.contains { $0.status == .running } }
+  /// Why the queue stands still until a person decides (S0-5, S0-65).
+  public var currentError: String? {
+    messages.first { $0.status.standsInFront && $0.status != .running }?.lastError
+  }
 }
 
 /// One entry of the thread queue.
@@ -97,4 +132,6 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var threadPosition: Int?
   /// Whether its thread is locked.
   public var locked: Bool
+  /// The device where its agent runs; nil where none was named.
+  public var host: DeviceID?
 }

@@ -247,10 +247,10 @@ extension Workspace {
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
     guard var state = messageStates.removeValue(forKey: id) else { return }
-    if state.isLive { sessionStates[state.session]?.waiting -= 1 }
+    if state.stands { sessionStates[state.session]?.waiting -= 1 }
     touched.sessions.insert(state.session)
     change(&state)
-    if state.isLive { sessionStates[state.session]?.waiting += 1 }
+    if state.stands { sessionStates[state.session]?.waiting += 1 }
     touched.sessions.insert(state.session)
     messageStates[id] = state
   }

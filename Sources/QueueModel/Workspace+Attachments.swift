@@ -87,7 +87,7 @@ extension Workspace {
       for message in shownMessages(of: session) {
         for attachment in message.attachments {
           var use = uses[attachment.hash] ?? AttachmentUse(attachment: attachment)
-          if message.isLive && sessionExists(session) { use.isWaiting = true }
+          if message.stands && sessionExists(session) { use.isWaiting = true }
           uses[attachment.hash] = use
         }
       }

@@ -56,6 +56,11 @@ extension Workspace {
     case .clearTags(let element, let field, _):
       entry.action = HistoryAction(clearing: field)
       name(element, in: &entry)
+    case .setRegister(let element, .run, let value, let fence):
+      let run = Run(fence: Fence(fence), value: value)
+      entry.action = .ran(run.phase, attempt: Int(run.attempt), note: run.note)
+      entry.milliseconds = run.milliseconds
+      name(element, in: &entry)
     case .setRegister(let element, let field, let value, _):
       entry.action = HistoryAction(writing: value, to: field)
       name(element, in: &entry)
@@ -111,6 +116,11 @@ extension HistoryAction {
     case (.queuedAt, .number): self = .queuedThread
     case (.attempts, .number(let number)): self = .notedAttempts(Int(clamping: number))
     case (.lastError, .text(let text)): self = .notedError(text)
+    case (.host, .text(let device)): self = .setHost(device: device)
+    case (.resolution, let value):
+      self = Resolution(value).map { $0.skips ? .skipped : .retried } ?? .unknown
+    case (.notBefore, .number(let time)), (.heldUntil, .number(let time)):
+      self = .postponed(until: Int64(clamping: time))
     default: self = .unknown
     }
   }

@@ -22,7 +22,7 @@ extension Workspace {
     var messages: [SessionID: [MessageState]] = [:]
     for message in messageStates.values {
       try check(message)
-      if message.isLive { waiting[message.session, default: 0] += 1 }
+      if message.stands { waiting[message.session, default: 0] += 1 }
       messages[message.session, default: []].append(message)
     }
     for session in sessionStates.values {

@@ -32,10 +32,13 @@ extension Workspace {
     return .moved(position: position.map { $0 + 1 } ?? 0)
   }
 
-  /// Urgent messages first, otherwise as given.
+  /// What was tried first, then urgent messages, otherwise as given.
   private func effectivelySorted(_ ids: [MessageID]) -> [MessageID] {
-    ids.filter { messageStates[$0]?.priority == .urgent }
-      + ids.filter { messageStates[$0]?.priority != .urgent }
+    func block(_ id: MessageID) -> Int {
+      guard let message = messageStates[id] else { return 2 }
+      return message.element.registers[.run] != nil ? 0 : message.priority == .urgent ? 1 : 2
+    }
+    return (0...2).flatMap { number in ids.filter { block($0) == number } }
   }
 
   private func destination(

@@ -166,6 +166,18 @@ extension Workspace {
       try removeThreads(threadOrder(), by: &author)
     case .unlockThread(let session):
       try unlockThread(session, by: &author)
+    case .setHost(let session, let device):
+      try setHost(device, of: session, by: &author)
+    case .retry(let id):
+      try resolve(id, skips: false, by: &author)
+    case .skip(let id):
+      try resolve(id, skips: true, by: &author)
+    case .setNotBefore(let id, let time):
+      try setTime(time, .notBefore, of: id, by: &author)
+    case .hold(let id, let time):
+      try setTime(time, .heldUntil, of: id, by: &author)
+    case .reportRun(let id, let run):
+      try reportRun(run, of: id, by: &author)
     case .importDocument(let document):
       try importDocument(document, by: &author)
     case .undo:
@@ -272,6 +284,7 @@ extension Workspace {
       guard isRepetition(of: message, text: text, in: send.session) else {
         throw .messageIDTaken(id: send.id.description)
       }
+      if message.element.runState.run?.phase == .succeeded { return .unchanged }
       guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
       return queuedNotice(send.id, in: message.session, max: author.context.queueSizeMax)
     }
@@ -361,7 +374,7 @@ extension Workspace {
     _ id: MessageID, content: String, base: EditBase?, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
     let content = try checkedContent(content)
-    let message = try waitingMessage(id)
+    let message = try idleMessage(id)
     var base = if let base { base } else { try editBase(id) }
     guard message.additions.contains(where: { $0.id == base.content }) else {
       throw .messageNotFound(id: id.description)
@@ -370,6 +383,8 @@ extension Workspace {
     // the text that shows: in the other one nobody would see it.
     if base.content != message.primary?.id { base = try editBase(id) }
     try emitEdits(from: base, to: content, of: id, by: &author)
+    // Who gives a failed prompt another text wants it tried again (C-14).
+    if message.element.runState.isHalted { decide(id, skips: false, by: &author) }
     return author.operations.isEmpty ? .unchanged : .done
   }
 
@@ -378,8 +393,9 @@ extension Workspace {
   ) throws(QueueError) -> CommandOutcome.Notice {
     try checkBatch(ids.count)
     for id in ids where messageStates[id] == nil { throw .messageNotFound(id: id.description) }
+    for id in ids { try checkIdle(id) }
     var count = 0
-    for id in ids where messageStates[id]?.isLive == true {
+    for id in ids where messageStates[id]?.stands == true {
       withdraw(id, by: &author)
       count += 1
     }
@@ -402,7 +418,10 @@ extension Workspace {
       throw .messageNotFound(id: id.description)
     }
     guard !isWaiting(message) else { throw .messageNotCancelled(id: id.description) }
-    if !message.isLive {
+    let state = message.element.runState
+    guard state.run?.phase != .succeeded else { throw .messageFinished(id: id.description) }
+    if state.isFinal { decide(id, skips: false, by: &author) }
+    if !message.element.has(.live) {
       emit(.addTag(element: reference, field: .live, clears: [], note: ""), by: &author)
     }
     try touchExistence(of: message.session, by: &author)
@@ -424,7 +443,9 @@ extension Workspace {
     _ id: SessionID, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
     _ = try existingSession(id)
-    let order = effectiveOrder(of: id)
+    let order = effectiveOrder(of: id).filter {
+      messageStates[$0]?.element.runState.isInFlight != true
+    }
     for message in order { withdraw(message, by: &author) }
     return order.isEmpty ? .unchanged : .affected(count: order.count)
   }
@@ -432,7 +453,7 @@ extension Workspace {
   private mutating func setPriority(
     _ id: MessageID, _ priority: Priority, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let message = try waitingMessage(id)
+    let message = try idleMessage(id)
     if message.priority != priority, let reference = message.element.references.first {
       emit(
         .setRegister(
@@ -447,7 +468,12 @@ extension Workspace {
 
   func waitingMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     guard let message = messageStates[id] else { throw .messageNotFound(id: id.description) }
-    guard isWaiting(message) else { throw .messageCancelled(id: id.description) }
+    guard isWaiting(message) else {
+      if message.element.runState.run?.phase == .succeeded {
+        throw .messageFinished(id: id.description)
+      }
+      throw .messageCancelled(id: id.description)
+    }
     return message
   }
 
@@ -455,39 +481,5 @@ extension Workspace {
     guard count <= Limits.batchMax else {
       throw .limitReached(what: "items in one command", max: Limits.batchMax)
     }
-  }
-}
-
-// MARK: - Pause
-
-extension Workspace {
-  private mutating func pause(
-    _ id: SessionID, reason: String, by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    let session = try existingSession(id)
-    let reason = reason.trimmedOfWhitespace()
-    guard reason.utf8.count <= Limits.nameBytesMax else {
-      throw .invalidName(
-        field: "reason", reason: "it is longer than \(Limits.nameBytesMax) bytes")
-    }
-    emit(
-      .addTag(
-        element: try reference(of: session), field: .paused,
-        clears: session.element.tagIDs(.paused), note: reason),
-      by: &author)
-    return .done
-  }
-
-  private mutating func resume(
-    _ id: SessionID, by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    let session = try existingSession(id)
-    guard session.isPaused else { return .unchanged }
-    emit(
-      .clearTags(
-        element: try reference(of: session), field: .paused,
-        clears: session.element.tagIDs(.paused)),
-      by: &author)
-    return .done
   }
 }

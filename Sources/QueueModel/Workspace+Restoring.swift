@@ -110,12 +110,12 @@ struct RestoredSession {
     }
     note(image.registers)
     note([image.position.stamp])
-    if message.isLive { session.waiting += 1 }
+    if message.stands { session.waiting += 1 }
     messages.append(message)
   }
 
   private mutating func note(_ registers: [WorkspaceImage.Register]) {
-    note(registers.map(\.stamp))
+    note(registers.filter { !$0.field.isFenced }.map(\.stamp))
   }
 
   private mutating func note(_ stamps: [Stamp]) {

@@ -54,7 +54,7 @@ extension Workspace {
   private func typedContent(
     of id: MessageID
   ) throws(QueueError) -> (addition: OperationID, content: TextContent) {
-    guard let primary = try waitingMessage(id).primary else {
+    guard let primary = try idleMessage(id).primary else {
       throw .messageNotFound(id: id.description)
     }
     return (primary.id, primary.content)

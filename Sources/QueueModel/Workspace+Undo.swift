@@ -121,6 +121,8 @@ extension Workspace {
     case (let value?, _): before = value
     // An empty text is as good as none.
     case (nil, .text): before = .text("")
+    // A decision about no attempt is as good as none.
+    case (nil, .number) where step.field == .resolution: before = .number(0)
     case (nil, .number): return
     }
     let id = emit(

@@ -30,7 +30,8 @@ extension Workspace {
     }
   }
 
-  /// A session's message queue in effective order: urgent, then normal, each in slot order.
+  /// A session's message queue in effective order: what is in flight or was tried already, then
+  /// urgent, then normal, each in slot order (S0-55).
   ///
   /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
   /// - Complexity: O(slots of the session).
@@ -42,7 +43,8 @@ extension Workspace {
     let messages = shown.enumerated().map { view(of: $0.element, position: $0.offset + 1) }
     return MessageQueueView(
       session: session, paused: state.isPaused,
-      pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages)
+      pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages,
+      host: state.host)
   }
 
   /// The waiting messages of a session in the order of their places alone, urgent or not: what
@@ -54,15 +56,17 @@ extension Workspace {
       .map { view(of: $0, position: places[$0.id] ?? 0) }
   }
 
-  /// The waiting messages of a session in effective order.
+  /// The waiting messages of a session in effective order: what was tried, urgent, normal.
   func effectiveOrder(of session: SessionID) -> [MessageID] {
     guard sessionExists(session) else { return [] }
     return Workspace.inEffectiveOrder(shownMessages(of: session)).map(\.id)
   }
 
   private static func inEffectiveOrder(_ messages: [ShownMessage]) -> [ShownMessage] {
-    messages.filter { $0.isLive && $0.priority == .urgent }
-      + messages.filter { $0.isLive && $0.priority != .urgent }
+    let standing = messages.filter(\.stands)
+    let waiting = standing.filter { !$0.isInFront }
+    return standing.filter(\.isInFront) + waiting.filter { $0.priority == .urgent }
+      + waiting.filter { $0.priority != .urgent }
   }
 
   /// One message, cancelled ones too.
@@ -75,29 +79,38 @@ extension Workspace {
     return view(of: message, position: index.map { $0 + 1 } ?? 0)
   }
 
-  /// Whether a message stands in a queue: live, and its session exists.
+  /// Whether a message stands in a queue, and its session exists.
   func isWaiting(_ message: MessageState) -> Bool {
-    message.isLive && sessionExists(message.session)
+    message.stands && sessionExists(message.session)
   }
 
   private func isWaiting(_ message: ShownMessage) -> Bool {
-    message.isLive && sessionExists(message.session)
+    message.stands && sessionExists(message.session)
   }
 
   private func view(of message: ShownMessage, position: Int) -> MessageView {
     MessageView(
       id: message.id, session: message.session, content: message.text(),
-      priority: message.priority, status: isWaiting(message) ? .queued : .cancelled,
+      priority: message.priority, status: message.runState.status(stands: isWaiting(message)),
       position: position, createdAt: message.primary?.stamp.milliseconds ?? 0,
       device: (message.primary?.id.replica).flatMap(device(of:)), project: message.project,
-      attempts: message.attempts, lastError: message.lastError,
-      attachments: message.attachments)
+      attempts: message.attempts + Int(message.runState.run?.attempt ?? 0),
+      lastError: message.runState.run.map(\.error) ?? message.lastError,
+      attachments: message.attachments, run: message.runState.run, notBefore: message.notBefore,
+      heldUntil: message.heldUntil)
   }
 
-  /// The messages of a session that were taken out of its queue, by id.
+  /// The messages of a session that were taken out of its queue, by id; not those that were done.
   ///
   /// - Complexity: O(messages of the session · log).
   public func cancelledMessages(of session: SessionID) -> [MessageView] {
+    finishedMessages(of: session).filter { $0.status == .cancelled }
+  }
+
+  /// The messages of a session that are not in its queue any more, by id: done, skipped, cancelled.
+  ///
+  /// - Complexity: O(messages of the session · log).
+  public func finishedMessages(of session: SessionID) -> [MessageView] {
     shownMessages(of: session).filter { !isWaiting($0) }
       .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
   }
@@ -140,7 +153,7 @@ extension Workspace {
     SessionView(
       id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
       paused: session.isPaused, waiting: session.waiting, threadPosition: threadPosition,
-      locked: session.isLocked)
+      locked: session.isLocked, host: session.host)
   }
 
   func existingSession(_ id: SessionID) throws(QueueError) -> SessionState {

@@ -94,7 +94,7 @@ extension Command {
     switch self {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
       .clear(let id), .pause(let id, _), .resume(let id), .moveThread(let id, _),
-      .unlockThread(let id):
+      .unlockThread(let id), .setHost(let id, _):
       [id]
     case .send(let send): [send.session]
     default: []
@@ -105,7 +105,8 @@ extension Command {
     switch self {
     case .send(let send): [send.id]
     case .edit(let id, _, _), .insertText(let id, _, _), .deleteText(let id, _), .restore(let id),
-      .setPriority(let id, _), .attach(let id, _), .detach(let id, _):
+      .setPriority(let id, _), .attach(let id, _), .detach(let id, _), .retry(let id),
+      .skip(let id), .setNotBefore(let id, _), .hold(let id, _), .reportRun(let id, _):
       [id]
     case .cancel(let ids): ids
     case .move(let ids, .before(let neighbour)), .move(let ids, .after(let neighbour)):

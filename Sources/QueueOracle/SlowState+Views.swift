@@ -14,17 +14,65 @@ extension SlowState {
   /// The keys of all sessions that are not deleted, in order.
   package var existingSessions: [SessionID] { sessions.keys.filter(exists).sorted() }
 
-  /// The waiting messages of a session: urgent ones, then normal ones, each by slot.
+  /// The number that says how far the latest attempt at a message has come, and which attempt it
+  /// is: what the fence of its register `run` says. nil before the first.
+  private func run(of message: MessageID) -> (attempt: UInt64, phase: UInt64)? {
+    guard let fence = messages[message]?.registers[.run]?.stamp.rawValue else { return nil }
+    return (fence >> 8 & 0xffff, fence & 0xff)
+  }
+
+  /// Whether somebody decided about the latest attempt, and how: true goes on without it.
+  private func decision(about message: MessageID) -> Bool? {
+    guard let run = run(of: message), (4...6).contains(run.phase),
+      case .number(let number)? = messages[message]?.registers[.resolution]?.value,
+      number >> 1 == run.attempt
+    else { return nil }
+    return number & 1 == 1
+  }
+
+  /// Whether the message stands in its queue, if its session exists: the agent has it, or it is
+  /// live and neither done nor skipped.
+  package func stands(_ message: MessageID) -> Bool {
+    guard let run = run(of: message) else { return isLive(message) }
+    switch run.phase {
+    case 4...6: return isLive(message) && decision(about: message) != true
+    case 7: return isLive(message)
+    case 8: return false
+    default: return true
+    }
+  }
+
+  /// What became of the message.
+  package func status(of message: MessageID) -> MessageStatus {
+    let waits = stands(message) && (messages[message].map { exists($0.session) } ?? false)
+    let idle: MessageStatus = waits ? .queued : .cancelled
+    guard let run = run(of: message) else { return idle }
+    switch (run.phase, decision(about: message)) {
+    case (8, _): return .succeeded
+    case (7, _): return idle
+    case (4...6, true?): return .skipped
+    case (4...6, false?): return idle
+    case (4, nil): return waits ? .unknown : .cancelled
+    case (5, nil): return waits ? .interrupted : .cancelled
+    case (6, nil): return waits ? .failed : .cancelled
+    default: return .running
+    }
+  }
+
+  /// The waiting messages of a session: those that were tried, urgent ones, normal ones, each by
+  /// slot.
   package func effectiveOrder(of key: SessionID) -> [MessageID] {
     guard exists(key), let session = sessions[key] else { return [] }
     let waiting = session.slots.order().compactMap { slot -> MessageID? in
       guard let message = session.slotOwners[slot], messages[message]?.position.slot == slot,
-        isLive(message)
+        stands(message)
       else { return nil }
       return message
     }
-    return waiting.filter { priority(of: $0) == .urgent }
-      + waiting.filter { priority(of: $0) != .urgent }
+    func block(_ message: MessageID) -> Int {
+      run(of: message) != nil ? 0 : priority(of: message) == .urgent ? 1 : 2
+    }
+    return (0...2).flatMap { number in waiting.filter { block($0) == number } }
   }
 
   /// All threads in the queue in order, locked ones too.
@@ -212,7 +260,7 @@ extension SlowState {
     report.check(text: "content of \(id)", view.content, content(of: id))
     report.check("session of \(id)", view.session, messages[id]?.session)
     report.check("priority of \(id)", view.priority, priority(of: id))
-    report.check("status of \(id)", view.status, position > 0 ? .queued : .cancelled)
+    report.check("status of \(id)", view.status, status(of: id))
     report.check("position of \(id)", view.position, position)
     let shown = shownAddition(of: id)
     let addition = shown.flatMap { messages[id]?.additions[$0] }

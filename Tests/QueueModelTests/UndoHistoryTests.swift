@@ -26,7 +26,7 @@ struct UndoHistoryTests {
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
   func whatIsStoredIsWhatIsThere(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
-    var commands = CommandGenerator(sessionCount: 2)
+    var commands = CommandGenerator(sessionCount: 2, executes: false)
     var devices = (1...3).map { TestDevice(UInt64($0)) }
     var histories = devices.map { _ in UndoHistory() }
     var shelves = devices.map { _ in Shelf() }
@@ -103,7 +103,7 @@ struct UndoHistoryTests {
   @Test(arguments: TestSeeds.list(standard: 30, from: 2_500))
   func everythingGoesBackAndForth(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
-    var commands = CommandGenerator(sessionCount: 3)
+    var commands = CommandGenerator(sessionCount: 3, executes: false)
     var device = TestDevice(1, queueSizeMax: 6)
     let known = device.workspace
     var shown: [UndoCheck.View] = [UndoCheck.View(device.workspace, known: known)]

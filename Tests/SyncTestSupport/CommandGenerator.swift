@@ -5,12 +5,16 @@ package struct CommandGenerator {
   /// What the editors of one device saw when they opened a message.
   package typealias OpenEditors = [MessageID: EditBase]
 
+  private let weights: [(weight: Int, value: Kind)]
   private let sessions: [SessionID]
   /// All messages ever queued, on any device.
   private var messages: [MessageID] = []
   private var nextNumber: UInt64 = 1
 
-  package init(sessionCount: Int = 4) {
+  /// - Parameter executes: whether hosts run messages too, which nobody can undo.
+  package init(sessionCount: Int = 4, executes: Bool = true) {
+    weights =
+      CommandGenerator.weights + (executes ? CommandGenerator.executionWeights : [])
     sessions = (1...max(sessionCount, 1)).map { .named("session-\($0)") }
   }
 
@@ -18,7 +22,7 @@ package struct CommandGenerator {
   package mutating func command(
     for workspace: Workspace, editors: inout OpenEditors, using generator: inout SeededGenerator
   ) -> Command {
-    let kind = generator.pick(weighted: CommandGenerator.weights)
+    let kind = generator.pick(weighted: weights)
     let session = anySession(&generator)
     switch kind {
     case .addSession:
@@ -52,13 +56,39 @@ package struct CommandGenerator {
     case .unlockThread: return .unlockThread(session)
     case .undo: return .undo
     case .redo: return .redo
+    case .reportRun: return report(in: workspace, &generator)
+    case .retry: return .retry(anyMessage(workspace, &generator))
+    case .skip: return .skip(anyMessage(workspace, &generator))
+    case .setHost:
+      return .setHost(
+        session, generator.chance(80) ? DeviceID(high: 0xD, low: UInt64(generator.below(4))) : nil)
+    case .wait:
+      let time = generator.chance(60) ? Int64(generator.below(1_000_000)) : nil
+      let message = anyMessage(workspace, &generator)
+      return generator.chance(50) ? .setNotBefore(message, time) : .hold(message, until: time)
     }
+  }
+
+  /// Something a host might say of an attempt, whoever holds the lease.
+  private func report(
+    in workspace: Workspace, _ generator: inout SeededGenerator
+  ) -> Command {
+    let message = anyMessage(workspace, &generator)
+    let attempts = (try? workspace.message(message).attempts) ?? 0
+    return .reportRun(
+      message,
+      Run(
+        token: UInt64(1 + generator.below(3)),
+        attempt: UInt16(clamping: max(1, attempts + generator.below(2))),
+        phase: generator.pick(RunPhase.allCases) ?? .running,
+        milliseconds: Int64(generator.below(1_000_000)), note: name(&generator)))
   }
 
   private enum Kind {
     case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo, attach, detach
+    case reportRun, retry, skip, setHost, wait
   }
 
   private static let weights: [(weight: Int, value: Kind)] = [
@@ -67,6 +97,10 @@ package struct CommandGenerator {
     (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
     (10, .insertText), (8, .deleteText), (14, .undo), (8, .redo),
     (8, .attach), (6, .detach),
+  ]
+
+  private static let executionWeights: [(weight: Int, value: Kind)] = [
+    (8, .reportRun), (4, .retry), (3, .skip), (2, .setHost), (4, .wait),
   ]
 
   private static let texts = [

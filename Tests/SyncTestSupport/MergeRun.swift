@@ -94,8 +94,11 @@ package struct MergeRun {
       commandsDone += 1
       operationsMade += outcome.operations.count
       participants[index].oracle.add(outcome.operations)
-      var details = UndoCheck.differences(
-        of: outcome, from: before, to: participants[index].device.workspace)
+      var details: [String] = []
+      if command.isUndoable {
+        details = UndoCheck.differences(
+          of: outcome, from: before, to: participants[index].device.workspace)
+      }
       if outcome.operations.isEmpty != (outcome.notice == .unchanged), !command.isSend {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
       }
@@ -215,4 +218,7 @@ extension Command {
   fileprivate var isSend: Bool {
     if case .send = self { true } else { false }
   }
+
+  /// Whether it can be taken back: what the host reports and what a person decides about it cannot.
+  fileprivate var isUndoable: Bool { undoLabel != nil || self == .undo || self == .redo }
 }

@@ -1,0 +1,211 @@
+import SequenceCRDT
+
+/// How far an attempt to run a message has come; the raw value is the wire's, later ones win.
+public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
+  /// The authority let the prompt out; the agent may have got it.
+  case dispatched = 2
+  /// The agent has it.
+  case running = 3
+  /// The host's daemon died after the dispatch: nobody can say what the agent did.
+  case unknown = 4
+  /// The agent is known to have died before it was done.
+  case interrupted = 5
+  /// The agent failed.
+  case failed = 6
+  /// A person stopped it; the message is cancelled with it, and may be restored.
+  case cancelled = 7
+  /// Done.
+  case succeeded = 8
+
+  /// The agent may be at work on it.
+  public var isInFlight: Bool { self == .dispatched || self == .running }
+  /// It ended and waits for a person: retry, skip, edit or cancel (S0-66).
+  public var needsDecision: Bool {
+    self == .unknown || self == .interrupted || self == .failed
+  }
+}
+
+/// The latest attempt to run a message.
+public struct Run: Hashable, Sendable {
+  /// The token of the lease it runs under.
+  public var token: UInt64
+  /// Which attempt it is, from 1.
+  public var attempt: UInt16
+  /// How far it has come.
+  public var phase: RunPhase
+  /// When it came there, in milliseconds since 1970 on the host's clock.
+  public var milliseconds: Int64
+  /// What there is to say: the error of a failed attempt, the summary of a successful one.
+  public var note: String
+
+  /// Puts the parts together.
+  public init(
+    token: UInt64, attempt: UInt16, phase: RunPhase, milliseconds: Int64, note: String = ""
+  ) {
+    self.token = token
+    self.attempt = attempt
+    self.phase = phase
+    self.milliseconds = milliseconds
+    self.note = note
+  }
+
+  /// Bytes of a note that are kept; longer ones are cut between characters.
+  public static let noteBytesMax = 1_000
+
+  /// What orders it.
+  package var fence: Fence { Fence(token: token, attempt: attempt, phase: phase.rawValue) }
+
+  /// The register's value: the time, and the note behind a space.
+  package var value: RegisterValue {
+    let note = self.note.cut(toUTF8Bytes: Run.noteBytesMax)
+    return .text(note.isEmpty ? "\(milliseconds)" : "\(milliseconds) \(note)")
+  }
+
+  /// Reads a register. A phase of a later version counts as running, so that nothing starts.
+  package init(fence: Fence, value: RegisterValue) {
+    token = fence.token
+    attempt = fence.attempt
+    phase = RunPhase(rawValue: fence.phase) ?? .running
+    switch value {
+    case .number(let number):
+      milliseconds = Int64(clamping: number)
+      note = ""
+    case .text(let text):
+      let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+      milliseconds = parts.first.flatMap { Int64($0) } ?? 0
+      note = parts.count > 1 ? String(parts[1]) : ""
+    }
+  }
+}
+
+extension Run {
+  /// Why it did not succeed; nil where it did, or goes on.
+  var error: String? {
+    guard phase.needsDecision else { return nil }
+    return note.isEmpty ? phase.defaultNote : note
+  }
+}
+
+extension RunPhase {
+  /// A stable name for scripts.
+  public var name: String { "\(self)" }
+
+  /// What a failed attempt is said to have died of where nobody said more.
+  var defaultNote: String {
+    switch self {
+    case .unknown: "The host stopped while the agent worked; it may have done it or not."
+    case .interrupted: "The agent ended before it was done."
+    default: "The agent failed."
+    }
+  }
+}
+
+extension StringProtocol {
+  /// The longest beginning of whole characters with at most so many bytes of UTF-8.
+  fileprivate func cut(toUTF8Bytes limit: Int) -> String {
+    guard utf8.count > limit else { return String(self) }
+    var bytes = 0
+    var end = startIndex
+    while end < endIndex {
+      let next = index(after: end)
+      bytes += self[end..<next].utf8.count
+      if bytes > limit { break }
+      end = next
+    }
+    return String(self[..<end])
+  }
+}
+
+/// What a person decided about an attempt that ended without success.
+public struct Resolution: Hashable, Sendable {
+  /// The attempt it is about; a decision about another one has no effect.
+  public var attempt: UInt16
+  /// Whether the message leaves the queue; else it is tried again.
+  public var skips: Bool
+
+  /// Puts the parts together.
+  public init(attempt: UInt16, skips: Bool) {
+    self.attempt = attempt
+    self.skips = skips
+  }
+
+  /// The register's value.
+  package var value: RegisterValue { .number(UInt64(attempt) << 1 | (skips ? 1 : 0)) }
+
+  /// Reads a register; nil where it holds something else.
+  package init?(_ value: RegisterValue) {
+    guard case .number(let number) = value, let attempt = UInt16(exactly: number >> 1) else {
+      return nil
+    }
+    self.init(attempt: attempt, skips: number & 1 == 1)
+  }
+}
+
+/// What executing means for a message: the run and the decision about it.
+package struct RunState: Hashable, Sendable {
+  package var run: Run?
+  package var resolution: Resolution?
+
+  package init(run: Run? = nil, resolution: Resolution? = nil) {
+    self.run = run
+    self.resolution = resolution
+  }
+
+  /// Reads them from a message's registers.
+  package init(_ registers: [WorkspaceImage.Register]) {
+    for register in registers {
+      if register.field == .run {
+        run = Run(fence: Fence(register.stamp), value: register.value)
+      } else if register.field == .resolution {
+        resolution = Resolution(register.value)
+      }
+    }
+  }
+
+  /// The decision, where it is about the latest attempt and that one waits for it.
+  private var decision: Resolution? {
+    guard let run, run.phase.needsDecision, resolution?.attempt == run.attempt else { return nil }
+    return resolution
+  }
+
+  /// The agent may be at work on it.
+  package var isInFlight: Bool { run?.phase.isInFlight ?? false }
+  /// It waits for a person's decision, and the queue with it (S0-66).
+  package var isHalted: Bool { (run?.phase.needsDecision ?? false) && decision == nil }
+  /// It will never run again, whoever restores it.
+  package var isFinal: Bool {
+    run?.phase == .succeeded || decision?.skips == true
+  }
+
+  /// Whether the message stands in its queue.
+  ///
+  /// - Parameter isLive: whether it has a `live` tag. What the agent may be at work on stands there
+  ///   even if somebody cancelled it too late.
+  package func stands(isLive: Bool) -> Bool { isInFlight || (isLive && !isFinal) }
+
+  /// What the message's status is.
+  ///
+  /// - Parameter stands: whether it stands in a queue of an existing session.
+  package func status(stands: Bool) -> MessageStatus {
+    guard let run else { return stands ? .queued : .cancelled }
+    switch run.phase {
+    case .succeeded: return .succeeded
+    case .cancelled: return stands ? .queued : .cancelled
+    case .dispatched, .running: return .running
+    case .unknown, .interrupted, .failed: break
+    }
+    if let decision { return decision.skips ? .skipped : stands ? .queued : .cancelled }
+    guard stands else { return .cancelled }
+    return run.phase == .unknown ? .unknown : run.phase == .interrupted ? .interrupted : .failed
+  }
+}
+
+extension ElementState {
+  /// What executing means for the message.
+  var runState: RunState {
+    guard let register = registers[.run] else { return RunState() }
+    return RunState(
+      run: Run(fence: Fence(register.stamp), value: register.value),
+      resolution: registers[.resolution].flatMap { Resolution($0.value) })
+  }
+}

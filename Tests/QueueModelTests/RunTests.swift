@@ -1,0 +1,271 @@
+import DeltaCodec
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Attempts to run messages: what hosts report, what people decide, and what both do to the queue.
+struct RunTests {
+  private func device(sending count: UInt64) throws -> TestDevice {
+    var device = TestDevice(1)
+    for number in 1...count { try device.perform(.send("text \(number)", as: number, in: "s")) }
+    return device
+  }
+
+  private func run(
+    _ phase: RunPhase, token: UInt64 = 1, attempt: UInt16 = 1, note: String = ""
+  ) -> Run {
+    Run(token: token, attempt: attempt, phase: phase, milliseconds: 1_700_000_000_000, note: note)
+  }
+
+  @Test func aRunningMessageStandsInFrontAndSucceedsOutOfTheQueue() throws {
+    var device = try device(sending: 3)
+    try device.perform(.setPriority(.numbered(3), .urgent))
+    try device.perform(.unlockThread(.named("s")))
+    try device.perform(.reportRun(.numbered(2), run(.dispatched)))
+    #expect(device.workspace.numbers("s") == [2, 3, 1])
+    #expect(device.workspace.status(2) == .running)
+    let queue = try device.workspace.messageQueue(.named("s"))
+    #expect(queue.isExecuting)
+    #expect(device.workspace.threadQueue().ready.isEmpty)
+    try device.perform(.reportRun(.numbered(2), run(.succeeded, note: "three files changed")))
+    #expect(device.workspace.numbers("s") == [3, 1])
+    #expect(device.workspace.status(2) == .succeeded)
+    #expect(device.workspace.threadQueue().ready.map(\.session) == [.named("s")])
+    #expect(try device.workspace.message(.numbered(2)).run?.note == "three files changed")
+    try device.workspace.checkInvariants()
+  }
+
+  // S0-62, S0-64, S0-65, S0-66
+  @Test func aFailedMessageStaysInFrontWithItsErrorUntilSomebodyDecides() throws {
+    var device = try device(sending: 2)
+    try device.perform(.reportRun(.numbered(1), run(.running)))
+    try device.perform(.reportRun(.numbered(1), run(.failed, note: "exit code 3")))
+    #expect(device.workspace.numbers("s") == [1, 2])
+    let queue = try device.workspace.messageQueue(.named("s"))
+    #expect(queue.currentError == "exit code 3")
+    #expect(!queue.isExecuting)
+    let message = try device.workspace.message(.numbered(1))
+    #expect(message.status == .failed && message.attempts == 1)
+    #expect(message.lastError == "exit code 3")
+  }
+
+  // S0-15
+  @Test func aRetriedMessageKeepsItsPlaceInFront() throws {
+    var device = try device(sending: 2)
+    try device.perform(.reportRun(.numbered(2), run(.failed)))
+    try device.perform(.retry(.numbered(2)))
+    #expect(device.workspace.numbers("s") == [2, 1])
+    #expect(device.workspace.status(2) == .queued)
+    #expect(try device.workspace.messageQueue(.named("s")).currentError == nil)
+    #expect(throws: QueueError.messageNotFailed(id: MessageID.numbered(2).description)) {
+      try device.perform(.retry(.numbered(2)))
+    }
+    // The decision was about the first attempt; the second one fails anew.
+    try device.perform(.reportRun(.numbered(2), run(.failed, attempt: 2)))
+    #expect(device.workspace.status(2) == .failed)
+  }
+
+  // S0-16
+  @Test func aSkippedMessageLeavesTheQueueAndCanBeRestored() throws {
+    var device = try device(sending: 2)
+    try device.perform(.reportRun(.numbered(1), run(.unknown)))
+    #expect(device.workspace.status(1) == .unknown)
+    try device.perform(.skip(.numbered(1)))
+    #expect(device.workspace.numbers("s") == [2])
+    #expect(device.workspace.status(1) == .skipped)
+    try device.perform(.restore(.numbered(1)))
+    #expect(device.workspace.numbers("s") == [1, 2])
+    #expect(device.workspace.status(1) == .queued)
+  }
+
+  // C-14
+  @Test func editingAFailedMessageHasItTriedAgain() throws {
+    var device = try device(sending: 1)
+    try device.perform(.reportRun(.numbered(1), run(.failed)))
+    try device.perform(.edit(.numbered(1), content: "better", base: nil))
+    #expect(device.workspace.status(1) == .queued)
+    #expect(device.workspace.contents("s") == ["better"])
+  }
+
+  // C-15
+  @Test func whatTheAgentHasCannotBeChanged() throws {
+    var device = try device(sending: 2)
+    try device.perform(.reportRun(.numbered(1), run(.running)))
+    let refusal = QueueError.alreadyStarted(id: MessageID.numbered(1).description)
+    let commands: [Command] = [
+      .cancel([.numbered(2), .numbered(1)]), .edit(.numbered(1), content: "x", base: nil),
+      .insertText(.numbered(1), at: 0, text: "x"), .setPriority(.numbered(1), .urgent),
+      .hold(.numbered(1), until: 5),
+    ]
+    for command in commands {
+      #expect(throws: refusal) { try device.perform(command) }
+    }
+    #expect(device.workspace.numbers("s") == [1, 2])
+    try device.perform(.clear(.named("s")))
+    #expect(device.workspace.numbers("s") == [1])
+  }
+
+  @Test func whatWasDoneIsNotDoneAgain() throws {
+    var device = try device(sending: 1)
+    try device.perform(.reportRun(.numbered(1), run(.succeeded)))
+    #expect(throws: QueueError.messageFinished(id: MessageID.numbered(1).description)) {
+      try device.perform(.restore(.numbered(1)))
+    }
+    #expect(
+      try device.perform(.send("text 1", as: 1, in: "s")).notice == .unchanged)
+    #expect(device.workspace.numbers("s").isEmpty)
+  }
+
+  @Test func aStoppedMessageIsCancelledAndCanBeRestored() throws {
+    var device = try device(sending: 1)
+    try device.perform(.reportRun(.numbered(1), run(.running)))
+    try device.perform(.reportRun(.numbered(1), run(.cancelled)))
+    #expect(device.workspace.status(1) == .cancelled)
+    try device.perform(.restore(.numbered(1)))
+    #expect(device.workspace.status(1) == .queued)
+  }
+
+  @Test func fencesAreNoTimes() throws {
+    var device = try device(sending: 1)
+    let latest = device.workspace.latestStamp
+    try device.perform(
+      .reportRun(.numbered(1), run(.running, token: Fence.tokenMax, attempt: .max)))
+    #expect(device.workspace.latestStamp.milliseconds < latest.milliseconds + 10)
+    var opened = device
+    try opened.restoreFromSnapshot()
+    #expect(opened.workspace.latestStamp.milliseconds < latest.milliseconds + 10)
+    #expect(opened.workspace.status(1) == .running)
+    try device.restoreFromImage()
+    #expect(device.workspace.latestStamp == opened.workspace.latestStamp)
+    #expect(opened.workspace.session(.named("s"))?.waiting == 1)
+  }
+
+  @Test(arguments: ["", "a", "two words ", String(repeating: "é", count: 700)])
+  func notesComeBack(note: String) throws {
+    var device = try device(sending: 1)
+    try device.perform(.reportRun(.numbered(1), run(.failed, note: note)))
+    let shown = try #require(try device.workspace.message(.numbered(1)).run)
+    #expect(note.hasPrefix(shown.note) && shown.note.utf8.count <= Run.noteBytesMax)
+    #expect(shown.milliseconds == 1_700_000_000_000)
+    if note.utf8.count <= Run.noteBytesMax { #expect(shown.note == note) }
+  }
+
+  @Test func waitingTimesAreSetAndTakenAway() throws {
+    var device = try device(sending: 1)
+    try device.perform(.setNotBefore(.numbered(1), 1_800_000_000_000))
+    try device.perform(.hold(.numbered(1), until: 60_000))
+    var shown = try device.workspace.message(.numbered(1))
+    #expect(shown.notBefore == 1_800_000_000_000 && shown.heldUntil == 60_000)
+    try device.perform(.setNotBefore(.numbered(1), nil))
+    try device.perform(.hold(.numbered(1), until: nil))
+    shown = try device.workspace.message(.numbered(1))
+    #expect(shown.notBefore == nil && shown.heldUntil == nil)
+    #expect(try device.perform(.hold(.numbered(1), until: nil)).notice == .unchanged)
+  }
+
+  @Test func aSessionHasOneHost() throws {
+    var device = try device(sending: 1)
+    let host = DeviceID(high: 0xD, low: 7)
+    try device.perform(.setHost(.named("s"), host))
+    #expect(device.workspace.session(.named("s"))?.host == host)
+    #expect(try device.workspace.messageQueue(.named("s")).host == host)
+    try device.perform(.setHost(.named("s"), nil))
+    #expect(device.workspace.session(.named("s"))?.host == nil)
+  }
+}
+
+/// The rows of the conflict table that speak of running messages; every row over all orders.
+struct RunConflictTests {
+  private func running(_ phases: [RunPhase]) -> ConflictScenario.Action {
+    { device in
+      for number in 1...2 {
+        try device.perform(.send("text \(number)", as: UInt64(number), in: "s"))
+      }
+      for phase in phases {
+        try device.perform(RunConflictTests.report(phase))
+      }
+    }
+  }
+
+  private static func report(
+    _ phase: RunPhase, token: UInt64 = 1, attempt: UInt16 = 1, of number: UInt64 = 1
+  ) -> Command {
+    .reportRun(
+      .numbered(number),
+      Run(token: token, attempt: attempt, phase: phase, milliseconds: 1))
+  }
+
+  @Test func aCancelThatCameTooLateLetsTheMessageEnd() throws {
+    try ConflictScenario.verify(
+      setup: running([]),
+      authors: [
+        { try $0.perform(RunConflictTests.report(.dispatched)) },
+        { try $0.perform(.cancel([.numbered(1)])) },
+      ]
+    ) { device in
+      #expect(device.workspace.status(1) == .running)
+      #expect(device.workspace.numbers("s") == [1, 2])
+      try device.perform(RunConflictTests.report(.failed))
+      #expect(device.workspace.status(1) == .cancelled)
+      #expect(device.workspace.numbers("s") == [2])
+    }
+  }
+
+  @Test func ofTwoHostsTheOneWithTheLaterLeaseCounts() throws {
+    try ConflictScenario.verify(
+      setup: running([.dispatched]),
+      authors: [
+        { try $0.perform(RunConflictTests.report(.unknown, token: 2)) },
+        { try $0.perform(RunConflictTests.report(.succeeded, token: 1)) },
+      ]
+    ) { #expect($0.workspace.status(1) == .unknown) }
+  }
+
+  @Test func ofRetryAndSkipTheLaterOneCounts() throws {
+    try ConflictScenario.verify(
+      setup: running([.failed]),
+      authors: [
+        { try $0.perform(.retry(.numbered(1))) }, { try $0.perform(.skip(.numbered(1))) },
+      ]
+    ) { #expect($0.workspace.status(1) == .skipped) }
+  }
+
+  @Test func aRestoreDoesNotBringBackWhatWasDone() throws {
+    try ConflictScenario.verify(
+      setup: { device in
+        try self.running([.running])(&device)
+      },
+      authors: [
+        { try $0.perform(RunConflictTests.report(.succeeded)) },
+        { device in
+          try device.perform(.deleteSession(.named("s")))
+          try device.perform(.restore(.numbered(1)))
+        },
+      ]
+    ) { device in
+      #expect(device.workspace.status(1) == .succeeded)
+      #expect(device.workspace.numbers("s").isEmpty)
+    }
+  }
+
+  @Test func aRetryDoesNotBringBackWhatWasCancelled() throws {
+    try ConflictScenario.verify(
+      setup: running([.failed]),
+      authors: [
+        { try $0.perform(.retry(.numbered(1))) }, { try $0.perform(.cancel([.numbered(1)])) },
+      ]
+    ) { #expect($0.workspace.status(1) == .cancelled) }
+  }
+
+  @Test func ofTwoHostsNamedTheLaterOneCounts() throws {
+    let second = DeviceID(high: 0xD, low: 2)
+    try ConflictScenario.verify(
+      setup: running([]),
+      authors: [
+        { try $0.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1))) },
+        { try $0.perform(.setHost(.named("s"), second)) },
+      ]
+    ) { #expect($0.workspace.session(.named("s"))?.host == second) }
+  }
+}
