@@ -96,13 +96,19 @@ let rooms: [Room] = [
   Room(
     name: "WireProtocol", path: "Protocol/WireProtocol",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
+  Room(
+    name: "DispatchAuthority", path: "Sources/DispatchAuthority",
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
   // Server
   Room(
     name: "ServerCore", path: "Server/ServerCore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority"],
+    articles: ["README.md"]),
   Room(
     name: "ServerStore", path: "Server/ServerStore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore"],
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
+    ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
     name: "SyncServer", path: "Server/SyncServer",
@@ -189,9 +195,13 @@ let rooms: [Room] = [
     "WireProtocolTests",
     ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "CZlib", "SyncTestSupport"]),
   test(
+    "DispatchAuthorityTests",
+    ["SequenceCRDT", "QueueModel", "WireProtocol", "DispatchAuthority", "SyncTestSupport"]),
+  test(
     "ServerCoreTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
+      "SyncTestSupport",
     ]),
   test(
     "SyncSimulationTests",
@@ -201,7 +211,10 @@ let rooms: [Room] = [
     ]),
   test(
     "ServerStoreTests",
-    ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore"],
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
+      "ServerStore",
+    ],
     foreign: ["GRDB"]),
   test(
     "SyncServerTests",

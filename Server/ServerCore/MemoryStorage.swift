@@ -1,3 +1,4 @@
+package import DispatchAuthority
 package import QueueModel
 package import SequenceCRDT
 
@@ -35,6 +36,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var replicas: [ReplicaID: ReplicaMark] = [:]
     package var devices: [DeviceID: Device] = [:]
     package var snapshots: [StoredSnapshot] = []
+    package var leases: [SessionID: Lease] = [:]
+    package var dispatches: [MessageID: Dispatch] = [:]
   }
 
   /// Everything that is stored.
@@ -147,7 +150,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           name: tables.name, logIdentity: tables.logIdentity, epoch: tables.epoch,
           basePosition: tables.base?.position ?? 0, head: tables.head,
           replicas: tables.replicas.values.sorted { $0.replica < $1.replica },
-          devices: tables.records)
+          devices: tables.records,
+          authority: AuthorityRecords(
+            leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values)))
       }
     }
   }
@@ -200,6 +205,14 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           state.workspaces[append.workspace]?.replicas[row.range.replica] = ReplicaMark(
             replica: row.range.replica, seq: row.range.last, digest: row.digest, device: device,
             baseSeq: baseSeq)
+        }
+      }
+      for (workspace, records) in batch.records {
+        for lease in records.leases {
+          state.workspaces[workspace]?.leases[lease.session] = lease
+        }
+        for dispatch in records.dispatches {
+          state.workspaces[workspace]?.dispatches[dispatch.message] = dispatch
         }
       }
       for touch in batch.touches {

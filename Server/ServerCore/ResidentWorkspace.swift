@@ -1,3 +1,4 @@
+import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 import WireProtocol
@@ -58,6 +59,11 @@ struct ResidentWorkspace: Sendable {
   /// Devices of replicas that are staged and not yet in `marks`.
   private var stagedBindings: [ReplicaID: DeviceID] = [:]
 
+  /// Who runs which session's messages, and what was let out; ahead of the store by the transaction
+  /// in flight, as the content is.
+  var authority: Authority
+  /// Questions to the authority that wait for their turn.
+  var requests: [PendingRequest] = []
   /// Batches that wait for validation, in order of arrival.
   private(set) var inbox: [PendingBatch] = []
   /// The comparison with the store that the first batch waits for.
@@ -85,8 +91,12 @@ struct ResidentWorkspace: Sendable {
     committed = VersionVector()
     devices = [:]
     self.usedAt = usedAt
-    refresh(from: loaded)
+    authority = Authority(uptime: usedAt)
+    refresh(from: loaded, uptime: usedAt)
   }
+
+  /// Batches or requests wait.
+  var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty }
 
   /// Nothing is in flight: the content is exactly what is durable.
   var isQuiet: Bool { stagedHead == head }
@@ -99,7 +109,7 @@ struct ResidentWorkspace: Sendable {
   }
 
   /// Takes over what was read from the store.
-  mutating func refresh(from loaded: LoadedWorkspace) {
+  mutating func refresh(from loaded: LoadedWorkspace, uptime: Int64) {
     let header = loaded.header
     name = header.name
     logIdentity = header.logIdentity
@@ -117,6 +127,8 @@ struct ResidentWorkspace: Sendable {
       floor[mark.replica] = mark.baseSeq
     }
     for device in header.devices { note(device) }
+    authority = Authority(
+      leases: header.authority.leases, dispatches: header.authority.dispatches, uptime: uptime)
     content = loaded.workspace
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes

@@ -51,7 +51,7 @@ extension ServerCore {
 
   private mutating func unloadIdle(at now: Moment) {
     for id in workspaces.keys.sorted() {
-      guard let resident = workspaces[id], resident.isQuiet, resident.inbox.isEmpty,
+      guard let resident = workspaces[id], resident.isQuiet, !resident.hasWork,
         !loading.contains(id), !isInFlight(id), !resident.compaction.isUnderWay
       else { continue }
       let idle = now.uptimeMilliseconds - resident.usedAt
@@ -69,6 +69,7 @@ extension ServerCore {
   private func isInFlight(_ id: WorkspaceID) -> Bool {
     commitInFlight?.entries.contains { $0.append.workspace == id } == true
       || commitInFlight?.touches.contains { $0.workspace == id } == true
+      || commitInFlight?.records.contains { $0.workspace == id } == true
   }
 
   /// Ends a stop once everything taken is stored, or when its time is up.

@@ -45,7 +45,7 @@ extension ServerCore {
     case .missing(let ranges):
       asked(connection, session, for: ranges, at: now)
     case .request(let request):
-      send(.response(Response(id: request.id, status: 1, payload: [])), to: id)
+      requested(request, by: connection, session, at: now)
     case .unknownOptional:
       break
     case .error(let fault):
@@ -86,10 +86,11 @@ extension ServerCore {
       touchedAt = now.uptimeMilliseconds
       commit.touches = takeTouches(at: now)
     }
-    guard !commit.isEmpty else { return }
+    guard !commit.isEmpty else { return deliver(commit.answers) }
     var batch = CommitBatch()
     batch.appends = commit.entries.map(\.append)
     batch.touches = commit.touches
+    batch.records = commit.records
     commitInFlight = commit
     ask(.commit(batch), for: .commit)
   }
@@ -108,7 +109,7 @@ extension ServerCore {
       else { return }
       switch staging {
       case .nothingWaits:
-        return
+        return stageRequests(id, into: &commit, at: now)
       case .needsContent:
         return load(id)
       case .blockedUntilDurable:
@@ -232,6 +233,7 @@ extension ServerCore {
         if seen.insert(append.workspace).inserted { changed.append(append.workspace) }
         publish(batch, append)
       }
+      deliver(commit.answers)
       for id in changed {
         resumeJoins(of: id, at: now)
         adoptIfPossible(id, at: now)
@@ -248,6 +250,8 @@ extension ServerCore {
         workspaces[append.workspace]?.stagedWasLost()
         refuseForStorage(batch, at: now)
       }
+      for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
+      deliverFailure(of: commit.answers)
       for (_, append) in commit.entries { resumeJoins(of: append.workspace, at: now) }
     default:
       preconditionFailure("the store answered another question")
@@ -347,5 +351,6 @@ extension ServerCore {
 
   mutating func refuseInbox(of id: WorkspaceID, at now: Moment) {
     for batch in workspaces[id]?.drainInbox() ?? [] { refuseForStorage(batch, at: now) }
+    refuseRequests(of: id)
   }
 }

@@ -176,7 +176,7 @@ extension ServerCore {
       if let resident = workspaces[id] {
         let moved =
           resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
-        workspaces[id]?.refresh(from: loaded)
+        workspaces[id]?.refresh(from: loaded, uptime: now.uptimeMilliseconds)
         // What was reported as failed got through: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
@@ -189,7 +189,7 @@ extension ServerCore {
       for connection in joins { join(connection, at: now) }
       adoptIfPossible(id, at: now)
       compactIfDue(id, at: now)
-      if workspaces[id]?.inbox.isEmpty == false { markReady(id) }
+      if workspaces[id]?.hasWork == true { markReady(id) }
       stageCommit(at: now)
     case .workspace(nil):
       requestedCompactions[id] = nil

@@ -1,3 +1,4 @@
+import DispatchAuthority
 package import QueueModel
 import SequenceCRDT
 import WireProtocol
@@ -72,8 +73,12 @@ package struct ServerCore: Sendable {
     var entries: [(batch: PendingBatch, append: LogAppend)] = []
     var touches: [DeviceTouch] = []
     var bytes = 0
+    /// Leases and dispatches that are granted with it.
+    var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
+    /// What is told once it is durable.
+    var answers: [(connection: ConnectionID, response: Response)] = []
 
-    var isEmpty: Bool { entries.isEmpty && touches.isEmpty }
+    var isEmpty: Bool { entries.isEmpty && touches.isEmpty && records.isEmpty }
   }
 
   /// A graceful stop under way.

@@ -1,3 +1,4 @@
+package import DispatchAuthority
 package import QueueModel
 package import SequenceCRDT
 
@@ -146,11 +147,15 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var replicas: [ReplicaMark]
   /// Devices that may connect.
   package var devices: [DeviceRecord]
+  /// Leases and dispatches.
+  package var authority: AuthorityRecords
 
   package init(
     name: String, logIdentity: UInt64, epoch: UInt64, basePosition: UInt64 = 0, head: UInt64,
-    replicas: [ReplicaMark], devices: [DeviceRecord]
+    replicas: [ReplicaMark], devices: [DeviceRecord],
+    authority: AuthorityRecords = AuthorityRecords()
   ) {
+    self.authority = authority
     self.name = name
     self.logIdentity = logIdentity
     self.epoch = epoch
@@ -204,13 +209,15 @@ package struct StoredSnapshot: Hashable, Sendable {
 }
 
 /// What one transaction of the group commit writes.
-package struct CommitBatch: Hashable, Sendable {
+package struct CommitBatch: Sendable {
   package var appends: [LogAppend] = []
   package var touches: [DeviceTouch] = []
+  /// Leases and dispatches; each row takes the place of the one with the same key.
+  package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
 
   package init() {}
 
-  package var isEmpty: Bool { appends.isEmpty && touches.isEmpty }
+  package var isEmpty: Bool { appends.isEmpty && touches.isEmpty && records.isEmpty }
 }
 
 /// One log entry to be stored.

@@ -171,7 +171,7 @@ extension ServerCore {
       preconditionFailure("the store answered another question")
     }
     resumeJoins(of: id, at: now)
-    if workspaces[id]?.inbox.isEmpty == false { markReady(id) }
+    if workspaces[id]?.hasWork == true { markReady(id) }
     stageCommit(at: now)
   }
 }

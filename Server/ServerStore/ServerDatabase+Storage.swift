@@ -139,7 +139,8 @@ extension ServerDatabase: ServerStorage {
         name: row["name"], logIdentity: UInt64(column: row["log_identity"]),
         epoch: UInt64(column: row["epoch"]), basePosition: base,
         head: max(head.map(UInt64.init(column:)) ?? 0, base), replicas: replicas,
-        devices: try records(ofWorkspace: number, in: db))
+        devices: try records(ofWorkspace: number, in: db),
+        authority: try authority(ofWorkspace: number, in: db))
     }
   }
 
@@ -201,6 +202,9 @@ extension ServerDatabase: ServerStorage {
   package func commit(_ batch: CommitBatch) throws(StorageFault) {
     try write { db in
       for append in batch.appends { try insert(append, in: db) }
+      for change in batch.records {
+        try save(change.records, workspace: number(of: change.workspace, in: db), in: db)
+      }
       let touch = try db.cachedStatement(
         sql: """
           UPDATE devices SET name = ?, last_seen_at = ?, seen_position = max(seen_position, ?)

@@ -7,6 +7,7 @@ import GRDB
 enum ServerSchema {
   static let steps: [(name: String, sql: String)] = [
     ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
+    ("2026-03 leases", leases),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -117,5 +118,29 @@ enum ServerSchema {
 
     -- A wish for a compaction: 1 when every device has seen everything, 2 now.
     ALTER TABLE workspaces ADD COLUMN compaction_request INTEGER;
+    """
+
+  private static let leases = """
+    -- Who may run a session's messages; without a holder where the lease was given back. Rows stay,
+    -- so that no token is granted twice.
+    CREATE TABLE leases (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      session TEXT NOT NULL,
+      token INTEGER NOT NULL CHECK (token > 0),
+      device BLOB CHECK (length(device) = 16),
+      replica INTEGER,
+      PRIMARY KEY (workspace, session),
+      CHECK ((device IS NULL) = (replica IS NULL))
+    ) STRICT, WITHOUT ROWID;
+
+    -- The latest attempt of each message that was let out, and the request that was answered so.
+    CREATE TABLE dispatches (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      message BLOB NOT NULL CHECK (length(message) = 16),
+      token INTEGER NOT NULL,
+      attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 65535),
+      request INTEGER NOT NULL,
+      PRIMARY KEY (workspace, message)
+    ) STRICT, WITHOUT ROWID;
     """
 }

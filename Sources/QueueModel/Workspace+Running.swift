@@ -1,4 +1,4 @@
-import SequenceCRDT
+package import SequenceCRDT
 
 /// What executing adds to the queues: hosts, attempts, decisions about them, and waiting times.
 extension Workspace {
@@ -97,5 +97,53 @@ extension Workspace {
         by: &author)
     }
     return .done
+  }
+}
+
+/// What there is to know of a message before it goes to an agent.
+package struct DispatchState: Hashable, Sendable {
+  /// The session whose queue holds it.
+  package var session: SessionID
+  /// Whether it stands in the queue of a session that exists.
+  package var stands: Bool
+  package var runState: RunState
+  /// Its `live` tags, by id.
+  package var tags: [OperationID]
+  package var text: String
+  package var notBefore: Int64?
+  package var heldUntil: Int64?
+  /// Whether its queue is paused, waits for a decision, or another message of it is in flight.
+  package var queueStands: Bool
+}
+
+extension Workspace {
+  /// What there is to know of a message before it goes to an agent; nil where it is not known.
+  ///
+  /// - Complexity: O(messages of the session).
+  package mutating func dispatchState(of id: MessageID) throws(QueueError) -> DispatchState? {
+    try warm(for: .retry(id))
+    guard let message = messageStates[id] else { return nil }
+    let others = shownMessages(of: message.session).filter { $0.id != id && $0.stands }
+    let session = sessionStates[message.session]
+    return DispatchState(
+      session: message.session, stands: isWaiting(message), runState: message.element.runState,
+      tags: message.element.tagIDs(.live), text: message.primary?.content.text ?? "",
+      notBefore: message.element.milliseconds(.notBefore),
+      heldUntil: message.element.milliseconds(.heldUntil),
+      queueStands: session?.isPaused == true || message.element.runState.isHalted
+        || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
+  }
+
+  /// The host of a session; nil where the session does not exist.
+  package func host(of id: SessionID) -> DeviceID?? {
+    guard let session = head(of: id), session.exists else { return nil }
+    return .some(session.host)
+  }
+
+  /// The greatest token of a lease under which any message of a session was run; 0 for none.
+  ///
+  /// - Complexity: O(messages of the session).
+  package func latestToken(of session: SessionID) -> UInt64 {
+    shownMessages(of: session).reduce(0) { max($0, $1.runState.run?.token ?? 0) }
   }
 }

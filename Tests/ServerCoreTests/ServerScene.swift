@@ -227,6 +227,16 @@ struct ScriptedDevice {
     outgoing += try workspace.perform(command, in: context).operations
   }
 
+  /// Does a command.
+  mutating func perform(_ command: Command, at milliseconds: Int64 = 1_700_000_000_000) throws {
+    outgoing += workspace.announce(device: id, name: name, replica: replica)
+    texts += 1
+    let context = CommandContext(
+      replica: replica, stamp: Stamp(milliseconds: milliseconds, counter: UInt16(texts)),
+      queueSizeMax: Limits.queueSizeRange.upperBound)
+    outgoing += try workspace.perform(command, in: context).operations
+  }
+
   /// Moves the last prompt of the queue to its front, again and again.
   mutating func churn(_ count: Int) throws {
     for _ in 0..<count {

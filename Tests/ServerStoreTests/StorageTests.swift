@@ -1,3 +1,4 @@
+import DispatchAuthority
 import GRDB
 import QueueModel
 import SequenceCRDT
@@ -55,6 +56,36 @@ import Testing
       ])
     #expect(try again.token(hash: [7, 7])?.workspace == workspace)
     #expect(try again.devices(inWorkspaceNamed: "default").first?.lastSeenAt == 99)
+  }
+
+  @Test func leasesAndDispatchesAreThereAfterReopening() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    let holder = LeaseHolder(device: Sample.device, replica: ReplicaID(rawValue: .max))
+    let first = Lease(session: try SessionID("a"), token: Fence.tokenMax, holder: holder)
+    let second = Lease(session: try SessionID("b"), token: 2, holder: nil)
+    let message = MessageID(high: .max, low: 1)
+    func records(_ leases: [Lease], attempt: UInt16) -> AuthorityRecords {
+      AuthorityRecords(
+        leases: leases,
+        dispatches: [Dispatch(message: message, token: 1, attempt: attempt, request: .max)])
+    }
+    var batch = CommitBatch()
+    batch.records = [
+      (
+        workspace,
+        records([first, Lease(session: second.session, token: 1, holder: holder)], attempt: 1)
+      )
+    ]
+    try database.commit(batch)
+    batch.records = [(workspace, records([second], attempt: .max))]
+    try database.commit(batch)
+    try database.close()
+
+    let header = try #require(try folder.open().header(of: workspace))
+    #expect(
+      Authority(leases: header.authority.leases, dispatches: header.authority.dispatches, uptime: 0)
+        .stored == records([first, second], attempt: .max))
   }
 
   @Test func entriesAreFoundByTheRangesTheyHold() throws {

@@ -28,9 +28,12 @@ enum RoomTable {
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
-    RoomRule(name: "ServerCore", folder: "Server/ServerCore", rooms: wire),
+    RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
-      name: "ServerStore", folder: "Server/ServerStore", rooms: wire.union(["ServerCore"]),
+      name: "ServerCore", folder: "Server/ServerCore", rooms: wire.union(["DispatchAuthority"])),
+    RoomRule(
+      name: "ServerStore", folder: "Server/ServerStore",
+      rooms: wire.union(["DispatchAuthority", "ServerCore"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",

@@ -1,0 +1,276 @@
+import DeltaCodec
+package import QueueModel
+package import SequenceCRDT
+
+/// A question to the authority that leases sessions and lets prompts out; SPECIFICATION.md,
+/// section "Leases and dispatch".
+package enum AuthorityRequest: Hashable, Sendable {
+  /// To be the one who runs a session's messages: the first time with token 0, then with the
+  /// token that was granted.
+  case lease(session: SessionID, token: UInt64)
+  /// To give that back.
+  case release(session: SessionID, token: UInt64)
+  /// To hand a message to the agent.
+  case dispatch(DispatchRequest)
+  /// Whether a message was ever let out.
+  case outcome(MessageID)
+
+  /// The number on the wire.
+  package var kind: UInt16 {
+    switch self {
+    case .lease: 1
+    case .release: 2
+    case .dispatch: 3
+    case .outcome: 4
+    }
+  }
+}
+
+/// Everything the authority compares before it lets a prompt out.
+package struct DispatchRequest: Hashable, Sendable {
+  package var session: SessionID
+  package var message: MessageID
+  /// The token of the lease.
+  package var token: UInt64
+  /// The attempt that would begin, from 1.
+  package var attempt: UInt16
+  /// The message's `live` tags as the host sees them.
+  package var tags: [OperationID]
+  /// `contentDigest` of the text that the agent would get.
+  package var content: UInt64
+
+  package init(
+    session: SessionID, message: MessageID, token: UInt64, attempt: UInt16, tags: [OperationID],
+    content: UInt64
+  ) {
+    self.session = session
+    self.message = message
+    self.token = token
+    self.attempt = attempt
+    self.tags = tags
+    self.content = content
+  }
+
+  /// FNV-1a, 64 bits, of the UTF-8 bytes: tells versions of a text apart.
+  ///
+  /// Source: draft-eastlake-fnv. It detects edits; it is no protection against forgery.
+  package static func contentDigest(_ text: String) -> UInt64 {
+    var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in text.utf8 { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return digest
+  }
+}
+
+/// The authority's answer.
+package enum AuthorityAnswer: Hashable, Sendable {
+  /// The lease holds for so long from now.
+  case leased(token: UInt64, milliseconds: UInt32)
+  /// Given back, or not held any more.
+  case released
+  /// The prompt may go out, this once.
+  case go
+  /// Another attempt, or none (0), was let out last.
+  case outcome(attempt: UInt16, token: UInt64)
+  /// Another store holds the lease, for so long at most.
+  case held(by: DeviceID, milliseconds: UInt32)
+  /// Another device is the session's host; nil where none is.
+  case otherHost(DeviceID?)
+  /// The session does not exist.
+  case noSession
+  /// The token is not that of the lease.
+  case fenced
+  /// The message was cancelled, is done, or was never there: it must not go out.
+  case cancelled
+  /// The authority knows another version of the message: read it again.
+  case stale
+  /// The queue is paused, waits for a decision, or another message is in flight.
+  case paused
+  /// This attempt, or a later one, was let out already.
+  case duplicate(attempt: UInt16)
+  /// The message must not start before this time, in milliseconds since 1970.
+  case notYet(Int64)
+  /// The authority cannot store now: ask again.
+  case unavailable
+  /// A newer authority said something that this version does not know.
+  case unknown(status: UInt16)
+}
+
+extension AuthorityRequest {
+  /// The frame that asks.
+  package func request(id: UInt64) -> Request {
+    var writer = ByteWriter()
+    switch self {
+    case .lease(let session, let token), .release(let session, let token):
+      writer.text(session.rawValue)
+      writer.number(token)
+    case .dispatch(let dispatch):
+      writer.text(dispatch.session.rawValue)
+      writer.identifier(dispatch.message)
+      writer.number(dispatch.token)
+      writer.number(UInt64(dispatch.attempt))
+      writer.count(dispatch.tags.count)
+      for tag in dispatch.tags {
+        writer.fixed(tag.replica.rawValue)
+        writer.number(UInt64(tag.seq))
+      }
+      writer.fixed(dispatch.content)
+    case .outcome(let message):
+      writer.identifier(message)
+    }
+    return Request(id: id, kind: kind, payload: writer.bytes)
+  }
+
+  /// Reads a request.
+  ///
+  /// - Returns: nil where the kind is unknown.
+  /// - Throws: `WireError` where the payload breaks the specification.
+  package init?(_ request: Request) throws(WireError) {
+    var reader = ByteReader(request.payload)
+    do throws(DecodingFault) {
+      switch request.kind {
+      case 1:
+        self = .lease(session: try reader.sessionID(), token: try reader.leaseToken())
+      case 2:
+        self = .release(session: try reader.sessionID(), token: try reader.leaseToken())
+      case 3:
+        self = .dispatch(try reader.dispatchRequest())
+      case 4:
+        self = .outcome(try reader.identifier(MessageID.self))
+      default:
+        return nil
+      }
+      try reader.requireEnd("the request")
+    } catch {
+      throw WireError(error)
+    }
+  }
+}
+
+extension AuthorityAnswer {
+  /// The frame that answers.
+  package func response(id: UInt64) -> Response {
+    var writer = ByteWriter()
+    switch self {
+    case .leased(let token, let milliseconds):
+      writer.number(token)
+      writer.number(UInt64(milliseconds))
+    case .outcome(let attempt, let token):
+      writer.number(UInt64(attempt))
+      writer.number(token)
+    case .held(let device, let milliseconds):
+      writer.identifier(device)
+      writer.number(UInt64(milliseconds))
+    case .otherHost(let device):
+      writer.byte(device == nil ? 0 : 1)
+      if let device { writer.identifier(device) }
+    case .duplicate(let attempt):
+      writer.number(UInt64(attempt))
+    case .notYet(let time):
+      writer.number(UInt64(clamping: time))
+    case .released, .go, .noSession, .fenced, .cancelled, .stale, .paused, .unavailable, .unknown:
+      break
+    }
+    return Response(id: id, status: status, payload: writer.bytes)
+  }
+
+  private var status: UInt16 {
+    switch self {
+    case .leased, .released, .go, .outcome: 0
+    case .held: 2
+    case .otherHost: 3
+    case .noSession: 4
+    case .fenced: 5
+    case .cancelled: 6
+    case .stale: 7
+    case .paused: 8
+    case .duplicate: 9
+    case .notYet: 10
+    case .unavailable: 11
+    case .unknown(let status): status
+    }
+  }
+
+  /// Reads the answer to a request.
+  ///
+  /// - Throws: `WireError` where the payload breaks the specification.
+  package init(_ response: Response, to request: AuthorityRequest) throws(WireError) {
+    var reader = ByteReader(response.payload)
+    do throws(DecodingFault) {
+      switch (response.status, request) {
+      case (0, .lease):
+        self = .leased(
+          token: try reader.leaseToken(),
+          milliseconds: UInt32(
+            truncatingIfNeeded: try reader.count(max: Int(UInt32.max), "a lease's time")))
+      case (0, .release): self = .released
+      case (0, .dispatch): self = .go
+      case (0, .outcome):
+        self = .outcome(attempt: try reader.attempt(), token: try reader.leaseToken())
+      case (2, _):
+        self = .held(
+          by: try reader.identifier(DeviceID.self),
+          milliseconds: UInt32(
+            truncatingIfNeeded: try reader.count(max: Int(UInt32.max), "a lease's time")))
+      case (3, _):
+        self = .otherHost(try reader.byte() == 0 ? nil : try reader.identifier(DeviceID.self))
+      case (4, _): self = .noSession
+      case (5, _): self = .fenced
+      case (6, _): self = .cancelled
+      case (7, _): self = .stale
+      case (8, _): self = .paused
+      case (9, _): self = .duplicate(attempt: try reader.attempt())
+      case (10, _): self = .notYet(Int64(clamping: try reader.number()))
+      case (11, _): self = .unavailable
+      default:
+        self = .unknown(status: response.status)
+        return
+      }
+      try reader.requireEnd("the response")
+    } catch {
+      throw WireError(error)
+    }
+  }
+}
+
+extension ByteReader {
+  fileprivate mutating func leaseToken() throws(DecodingFault) -> UInt64 {
+    let offset = position
+    let token = try number()
+    guard token <= Fence.tokenMax else {
+      throw DecodingFault(.invalidValue, at: offset, "\(token) is no token of a lease")
+    }
+    return token
+  }
+
+  fileprivate mutating func attempt() throws(DecodingFault) -> UInt16 {
+    UInt16(truncatingIfNeeded: try count(max: Int(UInt16.max), "an attempt"))
+  }
+
+  fileprivate mutating func sessionID() throws(DecodingFault) -> SessionID {
+    let offset = position
+    let name = try text(max: Limits.sessionIDBytesMax, "a session id")
+    guard let session = try? SessionID(name), session.rawValue == name else {
+      throw DecodingFault(.invalidText, at: offset, "this is no session id")
+    }
+    return session
+  }
+
+  fileprivate mutating func dispatchRequest() throws(DecodingFault) -> DispatchRequest {
+    let session = try sessionID()
+    let message = try identifier(MessageID.self)
+    let token = try leaseToken()
+    let attempt = try attempt()
+    let count = try count(max: Limits.clearedTagsMax, "tags")
+    var tags: [OperationID] = []
+    for _ in 0..<count {
+      tags.append(
+        OperationID(
+          replica: ReplicaID(rawValue: try fixed()),
+          seq: UInt32(truncatingIfNeeded: try self.count(max: Int(UInt32.max), "a sequence number"))
+        ))
+    }
+    return DispatchRequest(
+      session: session, message: message, token: token, attempt: attempt, tags: tags,
+      content: try fixed())
+  }
+}

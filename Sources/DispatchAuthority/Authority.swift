@@ -1,0 +1,163 @@
+package import QueueModel
+package import WireProtocol
+
+/// Who may run the messages of which session, and which attempts were let out.
+///
+/// The queues are merged; starting a message cannot be. So one authority decides: the server, or
+/// the daemon of a device that has none. It is pure: times come in, and what has to be stored
+/// before an answer may leave comes out.
+package struct Authority: Hashable, Sendable {
+  /// How long a lease holds without being renewed, in milliseconds.
+  package static let leaseMilliseconds: Int64 = 30_000
+  /// When a holder that gets no answer stops on its own: well before the lease ends.
+  package static let selfStopMilliseconds: Int64 = 20_000
+  /// How often a holder renews its lease.
+  package static let renewalMilliseconds: Int64 = 10_000
+
+  private var leases: [SessionID: Lease] = [:]
+  /// When each lease ends, on the authority's own clock, which counts sleep.
+  private var ends: [SessionID: Int64] = [:]
+  private var dispatches: [MessageID: Dispatch] = [:]
+  /// The greatest token that was ever granted.
+  private var latestToken: UInt64 = 0
+
+  /// An authority that begins with what was stored. Leases hold for one more term from now, because
+  /// nobody knows when they were renewed last.
+  package init(leases: [Lease] = [], dispatches: [Dispatch] = [], uptime: Int64) {
+    for lease in leases {
+      self.leases[lease.session] = lease
+      latestToken = max(latestToken, lease.token)
+      if lease.holder != nil { ends[lease.session] = uptime + Authority.leaseMilliseconds }
+    }
+    for dispatch in dispatches { self.dispatches[dispatch.message] = dispatch }
+  }
+
+  /// Everything that is stored, in a fixed order.
+  package var stored: AuthorityRecords {
+    AuthorityRecords(
+      leases: leases.values.sorted { $0.session < $1.session },
+      dispatches: dispatches.values.sorted { $0.message < $1.message })
+  }
+
+  /// Decides.
+  ///
+  /// - Parameters:
+  ///   - id: the client's number of the request; the same one gets the same answer.
+  ///   - holder: who asks.
+  ///   - workspace: the queues as the authority knows them.
+  ///   - uptime: a clock that counts sleep, in milliseconds.
+  ///   - wall: milliseconds since 1970.
+  /// - Returns: the answer, and what has to be durable before it may leave.
+  /// - Complexity: O(messages of the session).
+  package mutating func answer(
+    _ request: AuthorityRequest, id: UInt64, from holder: LeaseHolder,
+    in workspace: inout Workspace, uptime: Int64, wall: Int64
+  ) -> (answer: AuthorityAnswer, changes: AuthorityRecords) {
+    switch request {
+    case .lease(let session, let token):
+      return lease(session, token, for: holder, workspace, uptime: uptime, wall: wall)
+    case .release(let session, let token):
+      return release(session, token, by: holder)
+    case .dispatch(let dispatch):
+      let answer = decide(dispatch, id: id, for: holder, &workspace, uptime: uptime, wall: wall)
+      let record = Dispatch(
+        message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id)
+      guard answer == .go, dispatches[dispatch.message] != record else {
+        return (answer, AuthorityRecords())
+      }
+      dispatches[dispatch.message] = record
+      return (.go, AuthorityRecords(dispatches: [record]))
+    case .outcome(let message):
+      let record = dispatches[message]
+      return (
+        .outcome(attempt: record?.attempt ?? 0, token: record?.token ?? 0), AuthorityRecords()
+      )
+    }
+  }
+
+  // MARK: - Leases
+
+  private mutating func lease(
+    _ session: SessionID, _ token: UInt64, for holder: LeaseHolder, _ workspace: Workspace,
+    uptime: Int64, wall: Int64
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    guard let host = workspace.host(of: session) else { return (.noSession, AuthorityRecords()) }
+    guard host == holder.device else { return (.otherHost(host), AuthorityRecords()) }
+    let current = leases[session]
+    let rest = ends[session].map { $0 - uptime } ?? 0
+    if token != 0 {
+      guard current?.token == token, current?.holder == holder, rest > 0 else {
+        return (.fenced, AuthorityRecords())
+      }
+      ends[session] = uptime + Authority.leaseMilliseconds
+      return (grant(token), AuthorityRecords())
+    }
+    if let owner = current?.holder, owner != holder, rest > 0 {
+      return (
+        .held(by: owner.device, milliseconds: UInt32(clamping: rest)), AuthorityRecords()
+      )
+    }
+    let next = Authority.token(
+      after: max(latestToken, workspace.latestToken(of: session)), wall: wall)
+    latestToken = next
+    let lease = Lease(session: session, token: next, holder: holder)
+    leases[session] = lease
+    ends[session] = uptime + Authority.leaseMilliseconds
+    return (grant(next), AuthorityRecords(leases: [lease]))
+  }
+
+  private func grant(_ token: UInt64) -> AuthorityAnswer {
+    .leased(token: token, milliseconds: UInt32(Authority.leaseMilliseconds))
+  }
+
+  private mutating func release(
+    _ session: SessionID, _ token: UInt64, by holder: LeaseHolder
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    guard var lease = leases[session], lease.token == token, lease.holder == holder else {
+      return (.released, AuthorityRecords())
+    }
+    lease.holder = nil
+    leases[session] = lease
+    ends[session] = nil
+    return (.released, AuthorityRecords(leases: [lease]))
+  }
+
+  /// The next token: greater than all before it, and, by the clock in its upper bits, than those
+  /// that were granted after a backup which the authority was restored from.
+  private static func token(after latest: UInt64, wall: Int64) -> UInt64 {
+    let minutes = UInt64(clamping: (wall - 1_704_067_200_000) / 60_000)
+    return min(max(latest + 1, min(minutes, 0xff_ffff) << 16), Fence.tokenMax)
+  }
+
+  // MARK: - Dispatch
+
+  private func decide(
+    _ request: DispatchRequest, id: UInt64, for holder: LeaseHolder,
+    _ workspace: inout Workspace, uptime: Int64, wall: Int64
+  ) -> AuthorityAnswer {
+    guard let lease = leases[request.session], lease.token == request.token,
+      lease.holder == holder, (ends[request.session] ?? .min) > uptime
+    else { return .fenced }
+    let known = dispatches[request.message]
+    if let known, known.token == request.token, known.attempt == request.attempt {
+      return known.request == id ? .go : .duplicate(attempt: known.attempt)
+    }
+    guard let state = try? workspace.dispatchState(of: request.message), state.stands,
+      !state.runState.isFinal
+    else { return .cancelled }
+    let run = state.runState.run
+    let latest = max(known?.attempt ?? 0, run?.attempt ?? 0)
+    // What became of the latest attempt has to be known before another one begins.
+    if request.attempt <= latest || (known?.attempt ?? 0) > (run?.attempt ?? 0) {
+      return .duplicate(attempt: latest)
+    }
+    guard state.session == request.session, state.tags == request.tags.sorted(),
+      DispatchRequest.contentDigest(state.text) == request.content,
+      Int(request.attempt) == Int(run?.attempt ?? 0) + 1
+    else { return .stale }
+    guard !state.queueStands, !state.runState.isInFlight else { return .paused }
+    let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
+    guard earliest <= wall else { return .notYet(earliest) }
+    return .go
+  }
+}

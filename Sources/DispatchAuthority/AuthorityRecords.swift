@@ -1,0 +1,57 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// Who holds a lease: one incarnation of one device's store. A copy of the store is another one.
+package struct LeaseHolder: Hashable, Sendable {
+  package var device: DeviceID
+  package var replica: ReplicaID
+
+  package init(device: DeviceID, replica: ReplicaID) {
+    self.device = device
+    self.replica = replica
+  }
+}
+
+/// The right to run a session's messages.
+package struct Lease: Hashable, Sendable {
+  package var session: SessionID
+  /// Greater than every token before it, in the whole workspace.
+  package var token: UInt64
+  /// nil after it was given back; the token stays known, so that it is never granted again.
+  package var holder: LeaseHolder?
+
+  package init(session: SessionID, token: UInt64, holder: LeaseHolder?) {
+    self.session = session
+    self.token = token
+    self.holder = holder
+  }
+}
+
+/// The latest attempt of a message that was let out.
+package struct Dispatch: Hashable, Sendable {
+  package var message: MessageID
+  package var token: UInt64
+  package var attempt: UInt16
+  /// The request that was answered with `go`.
+  package var request: UInt64
+
+  package init(message: MessageID, token: UInt64, attempt: UInt16, request: UInt64) {
+    self.message = message
+    self.token = token
+    self.attempt = attempt
+    self.request = request
+  }
+}
+
+/// Rows of an authority: each takes the place of the one with the same session or message.
+package struct AuthorityRecords: Hashable, Sendable {
+  package var leases: [Lease]
+  package var dispatches: [Dispatch]
+
+  package init(leases: [Lease] = [], dispatches: [Dispatch] = []) {
+    self.leases = leases
+    self.dispatches = dispatches
+  }
+
+  package var isEmpty: Bool { leases.isEmpty && dispatches.isEmpty }
+}

@@ -1,0 +1,261 @@
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// What the authority answers, over the life of leases and attempts.
+struct AuthorityTests {
+  private let session = SessionID.named("s")
+  private let host = DeviceID(high: 0xD, low: 1)
+  private let start: Int64 = 1_800_000_000_000
+
+  /// One authority, one host with queued messages, and a clock.
+  private struct Scene {
+    var device = TestDevice(1)
+    var authority = Authority(uptime: 0)
+    var now: Int64 = 0
+    var holder = LeaseHolder(
+      device: DeviceID(high: 0xD, low: 1), replica: ReplicaID(rawValue: 1))
+    var requests: UInt64 = 0
+    /// What was stored so far.
+    var records = AuthorityRecords()
+
+    init(messages: UInt64) throws {
+      for number in 1...messages {
+        try device.perform(.send("text \(number)", as: number, in: "s"))
+      }
+      try device.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
+    }
+
+    mutating func ask(
+      _ request: AuthorityRequest, as other: LeaseHolder? = nil, id: UInt64? = nil
+    ) -> AuthorityAnswer {
+      requests += 1
+      let outcome = authority.answer(
+        request, id: id ?? requests, from: other ?? holder, in: &device.workspace, uptime: now,
+        wall: 1_800_000_000_000 + now)
+      records.leases += outcome.changes.leases
+      records.dispatches += outcome.changes.dispatches
+      return outcome.answer
+    }
+
+    mutating func lease() throws -> UInt64 {
+      guard case .leased(let token, _) = ask(.lease(session: .named("s"), token: 0)) else {
+        throw MissingLease()
+      }
+      return token
+    }
+
+    /// What the host would ask, by what its workspace says.
+    mutating func dispatch(
+      _ number: UInt64, token: UInt64, attempt: UInt16 = 1
+    ) throws -> AuthorityRequest {
+      let state = try #require(try device.workspace.dispatchState(of: .numbered(number)))
+      return .dispatch(
+        DispatchRequest(
+          session: .named("s"), message: .numbered(number), token: token, attempt: attempt,
+          tags: state.tags, content: DispatchRequest.contentDigest(state.text)))
+    }
+
+    mutating func report(
+      _ phase: RunPhase, of number: UInt64, token: UInt64, attempt: UInt16 = 1
+    ) throws {
+      try device.perform(
+        .reportRun(
+          .numbered(number),
+          Run(token: token, attempt: attempt, phase: phase, milliseconds: 1)))
+    }
+  }
+
+  private struct MissingLease: Error {}
+
+  @Test func onlyTheHostGetsTheLease() throws {
+    var scene = try Scene(messages: 1)
+    let other = LeaseHolder(
+      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+    #expect(scene.ask(.lease(session: session, token: 0), as: other) == .otherHost(host))
+    #expect(scene.ask(.lease(session: .named("nowhere"), token: 0)) == .noSession)
+    try scene.device.perform(.setHost(session, nil))
+    #expect(scene.ask(.lease(session: session, token: 0)) == .otherHost(nil))
+  }
+
+  @Test func aCopiedStoreWaitsUntilTheLeaseEnds() throws {
+    var scene = try Scene(messages: 1)
+    let token = try scene.lease()
+    let copy = LeaseHolder(device: host, replica: ReplicaID(rawValue: 9))
+    scene.now = 12_000
+    #expect(
+      scene.ask(.lease(session: session, token: 0), as: copy)
+        == .held(by: host, milliseconds: 18_000))
+    // A token alone is no lease: it belongs to the store that got it.
+    #expect(scene.ask(.lease(session: session, token: token), as: copy) == .fenced)
+    #expect(scene.ask(try scene.dispatch(1, token: token), as: copy) == .fenced)
+    scene.now = 30_000
+    let answer = scene.ask(.lease(session: session, token: 0), as: copy)
+    guard case .leased(let next, 30_000) = answer else {
+      Issue.record("\(answer)")
+      return
+    }
+    #expect(next > token)
+    #expect(scene.ask(.lease(session: session, token: token)) == .fenced)
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
+  }
+
+  @Test func aRenewedLeaseHolds() throws {
+    var scene = try Scene(messages: 1)
+    let token = try scene.lease()
+    for _ in 0..<20 {
+      scene.now += Authority.renewalMilliseconds
+      #expect(
+        scene.ask(.lease(session: session, token: token))
+          == .leased(token: token, milliseconds: 30_000))
+    }
+    #expect(scene.records.leases.count == 1)
+    scene.now += Authority.leaseMilliseconds
+    #expect(scene.ask(.lease(session: session, token: token)) == .fenced)
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
+  }
+
+  @Test func aReleasedLeaseIsFreeAtOnceAndItsTokenIsUsedUp() throws {
+    var scene = try Scene(messages: 1)
+    let token = try scene.lease()
+    #expect(scene.ask(.release(session: session, token: token)) == .released)
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
+    #expect(try scene.lease() > token)
+  }
+
+  @Test func everyAttemptGoesOutOnce() throws {
+    var scene = try Scene(messages: 2)
+    let token = try scene.lease()
+    let first = try scene.dispatch(1, token: token)
+    #expect(scene.ask(first, id: 77) == .go)
+    // The answer was lost: the same request gets it again, another one does not.
+    #expect(scene.ask(first, id: 77) == .go)
+    #expect(scene.ask(first, id: 78) == .duplicate(attempt: 1))
+    #expect(scene.records.dispatches.count == 1)
+    #expect(scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 1, token: token))
+    #expect(scene.ask(.outcome(.numbered(2))) == .outcome(attempt: 0, token: 0))
+    // What became of the attempt is not known, so there is no next one.
+    #expect(
+      scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .duplicate(attempt: 1))
+    try scene.report(.failed, of: 1, token: token)
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .paused)
+    try scene.device.perform(.retry(.numbered(1)))
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 1)) == .duplicate(attempt: 1))
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .go)
+  }
+
+  @Test func oneMessageOfASessionRunsAtATime() throws {
+    var scene = try Scene(messages: 2)
+    let token = try scene.lease()
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    try scene.report(.dispatched, of: 1, token: token)
+    #expect(scene.ask(try scene.dispatch(2, token: token)) == .paused)
+    try scene.report(.succeeded, of: 1, token: token)
+    #expect(scene.ask(try scene.dispatch(2, token: token)) == .go)
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .cancelled)
+  }
+
+  // MODEL: edit ∥ dispatch, cancel ∥ dispatch
+  @Test func whatTheHostHasNotSeenIsNotOverruled() throws {
+    var scene = try Scene(messages: 2)
+    let token = try scene.lease()
+    let seen = try scene.dispatch(1, token: token)
+    try scene.device.perform(.edit(.numbered(1), content: "new", base: nil))
+    #expect(scene.ask(seen) == .stale)
+    let fresh = try scene.dispatch(1, token: token)
+    try scene.device.perform(.cancel([.numbered(1)]))
+    #expect(scene.ask(fresh) == .cancelled)
+    try scene.device.perform(.restore(.numbered(1)))
+    #expect(scene.ask(fresh) == .stale)
+    #expect(scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 0, token: 0))
+    try scene.device.perform(.pause(session, reason: nil))
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .paused)
+    try scene.device.perform(.resume(session))
+    try scene.device.perform(.setNotBefore(.numbered(1), start + 5_000))
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .notYet(start + 5_000))
+    scene.now = 5_000
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    let unknown = DispatchRequest(
+      session: session, message: .numbered(9), token: token, attempt: 1, tags: [], content: 0)
+    #expect(scene.ask(.dispatch(unknown)) == .cancelled)
+  }
+
+  @Test func aRestartedAuthorityKnowsWhatItGranted() throws {
+    var scene = try Scene(messages: 1)
+    let token = try scene.lease()
+    let request = try scene.dispatch(1, token: token)
+    #expect(scene.ask(request, id: 5) == .go)
+    scene.now = 29_000
+    scene.authority = Authority(
+      leases: scene.records.leases, dispatches: scene.records.dispatches, uptime: scene.now)
+    #expect(scene.authority.stored == scene.records)
+    #expect(scene.ask(request, id: 5) == .go)
+    #expect(scene.ask(request, id: 6) == .duplicate(attempt: 1))
+    // Nobody knows when the lease was renewed last, so it holds for another term.
+    scene.now += 29_000
+    #expect(
+      scene.ask(.lease(session: session, token: token))
+        == .leased(token: token, milliseconds: 30_000))
+  }
+
+  @Test func anAuthorityFromABackupNeverGrantsATokenAgain() throws {
+    var scene = try Scene(messages: 2)
+    let backup = scene.authority
+    var granted: [UInt64] = []
+    for _ in 0..<3 {
+      granted.append(try scene.lease())
+      #expect(scene.ask(.release(session: session, token: granted[granted.count - 1])) == .released)
+    }
+    // Restored a minute later, without a word about what was granted meanwhile.
+    scene.authority = backup
+    scene.now += 60_000
+    #expect(try scene.lease() > granted[2])
+    // Restored at once, with a clock that stands: what the queue says of the past still counts.
+    try scene.report(.running, of: 1, token: granted[2] + 1_000_000)
+    scene.authority = backup
+    #expect(try scene.lease() > granted[2] + 1_000_000)
+  }
+
+  @Test func requestsComeBackFromTheirBytes() throws {
+    let dispatch = DispatchRequest(
+      session: session, message: .numbered(3), token: Fence.tokenMax, attempt: .max,
+      tags: [OperationID(replica: ReplicaID(rawValue: .max), seq: 7)], content: .max)
+    let requests: [AuthorityRequest] = [
+      .lease(session: session, token: 0), .release(session: session, token: 9),
+      .dispatch(dispatch), .outcome(.numbered(1)),
+    ]
+    for request in requests {
+      let frame = request.request(id: 4)
+      #expect(try AuthorityRequest(frame) == request)
+      for length in 0..<frame.payload.count {
+        let cut = Request(id: 4, kind: frame.kind, payload: Array(frame.payload.prefix(length)))
+        #expect(throws: WireError.self) { try AuthorityRequest(cut) }
+      }
+      let longer = Request(id: 4, kind: frame.kind, payload: frame.payload + [0])
+      #expect(throws: WireError.self) { try AuthorityRequest(longer) }
+    }
+    #expect(try AuthorityRequest(Request(id: 1, kind: 99, payload: [])) == nil)
+  }
+
+  @Test func answersComeBackFromTheirBytes() throws {
+    let dispatch = AuthorityRequest.dispatch(
+      DispatchRequest(
+        session: session, message: .numbered(1), token: 1, attempt: 1, tags: [], content: 0))
+    let lease = AuthorityRequest.lease(session: session, token: 0)
+    let answers: [(AuthorityAnswer, AuthorityRequest)] = [
+      (.leased(token: 5, milliseconds: 30_000), lease), (.go, dispatch), (.fenced, dispatch),
+      (.released, .release(session: session, token: 1)),
+      (.outcome(attempt: 3, token: 8), .outcome(.numbered(1))),
+      (.held(by: host, milliseconds: 1), lease), (.otherHost(host), lease),
+      (.otherHost(nil), lease), (.noSession, lease), (.cancelled, dispatch), (.stale, dispatch),
+      (.paused, dispatch), (.duplicate(attempt: 2), dispatch), (.notYet(start), dispatch),
+      (.unavailable, dispatch), (.unknown(status: 400), dispatch),
+    ]
+    for (answer, request) in answers {
+      #expect(try AuthorityAnswer(answer.response(id: 3), to: request) == answer)
+    }
+  }
+}

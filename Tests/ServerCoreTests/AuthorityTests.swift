@@ -1,0 +1,155 @@
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+/// Leases and dispatch as the server gives them: in order with batches, and durable first.
+@Suite struct AuthorityTests {
+  private let session: SessionID
+
+  init() throws {
+    session = try SessionID("main")
+  }
+
+  private func ask(
+    _ request: AuthorityRequest, as id: UInt64, on connection: ConnectionID,
+    _ scene: inout ServerScene
+  ) throws -> AuthorityAnswer? {
+    scene.send(.request(request.request(id: id)), on: connection)
+    return try answer(to: request, id, on: connection, &scene)
+  }
+
+  private func answer(
+    to request: AuthorityRequest, _ id: UInt64, on connection: ConnectionID,
+    _ scene: inout ServerScene
+  ) throws -> AuthorityAnswer? {
+    for case .response(let response) in scene.take(connection) where response.id == id {
+      return try AuthorityAnswer(response, to: request)
+    }
+    return nil
+  }
+
+  /// A host that queued a prompt and is its session's host; its changes are sent but not its name
+  /// alone.
+  private func host(_ scene: inout ServerScene) throws -> (ScriptedDevice, ConnectionID) {
+    var host = scene.device(1)
+    let connection = try scene.join(&host)
+    try host.write("first")
+    try host.perform(.setHost(session, host.id))
+    scene.send(host.changes(), on: connection)
+    return (host, connection)
+  }
+
+  private func dispatch(_ host: inout ScriptedDevice, token: UInt64) throws -> AuthorityRequest {
+    let message = MessageID(high: 1, low: 1)
+    let state = try #require(try host.workspace.dispatchState(of: message))
+    return .dispatch(
+      DispatchRequest(
+        session: session, message: message, token: token, attempt: 1, tags: state.tags,
+        content: DispatchRequest.contentDigest(state.text)))
+  }
+
+  private func lease(_ scene: inout ServerScene, on connection: ConnectionID) throws -> UInt64 {
+    let answer = try ask(.lease(session: session, token: 0), as: 1, on: connection, &scene)
+    guard case .leased(let token, _)? = answer else {
+      Issue.record("no lease: \(String(describing: answer))")
+      return 0
+    }
+    return token
+  }
+
+  @Test func theHostIsLeasedAndItsPromptGoesOutOnce() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    let request = try dispatch(&host, token: token)
+    #expect(try ask(request, as: 2, on: connection, &scene) == .go)
+    #expect(try ask(request, as: 2, on: connection, &scene) == .go)
+    #expect(try ask(request, as: 3, on: connection, &scene) == .duplicate(attempt: 1))
+    let other = scene.device(2)
+    let reader = scene.connect(other)
+    _ = scene.take(reader)
+    #expect(
+      try ask(.outcome(MessageID(high: 1, low: 1)), as: 9, on: reader, &scene)
+        == .outcome(attempt: 1, token: token))
+    #expect(
+      try ask(.lease(session: session, token: 0), as: 10, on: reader, &scene)
+        == .otherHost(host.id))
+  }
+
+  @Test func nothingIsPromisedBeforeItIsDurable() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    let request = try dispatch(&host, token: token)
+    scene.holdsTasks = true
+    #expect(try ask(request, as: 2, on: connection, &scene) == nil)
+    // A question about it waits too: what it would say is not durable yet.
+    let outcome = AuthorityRequest.outcome(MessageID(high: 1, low: 1))
+    #expect(try ask(outcome, as: 3, on: connection, &scene) == nil)
+    scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }
+    scene.finishTasks()
+    scene.storage.withState { $0.writeFault = nil }
+    #expect(try answer(to: request, 2, on: connection, &scene) == .unavailable)
+    scene.pass(5_000)
+    scene.finishTasks()
+    _ = scene.take(connection)
+    scene.holdsTasks = false
+    #expect(try ask(outcome, as: 4, on: connection, &scene) == .outcome(attempt: 0, token: 0))
+    #expect(try ask(request, as: 5, on: connection, &scene) == .go)
+  }
+
+  @Test func whatWasSentBeforeTheRequestCounts() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    let request = try dispatch(&host, token: token)
+    var other = scene.device(2)
+    let canceller = try scene.join(&other)
+    try other.perform(.cancel([MessageID(high: 1, low: 1)]))
+    scene.holdsTasks = true
+    // A commit is in flight, the cancel waits behind it, the request behind the cancel.
+    try host.write("second")
+    scene.send(host.changes(), on: connection)
+    scene.send(other.changes(), on: canceller)
+    scene.send(.request(request.request(id: 2)), on: connection)
+    scene.finishTasks()
+    #expect(try answer(to: request, 2, on: connection, &scene) == .cancelled)
+    #expect(scene.take(canceller).acks.count == 1)
+  }
+
+  @Test func aRestartedServerKnowsWhatItLetOut() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    let request = try dispatch(&host, token: token)
+    #expect(try ask(request, as: 2, on: connection, &scene) == .go)
+    scene.restart(ServerConfiguration())
+    let again = scene.connect(host)
+    _ = scene.take(again)
+    #expect(try ask(request, as: 2, on: again, &scene) == .go)
+    #expect(try ask(request, as: 3, on: again, &scene) == .duplicate(attempt: 1))
+    #expect(
+      try ask(.lease(session: session, token: token), as: 4, on: again, &scene)
+        == .leased(token: token, milliseconds: 30_000))
+  }
+
+  @Test func aRequestThatCannotBeReadIsAFault() throws {
+    var scene = ServerScene()
+    let (_, connection) = try host(&scene)
+    scene.send(.request(Request(id: 1, kind: 3, payload: [1])), on: connection)
+    #expect(scene.closed[connection] == .protocolError)
+  }
+
+  @Test func anUnknownKindIsAnsweredAndTheConnectionStays() throws {
+    var scene = ServerScene()
+    let (_, connection) = try host(&scene)
+    _ = scene.take(connection)
+    scene.send(.request(Request(id: 7, kind: 900, payload: [])), on: connection)
+    #expect(
+      scene.take(connection).contains(.response(Response(id: 7, status: 1, payload: []))))
+    #expect(scene.closed[connection] == nil)
+  }
+}
