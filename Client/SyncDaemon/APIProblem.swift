@@ -103,7 +103,7 @@ struct APIProblem: Error, Equatable {
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError
-    case .executionFailed: .conflict
+    case .executionFailed, .alreadyStarted, .messageFinished, .messageNotFailed: .conflict
     case .stateDamaged: .internalServerError
     }
   }

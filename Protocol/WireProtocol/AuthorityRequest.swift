@@ -85,7 +85,7 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case stale
   /// The queue is paused, waits for a decision, or another message is in flight.
   case paused
-  /// This attempt, or a later one, was let out already.
+  /// This attempt was let out already, and nobody said what became of it.
   case duplicate(attempt: UInt16)
   /// The message must not start before this time, in milliseconds since 1970.
   case notYet(Int64)

@@ -77,16 +77,15 @@ extension ResidentWorkspace {
   mutating func answerRequests(
     at now: Moment
   ) -> [(PendingRequest, (answer: AuthorityAnswer, changes: AuthorityRecords))] {
-    guard var content else { return [] }
-    let answers = takeRequests().map { pending in
+    guard let content else { return [] }
+    return takeRequests().map { pending in
       (
         pending,
         authority.answer(
-          pending.request, id: pending.id, from: pending.holder, in: &content,
+          pending.request, id: pending.id, from: pending.holder, in: content,
           uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
       )
     }
-    return answers
   }
 
   /// Takes all waiting requests.

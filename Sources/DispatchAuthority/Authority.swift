@@ -51,7 +51,7 @@ package struct Authority: Hashable, Sendable {
   /// - Complexity: O(messages of the session).
   package mutating func answer(
     _ request: AuthorityRequest, id: UInt64, from holder: LeaseHolder,
-    in workspace: inout Workspace, uptime: Int64, wall: Int64
+    in workspace: Workspace, uptime: Int64, wall: Int64
   ) -> (answer: AuthorityAnswer, changes: AuthorityRecords) {
     switch request {
     case .lease(let session, let token):
@@ -59,7 +59,7 @@ package struct Authority: Hashable, Sendable {
     case .release(let session, let token):
       return release(session, token, by: holder)
     case .dispatch(let dispatch):
-      let answer = decide(dispatch, id: id, for: holder, &workspace, uptime: uptime, wall: wall)
+      let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
       let record = Dispatch(
         message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id)
       guard answer == .go, dispatches[dispatch.message] != record else {
@@ -133,24 +133,23 @@ package struct Authority: Hashable, Sendable {
 
   private func decide(
     _ request: DispatchRequest, id: UInt64, for holder: LeaseHolder,
-    _ workspace: inout Workspace, uptime: Int64, wall: Int64
+    _ workspace: Workspace, uptime: Int64, wall: Int64
   ) -> AuthorityAnswer {
     guard let lease = leases[request.session], lease.token == request.token,
       lease.holder == holder, (ends[request.session] ?? .min) > uptime
     else { return .fenced }
     let known = dispatches[request.message]
-    if let known, known.token == request.token, known.attempt == request.attempt {
-      return known.request == id ? .go : .duplicate(attempt: known.attempt)
+    if let known, known.token == request.token, known.attempt == request.attempt,
+      known.request == id
+    {
+      return .go
     }
-    guard let state = try? workspace.dispatchState(of: request.message), state.stands,
+    guard let state = workspace.dispatchState(of: request.message), state.stands,
       !state.runState.isFinal
     else { return .cancelled }
     let run = state.runState.run
-    let latest = max(known?.attempt ?? 0, run?.attempt ?? 0)
     // What became of the latest attempt has to be known before another one begins.
-    if request.attempt <= latest || (known?.attempt ?? 0) > (run?.attempt ?? 0) {
-      return .duplicate(attempt: latest)
-    }
+    if let known, known.attempt > run?.attempt ?? 0 { return .duplicate(attempt: known.attempt) }
     guard state.session == request.session, state.tags == request.tags.sorted(),
       DispatchRequest.contentDigest(state.text) == request.content,
       Int(request.attempt) == Int(run?.attempt ?? 0) + 1

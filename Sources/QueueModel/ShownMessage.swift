@@ -18,6 +18,8 @@ struct ShownMessage {
   var attachments: [Attachment]
   /// The content, put together when it is asked for.
   var text: () -> String
+  /// Its `live` tags, by id.
+  var tags: () -> [OperationID]
 }
 
 extension ShownMessage {
@@ -32,7 +34,7 @@ extension ShownMessage {
       attempts: Self.count(state.element.registers[.attempts]?.value),
       lastError: Self.text(state.element.registers[.lastError]?.value),
       attachments: Attachment.shown(by: state.element.notes(.attachment)),
-      text: { primary?.content.text ?? "" })
+      text: { primary?.content.text ?? "" }, tags: { state.element.tagIDs(.live) })
   }
 
   /// A message of a packed session.
@@ -51,7 +53,8 @@ extension ShownMessage {
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
       lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),
-      text: { primary?.text ?? "" })
+      text: { primary?.text ?? "" },
+      tags: { image.tags.first { $0.field == .live }?.tags.map(\.id) ?? [] })
   }
 
   /// An empty text is as good as none.
@@ -104,6 +107,12 @@ extension Workspace {
 }
 
 extension ShownMessage {
+  /// How often it was tried, here and before it was imported; a hostile number is cut down.
+  var allAttempts: Int {
+    let sum = attempts.addingReportingOverflow(Int(runState.run?.attempt ?? 0))
+    return sum.overflow ? .max : sum.partialValue
+  }
+
   /// Whether it stands before urgent and normal ones: it was tried already.
   var isInFront: Bool { runState.run != nil }
 }

@@ -120,17 +120,15 @@ extension Workspace {
   /// What there is to know of a message before it goes to an agent; nil where it is not known.
   ///
   /// - Complexity: O(messages of the session).
-  package mutating func dispatchState(of id: MessageID) throws(QueueError) -> DispatchState? {
-    try warm(for: .retry(id))
-    guard let message = messageStates[id] else { return nil }
+  package func dispatchState(of id: MessageID) -> DispatchState? {
+    guard let message = shownMessage(id) else { return nil }
     let others = shownMessages(of: message.session).filter { $0.id != id && $0.stands }
-    let session = sessionStates[message.session]
+    let session = head(of: message.session)
     return DispatchState(
-      session: message.session, stands: isWaiting(message), runState: message.element.runState,
-      tags: message.element.tagIDs(.live), text: message.primary?.content.text ?? "",
-      notBefore: message.element.milliseconds(.notBefore),
-      heldUntil: message.element.milliseconds(.heldUntil),
-      queueStands: session?.isPaused == true || message.element.runState.isHalted
+      session: message.session, stands: message.stands && session?.exists == true,
+      runState: message.runState, tags: message.tags(), text: message.text(),
+      notBefore: message.notBefore, heldUntil: message.heldUntil,
+      queueStands: session?.isPaused == true || message.runState.isHalted
         || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
   }
 

@@ -94,7 +94,7 @@ extension Workspace {
       priority: message.priority, status: message.runState.status(stands: isWaiting(message)),
       position: position, createdAt: message.primary?.stamp.milliseconds ?? 0,
       device: (message.primary?.id.replica).flatMap(device(of:)), project: message.project,
-      attempts: message.attempts + Int(message.runState.run?.attempt ?? 0),
+      attempts: message.allAttempts,
       lastError: message.runState.run.map(\.error) ?? message.lastError,
       attachments: message.attachments, run: message.runState.run, notBefore: message.notBefore,
       heldUntil: message.heldUntil)

@@ -151,9 +151,21 @@ extension SlowState {
     }.map(\.value)
   }
 
+  /// What was noted when the message was imported, and what ran since.
   private func attempts(of id: MessageID) -> Int {
-    guard case .number(let number)? = messages[id]?.registers[.attempts]?.value else { return 0 }
-    return Int(clamping: number)
+    let here = Int(run(of: id)?.attempt ?? 0)
+    guard case .number(let number)? = messages[id]?.registers[.attempts]?.value else { return here }
+    return Int(clamping: number.addingReportingOverflow(UInt64(here)).partialValue)
+  }
+
+  /// Why the latest attempt did not succeed; nil where the wording is the engine's own.
+  private func error(of id: MessageID) -> String? {
+    guard let run = run(of: id) else { return text(.lastError, of: id) }
+    guard (4...6).contains(run.phase) else { return "" }
+    guard case .text(let value)? = messages[id]?.registers[.run]?.value,
+      let space = value.firstIndex(of: " "), space < value.index(before: value.endIndex)
+    else { return nil }
+    return String(value[value.index(after: space)...])
   }
 
   private func text(_ field: RegisterField, of id: MessageID) -> String {
@@ -270,7 +282,9 @@ extension SlowState {
     report.check("device name of \(id)", view.device?.name, announcement?.name)
     report.check("attachments of \(id)", view.attachments.map(\.name), attachmentNames(of: id))
     report.check("project of \(id)", view.project ?? "", text(.project, of: id))
-    report.check("error of \(id)", view.lastError ?? "", text(.lastError, of: id))
+    if let error = error(of: id) {
+      report.check(text: "error of \(id)", view.lastError ?? "", error)
+    }
     report.check("attempts of \(id)", view.attempts, attempts(of: id))
   }
 }

@@ -34,7 +34,7 @@ struct AuthorityTests {
     ) -> AuthorityAnswer {
       requests += 1
       let outcome = authority.answer(
-        request, id: id ?? requests, from: other ?? holder, in: &device.workspace, uptime: now,
+        request, id: id ?? requests, from: other ?? holder, in: device.workspace, uptime: now,
         wall: 1_800_000_000_000 + now)
       records.leases += outcome.changes.leases
       records.dispatches += outcome.changes.dispatches
@@ -52,7 +52,7 @@ struct AuthorityTests {
     mutating func dispatch(
       _ number: UInt64, token: UInt64, attempt: UInt16 = 1
     ) throws -> AuthorityRequest {
-      let state = try #require(try device.workspace.dispatchState(of: .numbered(number)))
+      let state = try #require(device.workspace.dispatchState(of: .numbered(number)))
       return .dispatch(
         DispatchRequest(
           session: .named("s"), message: .numbered(number), token: token, attempt: attempt,
@@ -143,7 +143,7 @@ struct AuthorityTests {
     try scene.report(.failed, of: 1, token: token)
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .paused)
     try scene.device.perform(.retry(.numbered(1)))
-    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 1)) == .duplicate(attempt: 1))
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 1)) == .stale)
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .go)
   }
 

@@ -44,7 +44,7 @@ import WireProtocol
 
   private func dispatch(_ host: inout ScriptedDevice, token: UInt64) throws -> AuthorityRequest {
     let message = MessageID(high: 1, low: 1)
-    let state = try #require(try host.workspace.dispatchState(of: message))
+    let state = try #require(host.workspace.dispatchState(of: message))
     return .dispatch(
       DispatchRequest(
         session: session, message: message, token: token, attempt: 1, tags: state.tags,

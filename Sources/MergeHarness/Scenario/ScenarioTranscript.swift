@@ -121,8 +121,9 @@ enum ScenarioTranscript {
       case .unlockThread(let id): .threadUnlock(session(id))
       case .undo: .undo
       case .redo: .redo
-      case .importDocument, .attach, .detach:
-        preconditionFailure("the workload imports nothing and has no files")
+      case .importDocument, .attach, .detach, .setHost, .retry, .skip, .setNotBefore, .hold,
+        .reportRun:
+        preconditionFailure("the workload imports nothing, has no files and runs no messages")
       }
     }
 
