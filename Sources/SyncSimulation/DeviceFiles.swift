@@ -126,3 +126,13 @@ struct DeviceFiles {
     }
   }
 }
+
+extension DeviceFiles.Database {
+  /// A planted bug: the entries go that the server is not known to have.
+  mutating func forgetUnsent() {
+    guard let acknowledged = record?.acknowledged else { return }
+    entries.removeAll { entry in
+      entry.isLocal && entry.ranges.contains { $0.last > acknowledged[$0.replica] }
+    }
+  }
+}

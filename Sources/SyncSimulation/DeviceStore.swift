@@ -70,7 +70,6 @@ final class DeviceStore: ReplicaStore {
     files.database = DeviceFiles.Database()
     DeviceStore.apply(transaction, to: &database)
     if let mark { database.mark = mark }
-    if planted.contains(.pendingForgotten) { database.pending = [] }
     files.database = database
     commits += 1
     if synced != nil, generator.chance(20) { synced = database }

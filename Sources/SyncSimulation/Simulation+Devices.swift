@@ -65,6 +65,7 @@ extension Simulation {
   func start(_ device: SimulatedDevice) -> Bool {
     guard device.process == nil else { return true }
     device.life += 1
+    if options.planted.contains(.unsentForgotten) { device.files.database.forgetUnsent() }
     let store = DeviceStore(
       files: device.files, planted: options.planted,
       generator: Simulation.generator(
