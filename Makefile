@@ -47,6 +47,7 @@ sanitize: ## The pure rooms' tests under the address and the thread sanitizer, r
 
 harness: ## Simulated devices with every fault, SEEDS=n seeds (HARNESS="…" for other arguments)
 	@COSPOOL_ROOMS=MergeHarness $(SWIFT) build -c release --product cospool-harness --scratch-path .build-harness
+	@$(if $(HARNESS),,.build-harness/release/cospool-harness hashes --check Tests/Scenarios/trace-hashes.txt)
 	@.build-harness/release/cospool-harness $(or $(HARNESS),run --seeds $(or $(SEEDS),1000))
 
 lint: ## Checks the formatting of all Swift files

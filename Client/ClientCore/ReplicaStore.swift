@@ -17,6 +17,8 @@ package protocol ReplicaStore {
   func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
   /// The snapshot that the log builds on, where there is one.
   func base() throws(StoreError) -> WorkspaceImage?
+  /// The same as a state; its sessions may be packed until something touches them.
+  func baseState() throws(StoreError) -> Workspace?
 }
 
 /// Operations as they were stored together: one local command, or one delta from the server.
@@ -55,8 +57,6 @@ package struct StoreTransaction: Sendable {
   /// again. The base stands for the log up to here.
   package var prunedThrough: Int64?
   package var appended: [LogEntry] = []
-  /// Entries that get other operations; those without any are removed.
-  package var replaced: [LogEntry] = []
   package var pending = PendingChange.none
   package var base = BaseChange.none
   /// What to remember from now on.
@@ -74,7 +74,6 @@ package struct StoreTransaction: Sendable {
 
   /// Whether a state derived from the log before does not follow by appending alone.
   package var rewritesHistory: Bool {
-    if !replaced.isEmpty { return true }
     if case .none = base { return false }
     return true
   }

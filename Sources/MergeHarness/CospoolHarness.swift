@@ -27,7 +27,7 @@ struct CospoolHarness: AsyncParsableCommand {
     version: version,
     subcommands: [
       RunCommand.self, ReplayCommand.self, ShrinkCommand.self, MatrixCommand.self,
-      ScenarioCommand.self, BenchCommand.self,
+      ScenarioCommand.self, HashesCommand.self, BenchCommand.self,
     ])
 
   static func main() async {

@@ -88,7 +88,7 @@ struct DeviceFiles {
   }
 
   /// The stored state, opened as the device's own store does it.
-  private func stored() throws(StoreError) -> Workspace? {
+  func stored() throws(StoreError) -> Workspace? {
     guard let base = database.base else { return nil }
     do {
       return try PackedSnapshot.open(base)
@@ -123,6 +123,16 @@ struct DeviceFiles {
       return try PackedDelta.unpackStored(delta)
     } catch {
       throw StoreError(code: .corrupt, message: "a stored delta cannot be read: \(error)")
+    }
+  }
+}
+
+extension DeviceFiles.Database {
+  /// A planted bug: the entries go that the server is not known to have.
+  mutating func forgetUnsent() {
+    guard let acknowledged = record?.acknowledged else { return }
+    entries.removeAll { entry in
+      entry.isLocal && entry.ranges.contains { $0.last > acknowledged[$0.replica] }
     }
   }
 }

@@ -70,7 +70,6 @@ final class DeviceStore: ReplicaStore {
     files.database = DeviceFiles.Database()
     DeviceStore.apply(transaction, to: &database)
     if let mark { database.mark = mark }
-    if planted.contains(.pendingForgotten) { database.pending = [] }
     files.database = database
     commits += 1
     if synced != nil, generator.chance(20) { synced = database }
@@ -110,17 +109,6 @@ final class DeviceStore: ReplicaStore {
     for entry in transaction.appended {
       precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
       database.entries.append(stored(entry))
-    }
-    for entry in transaction.replaced {
-      guard let index = database.entries.firstIndex(where: { $0.id == entry.id }) else { continue }
-      if entry.operations.isEmpty {
-        database.entries.remove(at: index)
-      } else {
-        var fresh = entry
-        fresh.packed = nil
-        fresh.isLocal = database.entries[index].isLocal
-        database.entries[index] = stored(fresh)
-      }
     }
     switch transaction.pending {
     case .none: break
@@ -178,6 +166,8 @@ final class DeviceStore: ReplicaStore {
   }
 
   func base() throws(StoreError) -> WorkspaceImage? { try files.image() }
+
+  func baseState() throws(StoreError) -> Workspace? { try files.stored() }
 
   /// Entries rise, so the place is found by halving.
   private func firstIndex(after id: Int64) -> Int {

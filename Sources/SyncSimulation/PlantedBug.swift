@@ -11,8 +11,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case stampClampOff = "stamp-clamp-off"
   /// Observers are not told of moves.
   case moveEventMissing = "move-event-missing"
-  /// Operations that wait for others are not stored.
-  case pendingForgotten = "pending-forgotten"
+  /// A device that starts again has lost what the server did not have yet.
+  case unsentForgotten = "unsent-forgotten"
   /// A batch that fans out misses one of its receivers.
   case fanOutSkipsOne = "fan-out-skips-one"
 
@@ -24,7 +24,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .outboxClearedAtSend: "what is sent leaves the outbox before it is acknowledged"
     case .stampClampOff: "the server takes stamps however far ahead of its clock they are"
     case .moveEventMissing: "observers are not told of moves"
-    case .pendingForgotten: "operations that wait for others are forgotten at a restart"
+    case .unsentForgotten: "what the server does not have yet is forgotten at a restart"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }

@@ -15,12 +15,15 @@ package enum Shrinker {
   /// - Parameters:
   ///   - violation: the failure to keep; its checker is what counts.
   ///   - attemptsMax: runs to try at most.
+  ///   - joining: makes the checkers that watched beside the standard ones.
   ///   - progress: told the number of steps left and of attempts after each success.
   package static func shrink(
     _ run: RecordedRun, violation: Violation, attemptsMax: Int,
+    joining: @escaping () -> [any SimulationChecker] = { [] },
     progress: (_ steps: Int, _ attempts: Int) -> Void = { _, _ in }
   ) -> ShrunkRun {
-    var search = Search(best: run, violation: violation, attemptsMax: attemptsMax)
+    var search = Search(
+      best: run, violation: violation, attemptsMax: attemptsMax, joining: joining)
     search.cutTail()
     progress(search.best.steps.count, search.attempts)
     var before = Int.max
@@ -38,6 +41,7 @@ package enum Shrinker {
     var best: RecordedRun
     var violation: Violation
     let attemptsMax: Int
+    let joining: () -> [any SimulationChecker]
     var attempts = 0
 
     var isOver: Bool { attempts >= attemptsMax }
@@ -50,7 +54,7 @@ package enum Shrinker {
       candidate.steps = steps
       candidate.options.devices = devices ?? best.options.devices
       candidate.options.keepsTrace = false
-      let report = Simulation.replay(candidate)
+      let report = Simulation.replay(candidate, joining: joining)
       guard let found = report.violations.first(where: { $0.checker == violation.checker }) else {
         return false
       }

@@ -252,6 +252,7 @@ extension Simulation {
       server.setCondition(condition)
     case .compact:
       guard server.process != nil else { return .skipped("it is down") }
+      note(.compactionRequested)
       let moment = serverMoment
       runServer { $0.compactionRequested(of: SimulatedServer.workspace, .now, at: moment) }
     default:

@@ -1,10 +1,15 @@
 extension Simulation {
   /// Runs a seed: draws the run, does its steps, and stops at the first violation.
+  ///
+  /// - Parameter joining: makes checkers that watch beside the standard ones. A checker belongs to
+  ///   one run, so it is asked for each.
   package static func run(
-    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false
+    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false,
+    joining: () -> [any SimulationChecker] = { [] }
   ) -> SimulationReport {
     var plan = SwarmPlan(seed: seed, profile: profile, planted: planted, keepsTrace: keepsTrace)
-    let simulation = Simulation(plan.options)
+    let simulation = Simulation(
+      plan.options, checkers: standardCheckers(for: plan.options) + joining())
     var steps: [Step] = []
     for number in 0..<plan.stepCount where simulation.violations.isEmpty {
       let step = plan.step(in: simulation, number: number)
@@ -20,10 +25,13 @@ extension Simulation {
   }
 
   /// Does a run's steps again.
-  package static func replay(_ run: RecordedRun, keepsTrace: Bool = false) -> SimulationReport {
+  package static func replay(
+    _ run: RecordedRun, keepsTrace: Bool = false,
+    joining: () -> [any SimulationChecker] = { [] }
+  ) -> SimulationReport {
     var options = run.options
     options.keepsTrace = keepsTrace || options.keepsTrace
-    let simulation = Simulation(options)
+    let simulation = Simulation(options, checkers: standardCheckers(for: options) + joining())
     for step in run.steps where simulation.violations.isEmpty {
       simulation.advance(milliseconds: step.after)
       simulation.apply(step.event)

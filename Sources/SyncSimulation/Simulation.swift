@@ -58,6 +58,7 @@ package final class Simulation {
     configuration.catchUpOperationsMax = options.server.catchUpOperationsMax
     configuration.snapshotEntries = options.server.snapshotEntries
     configuration.partBytesMax = options.server.partBytesMax
+    configuration.compactionDeadMin = options.server.compactionDeadMin
     if options.planted.contains(.stampClampOff) {
       configuration.stampAheadMillisecondsMax = .max / 4
     }
@@ -188,15 +189,15 @@ package final class Simulation {
 }
 
 extension Simulation {
-  /// A fresh one of every checker. Others, such as "no attempt starts twice", join by the
-  /// initializer.
+  /// A fresh one of every checker. Others, such as the coming "no attempt starts twice", join by
+  /// `run(seed:profile:planted:keepsTrace:joining:)` or by the initializer.
   package static func standardCheckers(
     for options: SimulationOptions
   ) -> [any SimulationChecker] {
     [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
-      BoundednessChecker(),
+      BoundednessChecker(), CompactionChecker(),
     ]
   }
 }

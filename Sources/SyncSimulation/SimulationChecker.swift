@@ -25,6 +25,10 @@ package enum Observation {
   case acknowledged(device: Int)
   /// The server took over the state of a device, because it had lost its own.
   case adopted
+  /// The server compacted what it knew into the base of an epoch.
+  case compacted(since: StoredSnapshot?)
+  /// Somebody wants the server to compact at once, whoever has not seen everything.
+  case compactionRequested
   /// The server complained of a connection.
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.

@@ -55,6 +55,8 @@ package struct ServerSettings: Hashable, Sendable {
   /// Log entries after which a snapshot is due.
   package var snapshotEntries = 24
   package var partBytesMax = 2_048
+  /// Dead units at which the server compacts of its own accord, once all have seen everything.
+  package var compactionDeadMin = 1_000
   /// How long the store takes for a task.
   package var storeMilliseconds: ClosedRange<Int64> = 1...8
 

@@ -34,6 +34,9 @@ struct SwarmPlan {
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
     options.keepsTrace = keepsTrace
+    // From numbers of their own, so that what was drawn before this was there stays the same.
+    var compactions = Simulation.generator(seed, .plan, 1)
+    options.server.compactionDeadMin = [10, 100, 1_000][compactions.below(3)]
     SwarmPlan.drawConditions(&options, profile, using: &generator)
     let steps = SwarmPlan.stepRange(profile)
     stepCount = Int.random(in: steps, using: &generator)

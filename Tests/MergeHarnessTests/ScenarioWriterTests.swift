@@ -9,7 +9,7 @@ import Testing
       "name": "every \\"verb\\"",
       "description": "näme",
       "world": {"seed": 9, "latencyMs": [1, 20], "splitPercent": 30, "storeMs": [1, 4], \
-    "catchUpOperationsMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "queueSizeMax": 20, "drainMs": 5000, \
+    "catchUpOperationsMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "compactionDeadMin": 30, "queueSizeMax": 20, "drainMs": 5000, \
     "planted": ["stamp-clamp-off"]},
       "devices": ["a", "b"],
       "steps": [

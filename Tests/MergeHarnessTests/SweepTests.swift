@@ -6,8 +6,7 @@ import Testing
 
 @testable import MergeHarness
 
-/// Seeds in CI: fixed ones of every profile. Fresh ones, whose numbers are printed, run where
-/// `COSPOOL_FRESH_SEEDS` is set: not every seed holds yet.
+/// Seeds in CI: fixed ones of every profile, and fresh ones, whose numbers are printed.
 @Suite struct SweepTests {
   /// `COSPOOL_SEEDS` asks for more, `COSPOOL_SEED` for one again.
   private static let fixedPerProfile = 3
@@ -29,8 +28,7 @@ import Testing
       Sweep(first: seeds[0], count: UInt64(seeds.count), profiles: .one(profile), jobs: 2))
   }
 
-  @Test(.enabled(if: ProcessInfo.processInfo.environment["COSPOOL_FRESH_SEEDS"] != nil))
-  func freshSeedsHold() async {
+  @Test func freshSeedsHold() async {
     let first = UInt64.random(in: 1_000_000..<1 << 40)
     print("fresh seeds \(first) to \(first + UInt64(Self.freshSeeds) - 1), all profiles")
     await expectNoViolations(

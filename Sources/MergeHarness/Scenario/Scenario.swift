@@ -43,6 +43,7 @@ struct ScenarioWorld: Hashable, Sendable {
   var catchUpOperationsMax: Int?
   var snapshotEntries: Int?
   var partBytesMax: Int?
+  var compactionDeadMin: Int?
   /// Messages a session may hold for a local enqueue to be taken.
   var queueSizeMax: Int?
   /// Virtual milliseconds after healing within which outboxes must be empty.

@@ -19,6 +19,7 @@ extension SimulationOptions {
     if let max = world.catchUpOperationsMax { server.catchUpOperationsMax = max }
     if let entries = world.snapshotEntries { server.snapshotEntries = entries }
     if let bytes = world.partBytesMax { server.partBytesMax = bytes }
+    if let dead = world.compactionDeadMin { server.compactionDeadMin = dead }
     if let size = world.queueSizeMax { queueSizeMax = size }
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
@@ -33,7 +34,8 @@ extension ScenarioWorld {
       storeMilliseconds: options.server.storeMilliseconds,
       catchUpOperationsMax: options.server.catchUpOperationsMax,
       snapshotEntries: options.server.snapshotEntries,
-      partBytesMax: options.server.partBytesMax, queueSizeMax: options.queueSizeMax,
+      partBytesMax: options.server.partBytesMax,
+      compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
       drainMillisecondsMax: options.drainMillisecondsMax,
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)

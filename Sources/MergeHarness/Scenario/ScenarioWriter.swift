@@ -27,6 +27,7 @@ enum ScenarioWriter {
       fields.append(("snapshotEntries", .integer(entries)))
     }
     if let bytes = world.partBytesMax { fields.append(("partBytesMax", .integer(bytes))) }
+    if let dead = world.compactionDeadMin { fields.append(("compactionDeadMin", .integer(dead))) }
     if let size = world.queueSizeMax { fields.append(("queueSizeMax", .integer(size))) }
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }

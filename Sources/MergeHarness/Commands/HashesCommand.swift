@@ -1,0 +1,40 @@
+import ArgumentParser
+import Foundation
+
+/// That a run is a function of its seed, wherever it is run.
+struct HashesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hashes",
+    abstract: "Prints the trace hashes of some seeds, or compares them with a file.",
+    discussion: """
+      Examples:
+        cospool-harness hashes > hashes.txt
+        cospool-harness hashes --check hashes.txt
+
+      A run is the same on every machine, in debug and in release. Tests/Scenarios/trace-hashes.txt \
+      has the hashes that the tests expect; whoever changes what devices send writes it anew.
+      """)
+
+  @Option(help: "A file that this command wrote; exit code 1 where a hash differs.")
+  var check: String?
+
+  func run() throws {
+    guard let check else {
+      return Console.write(TraceHashTable().text.trimmingCharacters(in: .newlines))
+    }
+    let table: TraceHashTable
+    do {
+      table = try TraceHashTable(String(contentsOfFile: check, encoding: .utf8))
+    } catch {
+      Console.write("\(check): \(error)", to: .standardError)
+      throw ExitCode.usage
+    }
+    let differences = table.differences()
+    guard differences.isEmpty else {
+      for line in differences { Console.write(line) }
+      Console.write("Runs changed. If that was meant: cospool-harness hashes > \(check)")
+      throw ExitCode.violation
+    }
+    Console.write("\(table.entries.count) runs give the same hashes")
+  }
+}
