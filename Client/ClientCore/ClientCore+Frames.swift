@@ -108,27 +108,57 @@ extension ClientCore {
     if !target.includes(replica.record.floor) {
       return offerState(welcome, on: id, at: occasion)
     }
-    if !assessment.forked.isEmpty {
-      return try rewrite(
-        limit: nil, distrusted: replica.distrusted(of: assessment.forked),
-        why: "the server has other operations under this device's ids", refusal: .fork,
-        at: occasion, store: store)
+    let isOtherEpoch = welcome.epoch != replica.record.epoch
+    if !isOtherEpoch {
+      let found = try replica.disputed(
+        by: welcome.known.filter { !disputed.contains($0.replica) }, store: store)
+      if !found.isEmpty { return compareAnew(found, at: occasion) }
     }
     try replica.accept(
-      welcome, assessment: assessment, workspace: credentials.workspace, store: store)
+      welcome, assessment: assessment, disputed: isOtherEpoch ? [] : disputed,
+      workspace: credentials.workspace, store: store)
     if assessment.isRestoredCopy {
       try replica.takeFreshReplica(at: occasion, store: store)
     }
     var exchange = exchange(welcome, on: id, at: occasion)
-    exchange.mismatched = assessment.mismatched
-    exchange.awaitsBase = welcome.epoch != replica.record.epoch
+    exchange.awaitsBase = isOtherEpoch
+    exchange.unverified = welcome.known.filter { entry in
+      isOtherEpoch || entry.seq > replica.workspace.vector[entry.replica]
+    }
+    for replica in isOtherEpoch ? [] : disputed { exchange.disputed[replica] = target[replica] }
+    settleDisputes(&exchange)
     exchange.hasCaughtUp =
-      assessment.hasEverything && assessment.mismatched.isEmpty && !exchange.awaitsBase
+      assessment.hasEverything && exchange.disputed.isEmpty && !exchange.awaitsBase
     trouble = nil
     link = .exchanging(exchange)
     var actions: [Action] = []
     if exchange.hasCaughtUp { actions.append(acknowledgement(on: id)) }
     return actions + pumped(at: occasion, store: store)
+  }
+
+  /// The server has something else under some ids: connects again, so that it sends what it has.
+  private mutating func compareAnew(
+    _ replicas: Set<ReplicaID>, at occasion: Occasion
+  ) -> [Action] {
+    disputed.formUnion(replicas)
+    refusedBatches = 0
+    reauthorings += 1
+    guard reauthorings <= ClientLimits.reauthoringsMax else {
+      reauthorings = 0
+      return fail(
+        Trouble(message: "the server has other operations under the same ids"),
+        retryAfter: ClientLimits.backoffMillisecondsMax, at: occasion)
+    }
+    return leave(for: .stopped) + connectIfPossible(at: occasion)
+  }
+
+  /// Forgets disputes that were compared to the end.
+  private mutating func settleDisputes(_ exchange: inout Exchange) {
+    for (id, last) in exchange.disputed
+    where replica.record.acknowledged[id] >= min(last, replica.workspace.vector[id]) {
+      exchange.disputed[id] = nil
+      disputed.remove(id)
+    }
   }
 
   private func exchange(
@@ -143,7 +173,7 @@ extension ClientCore {
       pingMilliseconds: welcome.pingSeconds == 0
         ? ClientLimits.pingMilliseconds
         : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
-      target: target, head: welcome.logPosition, mismatched: [],
+      target: target, head: welcome.logPosition,
       lastHeard: occasion.now, lastPing: occasion.now)
   }
 
@@ -186,16 +216,21 @@ extension ClientCore {
     if exchange.suspectsFork { return [] }
     var exchange = exchange
     let touched: TouchedQueues
+    let changed = (replica.record.ownReplicas, replica.record.repairs)
     do {
       touched = try replica.merge(
         Replica.Delivery(
           operations: operations, packed: changes.delta, logPosition: changes.logPosition),
-        store: store)
+        at: occasion, store: store)
     } catch .merge(let error) {
       guard replica.mayBeForked, exchange.awaitsAnswers else { throw .merge(error) }
       exchange.suspectsFork = true
       link = .exchanging(exchange)
       return []
+    }
+    if changed != (replica.record.ownReplicas, replica.record.repairs) {
+      // What is under way is no longer what is here; the log is numbered anew.
+      exchange.voidFlights(alreadyAnswered: 0)
     }
     exchange.lastHeard = occasion.now
     exchange.head = max(exchange.head, changes.logPosition)
@@ -205,15 +240,23 @@ extension ClientCore {
       exchange.reportedMissing = missing
       if !missing.isEmpty { actions.append(.send(exchange.connection, .missing(missing))) }
     }
-    return received(touched, exchange, actions, at: occasion, store: store)
+    return try received(touched, exchange, actions, at: occasion, store: store)
   }
 
   private mutating func received(
     _ touched: TouchedQueues, _ exchange: Exchange, _ actions: [Action], at occasion: Occasion,
     store: some ReplicaStore
-  ) -> [Action] {
+  ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
-    if replica.workspace.vector.includes(exchange.target), exchange.mismatched.isEmpty {
+    settleDisputes(&exchange)
+    if !exchange.hasCaughtUp, exchange.disputed.isEmpty, !exchange.awaitsBase,
+      replica.workspace.vector.includes(exchange.target)
+    {
+      let found = try replica.disputed(by: exchange.unverified, store: store)
+      if !found.isEmpty {
+        return actions + [.changed(touched)] + compareAnew(found, at: occasion)
+      }
+      exchange.unverified = []
       exchange.hasCaughtUp = true
     }
     link = .exchanging(exchange)
@@ -254,9 +297,7 @@ extension ClientCore {
     exchange.assembly = nil
     needsSnapshot = false
     return try install(
-      Replica.Base(
-        image: image, epoch: part.epoch, logPosition: part.logPosition,
-        mismatched: exchange.mismatched),
+      Replica.Base(image: image, epoch: part.epoch, logPosition: part.logPosition),
       exchange, at: occasion, store: store)
   }
 
@@ -276,19 +317,13 @@ extension ClientCore {
   ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
     let forked = try replica.forked(from: base, store: store)
-    guard forked.isEmpty else {
-      return try rewrite(
-        limit: nil, distrusted: replica.distrusted(of: forked),
-        why: "the server has other operations under this device's ids", refusal: .fork,
-        at: occasion, store: store)
-    }
+    if !forked.isEmpty { _ = try replica.reauthor(from: forked, at: occasion, store: store) }
     let touched = try replica.install(base, store: store)
-    exchange.mismatched = []
     exchange.awaitsBase = false
     exchange.head = max(exchange.head, base.logPosition)
     // What is under way was made for the base before; the log is numbered anew.
     exchange.voidFlights(alreadyAnswered: 0)
-    return received(
+    return try received(
       touched, exchange, [.send(exchange.connection, .epoch(base.epoch))], at: occasion,
       store: store)
   }

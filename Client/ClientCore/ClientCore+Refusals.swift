@@ -11,17 +11,19 @@ extension ClientCore {
     case .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace:
       trouble = why
       return leave(for: .refused) + [.report(why)]
+    case .fork where refusal.batch == 0:
+      disputed.insert(replica.record.replica)
+      return givenUp(why, at: occasion) ?? connectedAnew(why, nil, at: occasion)
     case .fork, .foreignReplica:
-      return try rewrite(
-        limit: nil, distrusted: [], why: refusal.message, refusal: refusal.code, at: occasion,
-        store: store)
+      return try refusedAsOther(refusal, at: occasion, store: store)
     case .clockAhead:
       if refusal.serverMilliseconds > 0 {
         noteServerClock(refusal.serverMilliseconds, at: occasion)
       }
-      return try rewrite(
-        limit: Stamp(milliseconds: time(at: occasion)), distrusted: [], why: refusal.message,
-        refusal: refusal.code, at: occasion, store: store)
+      let limit = Stamp(milliseconds: time(at: occasion))
+      if let actions = givenUp(why, at: occasion) { return actions }
+      let touched = try replica.restamp(limit: limit, store: store)
+      return connectedAnew(why, touched, at: occasion)
     case .otherEpoch:
       guard case .exchanging(let exchange) = link,
         !exchange.flights.contains(where: { $0.batch == refusal.batch })
@@ -62,22 +64,40 @@ extension ClientCore {
     }
   }
 
-  /// Rewrites unsent operations under a fresh replica id and connects again at once.
-  mutating func rewrite(
-    limit: Stamp?, distrusted: Set<ReplicaID>, why: String, refusal: RefusalCode,
-    at occasion: Occasion, store: some ReplicaStore
+  /// The server has something else under the ids of a batch, or they are not this device's.
+  private mutating func refusedAsOther(
+    _ refusal: Refusal, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    let why = Trouble(message: why, refusal: refusal)
-    reauthorings += 1
-    guard reauthorings <= ClientLimits.reauthoringsMax else {
-      reauthorings = 0
-      return fail(why, retryAfter: ClientLimits.backoffMillisecondsMax, at: occasion)
+    let why = Trouble(message: refusal.message, refusal: refusal.code)
+    refusedBatches += 1
+    if let actions = givenUp(why, at: occasion) { return actions }
+    // `welcome` will tell what differs.
+    if refusal.batch != 0, refusedBatches == 1 { return connectedAnew(why, nil, at: occasion) }
+    let record = replica.record
+    var cuts: [ReplicaID: UInt32] = [record.replica: replica.workspace.vector[record.replica] + 1]
+    for own in record.ownReplicas {
+      let kept = max(record.acknowledged[own], record.floor[own])
+      if kept < replica.workspace.vector[own] { cuts[own] = kept + 1 }
     }
-    let touched = try replica.reauthor(
-      stampLimit: limit, distrusted: distrusted, at: occasion, store: store)
+    let touched = try replica.reauthor(from: cuts, at: occasion, store: store)
+    return connectedAnew(why, touched, at: occasion)
+  }
+
+  /// What to do where this was tried too often; nil where it was not.
+  private mutating func givenUp(_ why: Trouble, at occasion: Occasion) -> [Action]? {
+    reauthorings += 1
+    guard reauthorings > ClientLimits.reauthoringsMax else { return nil }
+    reauthorings = 0
+    return fail(why, retryAfter: ClientLimits.backoffMillisecondsMax, at: occasion)
+  }
+
+  private mutating func connectedAnew(
+    _ why: Trouble, _ touched: TouchedQueues?, at occasion: Occasion
+  ) -> [Action] {
     trouble = why
-    return leave(for: .stopped) + [.report(why), .changed(touched)]
-      + connectIfPossible(at: occasion)
+    var actions = leave(for: .stopped) + [.report(why)]
+    if let touched { actions.append(.changed(touched)) }
+    return actions + connectIfPossible(at: occasion)
   }
 }
 
@@ -85,11 +105,5 @@ extension Replica {
   /// Whether operations of this device are under way, whose ids a copy of it may have used too.
   var mayBeForked: Bool {
     record.ownReplicas.contains { record.acknowledged[$0] < workspace.vector[$0] }
-  }
-
-  /// Forked replicas of which nothing is unacknowledged: the difference lies in what the server
-  /// once acknowledged, so nothing of them can be trusted to be there.
-  func distrusted(of forked: Set<ReplicaID>) -> Set<ReplicaID> {
-    forked.filter { record.acknowledged[$0] >= workspace.vector[$0] }
   }
 }

@@ -106,6 +106,7 @@ extension ClientCore {
     exchange.head = max(exchange.head, ack.logPosition)
     exchange.missingRounds = 0
     reauthorings = 0
+    refusedBatches = 0
     trouble = nil
     try replica.acknowledge(
       flight.ranges, logPosition: ack.logPosition, hasCaughtUp: exchange.hasCaughtUp,

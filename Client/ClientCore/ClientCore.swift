@@ -38,6 +38,11 @@ package struct ClientCore: Sendable {
   var backoffMinimum: Int64 = 0
   /// The base of the server's epoch could not be made from what is here.
   var needsSnapshot = false
+  /// Replicas of which the server has something else than is here: it is asked to send its own.
+  var disputed: Set<ReplicaID> = []
+  /// Batches refused because of other operations under the same ids, since something was compared
+  /// or acknowledged.
+  var refusedBatches = 0
   /// The server's clock: its reading, and the moment of the reading.
   var serverClock: (reading: Int64, at: Int64)?
 
@@ -184,17 +189,23 @@ extension ClientCore {
 extension ClientCore {
   /// The transport is open.
   package mutating func connectionOpened(
-    _ id: ConnectionID, at occasion: Occasion
+    _ id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     // A transport that opens after it was given up is closed by the driver.
     guard case .connecting(id, _) = link, let credentials else { return [.close(id)] }
+    let known: [KnownReplica]
+    do {
+      known = try replica.known(without: disputed, store: store)
+    } catch {
+      return failed(error, at: occasion)
+    }
     link = .greeting(id, since: occasion.now)
     let hello = Hello(
       versions: ProtocolVersion.spoken, token: credentials.token,
       workspace: credentials.workspace, device: replica.record.device,
       replica: replica.record.replica, incarnation: replica.record.incarnation,
       deviceName: replica.record.deviceName,
-      epoch: needsSnapshot ? EpochName.none : replica.record.epoch, known: replica.known,
+      epoch: needsSnapshot ? EpochName.none : replica.record.epoch, known: known,
       frameBytesMax: UInt32(WireLimits.frameBytesMax))
     return [.send(id, .hello(hello))]
   }

@@ -93,7 +93,10 @@ struct Exchange: Sendable {
   let target: VersionVector
   var hasCaughtUp = false
   var head: UInt64
-  var mismatched: Set<ReplicaID>
+  /// Replicas to be compared, and what the server has of them.
+  var disputed: [ReplicaID: UInt32] = [:]
+  /// What the server said of replicas whose digests could not be compared at `welcome`.
+  var unverified: [KnownReplica] = []
   var lastHeard: Int64
   var lastPing: Int64
   var lastBatch: UInt64 = 0
@@ -120,7 +123,7 @@ struct Exchange: Sendable {
   var awaitsAnswers: Bool { !flights.isEmpty || voidedAnswers > 0 }
 
   /// Whether nothing but the window stands in the way of outgoing operations.
-  var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering }
+  var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering && disputed.isEmpty }
 
   /// Sends everything unacknowledged again, once the answers under way have come.
   mutating func voidFlights(alreadyAnswered: Int) {

@@ -1,10 +1,9 @@
 import QueueModel
 import SequenceCRDT
 
-/// Gives operations new ids under a fresh replica; references among them follow.
+/// Gives operations new ids under another replica; references among them follow.
 ///
-/// Needed when the server has other operations under the same ids (a fork), and when stamps are so
-/// far ahead of its clock that it refuses them.
+/// Needed when the server has other events under the same ids (a fork).
 struct OperationRewriter {
   private struct Stretch {
     var first: UInt32
@@ -16,23 +15,12 @@ struct OperationRewriter {
   private var next: UInt32
   /// By old replica, in rising order.
   private var stretches: [ReplicaID: [Stretch]] = [:]
-  private var stamps: [Stamp: Stamp] = [:]
   private(set) var operations: [Operation] = []
 
   /// Rewrites for `replica`, whose operations up to `lastSeq` exist already.
-  ///
-  /// - Parameter limit: stamps behind it are moved down to it, in their order; nil leaves all.
-  init(
-    _ originals: [Operation], replica: ReplicaID, lastSeq: UInt32, limit: Stamp?
-  ) {
+  init(_ originals: [Operation], replica: ReplicaID, lastSeq: UInt32) {
     self.replica = replica
     next = lastSeq + 1
-    if let limit {
-      let ahead = Set(originals.compactMap(\.stamp)).filter { $0 > limit }.sorted()
-      for (index, stamp) in ahead.enumerated() {
-        stamps[stamp] = Stamp(rawValue: limit.rawValue &+ UInt64(index))
-      }
-    }
     for original in originals { rewrite(original) }
   }
 
@@ -78,8 +66,6 @@ struct OperationRewriter {
     Operation.Origins(left: origins.left.map(mapped), right: origins.right.map(mapped))
   }
 
-  private func mapped(_ stamp: Stamp) -> Stamp { stamps[stamp] ?? stamp }
-
   /// The scalars of one deletion may have got ids that no longer follow on each other.
   private func pieces(of deletion: Operation.DeleteText) -> [Operation.DeleteText] {
     var pieces: [Operation.DeleteText] = []
@@ -107,7 +93,6 @@ struct OperationRewriter {
     case .addMessage(var addition):
       addition.session = mapped(addition.session)
       addition.origins = mapped(addition.origins)
-      addition.stamp = mapped(addition.stamp)
       addition.clears = addition.clears.map(mapped)
       return .addMessage(addition)
     case .insertText(var insertion):
@@ -117,14 +102,13 @@ struct OperationRewriter {
     case .placeMessage(let message, let session, let origins, let stamp):
       return .placeMessage(
         message: mapped(message), session: mapped(session), origins: mapped(origins),
-        stamp: mapped(stamp))
+        stamp: stamp)
     case .placeThread(let session, let origins, let stamp):
       return .placeThread(
-        session: mapped(session), origins: mapped(origins), stamp: mapped(stamp))
+        session: mapped(session), origins: mapped(origins), stamp: stamp)
     case .enqueueThread(var enqueue):
       enqueue.session = mapped(enqueue.session)
       enqueue.origins = mapped(enqueue.origins)
-      enqueue.stamp = mapped(enqueue.stamp)
       enqueue.clearsQueued = enqueue.clearsQueued.map(mapped)
       enqueue.clearsLocked = enqueue.clearsLocked.map(mapped)
       return .enqueueThread(enqueue)
@@ -135,7 +119,33 @@ struct OperationRewriter {
       return .clearTags(element: mapped(element), field: field, clears: clears.map(mapped))
     case .setRegister(let element, let field, let value, let stamp):
       return .setRegister(
-        element: mapped(element), field: field, value: value, stamp: mapped(stamp))
+        element: mapped(element), field: field, value: value, stamp: stamp)
     }
+  }
+}
+
+extension Operation {
+  /// The operation with another stamp, where it has one.
+  func withStamp(_ change: (Stamp) -> Stamp) -> Operation {
+    var changed = self
+    switch body {
+    case .addMessage(var addition):
+      addition.stamp = change(addition.stamp)
+      changed.body = .addMessage(addition)
+    case .placeMessage(let message, let session, let origins, let stamp):
+      changed.body = .placeMessage(
+        message: message, session: session, origins: origins, stamp: change(stamp))
+    case .placeThread(let session, let origins, let stamp):
+      changed.body = .placeThread(session: session, origins: origins, stamp: change(stamp))
+    case .enqueueThread(var enqueue):
+      enqueue.stamp = change(enqueue.stamp)
+      changed.body = .enqueueThread(enqueue)
+    case .setRegister(let element, let field, let value, let stamp):
+      changed.body = .setRegister(
+        element: element, field: field, value: value, stamp: change(stamp))
+    case .announceDevice, .openSession, .insertText, .deleteText, .addTag, .clearTags:
+      break
+    }
+    return changed
   }
 }

@@ -1,5 +1,5 @@
 package import QueueModel
-package import SequenceCRDT
+import SequenceCRDT
 package import WireProtocol
 
 /// Taking over bases; SPECIFICATION.md, section "Compaction".
@@ -9,17 +9,11 @@ extension Replica {
     package var image: WorkspaceImage
     package var epoch: UInt64
     package var logPosition: UInt64
-    /// Replicas whose stored operations differ from the server's.
-    package var mismatched: Set<ReplicaID> = []
 
-    package init(
-      image: WorkspaceImage, epoch: UInt64, logPosition: UInt64,
-      mismatched: Set<ReplicaID> = []
-    ) {
+    package init(image: WorkspaceImage, epoch: UInt64, logPosition: UInt64) {
       self.image = image
       self.epoch = epoch
       self.logPosition = logPosition
-      self.mismatched = mismatched
     }
   }
 
@@ -47,65 +41,6 @@ extension Replica {
     return Base(image: image, epoch: compaction.epoch, logPosition: compaction.logPosition)
   }
 
-  private func storedBase(_ store: some ReplicaStore) throws(Fault) -> Workspace {
-    let image: WorkspaceImage?
-    do {
-      image = try store.base()
-    } catch {
-      throw .store(error)
-    }
-    do {
-      return try image.map(Workspace.init(image:)) ?? Workspace()
-    } catch {
-      throw .merge(error)
-    }
-  }
-
-  /// Own replicas of which the server's state holds other operations under the same ids.
-  ///
-  /// Asked before a base is taken over, since its operations leave the log. At `hello` digests are
-  /// compared at equal counts alone, and in one epoch.
-  package func forked(
-    from base: Base, store: some ReplicaStore
-  ) throws(Fault) -> Set<ReplicaID> {
-    var forked: Set<ReplicaID> = []
-    for replica in base.image.replicas where record.ownReplicas.contains(replica.id) {
-      guard replica.seq <= workspace.vector[replica.id] else {
-        // This store was set back. What it never heard to have arrived is in the state under the
-        // same ids, or something else is: nobody can tell any more, and twice is better than never.
-        if record.acknowledged[replica.id] < workspace.vector[replica.id] {
-          forked.insert(replica.id)
-        }
-        continue
-      }
-      let digest =
-        replica.seq == workspace.vector[replica.id]
-        ? workspace.digest(of: replica.id)
-        : try digest(of: replica.id, upTo: replica.seq, store: store)
-      if let digest, digest != replica.digest { forked.insert(replica.id) }
-    }
-    return forked
-  }
-
-  /// - Returns: nil where the base holds operations behind that one.
-  private func digest(
-    of replica: ReplicaID, upTo seq: UInt32, store: some ReplicaStore
-  ) throws(Fault) -> UInt64? {
-    let start = try storedBase(store)
-    guard start.vector[replica] <= seq else { return nil }
-    var digest = OperationDigest(value: start.digest(of: replica))
-    var limit = VersionVector()
-    limit[replica] = seq
-    let own = try allEntries(of: store).flatMap(\.operations)
-      .filter { $0.id.replica == replica }.sorted { $0.id < $1.id }
-    for operation in own {
-      if let part = operation.droppingKnown(to: start.vector)?.keepingKnown(to: limit) {
-        digest.add(part)
-      }
-    }
-    return digest.value
-  }
-
   /// Takes the server's whole state and applies again what it does not hold; the log keeps that
   /// alone. One transaction.
   ///
@@ -122,10 +57,9 @@ extension Replica {
     do {
       next.workspace = try Workspace(image: base.image)
       let known = next.workspace.vector
-      var kept = try heldEntries(beyond: known, without: base.mismatched, store: store)
+      var kept = try heldEntries(beyond: known, store: store)
       var waiting = workspace.pendingOperations.filter {
-        !base.mismatched.contains($0.id.replica)
-          && (!isOther || record.ownReplicas.contains($0.id.replica))
+        !isOther || record.ownReplicas.contains($0.id.replica)
       }.compactMap { $0.droppingKnown(to: known) }
       if isOther {
         let held = kept.flatMap(\.operations)
@@ -174,17 +108,15 @@ extension Replica {
     record.epoch = base.epoch
     record.floor = VersionVector(
       Dictionary(base.image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
-    if !base.mismatched.isEmpty { record.repairs += 1 }
     clock.observe(workspace.latestStamp)
   }
 
-  /// The log without what a state knows and without some replicas.
+  /// The log without what a state knows.
   private func heldEntries(
-    beyond known: VersionVector, without mismatched: Set<ReplicaID>, store: some ReplicaStore
+    beyond known: VersionVector, store: some ReplicaStore
   ) throws(Fault) -> [LogEntry] {
     try allEntries(of: store).compactMap { entry in
-      let kept = entry.operations.filter { !mismatched.contains($0.id.replica) }
-        .compactMap { $0.droppingKnown(to: known) }
+      let kept = entry.operations.compactMap { $0.droppingKnown(to: known) }
       guard !kept.isEmpty else { return nil }
       return LogEntry(id: entry.id, isLocal: entry.isLocal, operations: kept)
     }
@@ -207,12 +139,5 @@ extension [LogEntry] {
       self[index].operations = taken
     }
     return [QueueModel.Operation](rest)
-  }
-}
-
-extension Operation {
-  /// The part of the operation that a vector knows; nil where it knows nothing of it.
-  fileprivate func keepingKnown(to vector: VersionVector) -> Operation? {
-    keepingFirst(Int(vector[id.replica]) - Int(id.seq) + 1)
   }
 }

@@ -18,8 +18,24 @@ extension Replica {
   }
 
   /// Stores and applies operations from the server.
+  ///
+  /// Of events that are here already the server's form counts; own ones that it has something else
+  /// for are authored anew.
   package mutating func merge(
-    _ delivery: Delivery, store: some ReplicaStore
+    _ delivery: Delivery, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    let comparison = try compare(delivery.operations, store: store)
+    guard comparison.isClean else {
+      var touched = try reauthor(
+        from: comparison.forks, forms: comparison.forms, at: occasion, store: store)
+      touched.formUnion(try merge(delivery, confirmed: comparison.confirmed, store: store))
+      return touched
+    }
+    return try merge(delivery, confirmed: comparison.confirmed, store: store)
+  }
+
+  private mutating func merge(
+    _ delivery: Delivery, confirmed: VersionVector, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     var next = self
     let waitedBefore = !workspace.pendingOperations.isEmpty
@@ -30,7 +46,7 @@ extension Replica {
       throw .merge(error)
     }
     next.clock.observe(next.workspace.latestStamp)
-    next.noteServerKnows(delivery.operations, before: record.acknowledged, in: workspace.vector)
+    next.noteServerKnows(delivery.operations, confirmed, in: workspace.vector)
     next.record.logPosition = max(record.logPosition, delivery.logPosition)
     var transaction = StoreTransaction(record: next.record)
     next.append(outcome.applied, of: delivery, to: &transaction)
@@ -83,20 +99,18 @@ extension Replica {
     flush(&lastEntry)
   }
 
-  /// What the server sends, it has. Of own replicas only what follows acknowledged operations:
-  /// behind unacknowledged ones a fork may hide.
+  /// What the server sends, it has: what was here and is the same, and what follows on that.
   private mutating func noteServerKnows(
-    _ operations: [Operation], before acknowledged: VersionVector, in vector: VersionVector
+    _ operations: [Operation], _ confirmed: VersionVector, in vector: VersionVector
   ) {
+    for (replica, seq) in confirmed.sorted {
+      record.acknowledged[replica] = max(record.acknowledged[replica], seq)
+    }
     for range in operations.ranges {
-      let replica = range.replica
-      if record.ownReplicas.contains(replica), acknowledged[replica] < vector[replica] {
-        continue
-      }
-      let known = record.acknowledged[replica]
-      if range.first <= known &+ 1 {
-        record.acknowledged[replica] = max(known, range.last)
-      }
+      let known = record.acknowledged[range.replica]
+      // Behind what is not acknowledged something else may hide.
+      guard known >= vector[range.replica], range.first <= known &+ 1 else { continue }
+      record.acknowledged[range.replica] = max(known, range.last)
     }
   }
 

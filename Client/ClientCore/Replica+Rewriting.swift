@@ -2,135 +2,142 @@ package import QueueModel
 package import SequenceCRDT
 import WireProtocol
 
+/// Changing what the log holds: other forms, other stamps, other ids. Each is one transaction.
 extension Replica {
-  /// Gives every local operation that the server does not have a new id under a fresh replica,
-  /// and rebuilds the state without the old ones; one transaction.
+  /// Gives local operations of own replicas new ids, from certain numbers on, and rebuilds the
+  /// state without the old ones. What others of these operations name goes with them.
+  ///
+  /// Copies of a store author what they have alike under the same new ids; see
+  /// `Operation.successorReplica`.
   ///
   /// - Parameters:
-  ///   - stampLimit: stamps behind it are moved down to it.
-  ///   - distrusted: own replicas of which even acknowledged operations differ at the server.
+  ///   - cuts: the first number of each replica that goes; of other devices' replicas it is just
+  ///     dropped.
+  ///   - forms: what takes the place of operations with the same ids.
   package mutating func reauthor(
-    stampLimit: Stamp?, distrusted: Set<ReplicaID> = [], at occasion: Occasion,
-    store: some ReplicaStore
+    from cuts: [ReplicaID: UInt32], forms: [ReplicaID: [Operation]] = [:],
+    at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     var next = self
-    next.record.takeReplica(Replica.replicaID(from: occasion))
-    // What the base holds is there as state alone and cannot be authored anew.
-    for replica in distrusted {
-      next.record.acknowledged[replica] = record.floor[replica]
+    var cutting = Cutting(cuts: cuts, forms: forms, record: record)
+    var entries: [LogEntry] = []
+    for entry in try allEntries(of: store) { entries.append(cutting.kept(of: entry)) }
+    let waiting = cutting.kept(
+      of: LogEntry(id: 0, isLocal: true, operations: workspace.pendingOperations))
+    for (replica, first) in cutting.cuts {
+      next.record.acknowledged[replica] = min(next.record.acknowledged[replica], first - 1)
     }
-    var sorting = try sortLog(keeping: next.record.acknowledged, store: store)
-    var transaction = StoreTransaction(record: next.record)
-    transaction.replaced = sorting.replaced
-    var base: WorkspaceImage?
+    if cutting.cuts.keys.contains(where: { !record.ownReplicas.contains($0) })
+      || cutting.taken.isEmpty
+    {
+      next.record.repairs += 1
+    }
+    let log: [Chunk]
+    let undo: UndoHistory.Changes
     do {
-      base = try store.base()
-    } catch {
-      throw .store(error)
-    }
-    if let image = base, image.replicas.contains(where: { isCut($0, by: next.record) }) {
-      // The base holds what must go. It came from the server, and so does everything again.
-      base = nil
-      transaction.base = .clear
-      sorting.dropReceived()
-      transaction.replaced = sorting.replaced
-      next.record.forgetServer()
-    }
-    do {
-      next.workspace = try base.map(Workspace.init(image:)) ?? Workspace()
-      _ = try next.workspace.merge(sorting.kept.flatMap(\.operations))
-      let announcement = next.workspace.announce(
-        device: record.device, name: record.deviceName, replica: next.record.replica)
-      let rewriter = OperationRewriter(
-        sorting.rewritten, replica: next.record.replica,
-        lastSeq: next.workspace.vector[next.record.replica], limit: stampLimit)
-      let waiting = workspace.pendingOperations.filter { operation in
-        !record.ownReplicas.contains(operation.id.replica)
-          || operation.id.seq <= next.record.acknowledged[operation.id.replica]
+      next.workspace = try storedBase(store)
+      var applied = Applied(entries, own: record.ownReplicas)
+      applied.add(
+        try next.workspace.merge(entries.flatMap(\.operations) + waiting.operations))
+      undo = try next.author(cutting.taken, into: &applied, at: occasion)
+      if cutting.cuts[record.replica] != nil {
+        // Numbers of the present replica may have been seen by others: it is not used again.
+        next.record.takeReplica(Replica.replicaID(from: occasion))
+        applied.add(
+          next.workspace.announce(
+            device: record.device, name: record.deviceName, replica: next.record.replica))
       }
-      _ = try next.workspace.merge(waiting)
-      let outcome = try next.workspace.merge(rewriter.operations)
-      transaction.undo = next.undo.rename(rewriter.mapped)
-      next.lastEntry += 1
-      transaction.appended = [
-        LogEntry(
-          id: next.lastEntry, isLocal: true, operations: announcement + outcome.applied)
-      ]
+      log = applied.chunks
+    } catch let error as Fault {
+      throw error
+    } catch let error as MergeError {
+      throw .merge(error)
+    } catch {
+      preconditionFailure("merging and reading throw nothing else: \(error)")
+    }
+    return try replaceLog(with: log, undo: undo, in: next, store: store)
+  }
+
+  /// Applies operations under new ids.
+  private mutating func author(
+    _ taken: [Operation], into applied: inout Applied, at occasion: Occasion
+  ) throws(MergeError) -> UndoHistory.Changes {
+    guard let first = taken.first else { return UndoHistory.Changes() }
+    var replica = first.successorReplica
+    if workspace.vector[replica] > 0 || record.ownReplicas.contains(replica) {
+      replica = ReplicaID(rawValue: occasion.random(2) | 1)
+    }
+    record.ownReplicas.insert(replica)
+    // Copies of the store must announce alike, whatever they are called now.
+    let device = workspace.device(of: first.id.replica)
+    applied.add(
+      workspace.announce(
+        device: device?.id ?? record.device, name: device?.name ?? record.deviceName,
+        replica: replica))
+    let rewriter = OperationRewriter(taken, replica: replica, lastSeq: workspace.vector[replica])
+    applied.add(try workspace.merge(rewriter.operations))
+    return undo.rename(rewriter.mapped)
+  }
+
+  /// Moves stamps behind a limit down to it, in their order, in all operations that the server is
+  /// not known to have. Ids stay.
+  package mutating func restamp(
+    limit: Stamp, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    var entries = try allEntries(of: store)
+    var waiting = workspace.pendingOperations
+    let acknowledged = record.acknowledged
+    func unsent(_ operation: Operation) -> Bool {
+      operation.lastID.map { $0.seq > acknowledged[$0.replica] } ?? false
+    }
+    let stamps = (entries.flatMap(\.operations) + waiting).filter(unsent).compactMap(\.stamp)
+    var lowered: [Stamp: Stamp] = [:]
+    for (index, stamp) in Set(stamps).filter({ $0 > limit }).sorted().enumerated() {
+      lowered[stamp] = Stamp(rawValue: limit.rawValue &+ UInt64(index))
+    }
+    func fitting(_ operation: Operation) -> Operation {
+      unsent(operation) ? operation.withStamp { lowered[$0] ?? $0 } : operation
+    }
+    for index in entries.indices {
+      entries[index].operations = entries[index].operations.map(fitting)
+    }
+    waiting = waiting.map(fitting)
+    var next = self
+    var applied = Applied(entries, own: record.ownReplicas)
+    next.workspace = try storedBase(store)
+    do {
+      applied.add(try next.workspace.merge(entries.flatMap(\.operations) + waiting))
     } catch {
       throw .merge(error)
     }
-    if next.workspace.pendingOperations.contains(where: {
-      $0.id.replica == next.record.replica
-    }) {
-      // Rewritten operations that wait keep their ids; new ones need others.
-      next.record.takeReplica(ReplicaID(rawValue: occasion.random(2) | 1))
-      let announcement = next.workspace.announce(
-        device: record.device, name: record.deviceName, replica: next.record.replica)
+    return try replaceLog(
+      with: applied.chunks, undo: UndoHistory.Changes(), in: next, store: store)
+  }
+
+  /// Stores a new log on the same base; what waits for others is pending.
+  private mutating func replaceLog(
+    with log: [Chunk], undo: UndoHistory.Changes, in changed: Replica, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    var next = changed
+    var transaction = StoreTransaction(record: next.record)
+    do {
+      transaction.base = try store.base().map { .install($0) } ?? .clear
+    } catch {
+      throw .store(error)
+    }
+    transaction.prunedThrough = lastEntry
+    for chunk in log {
       next.lastEntry += 1
       transaction.appended.append(
-        LogEntry(id: next.lastEntry, isLocal: true, operations: announcement))
+        LogEntry(id: next.lastEntry, isLocal: chunk.isLocal, operations: chunk.operations))
     }
-    next.clock = HybridClock(latest: next.workspace.latestStamp)
     transaction.pending = .replace(next.workspace.pendingOperations)
-    transaction.record = next.record
+    transaction.undo = undo
+    next.clock = HybridClock(latest: next.workspace.latestStamp)
     try commit(transaction, to: store)
     let touched = TouchedQueues.all(of: workspace, next.workspace)
     self = next
     return touched
-  }
-
-  private func isCut(_ replica: WorkspaceImage.Replica, by record: ReplicaRecord) -> Bool {
-    self.record.ownReplicas.contains(replica.id)
-      && replica.seq > record.acknowledged[replica.id]
-  }
-
-  /// The log, told apart into what stays and what gets new ids.
-  private struct Sorting {
-    var kept: [LogEntry] = []
-    var rewritten: [Operation] = []
-    var replaced: [LogEntry] = []
-
-    mutating func dropReceived() {
-      for entry in kept where !entry.isLocal {
-        replaced.removeAll { $0.id == entry.id }
-        replaced.append(LogEntry(id: entry.id, isLocal: false, operations: []))
-      }
-      kept.removeAll { !$0.isLocal }
-    }
-  }
-
-  private func sortLog(
-    keeping acknowledged: VersionVector, store: some ReplicaStore
-  ) throws(Fault) -> Sorting {
-    var sorting = Sorting()
-    for entry in try allEntries(of: store) {
-      var kept: [Operation] = []
-      for operation in entry.operations {
-        let replica = operation.id.replica
-        let known = acknowledged[replica]
-        guard record.ownReplicas.contains(replica), let last = operation.lastID,
-          last.seq > known
-        else {
-          kept.append(operation)
-          continue
-        }
-        let keptUnits = max(0, Int(known) - Int(operation.id.seq) + 1)
-        if let front = keptUnits > 0 ? operation.keepingFirst(keptUnits) : nil {
-          kept.append(front)
-        }
-        if entry.isLocal, let rest = operation.droppingFirst(keptUnits) {
-          sorting.rewritten.append(rest)
-        }
-      }
-      if kept != entry.operations {
-        sorting.replaced.append(
-          LogEntry(id: entry.id, isLocal: entry.isLocal, operations: kept))
-      }
-      if !kept.isEmpty {
-        sorting.kept.append(LogEntry(id: entry.id, isLocal: entry.isLocal, operations: kept))
-      }
-    }
-    return sorting
   }
 
   func allEntries(of store: some ReplicaStore) throws(Fault) -> [LogEntry] {
@@ -147,12 +154,116 @@ extension Replica {
   }
 }
 
-extension ReplicaRecord {
-  /// Begins with the server as if nothing had been received from it.
-  fileprivate mutating func forgetServer() {
-    acknowledged = VersionVector()
-    logPosition = 0
-    epoch = EpochName.none
-    floor = VersionVector()
+/// Operations that were stored together.
+private struct Chunk {
+  var isLocal: Bool
+  var operations: [Operation]
+}
+
+/// Puts a log together in the order in which its operations applied.
+///
+/// An operation in another form may name what came after it in the old log; the new one has an
+/// order in which it can be sent.
+private struct Applied {
+  private(set) var chunks: [Chunk] = []
+  private let own: Set<ReplicaID>
+  private var sources: [OperationID: Int] = [:]
+  private var isLocal: [Bool]
+  private var last: Int?
+
+  init(_ entries: [LogEntry], own: Set<ReplicaID>) {
+    self.own = own
+    isLocal = entries.map(\.isLocal)
+    for (index, entry) in entries.enumerated() {
+      for operation in entry.operations { sources[operation.id] = index }
+    }
+  }
+
+  mutating func add(_ outcome: Workspace.MergeOutcome) {
+    for operation in outcome.applied {
+      let source = sources[operation.id]
+      if let last, source == last {
+        chunks[chunks.count - 1].operations.append(operation)
+      } else {
+        chunks.append(
+          Chunk(
+            isLocal: source.map { isLocal[$0] } ?? own.contains(operation.id.replica),
+            operations: [operation]))
+      }
+      last = source
+    }
+    last = nil
+  }
+
+  /// Operations made just now.
+  mutating func add(_ operations: [Operation]) {
+    guard !operations.isEmpty else { return }
+    chunks.append(Chunk(isLocal: true, operations: operations))
+  }
+}
+
+/// Tells the operations of a log apart into what stays and what gets new ids or goes.
+private struct Cutting {
+  private(set) var cuts: [ReplicaID: UInt32]
+  private let forms: [ReplicaID: [Operation]]
+  private let record: ReplicaRecord
+  /// Local operations that get new ids, in the order of the log.
+  private(set) var taken: [Operation] = []
+  private var names: OperationSet = OperationSet()
+
+  init(cuts: [ReplicaID: UInt32], forms: [ReplicaID: [Operation]], record: ReplicaRecord) {
+    self.cuts = cuts.filter { $0.value > 0 }
+    self.forms = forms
+    self.record = record
+  }
+
+  /// What stays of an entry, in the form it is to have.
+  mutating func kept(of entry: LogEntry) -> LogEntry {
+    var left = entry
+    left.packed = nil
+    left.operations = []
+    for operation in entry.operations {
+      let replica = operation.id.replica
+      let isOwn = record.ownReplicas.contains(replica)
+      if isOwn, operation.id.seq > record.acknowledged[replica],
+        cuts[replica] ?? .max > operation.id.seq,
+        operation.dependencies.contains(where: names.contains)
+      {
+        cuts[replica] = operation.id.seq
+      }
+      let count = cuts[replica].map { Int($0) - Int(operation.id.seq) } ?? operation.length
+      if let front = operation.keepingFirst(count) {
+        left.operations += reformed(front)
+      }
+      guard isOwn, entry.isLocal, let rest = operation.droppingFirst(max(0, count)) else {
+        continue
+      }
+      if let range = rest.range { names.insert(range) }
+      taken.append(rest)
+    }
+    return left
+  }
+
+  /// The operation with those units in the server's form of which there is one.
+  private func reformed(_ operation: Operation) -> [Operation] {
+    guard let forms = forms[operation.id.replica], let own = operation.range else {
+      return [operation]
+    }
+    var parts: [Operation] = []
+    var rest: Operation? = operation
+    for form in forms {
+      guard let range = form.range, range.last >= own.first, range.first <= own.last,
+        let left = rest
+      else { continue }
+      if let front = left.keepingFirst(Int(range.first) - Int(left.id.seq)) {
+        parts.append(front)
+      }
+      let cut = form.droppingFirst(max(0, Int(left.id.seq) - Int(range.first)))?
+        .keepingFirst(Int(own.last) - Int(max(left.id.seq, range.first)) + 1)
+      if let cut { parts.append(cut) }
+      rest = left.droppingFirst(max(0, Int(range.last) - Int(left.id.seq) + 1))
+    }
+    if let rest { parts.append(rest) }
+    return parts
   }
 }

@@ -5,10 +5,6 @@ package import WireProtocol
 extension Replica {
   /// What the server's vector says about this copy.
   package struct Assessment: Hashable, Sendable {
-    /// Own replicas whose operations differ from the server's at the same count.
-    package var forked: Set<ReplicaID> = []
-    /// Other replicas whose operations differ; a snapshot will repair them.
-    package var mismatched: Set<ReplicaID> = []
     /// The server knows the present replica further than this copy, which is an old one restored.
     package var isRestoredCopy = false
     /// Nothing that the server has is missing here.
@@ -31,29 +27,36 @@ extension Replica {
       if entry.seq > seq {
         assessment.hasEverything = false
         if entry.replica == record.replica { assessment.isRestoredCopy = true }
-      } else if entry.seq == seq, seq > 0, entry.digest != workspace.digest(of: entry.replica) {
-        if record.ownReplicas.contains(entry.replica) {
-          // In another epoch that is found out when its base is taken over.
-          guard welcome.epoch == record.epoch else { continue }
-          assessment.forked.insert(entry.replica)
-        } else {
-          assessment.mismatched.insert(entry.replica)
-        }
       }
     }
     return assessment
   }
 
   /// Takes over what the server says it has, and where its log stands.
+  ///
+  /// - Parameter disputed: replicas whose operations are to be compared with the server's first.
   package mutating func accept(
-    _ welcome: Welcome, assessment: Assessment, workspace id: WorkspaceID,
-    store: some ReplicaStore
+    _ welcome: Welcome, assessment: Assessment, disputed: Set<ReplicaID>,
+    workspace id: WorkspaceID, store: some ReplicaStore
   ) throws(Fault) {
     var next = self
     var server = VersionVector()
     for entry in welcome.known { server[entry.replica] = entry.seq }
-    for (replica, _) in workspace.vector.sorted {
-      next.record.acknowledged[replica] = acknowledged(replica, welcome: welcome, server: server)
+    let isSame = Set(
+      welcome.known.filter { workspace.digest(of: $0.replica) == $0.digest }.map(\.replica))
+    for (replica, seq) in workspace.vector.sorted {
+      let known = server[replica]
+      if disputed.contains(replica) {
+        next.record.acknowledged[replica] = min(record.floor[replica], known)
+      } else if record.ownReplicas.contains(replica),
+        known > seq || welcome.epoch != record.epoch && !isSame.contains(replica)
+      {
+        // What is not certainly there is compared with the base, or sent for the server to do it.
+        next.record.acknowledged[replica] = min(record.acknowledged[replica], known)
+      } else {
+        // The digests are equal up to there.
+        next.record.acknowledged[replica] = known
+      }
     }
     for (replica, seq) in server.sorted where workspace.vector[replica] == 0 {
       // Known for later: what comes of it from the server need not be sent back.
@@ -81,23 +84,5 @@ extension Replica {
     }
     try commit(transaction, to: store)
     self = next
-  }
-
-  private func acknowledged(
-    _ replica: ReplicaID, welcome: Welcome, server: VersionVector
-  ) -> UInt32 {
-    let seq = server[replica]
-    guard record.ownReplicas.contains(replica) else { return seq }
-    let mine = workspace.vector[replica]
-    if seq == mine,
-      welcome.known.contains(where: {
-        $0.replica == replica && $0.digest == workspace.digest(of: replica)
-      })
-    {
-      return seq
-    }
-    // Resending what is not certainly acknowledged lets the server compare it; equal operations
-    // are acknowledged again.
-    return min(record.acknowledged[replica], seq)
   }
 }

@@ -44,7 +44,7 @@ extension QueueClient {
       }
       return
     }
-    await engine.note { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    await engine.note { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
     for await incoming in transport.incoming {
       await receive(incoming, on: id, from: transport)
       transport.consumed()

@@ -54,47 +54,41 @@ extension ServerStorage {
       let state = try? Workspace(image: image)
     else { return "the state cannot be read" }
     guard image.replicas.count <= task.replicasMax else { return "it has too many replicas" }
-    guard state.latestStamp <= task.stampMax else { return "it has stamps of the future" }
     for mark in task.marks
     where state.vector[mark.replica] == mark.seq && state.digest(of: mark.replica) != mark.digest {
-      return "operations of replica \(mark.replica.rawValue) differ"
+      // The same events in other forms do no harm; other events would be lost.
+      guard !image.contradicts(task.content.image(), about: mark.replica) else {
+        return "operations of replica \(mark.replica.rawValue) differ"
+      }
     }
+    var start = EpochStart(
+      epoch: task.offer.epoch, previous: task.previous, position: task.position + 1,
+      base: task.offer.bytes)
+    var base = state
+    let isWhole =
+      state.vector.includes(task.content.vector) && state.latestStamp <= task.stampMax
     // A device that got a snapshot before the first compaction offers it from no epoch; a base
     // needs one to be read again.
-    let epoch =
-      task.offer.epoch == EpochName.none
-      ? EpochName.following(task.previous, base: image) : task.offer.epoch
-    var start = EpochStart(
-      epoch: epoch, previous: task.previous, position: task.position + 1, base: task.offer.bytes)
-    var base = state
-    if !state.vector.includes(task.content.vector) {
-      let floor = VersionVector(
-        Dictionary(task.marks.map { ($0.replica, $0.baseSeq) }) { first, _ in first })
-      guard state.vector.includes(floor) else { return "it lacks some of the server's base" }
-      let lacking = try operations(of: task.workspace, beyond: state.vector, in: task.content)
-      guard let united = try? task.content.united(lacking, with: state) else {
-        return "what the server has does not fit it"
+    if task.offer.epoch == EpochName.none || !isWhole {
+      var image = image
+      if !isWhole {
+        let union =
+          state.vector.includes(task.content.vector)
+          ? image : task.content.image().united(with: image)
+        // Stamps of the future were taken while the clock was wrong.
+        let lowered = union.lowered(to: Stamp(milliseconds: task.stampMax.milliseconds))
+        guard let united = try? Workspace(image: lowered).compacted() else {
+          return "what the server has does not fit it"
+        }
+        base = united
+        image = united.image()
+        start.base = PackedSnapshot.pack(image)
       }
-      base = united
-      let image = united.image()
       start.epoch = EpochName.following(max(task.previous, task.offer.epoch), base: image)
-      start.base = PackedSnapshot.pack(image)
     }
     start.replicas = marks(of: base, task)
     try self.start(start, of: task.workspace)
     return nil
-  }
-
-  private func operations(
-    of workspace: WorkspaceID, beyond vector: VersionVector, in content: Workspace
-  ) throws(StorageFault) -> [Operation] {
-    let entries = try entries(
-      of: workspace, overlapping: content.vector.ranges(missingFrom: vector))
-    var lacking: [Operation] = []
-    for entry in entries {
-      lacking += try CatchUp.operations(in: entry).compactMap { $0.droppingKnown(to: vector) }
-    }
-    return lacking
   }
 
   private func marks(of base: Workspace, _ task: AdoptionTask) -> [ReplicaMark] {

@@ -76,29 +76,6 @@ extension Workspace {
     return (RunSequence(chain: runs), owners)
   }
 
-  /// A state that holds what both of two states hold, where a server and a device know different
-  /// operations; the base of a new epoch.
-  ///
-  /// - Parameters:
-  ///   - operations: what the other state lacks of this one, in an order of application.
-  ///   - other: holds everything else that this state does.
-  /// - Throws: `MergeError` where it does not.
-  package func united(
-    _ operations: [Operation], with other: Workspace
-  ) throws(MergeError) -> Workspace {
-    var result = other
-    let outcome = try result.merge(reanchored(operations, onto: other))
-    guard outcome.waiting == 0, result.vector.includes(vector) else {
-      throw .invalidImage(reason: "it lacks what later operations name")
-    }
-    // Authors know their operations as they made them.
-    for operation in operations {
-      let replica = operation.id.replica
-      if result.vector[replica] == vector[replica] { result.digests[replica] = digests[replica] }
-    }
-    return result.compacted()
-  }
-
   /// How much of the state a compaction would drop.
   ///
   /// - Complexity: O(messages + runs).

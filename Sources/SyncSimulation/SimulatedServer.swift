@@ -48,7 +48,8 @@ final class SimulatedServer {
   var backups: [String: Backup] = [:]
   /// Every batch that the store holds durably, whatever is compacted away.
   var truth: [LogAppend] = []
-  /// Whether `truth` is all there is; not after the server took over the state of a device.
+  /// Whether base and `truth` are all there is in a form that the oracle reads; not after the server
+  /// took over the state of a device, until it compacts.
   var isTruthWhole = true
   /// When the store last went back in time.
   var restoredAt: Int64?
@@ -93,6 +94,17 @@ final class SimulatedServer {
     }
     truth = backup.truth
     isTruthWhole = backup.isTruthWhole
+  }
+
+  /// What the log builds on.
+  var storedBase: StoredSnapshot? {
+    storage.withState { $0.workspaces[SimulatedServer.workspace]?.base }
+  }
+
+  /// Every batch of the epoch, as it was made durable.
+  var epochTruth: [LogAppend] {
+    let position = storedBase?.position ?? 0
+    return truth.filter { $0.position > position }
   }
 
   /// The workspace as a start of the server would read it.

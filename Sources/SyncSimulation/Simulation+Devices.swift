@@ -152,7 +152,7 @@ extension Simulation {
     guard let origin = device.process?.clockOrigin, let store = device.process?.store else {
       return nil
     }
-    let replica = device.process?.core.replica.record.replica
+    let before = device.process?.core.replica.record
     let occasion = occasion(of: device, origin: origin)
     let result: (value: Value, actions: [ClientCore.Action])?
     do {
@@ -166,7 +166,8 @@ extension Simulation {
       return nil
     }
     guard let result else { return nil }
-    if device.process?.core.replica.record.replica != replica {
+    let after = device.process?.core.replica.record
+    if before?.ownReplicas != after?.ownReplicas || before?.repairs != after?.repairs {
       note(.reauthored(device: device.index))
     }
     let life = device.life

@@ -62,7 +62,7 @@ extension Simulation {
       core.connectionOpened(
         id, source: "10.0.0.\(pipe.device + 1)", acceptedAt: moment, at: moment)
     }
-    noteOnClient(pipe) { core, occasion, _ in core.connectionOpened(pipe.clientID, at: occasion) }
+    noteOnClient(pipe) { core, occasion, store in core.connectionOpened(pipe.clientID, at: occasion, store: store) }
   }
 
   // MARK: - Bytes

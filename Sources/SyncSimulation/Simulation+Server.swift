@@ -159,7 +159,13 @@ extension Simulation {
   /// Does a task of the store's thread, and keeps account of what is durable.
   private func perform(_ pending: SimulatedServer.PendingTask) -> StoreOutcome {
     let task = pending.task
+    let base = server.storedBase
     let outcome = server.storage.perform(task)
+    if case .epochStarted = outcome {
+      note(.compacted(since: base))
+      // Whatever the server took over before, all of it is in the base.
+      server.isTruthWhole = true
+    }
     if case .adopt = task, case .adopted(nil) = outcome {
       server.isTruthWhole = false
       note(.adopted)

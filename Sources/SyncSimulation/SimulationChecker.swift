@@ -25,6 +25,8 @@ package enum Observation {
   case acknowledged(device: Int)
   /// The server took over the state of a device, because it had lost its own.
   case adopted
+  /// The server compacted what it knew into the base of an epoch.
+  case compacted(since: StoredSnapshot?)
   /// The server complained of a connection.
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.

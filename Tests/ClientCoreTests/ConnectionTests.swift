@@ -29,7 +29,7 @@ import WireProtocol
     let id = ConnectionID(rawValue: 1)
     #expect(fleet.devices[0].actions == [.connect(id)])
     fleet.devices[0].actions = []
-    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
     let action = try #require(fleet.devices[0].actions.first)
     guard case .send(id, .hello(let hello)) = action else {
       Issue.record("no hello but \(action)")
@@ -71,7 +71,7 @@ import WireProtocol
     #expect(fleet.devices[0].actions == [.close(first), .connect(second)])
     fleet.devices[0].actions = []
     // Nor does it wait for an answer to `hello` that takes long.
-    fleet.note(0) { core, occasion, _ in core.connectionOpened(second, at: occasion) }
+    fleet.note(0) { core, occasion, store in core.connectionOpened(second, at: occasion, store: store) }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds
     fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
@@ -324,7 +324,7 @@ import WireProtocol
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
     let id = ConnectionID(rawValue: 1)
-    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
     fleet.devices[0].actions = []
     fleet.note(0) { core, occasion, store in
       core.frameReceived(.presence([]), on: id, at: occasion, store: store)

@@ -22,6 +22,8 @@ struct Fleet {
   var server = ModelServer()
   var now: Int64 = 1_000
   var isServerDown = false
+  /// How far the server's clock is from the true time.
+  var serverError: Int64 = 0
   var generator = SeededGenerator(seed: 1)
 
   init(devices count: Int, isPaired: Bool = true, seed: UInt64 = 1) throws {
@@ -91,7 +93,7 @@ struct Fleet {
 
   /// Runs actions and answers until nothing is left.
   mutating func settle() throws {
-    server.milliseconds = wall
+    server.milliseconds = wall + serverError
     var rounds = 0
     while let index = devices.firstIndex(where: { !$0.actions.isEmpty }) {
       rounds += 1
@@ -110,7 +112,7 @@ struct Fleet {
         }
       } else {
         devices[index].open = id
-        note(index) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+        note(index) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
       }
     case .send(let id, let frame):
       guard devices[index].open == id else { return }

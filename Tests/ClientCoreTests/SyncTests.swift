@@ -252,7 +252,7 @@ import WireProtocol
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
     let id = ConnectionID(rawValue: 1)
-    fleet.note(0) { core, occasion, _ in core.connectionOpened(id, at: occasion) }
+    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
     fleet.note(0) { core, occasion, store in
       core.frameReceived(
         .welcome(

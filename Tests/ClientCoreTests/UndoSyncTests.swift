@@ -208,7 +208,8 @@ import WireProtocol
     var replica = fleet.devices[1].core.replica
     let operations = fleet.devices[0].store.operations
     _ = try replica.merge(
-      Replica.Delivery(operations: operations, logPosition: 1), store: fleet.devices[1].store)
+      Replica.Delivery(operations: operations, logPosition: 1), at: fleet.occasion(),
+      store: fleet.devices[1].store)
     #expect(replica.imports.alreadyKnown == imports.alreadyKnown + operations.count)
     #expect(replica.imports.applied == imports.applied)
     let author = fleet.devices[0].core.replica
@@ -221,7 +222,7 @@ import WireProtocol
     ).operations
     _ = try replica.merge(
       Replica.Delivery(operations: Array(late.dropFirst()), logPosition: 2),
-      store: fleet.devices[1].store)
+      at: fleet.occasion(), store: fleet.devices[1].store)
     var status = replica.imports
     status.noteWaiting(in: replica.workspace)
     #expect(status.waiting == late.count - 1)

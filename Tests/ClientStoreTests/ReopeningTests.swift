@@ -94,12 +94,13 @@ import WireProtocol
     let front = Array(operations.prefix(2))
     let back = Array(operations.dropFirst(2))
     _ = try open.replica.merge(
-      Replica.Delivery(operations: back, logPosition: 4), store: open.store)
+      Replica.Delivery(operations: back, logPosition: 4), at: shelf.occasion(), store: open.store)
     try open.store.close()
     var again = try shelf.open()
     #expect(again.replica.workspace.pendingOperations.count == back.count)
     _ = try again.replica.merge(
-      Replica.Delivery(operations: front, logPosition: 5), store: again.store)
+      Replica.Delivery(operations: front, logPosition: 5), at: shelf.occasion(),
+      store: again.store)
     #expect(try shelf.contents(again.replica) == ["text 1"])
     try again.store.close()
     let third = try shelf.open()

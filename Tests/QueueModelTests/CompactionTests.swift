@@ -136,21 +136,4 @@ import Testing
     #expect(outcome.waiting == 0)
     #expect(merged.contents("main") == before)
   }
-
-  @Test func unitedStateHoldsBothAndTheDigestsOfTheAuthors() throws {
-    var author = try device()
-    var other = TestDevice(2)
-    try other.merge(author.made)
-    try author.perform(.send("in the state alone", as: 8, in: "main"))
-    let state = author.workspace.compacted()
-    try other.perform(.move([.numbered(1)], to: .after(.numbered(2))))
-    try other.perform(.send("as operations", as: 9, in: "main"))
-    let united = try other.workspace.united(other.made, with: state)
-    #expect(united.numbers("main") == [2, 1, 8, 9] || united.numbers("main") == [2, 1, 9, 8])
-    #expect(united.digest(of: other.replica) == other.workspace.digest(of: other.replica))
-    #expect(united.digest(of: author.replica) == author.workspace.digest(of: author.replica))
-    #expect(throws: MergeError.self) {
-      try other.workspace.united([], with: state)
-    }
-  }
 }

@@ -83,17 +83,72 @@ import WireProtocol
     #expect(known?.digest == other.workspace.digest(of: other.replica))
   }
 
+  /// What a device would hold that has other operations under the ids that the server knows.
+  private func forged(
+    _ scene: inout ServerScene, _ author: ScriptedDevice,
+    _ change: (inout WorkspaceImage.Addition) -> Void
+  ) throws -> [UInt8] {
+    var reader = ScriptedDevice(number: 2, workspace: ServerScene.workspace)
+    scene.drop(try scene.join(&reader))
+    var image = reader.workspace.image()
+    for index in image.replicas.indices where image.replicas[index].id == author.replica {
+      image.replicas[index].digest ^= 1
+    }
+    change(&image.sessions[0].messages[0].additions[0])
+    return PackedSnapshot.pack(image)
+  }
+
   @Test func stateThatDiffersIsRefused() throws {
     var (scene, author) = try scene()
-    var image = author.workspace.image()
-    image.replicas[0].seq = 4
+    let bytes = try forged(&scene, author) { $0.text = "BEFORE THE BACKUP" }
     let id = scene.connect(author)
-    author.epoch = 5
-    let bytes = PackedSnapshot.pack(image)
     scene.send(
       .snapshot(SnapshotPart(epoch: 5, logPosition: 1, index: 0, count: 1, bytes: bytes)), on: id)
     #expect(scene.take(id).refusals.map(\.code) == [.invalidChanges])
     #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.epoch } == 0)
+  }
+
+  @Test func sameEventsInOtherFormsAreTakenOver() throws {
+    var (scene, author) = try scene()
+    let bytes = try forged(&scene, author) { $0.stamp = Stamp(rawValue: $0.stamp.rawValue + 1) }
+    let id = scene.connect(author)
+    scene.send(
+      .snapshot(SnapshotPart(epoch: 5, logPosition: 1, index: 0, count: 1, bytes: bytes)), on: id)
+    #expect(scene.take(id).refusals.isEmpty)
+    #expect(scene.closed[id] == .serviceRestart)
+  }
+
+  @Test func serverThatCompactedSomethingElseTakesBoth() throws {
+    var (scene, author) = try scene()
+    var other = ScriptedDevice(number: 2, workspace: ServerScene.workspace)
+    let first = try scene.join(&other)
+    try other.write("meanwhile")
+    scene.send(other.changes(), on: first)
+    #expect(scene.take(first).acks.count == 1)
+    scene.drop(first)
+    // Neither holds all of the other, and neither has the operations any more.
+    scene.compact()
+    let id = scene.connect(author)
+    for frame in offer(author) { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .serviceRestart)
+    _ = try scene.join(&author)
+    let queue = try author.workspace.messageQueue(SessionID("main")).messages
+    #expect(
+      Set(queue.map(\.content)) == ["before the backup", "after the backup", "meanwhile"])
+    #expect(EpochName.count(author.epoch) == 2)
+  }
+
+  @Test func stampsOfTheFutureAreLowered() throws {
+    var (scene, author) = try scene()
+    scene.now.wallMilliseconds -= 86_400_000
+    let id = scene.connect(author)
+    for frame in offer(author) { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .serviceRestart)
+    _ = try scene.join(&author)
+    let queue = try author.workspace.messageQueue(SessionID("main")).messages
+    #expect(queue.map(\.content) == ["before the backup", "after the backup"])
+    let ahead = author.workspace.latestStamp.milliseconds - scene.now.wallMilliseconds
+    #expect(ahead <= Limits.stampAheadMillisecondsMax + 1)
   }
 
   @Test func partsThatDoNotFollowAreAFault() throws {

@@ -23,8 +23,6 @@ final class MarkLedger: SimulationChecker {
 
   private var facts: [Unicode.Scalar: Fact] = [:]
   private var messages: Set<MessageID> = []
-  private var hasCopies = false
-  private var hasEpochs = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -38,12 +36,7 @@ final class MarkLedger: SimulationChecker {
         excuseRemoved(by: action, before: before, after: after)
       }
     case .rolledBack:
-      hasCopies = true
       excuseWhatNobodyHolds(simulation)
-    case .added:
-      hasCopies = true
-    case .serverReport(.epochStarted):
-      hasEpochs = true
     default:
       break
     }
@@ -133,14 +126,8 @@ final class MarkLedger: SimulationChecker {
     let held = Self.contents(of: workspace)
     let lostMessages = messages.subtracting(held.messages).sorted()
     let lost = facts.filter { !$0.value.isExcused && held.counts[$0.key] == nil }.keys.sorted()
-    // A copy that was set back cannot tell which of its unsent operations a compacted state holds;
-    // it is to send them again rather than lose them.
-    let mayRepeat = hasCopies && hasEpochs
     let repeated =
-      mayRepeat
-      ? []
-      : facts.filter { !$0.value.isRepeated && (held.counts[$0.key] ?? 0) > 1 }.keys
-        .sorted()
+      facts.filter { !$0.value.isRepeated && (held.counts[$0.key] ?? 0) > 1 }.keys.sorted()
     var found: [String] = []
     if !lostMessages.isEmpty { found.append("lost messages \(lostMessages.prefix(4))") }
     if !lost.isEmpty { found.append("lost texts \(describe(lost))") }

@@ -5,15 +5,40 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// What people see is what the plain set of operations amounts to by the slow oracle; and no
-/// operation was stored twice.
+/// What people see is what the base and the plain set of operations since amount to by the slow
+/// oracle; and a base shows what there was before it.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
 
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    guard case .compacted(let base) = observation, simulation.server.isTruthWhole,
+      let fresh = simulation.server.storedBase
+    else { return [] }
+    let appends = simulation.server.truth.filter {
+      $0.position > base?.position ?? 0 && $0.position <= fresh.position
+    }
+    guard let state = try? PackedSnapshot.unpack(fresh.bytes),
+      let workspace = try? Workspace(image: state)
+    else { return ["the base of an epoch cannot be read"] }
+    return differences(of: workspace, from: base, appends, in: simulation)
+      .map { "the base of an epoch: \($0)" }
+  }
+
   func settled(in simulation: Simulation) -> [String] {
-    guard simulation.server.isTruthWhole else { return [] }
+    guard simulation.server.isTruthWhole,
+      let workspace = simulation.devices.first?.process?.core.replica.workspace
+    else { return [] }
+    return differences(
+      of: workspace, from: simulation.server.storedBase, simulation.server.epochTruth,
+      in: simulation)
+  }
+
+  private func differences(
+    of workspace: Workspace, from base: StoredSnapshot?, _ appends: [LogAppend],
+    in simulation: Simulation
+  ) -> [String] {
     var operations: [Operation] = []
-    for append in simulation.server.truth {
+    for append in appends {
       guard let delta = try? PackedDelta.unpack(append.delta) else {
         return ["the delta at \(append.position) cannot be read"]
       }
@@ -22,10 +47,14 @@ final class OracleChecker: SimulationChecker {
     let units = operations.reduce(0) { $0 + $1.length }
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
-    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
-      return []
+    var oracle = SlowWorkspace()
+    if let base {
+      guard let image = try? PackedSnapshot.unpack(base.bytes) else {
+        return ["the base at \(base.position) cannot be read"]
+      }
+      oracle = SlowWorkspace(base: image)
     }
-    let oracle = SlowWorkspace(operations)
+    oracle.add(operations)
     let state = oracle.state()
     var found = state.differences(from: workspace)
     if state.vector != workspace.vector { found.append("the oracle knows other operations") }

@@ -1,0 +1,119 @@
+import QueueModel
+import SequenceCRDT
+
+/// An operation id belongs to one event: that somebody typed a text, queued a message, and so on.
+/// The same event can have several forms, since places are found anew for another epoch and stamps
+/// are moved down; SPECIFICATION.md, section "Forms".
+extension Operation {
+  /// Whether both, which have the same id and as many units, are forms of one event.
+  func isSameEvent(as other: Operation) -> Bool {
+    switch (body, other.body) {
+    case (.announceDevice(let mine, _), .announceDevice(let theirs, _)):
+      mine == theirs
+    case (.openSession(let mine, _), .openSession(let theirs, _)):
+      mine == theirs
+    case (.addMessage(let mine), .addMessage(let theirs)):
+      mine.message == theirs.message && mine.session == theirs.session
+    case (.insertText(let mine), .insertText(let theirs)):
+      mine.message == theirs.message && mine.text.utf8.elementsEqual(theirs.text.utf8)
+    case (.deleteText(let mine), .deleteText(let theirs)):
+      mine.message == theirs.message && mine.targets == theirs.targets
+    case (.deleteText(let deletion), .clearTags(let element, .live, let clears)),
+      (.clearTags(let element, .live, let clears), .deleteText(let deletion)):
+      // What is left of a deletion whose scalar a base dropped.
+      element == deletion.message && clears.isEmpty
+    case (.placeMessage(let mine, let here, _, _), .placeMessage(let theirs, let there, _, _)):
+      mine == theirs && here == there
+    case (.placeThread(let mine, _, _), .placeThread(let theirs, _, _)):
+      mine == theirs
+    case (.enqueueThread(let mine), .enqueueThread(let theirs)):
+      mine.session == theirs.session && mine.locks == theirs.locks
+    case (.addTag(let mine, let field, _, let note), .addTag(let theirs, let other, _, let words)):
+      mine == theirs && field == other && note == words
+    case (.clearTags(let mine, let field, _), .clearTags(let theirs, let other, _)):
+      mine == theirs && field == other
+    case (
+      .setRegister(let mine, let field, let value, _),
+      .setRegister(let theirs, let other, let written, _)
+    ):
+      mine == theirs && field == other && value == written
+    default:
+      false
+    }
+  }
+
+  /// The replica under which a fork that begins with this operation is authored anew: copies of a
+  /// store choose the same one, and what they authored alike stays one.
+  var successorReplica: ReplicaID {
+    var value = id.replica.rawValue
+    func add(_ word: UInt64) {
+      value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
+      value ^= value >> 32
+    }
+    add(UInt64(id.seq))
+    switch body {
+    case .addMessage(let addition):
+      add(1)
+      add(addition.message.high)
+      add(addition.message.low)
+    case .insertText(let insertion):
+      add(2)
+      add(insertion.message.replica.rawValue)
+      add(UInt64(insertion.message.seq))
+      add(UInt64(insertion.text.unicodeScalars.first?.value ?? 0))
+    default:
+      add(3)
+    }
+    return ReplicaID(rawValue: value == 0 ? 1 : value)
+  }
+}
+
+extension Operation.DeleteText {
+  /// What the units delete, in their order.
+  fileprivate var targets: [OperationID] {
+    (0..<max(count, 0)).compactMap { unit in
+      first.advanced(by: backwards ? count - 1 - unit : unit)
+    }
+  }
+}
+
+extension [Operation] {
+  /// Cuts the operations of one replica and those of another source, both in the order of their
+  /// ids, at the same places.
+  ///
+  /// - Returns: pieces with the same ids that both have.
+  func aligned(with others: [Operation]) -> [(mine: Operation, theirs: Operation)] {
+    var pairs: [(mine: Operation, theirs: Operation)] = []
+    var (index, place) = (0, 0)
+    var mine = first
+    var theirs = others.first
+    while let left = mine, let right = theirs {
+      let start = Swift.max(left.id.seq, right.id.seq)
+      guard let one = left.droppingFirst(Int(start - left.id.seq)) else {
+        index += 1
+        mine = index < count ? self[index] : nil
+        continue
+      }
+      guard let other = right.droppingFirst(Int(start - right.id.seq)) else {
+        place += 1
+        theirs = place < others.count ? others[place] : nil
+        continue
+      }
+      let length = Swift.min(one.length, other.length)
+      if let here = one.keepingFirst(length), let there = other.keepingFirst(length) {
+        pairs.append((here, there))
+      }
+      mine = one.droppingFirst(length)
+      theirs = other.droppingFirst(length)
+      if mine == nil {
+        index += 1
+        mine = index < count ? self[index] : nil
+      }
+      if theirs == nil {
+        place += 1
+        theirs = place < others.count ? others[place] : nil
+      }
+    }
+    return pairs
+  }
+}
