@@ -11,7 +11,7 @@ struct OperationRewriter {
     var newFirst: UInt32
   }
 
-  private let replica: ReplicaID
+  let replica: ReplicaID
   private var next: UInt32
   /// By old replica, in rising order.
   private var stretches: [ReplicaID: [Stretch]] = [:]

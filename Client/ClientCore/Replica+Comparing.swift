@@ -117,16 +117,10 @@ extension Replica {
   }
 
   func storedBase(_ store: some ReplicaStore) throws(Fault) -> Workspace {
-    let image: WorkspaceImage?
     do {
-      image = try store.base()
+      return try store.baseState() ?? Workspace()
     } catch {
       throw .store(error)
-    }
-    do {
-      return try image.map(Workspace.init(image:)) ?? Workspace()
-    } catch {
-      throw .merge(error)
     }
   }
 

@@ -63,18 +63,27 @@ extension Replica {
     _ taken: [Operation], into applied: inout Applied, at occasion: Occasion
   ) throws(MergeError) -> UndoHistory.Changes {
     guard let first = taken.first else { return UndoHistory.Changes() }
-    var replica = first.successorReplica
-    if workspace.vector[replica] > 0 || record.ownReplicas.contains(replica) {
-      replica = ReplicaID(rawValue: occasion.random(2) | 1)
+    let successor = first.successorReplica
+    var rewriter = OperationRewriter(taken, replica: successor, lastSeq: 1)
+    // A copy may have been first, and this device may have that already.
+    let held = applied.chunks.flatMap(\.operations).inOrder(of: successor)
+    let isTaken =
+      held.isEmpty
+      ? record.ownReplicas.contains(successor)
+      : !rewriter.operations.aligned(with: held).allSatisfy { $0.mine.isSameEvent(as: $0.theirs) }
+    if isTaken {
+      let random = ReplicaID(rawValue: occasion.random(2) | 1)
+      rewriter = OperationRewriter(taken, replica: random, lastSeq: 1)
     }
-    record.ownReplicas.insert(replica)
-    // Copies of the store must announce alike, whatever they are called now.
-    let device = workspace.device(of: first.id.replica)
-    applied.add(
-      workspace.announce(
-        device: device?.id ?? record.device, name: device?.name ?? record.deviceName,
-        replica: replica))
-    let rewriter = OperationRewriter(taken, replica: replica, lastSeq: workspace.vector[replica])
+    record.ownReplicas.insert(rewriter.replica)
+    if workspace.vector[rewriter.replica] == 0 {
+      // Copies of the store must announce alike, whatever they are called now.
+      let device = workspace.device(of: first.id.replica)
+      applied.add(
+        workspace.announce(
+          device: device?.id ?? record.device, name: device?.name ?? record.deviceName,
+          replica: rewriter.replica))
+    }
     applied.add(try workspace.merge(rewriter.operations))
     return undo.rename(rewriter.mapped)
   }

@@ -17,6 +17,8 @@ package protocol ReplicaStore {
   func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
   /// The snapshot that the log builds on, where there is one.
   func base() throws(StoreError) -> WorkspaceImage?
+  /// The same as a state; its sessions may be packed until something touches them.
+  func baseState() throws(StoreError) -> Workspace?
 }
 
 /// Operations as they were stored together: one local command, or one delta from the server.

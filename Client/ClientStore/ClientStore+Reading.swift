@@ -68,6 +68,16 @@ extension ClientStore {
     }
   }
 
+  package func baseState() throws(StoreError) -> Workspace? {
+    do {
+      return try database.read { database in
+        try fetchSnapshot(database, kind: "base").map { try PackedSnapshot.open($0.bytes) }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   /// Everything that is needed to take up where the store left off.
   static func load(_ database: Database) throws -> LoadedReplica {
     let state =

@@ -44,7 +44,9 @@ extension QueueClient {
       }
       return
     }
-    await engine.note { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
+    await engine.note { core, occasion, store in
+      core.connectionOpened(id, at: occasion, store: store)
+    }
     for await incoming in transport.incoming {
       await receive(incoming, on: id, from: transport)
       transport.consumed()

@@ -88,7 +88,7 @@ struct DeviceFiles {
   }
 
   /// The stored state, opened as the device's own store does it.
-  private func stored() throws(StoreError) -> Workspace? {
+  func stored() throws(StoreError) -> Workspace? {
     guard let base = database.base else { return nil }
     do {
       return try PackedSnapshot.open(base)

@@ -179,6 +179,8 @@ final class DeviceStore: ReplicaStore {
 
   func base() throws(StoreError) -> WorkspaceImage? { try files.image() }
 
+  func baseState() throws(StoreError) -> Workspace? { try files.stored() }
+
   /// Entries rise, so the place is found by halving.
   private func firstIndex(after id: Int64) -> Int {
     var low = 0

@@ -48,7 +48,7 @@ final class SimulatedServer {
   var backups: [String: Backup] = [:]
   /// Every batch that the store holds durably, whatever is compacted away.
   var truth: [LogAppend] = []
-  /// Whether base and `truth` are all there is in a form that the oracle reads; not after the server
+  /// Whether base and `truth` are all there is, in a form that the oracle reads; not after it
   /// took over the state of a device, until it compacts.
   var isTruthWhole = true
   /// When the store last went back in time.

@@ -62,7 +62,9 @@ extension Simulation {
       core.connectionOpened(
         id, source: "10.0.0.\(pipe.device + 1)", acceptedAt: moment, at: moment)
     }
-    noteOnClient(pipe) { core, occasion, store in core.connectionOpened(pipe.clientID, at: occasion, store: store) }
+    noteOnClient(pipe) { core, occasion, store in
+      core.connectionOpened(pipe.clientID, at: occasion, store: store)
+    }
   }
 
   // MARK: - Bytes

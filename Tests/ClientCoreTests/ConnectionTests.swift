@@ -71,7 +71,9 @@ import WireProtocol
     #expect(fleet.devices[0].actions == [.close(first), .connect(second)])
     fleet.devices[0].actions = []
     // Nor does it wait for an answer to `hello` that takes long.
-    fleet.note(0) { core, occasion, store in core.connectionOpened(second, at: occasion, store: store) }
+    fleet.note(0) { core, occasion, store in
+      core.connectionOpened(second, at: occasion, store: store)
+    }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds
     fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }

@@ -112,7 +112,8 @@ struct Fleet {
         }
       } else {
         devices[index].open = id
-        note(index) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
+        note(index) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store)
+        }
       }
     case .send(let id, let frame):
       guard devices[index].open == id else { return }

@@ -99,4 +99,6 @@ final class MemoryStore: ReplicaStore {
   }
 
   func base() throws(StoreError) -> WorkspaceImage? { baseImage }
+
+  func baseState() throws(StoreError) -> Workspace? { baseImage.map(restored) }
 }

@@ -92,9 +92,14 @@ import Testing
     let texts = { (workspace: Workspace) in
       Dictionary(
         workspace.image().sessions.flatMap(\.messages).map { message in
-          (message.id, String((message.additions.first?.text ?? "").unicodeScalars.sorted()
-            .map(Character.init)))
-        }) { first, _ in first }
+          (
+            message.id,
+            String(
+              (message.additions.first?.text ?? "").unicodeScalars.sorted()
+                .map(Character.init))
+          )
+        }
+      ) { first, _ in first }
     }
     #expect(texts(both) == texts(merged.workspace), "seed \(seed)")
     #expect(

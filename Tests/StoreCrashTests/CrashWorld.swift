@@ -175,7 +175,9 @@ final class CrashWorld {
       $0.connectionOpened(
         connection, source: "device", acceptedAt: self.moment, at: self.moment)
     }
-    try run(on: index) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
+    try run(on: index) { core, occasion, store in
+      core.connectionOpened(id, at: occasion, store: store)
+    }
   }
 
   // MARK: - The network
