@@ -57,8 +57,6 @@ package struct StoreTransaction: Sendable {
   /// again. The base stands for the log up to here.
   package var prunedThrough: Int64?
   package var appended: [LogEntry] = []
-  /// Entries that get other operations; those without any are removed.
-  package var replaced: [LogEntry] = []
   package var pending = PendingChange.none
   package var base = BaseChange.none
   /// What to remember from now on.
@@ -76,7 +74,6 @@ package struct StoreTransaction: Sendable {
 
   /// Whether a state derived from the log before does not follow by appending alone.
   package var rewritesHistory: Bool {
-    if !replaced.isEmpty { return true }
     if case .none = base { return false }
     return true
   }

@@ -15,7 +15,6 @@ extension ClientStore {
       try database.write { database in
         try prune(through: transaction.prunedThrough, in: database)
         try write(transaction.appended, to: database)
-        try replace(transaction.replaced, in: database)
         try write(transaction.pending, to: database)
         try write(transaction.base, entry: transaction.prunedThrough ?? 0, to: database)
         if transaction.rewritesHistory {
@@ -60,21 +59,6 @@ extension ClientStore {
         """)
     for range in entry.operations.ranges {
       try insert.execute(arguments: [range.replica.column, range.first, range.last, entry.id])
-    }
-  }
-
-  private func replace(_ entries: [LogEntry], in database: Database) throws {
-    for entry in entries {
-      try database.execute(
-        sql: "DELETE FROM entry_ranges WHERE entry = ?", arguments: [entry.id])
-      if entry.operations.isEmpty {
-        try database.execute(sql: "DELETE FROM entries WHERE id = ?", arguments: [entry.id])
-      } else {
-        try database.execute(
-          sql: "UPDATE entries SET delta = ? WHERE id = ?",
-          arguments: [Data(PackedDelta.pack(entry.operations)), entry.id])
-        try writeRanges(of: entry, to: database)
-      }
     }
   }
 

@@ -111,17 +111,6 @@ final class DeviceStore: ReplicaStore {
       precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
       database.entries.append(stored(entry))
     }
-    for entry in transaction.replaced {
-      guard let index = database.entries.firstIndex(where: { $0.id == entry.id }) else { continue }
-      if entry.operations.isEmpty {
-        database.entries.remove(at: index)
-      } else {
-        var fresh = entry
-        fresh.packed = nil
-        fresh.isLocal = database.entries[index].isLocal
-        database.entries[index] = stored(fresh)
-      }
-    }
     switch transaction.pending {
     case .none: break
     case .append(let operations):

@@ -89,7 +89,8 @@ import WireProtocol
     try fleet.start()
     try fleet.perform(.send("first", as: 1, in: "a"), on: 0)
     try fleet.settle()
-    // A day passes on the server alone, and what was stored in it is lost.
+    // All clocks are a day ahead when these are stored; then the server's is set right, and what
+    // was stored is lost.
     let position = fleet.server.log.count
     fleet.now += 86_400_000
     try fleet.pass(60_000)

@@ -57,12 +57,6 @@ final class MemoryStore: ReplicaStore {
       precondition(entry.id > (entries.last?.id ?? 0), "entries rise")
       entries.append(entry)
     }
-    for entry in transaction.replaced {
-      if let index = entries.firstIndex(where: { $0.id == entry.id }) {
-        entries[index].operations = entry.operations
-      }
-    }
-    entries.removeAll { $0.operations.isEmpty }
     switch transaction.pending {
     case .none: break
     case .append(let operations): pending += operations

@@ -112,8 +112,9 @@ import WireProtocol
     var (scene, author) = try scene()
     let bytes = try forged(&scene, author) { $0.stamp = Stamp(rawValue: $0.stamp.rawValue + 1) }
     let id = scene.connect(author)
-    scene.send(
-      .snapshot(SnapshotPart(epoch: 5, logPosition: 1, index: 0, count: 1, bytes: bytes)), on: id)
+    let part = SnapshotPart(
+      epoch: author.epoch, logPosition: 1, index: 0, count: 1, bytes: bytes)
+    scene.send(.snapshot(part), on: id)
     #expect(scene.take(id).refusals.isEmpty)
     #expect(scene.closed[id] == .serviceRestart)
   }
