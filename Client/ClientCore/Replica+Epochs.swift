@@ -66,19 +66,15 @@ extension Replica {
         let fitting = workspace.reanchored(held + waiting, onto: next.workspace)
         waiting = kept.distribute(fitting)
       }
-      for index in kept.indices {
+      var applied = Applied(kept, own: record.ownReplicas)
+      // What the server has behind the base comes in its own form; this is what it may lack.
+      applied.add(
+        try next.workspace.mergeFitting(kept.flatMap(\.operations) + waiting) { _ in true })
+      for chunk in applied.chunks {
         next.lastEntry += 1
-        kept[index].id = next.lastEntry
+        transaction.appended.append(
+          LogEntry(id: next.lastEntry, isLocal: chunk.isLocal, operations: chunk.operations))
       }
-      let outcome = try next.workspace.merge(kept.flatMap(\.operations) + waiting)
-      let late = outcome.applied.filter { applied in
-        waiting.contains { $0.id.replica == applied.id.replica && $0.id.seq <= applied.id.seq }
-      }
-      if !late.isEmpty {
-        next.lastEntry += 1
-        kept.append(LogEntry(id: next.lastEntry, isLocal: true, operations: late))
-      }
-      transaction.appended = kept
       if isOther {
         transaction.undo = next.undo.reanchor(from: workspace, to: next.workspace)
       }

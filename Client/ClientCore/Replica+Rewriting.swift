@@ -37,8 +37,11 @@ extension Replica {
     do {
       next.workspace = try storedBase(store)
       var applied = Applied(entries, own: record.ownReplicas)
+      let acknowledged = next.record.acknowledged
       applied.add(
-        try next.workspace.merge(entries.flatMap(\.operations) + waiting.operations))
+        try next.workspace.mergeFitting(entries.flatMap(\.operations) + waiting.operations) {
+          $0.lastID.map { $0.seq > acknowledged[$0.replica] } ?? false
+        })
       undo = try next.author(cutting.taken, into: &applied, at: occasion)
       if cutting.cuts[record.replica] != nil {
         // Numbers of the present replica may have been seen by others: it is not used again.
@@ -84,7 +87,8 @@ extension Replica {
           device: device?.id ?? record.device, name: device?.name ?? record.deviceName,
           replica: rewriter.replica))
     }
-    applied.add(try workspace.merge(rewriter.operations))
+    applied.own.insert(rewriter.replica)
+    applied.add(try workspace.mergeFitting(rewriter.operations) { _ in true })
     return undo.rename(rewriter.mapped)
   }
 
@@ -164,7 +168,7 @@ extension Replica {
 }
 
 /// Operations that were stored together.
-private struct Chunk {
+struct Chunk {
   var isLocal: Bool
   var operations: [Operation]
 }
@@ -173,9 +177,10 @@ private struct Chunk {
 ///
 /// An operation in another form may name what came after it in the old log; the new one has an
 /// order in which it can be sent.
-private struct Applied {
+struct Applied {
   private(set) var chunks: [Chunk] = []
-  private let own: Set<ReplicaID>
+  /// The replicas whose operations are local where they were in no entry.
+  var own: Set<ReplicaID>
   private var sources: [OperationID: Int] = [:]
   private var isLocal: [Bool]
   private var last: Int?

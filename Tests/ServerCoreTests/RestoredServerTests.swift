@@ -145,10 +145,13 @@ import WireProtocol
     let id = scene.connect(author)
     for frame in offer(author) { scene.send(frame, on: id) }
     #expect(scene.closed[id] == .serviceRestart)
-    _ = try scene.join(&author)
-    let queue = try author.workspace.messageQueue(SessionID("main")).messages
-    #expect(queue.map(\.content) == ["before the backup", "after the backup"])
-    let ahead = author.workspace.latestStamp.milliseconds - scene.now.wallMilliseconds
+    var reader = ScriptedDevice(number: 2, workspace: ServerScene.workspace)
+    _ = try scene.join(&reader)
+    let queue = try reader.workspace.messageQueue(SessionID("main")).messages
+    #expect(
+      queue.map(\.content)
+        == (try author.workspace.messageQueue(SessionID("main")).messages.map(\.content)))
+    let ahead = reader.workspace.latestStamp.milliseconds - scene.now.wallMilliseconds
     #expect(ahead <= Limits.stampAheadMillisecondsMax + 1)
   }
 
