@@ -12,7 +12,7 @@ import Testing
   @Test(arguments: [
     ("PUT", "/v1/sessions/review/queue", "DELETE, GET, POST"), ("DELETE", "/v1/status", "GET"),
     ("HEAD", "/v1/status", "GET"),
-    ("BREW", "/v1/threads", "DELETE, GET"),
+    ("PATCH", "/v1/threads", "DELETE, GET"),
   ])
   func methodThatAPathHasNotIsNamed(method: String, path: String, allowed: String) async throws {
     try await RunningDaemon.run { daemon in
