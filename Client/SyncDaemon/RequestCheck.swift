@@ -22,24 +22,27 @@ struct RequestCheck: RouterMiddleware {
     else { return try await next(request, context) }
     try RequestCheck.checkQuery(of: request, operation)
     switch operation.body {
-    case .fields(_, let isRequired):
-      try RequestCheck.checkMediaType(of: request)
+    case .fields(_, let isRequired, let bytesMax):
       var request = request
-      let body = try await request.collectBody(upTo: LocalAPI.bodyBytesMax)
-      try RequestCheck.checkFields(
-        of: Data(body.readableBytesView), isRequired: isRequired, operation)
+      let body = try await RequestCheck.body(of: &request, upTo: bytesMax)
+      try RequestCheck.checkFields(of: body, isRequired: isRequired, operation)
       return try await next(request, context)
     case .document(_, let bytesMax):
-      try RequestCheck.checkMediaType(of: request)
       var request = request
-      do {
-        _ = try await request.collectBody(upTo: bytesMax)
-      } catch is NIOTooManyBytesError {
-        throw APIProblem.bodyTooLarge(bytesMax: bytesMax)
-      }
+      _ = try await RequestCheck.body(of: &request, upTo: bytesMax)
       return try await next(request, context)
     case .bytes, nil:
       return try await next(request, context)
+    }
+  }
+
+  /// Reads the whole body and leaves it in the request.
+  private static func body(of request: inout Request, upTo bytesMax: Int) async throws -> Data {
+    try checkMediaType(of: request)
+    do {
+      return Data(try await request.collectBody(upTo: bytesMax).readableBytesView)
+    } catch is NIOTooManyBytesError {
+      throw APIProblem.bodyTooLarge(bytesMax: bytesMax)
     }
   }
 

@@ -1,6 +1,7 @@
 import QueueModel
+import SyncClient
 
-/// Settings, activity, drafts and attachments.
+/// Settings, activity, drafts, attachments and queue files.
 extension APIDescription {
   static let settingsOperations = [
     APIOperation(
@@ -61,6 +62,44 @@ extension APIDescription {
       status: 201, answer: .json("Sent"), refusals: [404, 409]),
   ]
 
+  static let attachmentOperations = [
+    APIOperation(
+      method: "GET", path: "/v1/messages/{message}/attachments", id: "listAttachments",
+      summary: "The files of a message, and whether they are here.", answer: .json("Attachments")),
+    APIOperation(
+      method: "POST", path: "/v1/messages/{message}/attachments", id: "attach",
+      summary: "Attaches a file.",
+      body: .fields(
+        "AttachmentRequest", isRequired: true, bytesMax: LocalAPI.attachmentBodyBytesMax),
+      status: 201,
+      answer: .json("Attached"), refusals: [422]),
+    APIOperation(
+      method: "GET", path: "/v1/messages/{message}/attachments/{attachment}", id: "readAttachment",
+      summary: "Its bytes, from the server where they are not here.",
+      answer: .bytes(mediaType: "application/octet-stream"), refusals: [502]),
+    APIOperation(
+      method: "DELETE", path: "/v1/messages/{message}/attachments/{attachment}", id: "detach",
+      summary: "Takes it from the message.", answer: .json("Receipt")),
+  ]
+
+  static let queueFileOperations = [
+    APIOperation(
+      method: "GET", path: "/v1/sessions/{session}/queue/file", id: "exportQueueFile",
+      summary: "Its queue as queue-SESSION.json.", answer: .json("QueueFile"),
+      refusals: [404, 409, 502]),
+    APIOperation(
+      method: "POST", path: "/v1/queue-files", id: "importQueueFile",
+      summary: "Brings in the messages of a queue file: the object or the bare list.",
+      parameters: [
+        APIOperation.Parameter(name: "session", summary: "Where they go."),
+        APIOperation.Parameter(
+          name: "dryRun", summary: "Only says what would come.",
+          schema: Schema.choice(["true", "false"])),
+      ],
+      body: .document("QueueFileOrList", bytesMax: QueueClient.documentBytesMax),
+      answer: .json("Imported"), refusals: [409, 422]),
+  ]
+
   // MARK: - Schemas
 
   private static let settingValue: JSONValue = ["type": ["integer", "boolean", "string"]]
@@ -117,6 +156,34 @@ extension APIDescription {
   ]
 
   static let attachmentSchemas: [String: JSONValue] = [
-    "Attachment": Schema.object(fileFields)
+    "AttachmentRequest": Schema.body(
+      [:],
+      optional: [
+        "data": Schema.described(Schema.text, "Base64; needs a name. At most 10 MiB."),
+        "path": Schema.described(Schema.text, "Absolute, on this machine, in place of data."),
+        "name": Schema.text, "mediaType": Schema.text,
+      ]),
+    "Attachment": Schema.object(fileFields),
+    "Attachments": Schema.object([
+      "attachments": Schema.list(
+        Schema.object(fileFields.merging(["here": Schema.flag]) { first, _ in first }))
+    ]),
+    "Attached": Schema.object([
+      "attachment": Schema.reference("Attachment"), "isNew": Schema.flag,
+    ]),
+    "QueueFileOrList": ["anyOf": [Schema.reference("QueueFile"), Schema.list(queueFileMessage)]],
+    "QueueFile": Schema.object([
+      "version": ["const": 1], "sessionId": Schema.sessionID,
+      "messages": Schema.list(queueFileMessage),
+    ]),
   ]
+
+  private static let queueFileMessage = Schema.object(
+    ["id": Schema.uuid, "content": Schema.text, "createdAt": Schema.time],
+    optional: [
+      "projectPath": Schema.text, "sessionId": Schema.text,
+      "priority": Schema.choice(["urgent", "normal"]), "imageData": Schema.nullable("string"),
+      "attempts": Schema.count, "lastError": Schema.nullable("string"),
+      "attachments": Schema.list(["type": "object"]),
+    ])
 }

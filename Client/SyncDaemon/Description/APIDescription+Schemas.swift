@@ -29,7 +29,10 @@ extension APIDescription {
     "PauseRequest": Schema.body([:], optional: ["reason": Schema.text]),
     "SendRequest": Schema.body(
       ["text": Schema.prompt],
-      optional: ["id": Schema.uuid, "priority": priority, "project": Schema.text]),
+      optional: [
+        "id": Schema.uuid, "priority": priority, "project": Schema.text,
+        "attachments": Schema.list(Schema.reference("AttachmentRequest")),
+      ]),
     "EditRequest": Schema.body(["content": Schema.prompt], optional: ["base": base]),
     "PriorityRequest": Schema.body(["priority": priority]),
     "MessagesRequest": Schema.body(["ids": names(Schema.messageName)]),

@@ -6,6 +6,7 @@ enum APIDescription {
   static let operations: [APIOperation] =
     deviceOperations + sessionOperations + messageOperations + threadOperations
     + historyOperations + settingsOperations + activityOperations + draftOperations
+    + attachmentOperations + queueFileOperations
 
   private static let byRoute = Dictionary(
     operations.map { ("\($0.method) \($0.path)", $0) }
@@ -26,7 +27,7 @@ enum APIDescription {
 
   /// The names that the body of an operation may have; nil where they are not known here.
   static func fieldNames(of operation: APIOperation) -> Set<String>? {
-    guard case .fields(let name, _) = operation.body,
+    guard case .fields(let name, _, _) = operation.body,
       case .object(let properties)? = schemas[name]?["properties"]
     else { return nil }
     return Set(properties.keys)
@@ -100,7 +101,7 @@ enum APIDescription {
 
   private static func requestBody(_ body: APIOperation.Body) -> JSONValue {
     switch body {
-    case .fields(let name, let isRequired):
+    case .fields(let name, let isRequired, _):
       [
         "required": .bool(isRequired),
         "content": ["application/json": ["schema": Schema.reference(name)]],

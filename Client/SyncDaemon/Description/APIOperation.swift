@@ -9,7 +9,7 @@ struct APIOperation: Sendable {
 
   enum Body: Sendable {
     /// JSON with the fields of a schema, and no others.
-    case fields(String, isRequired: Bool)
+    case fields(String, isRequired: Bool, bytesMax: Int = LocalAPI.bodyBytesMax)
     /// JSON that the library reads, of this size at most.
     case document(String, bytesMax: Int)
     /// Something else, by media type.
