@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure bench harness fuzz sanitize lint format clean
+.PHONY: help setup build run demo test test-pure api-check bench harness fuzz sanitize lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -34,8 +34,13 @@ test: setup lint ## Lint, then the whole test suite with real processes
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
+api-check: ## Holds a real daemon's local API against its description; EXAMPLES=n requests of a kind
+	@$(SWIFT) build --product cospoold
+	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" $(SCRIPTS)/api-check.sh
+
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
-	@for product in cospool-bench cospool-server; do COSPOOL_ROOMS=Benchmarks,SyncServerCommand \
+	@for product in cospool-bench cospool-server cospoold cospool; do \
+	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
 
@@ -57,4 +62,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api

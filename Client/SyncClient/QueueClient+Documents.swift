@@ -98,25 +98,14 @@ extension DecodingError {
       guard context.codingPath.isEmpty else {
         return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
       }
-      return "it is no JSON from line \(DecodingError.line(ofFaultIn: data)) on."
+      return "it is no JSON from line \(JSONPlace(ofFaultIn: data).line) on."
     @unknown default:
       return "\(self)"
     }
   }
 
   /// The line, from 1, at which a text stops being JSON.
-  static func line(ofFaultIn data: Data) -> Int {
-    var end = data.count
-    do {
-      _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
-    } catch {
-      // The decoder does not say where; this parser says "… around character 9.", in bytes.
-      let text = "\((error as NSError).userInfo["NSDebugDescription"] ?? "")"
-      let digits = text.filter { $0.isASCII && $0.isNumber }
-      if let offset = Int(digits), offset < end { end = offset }
-    }
-    return 1 + data.prefix(end).count { $0 == UInt8(ascii: "\n") }
-  }
+  static func line(ofFaultIn data: Data) -> Int { JSONPlace(ofFaultIn: data).line }
 
   private static func path(_ keys: [any CodingKey]) -> String {
     keys.reduce("") { path, key in

@@ -12,6 +12,10 @@ struct APIProblem: Error, Equatable {
   var message: String
   var exitCode: Int32
   var candidates: [String]?
+  /// The state that stands against the request.
+  var current: CurrentAnswer?
+  /// The methods that the path has.
+  var allowed: [String] = []
 
   init(
     _ status: HTTPResponse.Status, code: String, message: String, exitCode: Int32,
@@ -29,10 +33,17 @@ struct APIProblem: Error, Equatable {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: 2)
   }
 
-  static let bodyTooLarge = APIProblem(
-    .contentTooLarge, code: "bodyTooLarge",
-    message: "The request has more than \(LocalAPI.bodyBytesMax) bytes. Send less at once.",
-    exitCode: 1)
+  static func bodyTooLarge(bytesMax: Int = LocalAPI.bodyBytesMax) -> APIProblem {
+    APIProblem(
+      .contentTooLarge, code: "bodyTooLarge",
+      message: "The request has more than \(bytesMax) bytes. Send less at once.", exitCode: 1)
+  }
+
+  /// The log does not tell any more what the editor saw.
+  static let baseForgotten = APIProblem(
+    .preconditionFailed, code: "baseForgotten",
+    message: "What you edited is too long ago, or is no version of this message. Put your change "
+      + "into the present text and save that.", exitCode: 5)
 
   static let tooManyReaders = APIProblem(
     .serviceUnavailable, code: "tooManyReaders",
@@ -53,11 +64,9 @@ struct APIProblem: Error, Equatable {
     case let error as ClientError: self.init(error)
     case let error as QueueError: self.init(ClientError.queue(error))
     case let fault as SettingFault: self.init(fault)
-    case is NIOTooManyBytesError: self = .bodyTooLarge
+    case is NIOTooManyBytesError: self = .bodyTooLarge()
     case let error as HTTPError where error.status == .notFound:
-      self.init(
-        .notFound, code: "unknownRoute",
-        message: "There is no \(request.method.rawValue) \(request.uri.path) here.", exitCode: 1)
+      self.init(noRouteFor: request)
     case let error as HTTPError:
       self.init(
         error.status, code: "badRequest", message: error.body ?? "\(error.status)", exitCode: 2)
@@ -70,6 +79,23 @@ struct APIProblem: Error, Equatable {
         .internalServerError, code: "internal", message: "The daemon failed: \(error).",
         exitCode: 1)
     }
+  }
+
+  private init(noRouteFor request: Request) {
+    let path = request.uri.path
+    let methods = APIDescription.methods(of: path)
+    guard !methods.isEmpty else {
+      self.init(
+        .notFound, code: "unknownRoute",
+        message: "There is no \(request.method.rawValue) \(path) here. "
+          + "GET /v1/openapi.json tells what there is.", exitCode: 1)
+      return
+    }
+    self.init(
+      .methodNotAllowed, code: "methodNotAllowed",
+      message: "\(path) has no \(request.method.rawValue), but \(methods.joined(separator: ", ")).",
+      exitCode: 1)
+    allowed = methods
   }
 
   private static let insufficientStorage = HTTPResponse.Status(
@@ -110,8 +136,12 @@ struct APIProblem: Error, Equatable {
 
   func response() -> Response {
     let answer = ErrorAnswer(
-      error: .init(code: code, message: message, exitCode: exitCode, candidates: candidates))
-    return CanonicalJSON.response(answer, status: status)
+      error: .init(
+        code: code, message: message, exitCode: exitCode, candidates: candidates,
+        current: current))
+    var response = CanonicalJSON.response(answer, status: status)
+    if !allowed.isEmpty { response.headers[.allow] = allowed.joined(separator: ", ") }
+    return response
   }
 }
 
@@ -122,29 +152,10 @@ struct ErrorAnswer: Codable, Equatable {
     var message: String
     var exitCode: Int32
     var candidates: [String]?
+    var current: CurrentAnswer?
   }
 
   var error: Details
-}
-
-/// Turns what handlers throw, and routes that do not exist, into error answers.
-struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
-  func handle(
-    _ request: Request, context: Context,
-    next: @concurrent (Request, Context) async throws -> Response
-  ) async throws -> Response {
-    do {
-      return try await next(request, context)
-    } catch {
-      let problem = APIProblem(error, request: request)
-      context.logger.debug(
-        "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")
-      if problem.status == .internalServerError {
-        context.logger.error("\(problem.message)")
-      }
-      return problem.response()
-    }
-  }
 }
 
 /// JSON with sorted keys: equal values give equal bytes.

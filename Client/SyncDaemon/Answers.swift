@@ -46,6 +46,8 @@ struct MessageAnswer: Codable, Equatable, Sendable {
   var attempts: Int?
   var lastError: String?
   var attachments: [Attachment]?
+  /// For an edit against this content; where one message is asked for alone.
+  var base: String?
 
   init(_ view: MessageView, namesSession: Bool) {
     id = view.id
@@ -77,6 +79,7 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     try container.encodeIfPresent(attempts, forKey: .attempts)
     try container.encodeIfPresent(lastError, forKey: .lastError)
     try container.encodeIfPresent(attachments, forKey: .attachments)
+    try container.encodeIfPresent(base, forKey: .base)
   }
 }
 
@@ -86,12 +89,19 @@ struct QueueAnswer: Codable, Equatable, Sendable {
   var paused: Bool
   var pauseReasons: [String]
   var messages: [MessageAnswer]
+  /// Where the next page begins; left out on the last one.
+  var next: String?
 
   init(_ view: MessageQueueView) {
+    self.init(view, page: Page(items: view.messages))
+  }
+
+  init(_ view: MessageQueueView, page: Page<MessageView>) {
     session = view.session
     paused = view.paused
     pauseReasons = view.pauseReasons
-    messages = view.messages.map { MessageAnswer($0, namesSession: false) }
+    messages = page.items.map { MessageAnswer($0, namesSession: false) }
+    next = page.next
   }
 }
 
@@ -118,6 +128,8 @@ struct ThreadAnswer: Codable, Equatable, Sendable {
 struct ThreadsAnswer: Codable, Equatable, Sendable {
   var enabled: Bool
   var threads: [ThreadAnswer]
+  /// Where the next page begins; left out on the last one.
+  var next: String?
 }
 
 /// One session.
@@ -145,6 +157,8 @@ struct SessionAnswer: Codable, Equatable, Sendable {
 /// Every session that exists.
 struct SessionsAnswer: Codable, Equatable, Sendable {
   var sessions: [SessionAnswer]
+  /// Where the next page begins; left out on the last one.
+  var next: String?
 }
 
 /// The answer to a send.

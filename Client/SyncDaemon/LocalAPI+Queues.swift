@@ -6,9 +6,18 @@ extension LocalAPI {
   // MARK: - Sessions and their queues
 
   func addSessionRoutes(to api: RouterGroup<Context>) {
-    api.get("sessions") { _, _ in
-      let views = client.workspace().sessions()
-      return CanonicalJSON.response(SessionsAnswer(sessions: views.map(SessionAnswer.init)))
+    api.get("sessions") { request, _ in
+      let page = try Page(
+        of: client.workspace().sessions(), asked: request.uri.queryParameters, \.id.rawValue)
+      return CanonicalJSON.response(
+        SessionsAnswer(sessions: page.items.map(SessionAnswer.init), next: page.next))
+    }
+    api.get("sessions/:session") { _, context in
+      let id = try session(context)
+      guard let view = client.workspace().session(id) else {
+        throw QueueError.sessionNotFound(id: id.rawValue)
+      }
+      return CanonicalJSON.response(SessionAnswer(view))
     }
     api.post("sessions") { request, _ in
       let body = try await decoded(SessionRequest.self, from: request)
@@ -22,9 +31,11 @@ extension LocalAPI {
     api.delete("sessions/:session") { _, context in
       try await perform(.deleteSession(try session(context)))
     }
-    api.get("sessions/:session/queue") { _, context in
-      CanonicalJSON.response(
-        QueueAnswer(try client.workspace().messageQueue(try session(context))))
+    api.get("sessions/:session/queue") { request, context in
+      let view = try client.workspace().messageQueue(try session(context))
+      let page = try Page(
+        of: view.messages, asked: request.uri.queryParameters, \.id.description)
+      return CanonicalJSON.response(QueueAnswer(view, page: page))
     }
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
@@ -85,12 +96,16 @@ extension LocalAPI {
 
   func addMessageRoutes(to api: RouterGroup<Context>) {
     api.get("messages/:message") { _, context in
-      let view = try client.workspace().message(try message(context))
-      return CanonicalJSON.response(MessageAnswer(view, namesSession: true))
+      let answer = try snapshot(of: try message(context))
+      var response = CanonicalJSON.response(answer)
+      response.headers[.eTag] = answer.base.map { "\"\($0)\"" }
+      return response
     }
     api.put("messages/:message/content") { request, context in
+      let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
-      return try await perform(.edit(try message(context), content: body.content, base: nil))
+      let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      return try await perform(.edit(id, content: body.content, base: base))
     }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)
@@ -108,6 +123,39 @@ extension LocalAPI {
       let body = try await decoded(MoveRequest.self, from: request)
       return try await perform(.move(try messages(body.ids), to: try target(of: body)))
     }
+  }
+
+  /// A message as it is now, with what an editor needs to save against it.
+  func snapshot(of id: MessageID) throws -> MessageAnswer {
+    var answer = MessageAnswer(try client.workspace().message(id), namesSession: true)
+    answer.base = try client.contentVersion(of: id).description
+    return answer
+  }
+
+  /// The text that the editor saw; nil where it does not say, which is the present one.
+  private func base(
+    of id: MessageID, given field: String?, or header: String?
+  ) async throws -> EditBase? {
+    guard let text = field ?? header.map(LocalAPI.tag(in:)), text != "*" else { return nil }
+    guard let version = ContentVersion(text) else {
+      throw APIProblem.badRequest("The base is none. Take it from the message, or leave it out.")
+    }
+    do {
+      return try await client.editBase(of: id, at: version)
+    } catch {
+      if case .history = error { throw APIProblem.baseForgotten }
+      throw error
+    }
+  }
+
+  /// The text between the quotation marks of an entity tag; a weak one is as good.
+  static func tag(in header: String) -> String {
+    var tag = header[...]
+    if tag.hasPrefix("W/") { tag.removeFirst(2) }
+    if tag.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") {
+      tag = tag.dropFirst().dropLast()
+    }
+    return String(tag)
   }
 
   private func messages(_ prefixes: [String]) throws -> [MessageID] {
@@ -132,12 +180,23 @@ extension LocalAPI {
   // MARK: - The thread queue
 
   func addThreadRoutes(to api: RouterGroup<Context>) {
-    api.get("threads") { _, _ in
+    api.get("threads") { request, _ in
       // Off hides the queue; nothing is forgotten (S2-45).
       let isOn = client.settings.queueEnabled
       let threads = isOn ? client.workspace().threadQueue().threads : []
+      let page = try Page(
+        of: threads, asked: request.uri.queryParameters, \.session.rawValue)
       return CanonicalJSON.response(
-        ThreadsAnswer(enabled: isOn, threads: threads.map(ThreadAnswer.init)))
+        ThreadsAnswer(
+          enabled: isOn, threads: page.items.map(ThreadAnswer.init), next: page.next))
+    }
+    api.get("threads/:session") { _, context in
+      let id = try session(context)
+      let threads = client.workspace().threadQueue().threads
+      guard let thread = threads.first(where: { $0.session == id }) else {
+        throw QueueError.threadNotQueued(session: id.rawValue)
+      }
+      return CanonicalJSON.response(ThreadAnswer(thread))
     }
     api.delete("threads") { _, _ in try await perform(.clearThreads) }
     api.post("threads/remove") { request, _ in

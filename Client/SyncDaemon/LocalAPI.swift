@@ -35,7 +35,8 @@ struct LocalAPI: Sendable {
 
   func router() -> Router<Context> {
     let router = Router(context: Context.self)
-    router.add(middleware: ProblemMiddleware())
+    router.add(middleware: ProblemMiddleware(client: client))
+    router.add(middleware: RequestCheck())
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
@@ -54,6 +55,7 @@ struct LocalAPI: Sendable {
   // MARK: - Device, sync, and the whole
 
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
+    api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
     api.get("status") { _, _ in CanonicalJSON.response(status()) }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
@@ -167,8 +169,6 @@ struct LocalAPI: Sendable {
       "The field \(path(context.codingPath + [key])) is missing."
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       "The field \(path(context.codingPath)) has the wrong type: \(context.debugDescription)"
-    case .dataCorrupted(let context) where context.codingPath.isEmpty:
-      "The body is not valid JSON."
     case .dataCorrupted(let context):
       "The field \(path(context.codingPath)) is not valid: \(context.debugDescription)"
     @unknown default:

@@ -53,6 +53,8 @@ struct SendRequest: Codable {
 
 struct EditRequest: Codable {
   var content: String
+  /// The `base` of the message that the editor showed.
+  var base: String?
 }
 
 struct PriorityRequest: Codable {

@@ -14,9 +14,18 @@ enum Suite: String, CaseIterable {
     case .delta: try DeltaSuite.measure()
     case .workspace:
       try WorkspaceSuite.measure(runs: options.runs)
-        + WorkspaceScaleSuite.measure(runs: options.runs)
+        + WorkspaceScaleSuite.measure(runs: options.runs) + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
     }
+  }
+
+  /// The part of the suite workspace that needs the product's executables.
+  private func processes(_ options: BenchOptions) throws -> [Result] {
+    if let obstacle = ProcessSuite.obstacle {
+      CospoolBench.note("\(obstacle). It is left out.")
+      return []
+    }
+    return try ProcessSuite.measure(runs: options.runs)
   }
 
   /// What is missing to run the suite, and what to do about it; nil where nothing is.

@@ -76,7 +76,7 @@ enum TypicalWorkspace {
   }
 
   /// Writes the store by one command after the other, and closes it.
-  private static func fill(_ directory: String) throws {
+  static func fill(_ directory: String) throws {
     var device = try Device(directory)
     var made = 0
     func id() -> MessageID {

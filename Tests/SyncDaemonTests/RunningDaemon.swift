@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import SyncClient
 import Synchronization
+import Testing
 
 @testable import SyncDaemon
 
@@ -65,9 +66,59 @@ struct RunningDaemon: Sendable {
       heartbeatPeriod: heartbeatPeriod, body)
   }
 
-  /// Sends one request on a connection of its own.
-  func request(_ method: String, _ path: String, _ body: String? = nil) async throws -> RawReply {
-    try await send(RawReply.request(method, path, body: body.map { Array($0.utf8) }))
+  /// Sends one request on a connection of its own, and holds the answer against its description.
+  func request(
+    _ method: String, _ path: String, _ body: String? = nil, headers: [String] = []
+  ) async throws -> RawReply {
+    let reply = try await send(
+      RawReply.request(method, path, body: body.map { Array($0.utf8) }, headers: headers))
+    check(reply, method, path)
+    return reply
+  }
+
+  /// Records what the description does not say of an answer.
+  private func check(_ reply: RawReply, _ method: String, _ path: String) {
+    let plain = String(path.prefix { $0 != "?" })
+    guard
+      let operation = APIDescription.operations
+        .filter({ $0.method == method && $0.matches(plain) })
+        .min(by: { $0.pathParameters.count < $1.pathParameters.count })
+    else {
+      #expect([404, 405].contains(reply.status), "\(method) \(path): \(reply.status)")
+      return
+    }
+    let isRefusal = reply.status != operation.status
+    if isRefusal {
+      #expect(
+        operation.refusalStatuses.contains(reply.status),
+        "\(method) \(path) may not answer \(reply.status): \(reply.body)")
+    }
+    let schema: String
+    switch operation.answer {
+    case .json(let name): schema = isRefusal ? "Refusal" : name
+    case .events, .bytes:
+      guard isRefusal else { return }
+      schema = "Refusal"
+    }
+    guard let value = try? reply.decoded(JSONValue.self) else {
+      Issue.record("\(method) \(path) answers no JSON: \(reply.body)")
+      return
+    }
+    let faults = SchemaCheck().faults(of: value, against: Schema.reference(schema))
+    #expect(faults == [], "\(method) \(path)")
+  }
+
+  /// The routes alone, over an open store.
+  static func api(directory: TemporaryDirectory) async throws -> LocalAPI {
+    let settings = try SettingsKeeper(flags: [:], environment: [:], dataDirectory: directory.path)
+    let client = try await QueueClient.open(
+      settings.configuration(dataDirectory: directory.path),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    return LocalAPI(
+      client: client, settings: settings,
+      daemon: DaemonAnswer(
+        version: "", processID: 0, dataDirectory: "", socket: "", threadQueue: true,
+        queueSizeMax: 10))
   }
 
   /// Throws where the daemon does not answer as it should.

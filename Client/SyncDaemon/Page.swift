@@ -1,0 +1,38 @@
+import Hummingbird
+
+/// A part of a list, or all of it where no limit is asked for.
+struct Page<Item> {
+  /// Items that one page may be asked to hold.
+  static var itemsMax: Int { 1_000 }
+
+  var items: [Item]
+  /// What to ask for to get what follows; nil on the last page.
+  var next: String?
+
+  init(items: [Item]) {
+    self.items = items
+  }
+
+  /// The part that `limit` and `after` ask for.
+  ///
+  /// - Throws: `badRequest`, and `pageGone` where the item before the page is not there any more.
+  init(of items: [Item], asked query: Parameters, _ name: (Item) -> String) throws {
+    var rest = items[...]
+    if let last = query.get("after") {
+      guard let index = items.firstIndex(where: { name($0) == last }) else {
+        throw APIProblem(
+          .conflict, code: "pageGone",
+          message: "\(last) is not in the list any more. Begin again without after.", exitCode: 1)
+      }
+      rest = items[(index + 1)...]
+    }
+    self.items = Array(rest)
+    guard let text = query.get("limit") else { return }
+    guard let limit = Int(text), (1...Page.itemsMax).contains(limit) else {
+      throw APIProblem.badRequest("limit must be 1 to \(Page.itemsMax).")
+    }
+    guard rest.count > limit else { return }
+    self.items = Array(rest.prefix(limit))
+    next = self.items.last.map(name)
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Hummingbird
+import Logging
+import QueueModel
+import SyncClient
+
+/// The state that stands against a request: what is fitting for the refusal, and nothing else.
+struct CurrentAnswer: Codable, Equatable {
+  var queue: QueueAnswer?
+  var message: MessageAnswer?
+  var sync: SyncStatus?
+  var undo: UndoAnswer?
+}
+
+/// Turns what handlers throw, and routes that do not exist, into error answers; conflicts get the
+/// present state with them, so that nobody has to ask again.
+struct ProblemMiddleware: RouterMiddleware {
+  typealias Context = LocalAPI.Context
+
+  var client: QueueClient
+
+  func handle(
+    _ request: Request, context: Context,
+    next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await next(request, context)
+    } catch {
+      var problem = APIProblem(error, request: request)
+      problem.current = current(for: error, of: problem, context: context)
+      context.logger.debug(
+        "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")
+      if problem.status == .internalServerError {
+        context.logger.error("\(problem.message)")
+      }
+      return problem.response()
+    }
+  }
+
+  private func current(
+    for error: any Error, of problem: APIProblem, context: Context
+  ) -> CurrentAnswer? {
+    guard problem.status == .conflict || problem.status == .preconditionFailed else { return nil }
+    if problem == .baseForgotten { return message(context.parameters.get("message")) }
+    let error = (error as? QueueError).map(ClientError.queue) ?? error as? ClientError
+    switch error {
+    case .queue(.queueFull): return queue(context.parameters.get("session"))
+    case .queue(.messageCancelled(let id)), .queue(.messageNotCancelled(let id)),
+      .queue(.messageIDTaken(let id)):
+      return message(id)
+    case .queue(.nothingToUndo), .queue(.nothingToRedo):
+      return CurrentAnswer(undo: UndoAnswer(client.undoState))
+    case .notPaired, .alreadyPaired, .syncDisabled:
+      return CurrentAnswer(sync: client.syncStatus())
+    default: return nil
+    }
+  }
+
+  /// Nothing where there is no such queue, which the refusal says itself.
+  private func queue(_ name: String?) -> CurrentAnswer? {
+    guard let name = name?.removingPercentEncoding, let session = try? SessionID(name),
+      let view = try? client.workspace().messageQueue(session)
+    else { return nil }
+    return CurrentAnswer(queue: QueueAnswer(view))
+  }
+
+  private func message(_ name: String?) -> CurrentAnswer? {
+    let workspace = client.workspace()
+    guard let name, let id = try? workspace.messageID(fromPrefix: name),
+      let view = try? workspace.message(id)
+    else { return nil }
+    var answer = MessageAnswer(view, namesSession: true)
+    answer.base = (try? client.contentVersion(of: id))?.description
+    return CurrentAnswer(message: answer)
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+/// A real `cospoold` process over a store, and requests to it.
+///
+/// It is started by `posix_spawn`, and answers are read by hand: what is measured are the daemon
+/// and the command line, and not a library of this process.
+final class DaemonProcess {
+  private let pid: pid_t
+  private let socketPath: String
+  private var isRunning = true
+
+  /// Where an executable lies: beside this one, or in `COSPOOL_BIN`.
+  static func executable(_ name: String) -> String? {
+    let chosen = ProcessInfo.processInfo.environment["COSPOOL_BIN"].map { URL(filePath: $0) }
+    let folders = [chosen, Bundle.main.executableURL?.deletingLastPathComponent()]
+    return folders.compactMap { $0?.appending(path: name).path(percentEncoded: false) }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  /// Starts it and returns when it says that it answers.
+  init(directory: String) throws {
+    guard let path = Self.executable("cospoold") else {
+      throw BenchFailure("there is no cospoold beside cospool-bench")
+    }
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw BenchFailure("no pipe: errno \(errno)") }
+    defer { close(ends[0]) }
+    pid = try Self.spawn(path, ["--data", directory, "--log-level", "error"], output: ends[1])
+    close(ends[1])
+    socketPath = directory + "/cospool.sock"
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
+    guard line.starts(with: Array("ready on ".utf8)) else {
+      throw BenchFailure("cospoold does not answer: \(String(decoding: line, as: UTF8.self))")
+    }
+  }
+
+  /// Starts a process; `output` becomes its standard output.
+  static func spawn(_ path: String, _ arguments: [String], output: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    var pid: pid_t = 0
+    let words = ([path] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    let code = posix_spawn(&pid, path, &actions, nil, words, environ)
+    guard code == 0 else { throw BenchFailure("\(path) cannot be started: errno \(code)") }
+    return pid
+  }
+
+  /// Runs a process to its end, its output thrown away.
+  static func run(_ path: String, _ arguments: [String]) throws {
+    let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    defer { close(nowhere) }
+    let pid = try spawn(path, arguments, output: nowhere)
+    var status: Int32 = 0
+    guard waitpid(pid, &status, 0) == pid, status == 0 else {
+      throw BenchFailure("\(path) \(arguments.joined(separator: " ")) failed: \(status)")
+    }
+  }
+
+  /// One request on a connection of its own, as the command line makes it; the whole response.
+  func request(_ method: String, _ target: String, _ body: String = "") throws -> String {
+    let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(socket) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    guard socketPath.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
+      throw BenchFailure("\(socketPath) is too long for a socket")
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(socketPath.utf8)) }
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard code == 0 else { throw BenchFailure("\(socketPath) does not answer: errno \(errno)") }
+    let text =
+      "\(method) \(target) HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+      + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n" + body
+    let bytes = Array(text.utf8)
+    guard write(socket, bytes, bytes.count) == bytes.count else {
+      throw BenchFailure("the request cannot be written: errno \(errno)")
+    }
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = read(socket, &buffer, buffer.count)
+      guard count > 0 else { break }
+      answer += buffer[..<count]
+    }
+    return String(decoding: answer, as: UTF8.self)
+  }
+
+  /// Ends it as a person does, and waits for its end.
+  func stop() {
+    guard isRunning else { return }
+    isRunning = false
+    kill(pid, SIGTERM)
+    var status: Int32 = 0
+    waitpid(pid, &status, 0)
+  }
+
+  deinit {
+    if isRunning { kill(pid, SIGKILL) }
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Hummingbird
+import Logging
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+/// The description and the router say the same.
+@Suite(.timeLimit(.minutes(2))) struct DescriptionTests {
+  /// The routes of the real router, as the description writes them.
+  private func routes() async throws -> Set<String> {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let api = try await RunningDaemon.api(directory: directory)
+    let routes = api.router().routes.map { route in
+      let parts = "\(route.path)".split(separator: "/").map { part in
+        part.hasPrefix(":") ? "{\(part.dropFirst())}" : String(part)
+      }
+      return "\(route.method.rawValue) /\(parts.joined(separator: "/"))"
+    }
+    await api.client.close()
+    return Set(routes)
+  }
+
+  @Test func everyRouteIsDescribedAndEveryDescriptionHasItsRoute() async throws {
+    let described = APIDescription.operations.map { "\($0.method) \($0.path)" }
+    let routes = try await routes()
+    #expect(routes.subtracting(described).sorted() == [], "routes without a description")
+    #expect(Set(described).subtracting(routes).sorted() == [], "descriptions without a route")
+    #expect(described.count == Set(described).count)
+  }
+
+  @Test func readmeListsEveryRoute() throws {
+    let readme = try String(
+      contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Client/SyncDaemon/README.md"), encoding: .utf8)
+    for operation in APIDescription.operations {
+      let path = operation.path.replacing("{session}", with: "SESSION")
+        .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
+        .replacing("{attachment}", with: "ATTACHMENT")
+      #expect(readme.contains("`\(operation.method) \(path)`"), "\(operation.method) \(path)")
+    }
+  }
+
+  @Test func namesAreUniqueAndReferencesLeadSomewhere() {
+    let ids = APIDescription.operations.map(\.id)
+    #expect(ids.count == Set(ids).count)
+    func check(_ value: JSONValue) {
+      switch value {
+      case .object(let members):
+        if case .string(let reference)? = members["$ref"] {
+          let name = String(reference.split(separator: "/").last ?? "")
+          #expect(APIDescription.schemas[name] != nil, "\(name)")
+        }
+        members.values.forEach(check)
+      case .array(let items): items.forEach(check)
+      default: break
+      }
+    }
+    check(APIDescription.document)
+  }
+
+  @Test func bodiesAreDescribedFieldByField() throws {
+    let bodies: [(String, any Encodable)] = [
+      ("PairRequest", PairRequest(server: "", code: "")),
+      ("SyncRequest", SyncRequest(enabled: true)),
+      ("WaitRequest", WaitRequest(timeoutSeconds: 1)),
+      ("SessionRequest", SessionRequest(id: "", name: "", project: "")),
+      ("RenameRequest", RenameRequest(name: "")), ("PauseRequest", PauseRequest(reason: "")),
+      ("SendRequest", SendRequest(text: "", id: "", priority: "", project: "", attachments: [])),
+      ("AttachmentRequest", AttachmentRequest(data: Data(), path: "", name: "", mediaType: "")),
+      ("EditRequest", EditRequest(content: "", base: "")),
+      ("PriorityRequest", PriorityRequest(priority: "")),
+      ("MessagesRequest", MessagesRequest(ids: [])),
+      ("MoveRequest", MoveRequest(ids: [], to: 1, before: "", after: "")),
+      ("ThreadsRequest", ThreadsRequest(sessions: [])),
+      ("ThreadMoveRequest", ThreadMoveRequest(to: 1)),
+      ("SettingRequest", SettingRequest(value: .flag(true))),
+      ("SignalRequest", SignalRequest(type: "", id: "", message: "")),
+      ("DraftRequest", DraftRequest(text: "")),
+      ("DraftSendRequest", DraftSendRequest(id: "", priority: "")),
+    ]
+    for (name, body) in bodies {
+      let encoded = try JSONDecoder().decode(JSONValue.self, from: CanonicalJSON.data(body))
+      guard case .object(let members) = encoded,
+        case .object(let properties)? = APIDescription.schemas[name]?["properties"]
+      else {
+        Issue.record("\(name) is no object")
+        continue
+      }
+      #expect(Set(members.keys) == Set(properties.keys), "\(name)")
+    }
+  }
+
+  @Test func documentIsServed() async throws {
+    try await RunningDaemon.run { daemon in
+      let reply = try await daemon.request("GET", "/v1/openapi.json")
+      #expect(reply.status == 200)
+      let document = try reply.decoded(JSONValue.self)
+      #expect(document == APIDescription.document)
+      #expect(document["openapi"] == "3.1.0")
+      #expect(document["paths"]?["/v1/sessions/{session}/queue"]?["post"] != nil)
+    }
+  }
+}
