@@ -72,6 +72,22 @@ struct APIProblem: Error, Equatable {
     }
   }
 
+  /// The session that is not there, where that is what is wrong.
+  static func unknownSession(_ error: any Error) -> String? {
+    switch error {
+    case QueueError.sessionNotFound(let id), ClientError.queue(.sessionNotFound(let id)): id
+    default: nil
+    }
+  }
+
+  /// Adds the sessions that may have been meant.
+  mutating func suggest(_ id: String, among sessions: [String]) {
+    let close = Similarity.closest(to: id, among: sessions)
+    guard !close.isEmpty else { return }
+    candidates = close
+    message = "No session \(id). Did you mean \(close.joined(separator: " or "))?"
+  }
+
   private static let insufficientStorage = HTTPResponse.Status(
     code: 507, reasonPhrase: "Insufficient Storage")
 
@@ -129,6 +145,9 @@ struct ErrorAnswer: Codable, Equatable {
 
 /// Turns what handlers throw, and routes that do not exist, into error answers.
 struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
+  /// The sessions that there are, to tell which one may have been meant.
+  var sessions: @Sendable () -> [String]
+
   func handle(
     _ request: Request, context: Context,
     next: @concurrent (Request, Context) async throws -> Response
@@ -136,7 +155,8 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
     do {
       return try await next(request, context)
     } catch {
-      let problem = APIProblem(error, request: request)
+      var problem = APIProblem(error, request: request)
+      if let id = APIProblem.unknownSession(error) { problem.suggest(id, among: sessions()) }
       context.logger.debug(
         "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")
       if problem.status == .internalServerError {

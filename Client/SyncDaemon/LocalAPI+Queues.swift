@@ -128,31 +128,4 @@ extension LocalAPI {
     default: throw APIProblem.badRequest("Give exactly one of to, before and after.")
     }
   }
-
-  // MARK: - The thread queue
-
-  func addThreadRoutes(to api: RouterGroup<Context>) {
-    api.get("threads") { _, _ in
-      // Off hides the queue; nothing is forgotten (S2-45).
-      let isOn = client.settings.queueEnabled
-      let threads = isOn ? client.workspace().threadQueue().threads : []
-      return CanonicalJSON.response(
-        ThreadsAnswer(enabled: isOn, threads: threads.map(ThreadAnswer.init)))
-    }
-    api.delete("threads") { _, _ in try await perform(.clearThreads) }
-    api.post("threads/remove") { request, _ in
-      let body = try await decoded(ThreadsRequest.self, from: request)
-      guard !body.sessions.isEmpty else {
-        throw APIProblem.badRequest("sessions names no session.")
-      }
-      return try await perform(.removeThreads(try body.sessions.map { try SessionID($0) }))
-    }
-    api.post("threads/:session/move") { request, context in
-      let body = try await decoded(ThreadMoveRequest.self, from: request)
-      return try await perform(.moveThread(try session(context), to: body.to))
-    }
-    api.delete("threads/:session/lock") { _, context in
-      try await perform(.unlockThread(try session(context)))
-    }
-  }
 }

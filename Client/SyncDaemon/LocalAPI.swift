@@ -35,7 +35,10 @@ struct LocalAPI: Sendable {
 
   func router() -> Router<Context> {
     let router = Router(context: Context.self)
-    router.add(middleware: ProblemMiddleware())
+    router.add(
+      middleware: ProblemMiddleware(sessions: {
+        client.workspace().sessions().map(\.id.rawValue)
+      }))
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
