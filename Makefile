@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check bench harness fuzz sanitize lint format clean
+.PHONY: help setup build run demo test test-pure api-check bench harness fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -54,6 +54,10 @@ harness: ## Simulated devices with every fault, SEEDS=n seeds (HARNESS="…" for
 	@COSPOOL_ROOMS=MergeHarness $(SWIFT) build -c release --product cospool-harness --scratch-path .build-harness
 	@$(if $(HARNESS),,.build-harness/release/cospool-harness hashes --check Tests/Scenarios/trace-hashes.txt)
 	@.build-harness/release/cospool-harness $(or $(HARNESS),run --seeds $(or $(SEEDS),1000))
+
+man: build ## Manual pages in .build/man (or MAN_DIR), from what the executables say of themselves
+	@python3 $(SCRIPTS)/man.py $(or $(MAN_DIR),.build/man) \
+	  .build/debug/cospool .build/debug/cospoold .build/debug/cospool-server
 
 lint: ## Checks the formatting of all Swift files
 	@$(SWIFT) format lint --strict --parallel --recursive $(LINTED)

@@ -37,6 +37,15 @@ struct APIRequest: Equatable, Sendable {
     self.body = String(decoding: try encoder.encode(body), as: UTF8.self)
   }
 
+  /// The same with fields behind a question mark; those without a value are left out.
+  init(_ method: Method, _ path: [String], query: [(name: String, value: String?)]) {
+    self.init(method, path)
+    let fields = query.compactMap { field in
+      field.value.map { "\(field.name)=\(APIRequest.encoded($0))" }
+    }
+    if !fields.isEmpty { self.path += "?" + fields.joined(separator: "&") }
+  }
+
   /// Leaves alone only what needs no encoding anywhere in a URL (RFC 3986, section 2.3).
   static func encoded(_ component: String) -> String {
     var text = ""

@@ -36,7 +36,11 @@ enum QueueText {
       return (lines + ["nothing waits in \(TextStyle.line(queue.session))"])
         .joined(separator: "\n")
     }
-    var table = TextTable(["#", "ID", "PRIORITY", "AGE", "DEVICE", "CONTENT"], numbers: [0, 3])
+    var table = TextTable([
+      .init(title: "#", isNumber: true), .init(title: "ID"), .init(title: "PRIORITY", goes: 1),
+      .init(title: "AGE", isNumber: true, goes: 2), .init(title: "DEVICE", goes: 3),
+      .init(title: "CONTENT"),
+    ])
     let ids = shortened(queue.messages.map(\.id))
     table.rows = zip(queue.messages, ids).map { message, id in
       [
@@ -79,18 +83,22 @@ enum QueueText {
 }
 
 enum ThreadText {
+  private static let off =
+    "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
+
   static func list(_ answer: ThreadListAnswer, showsLocked: Bool, style: TextStyle) -> String {
-    guard answer.enabled ?? true else {
-      return
-        "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
-    }
+    guard answer.enabled ?? true else { return off }
     let shown = answer.threads.filter { showsLocked || !$0.locked }
     let hidden = answer.threads.count - shown.count
     var lines: [String] = []
     if shown.isEmpty {
       lines.append("no thread needs you")
     } else {
-      var table = TextTable(["#", "SESSION", "AGE", "STATE", "NAME", "PROJECT"], numbers: [0, 2])
+      var table = TextTable([
+        .init(title: "#", isNumber: true), .init(title: "SESSION"),
+        .init(title: "AGE", isNumber: true, goes: 1), .init(title: "STATE"),
+        .init(title: "NAME", goes: 2), .init(title: "PROJECT", goes: 3),
+      ])
       table.rows = shown.map { thread in
         [
           .init("\(thread.position)"), .init(thread.session), .init(style.age(thread.queuedAt)),
@@ -106,13 +114,56 @@ enum ThreadText {
     }
     return lines.joined(separator: "\n")
   }
+
+  static func visit(_ visit: ThreadVisitAnswer, style: TextStyle) -> String {
+    guard let thread = visit.thread else { return "no thread needs you" }
+    let name = thread.name == thread.session ? "" : ", \(thread.name)"
+    var fields = [("thread", thread.session + name)]
+    if !thread.project.isEmpty { fields.append(("project", thread.project)) }
+    let age = style.age(thread.queuedAt)
+    fields.append(("queued", age == "now" ? "now" : "\(age) ago"))
+    fields.append(("waiting", ReceiptText.counted(visit.waiting, "message")))
+    if visit.removed {
+      fields.append(("removed", "from the thread queue; cospool undo brings it back"))
+    }
+    return FieldText.text(of: fields, style: style)
+  }
+
+  static func statistics(_ numbers: ThreadStatisticsAnswer, style: TextStyle) -> String {
+    guard numbers.enabled else { return off }
+    var fields = [
+      (
+        "threads",
+        "\(numbers.count) in the queue, \(numbers.ready) ready, \(numbers.locked) locked"
+      )
+    ]
+    if let oldest = numbers.oldestQueuedAt {
+      let age = style.age(oldest)
+      fields.append(("oldest", age == "now" ? "queued now" : "queued \(age) ago"))
+    }
+    if let review = numbers.reviewSeconds, let estimate = numbers.estimateSeconds {
+      fields.append(
+        (
+          "to review",
+          "about \(TextStyle.duration(seconds: estimate)), "
+            + "\(TextStyle.duration(seconds: review)) each, "
+            + "the median of your last \(numbers.reviews)"
+        ))
+    } else if numbers.ready > 0 {
+      fields.append(("to review", "not known yet: answer a few threads first"))
+    }
+    return FieldText.text(of: fields, style: style)
+  }
 }
 
 enum SessionText {
   static func list(_ answer: SessionListAnswer, style: TextStyle) -> String {
     guard !answer.sessions.isEmpty else { return "no sessions yet" }
-    var table = TextTable(
-      ["SESSION", "WAITING", "THREAD", "STATE", "NAME", "PROJECT"], numbers: [1, 2])
+    var table = TextTable([
+      .init(title: "SESSION"), .init(title: "WAITING", isNumber: true),
+      .init(title: "THREAD", isNumber: true, goes: 2), .init(title: "STATE", goes: 1),
+      .init(title: "NAME", goes: 3), .init(title: "PROJECT", goes: 4),
+    ])
     table.rows = answer.sessions.map { session in
       let states = [session.paused ? "paused" : nil, session.locked ? "locked" : nil]
       return [
@@ -128,11 +179,35 @@ enum SessionText {
 
 /// Names and values under each other.
 enum FieldText {
+  struct Field {
+    var name: String
+    var value: String
+    var colour: TextStyle.Colour?
+
+    init(_ name: String, _ value: String, _ colour: TextStyle.Colour? = nil) {
+      self.name = name
+      self.value = value
+      self.colour = colour
+    }
+  }
+
   static func text(of fields: [(name: String, value: String)], style: TextStyle) -> String {
-    let width = (fields.map { TextStyle.columns($0.name) }.max() ?? 0) + 2
-    return fields.map { field in
-      let padding = String(repeating: " ", count: width - TextStyle.columns(field.name))
-      return style.coloured(field.name, .dim) + padding + TextStyle.line(field.value)
+    text(of: fields.map { Field($0.name, $0.value) }, style: style)
+  }
+
+  /// Values that are too long for the terminal go on below their beginning.
+  static func text(of fields: [Field], style: TextStyle) -> String {
+    let indent = (fields.map { CharacterWidth.columns($0.name) }.max() ?? 0) + 2
+    return fields.flatMap { field in
+      let value = TextStyle.line(field.value)
+      let room = style.width.map { max(16, $0 - indent) }
+      let lines = room.map { TextStyle.wrapped(value, toColumns: $0) } ?? [value]
+      return lines.enumerated().map { index, line in
+        let name = index == 0 ? field.name : ""
+        let padding = String(repeating: " ", count: indent - CharacterWidth.columns(name))
+        let shown = style.coloured(style.isolated(line), field.colour)
+        return style.coloured(name, .dim) + padding + shown
+      }
     }.joined(separator: "\n")
   }
 }

@@ -46,6 +46,23 @@ struct ThreadListAnswer: Decodable {
   var threads: [Thread]
 }
 
+struct ThreadVisitAnswer: Decodable {
+  var thread: ThreadListAnswer.Thread?
+  var waiting: Int
+  var removed: Bool
+}
+
+struct ThreadStatisticsAnswer: Decodable {
+  var enabled: Bool
+  var count: Int
+  var ready: Int
+  var locked: Int
+  var oldestQueuedAt: String?
+  var reviewSeconds: Int64?
+  var estimateSeconds: Int64?
+  var reviews: Int
+}
+
 struct SessionListAnswer: Decodable {
   struct Session: Decodable {
     var id: String

@@ -23,7 +23,7 @@ struct CommandRunner: Sendable {
         return Outcome()
       }
     } catch {
-      return CommandRunner.outcome(ofParsing: error)
+      return CommandRunner.outcome(ofParsing: error, arguments: arguments)
     }
     if let command = parsed as? any LocalCommand { return await run(command) }
     guard let command = parsed as? any DaemonCommand else { return Outcome() }
@@ -46,6 +46,13 @@ struct CommandRunner: Sendable {
     do {
       let request = try command.request(input: environment.input)
       let directory = try environment.dataDirectory(flag: command.options.data)
+      if let command = command as? any WatchableCommand, command.watch.isOn {
+        let watcher = Watcher(
+          connection: DaemonConnection(dataDirectory: directory), request: request,
+          surroundings: environment.watching, isJSON: isJSON)
+        try await watcher.run { try command.text(of: $0, style: $1) }
+        return Outcome()
+      }
       let answer = try await DaemonConnection(dataDirectory: directory).answer(to: request)
       try command.received(answer)
       let output =
@@ -69,9 +76,18 @@ struct CommandRunner: Sendable {
   }
 
   /// Help and version are answers; everything else is wrong usage, exit code 2.
-  private static func outcome(ofParsing error: any Error) -> Outcome {
+  private static func outcome(ofParsing error: any Error, arguments: [String]) -> Outcome {
     let message = Cospool.fullMessage(for: error)
     if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
-    return Outcome(exitCode: 2, errors: message)
+    guard let suggestion = CommandSuggestion.text(for: arguments) else {
+      return Outcome(exitCode: 2, errors: message)
+    }
+    // What the parser says of a command that there is not is about its arguments; the usage stays.
+    let usage = message.split(separator: "\n", omittingEmptySubsequences: false).drop {
+      !$0.hasPrefix("Usage:")
+    }
+    return Outcome(
+      exitCode: 2,
+      errors: (["Error: " + suggestion] + usage.map(String.init)).joined(separator: "\n"))
   }
 }

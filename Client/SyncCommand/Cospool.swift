@@ -20,6 +20,7 @@ struct Cospool: ParsableCommand {
         cospool undo                                   take back the latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
+        cospool completions bash                       TAB completes commands and ids
 
       Commands talk to the daemon of the data directory; start it with cospoold.
 
@@ -31,8 +32,8 @@ struct Cospool: ParsableCommand {
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
-      ImportCommand.self, ConfigCommands.self, InitCommand.self,
-      DraftCommands.self,
+      ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
+      CompletionsCommand.self, CompleteCommand.self,
     ])
 
   // Here too, so that both may stand before the subcommand.
@@ -44,7 +45,7 @@ struct GlobalOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The daemon's data directory. Default: $COSPOOL_DATA, then $XDG_DATA_HOME/cospool.",
-      valueName: "dir"))
+      valueName: "dir"), completion: .directory)
   var data: String?
 
   @Flag(help: "Write JSON instead of text; errors too, on stderr.")
@@ -55,7 +56,7 @@ struct GlobalOptions: ParsableArguments {
 struct SessionOption: ParsableArguments {
   @Option(
     name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("The session.", valueName: "session"))
+    help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
   var id: String
 }
 

@@ -34,12 +34,14 @@ struct DaemonConnection: Sendable {
     return dataDirectory + "/" + DaemonConnection.socketFileName
   }
 
+  var exchange: HTTPExchange {
+    HTTPExchange(socketPath: socketPath, answerBytesMax: Self.answerBytesMax)
+  }
+
   func answer(to request: APIRequest) async throws -> Answer {
-    let path = socketPath
     let reply: HTTPReply
     do {
-      reply = try await HTTPExchange(socketPath: path, answerBytesMax: Self.answerBytesMax)
-        .reply(to: request)
+      reply = try await exchange.reply(to: request)
     } catch {
       throw failure(for: error)
     }

@@ -16,17 +16,30 @@ struct Environment: Sendable {
   var variables: [String: String]
   var input: StandardInput
   var style: TextStyle
+  /// For commands that go on until they are stopped.
+  var watching: WatchSurroundings
 
   /// That of this process.
   static func current() -> Environment {
     let variables = ProcessInfo.processInfo.environment
-    let isTerminal = isatty(STDOUT_FILENO) == 1
-    let hasColour =
-      isTerminal && (variables["NO_COLOR"] ?? "").isEmpty && variables["TERM"] != "dumb"
     return Environment(
       variables: variables, input: StandardInput { try readStandardInput() },
-      style: TextStyle(
-        width: isTerminal ? terminalWidth(variables) : nil, hasColour: hasColour, now: Date()))
+      style: style(variables),
+      watching: WatchSurroundings(
+        write: { StandardOutput.write($0, to: STDOUT_FILENO) },
+        screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
+        stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
+        resizes: { Signals.stream(of: [SIGWINCH]) }))
+  }
+
+  private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+  /// Colours are for a terminal that shows them to a person who wants them (no-color.org).
+  private static func style(_ variables: [String: String]) -> TextStyle {
+    let hasColour =
+      isTerminal && (variables["NO_COLOR"] ?? "").isEmpty && variables["TERM"] != "dumb"
+    return TextStyle(
+      width: isTerminal ? screenSize(variables).columns : nil, hasColour: hasColour, now: Date())
   }
 
   /// The directory named by the flag, else by `COSPOOL_DATA`, else the XDG default.
@@ -48,12 +61,16 @@ struct Environment: Sendable {
     return String(path)
   }
 
-  private static func terminalWidth(_ variables: [String: String]) -> Int? {
-    var size = winsize()
-    if ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
-      return Int(size.ws_col)
+  /// What the terminal says; else the variables, else 80 columns and 24 rows.
+  private static func screenSize(_ variables: [String: String]) -> ScreenSize {
+    func variable(_ name: String, otherwise: Int) -> Int {
+      variables[name].flatMap(Int.init).flatMap { $0 > 0 ? $0 : nil } ?? otherwise
     }
-    return variables["COLUMNS"].flatMap(Int.init).flatMap { $0 > 0 ? $0 : nil } ?? 80
+    var size = winsize()
+    let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+    return ScreenSize(
+      rows: isKnown && size.ws_row > 0 ? Int(size.ws_row) : variable("LINES", otherwise: 24),
+      columns: isKnown && size.ws_col > 0 ? Int(size.ws_col) : variable("COLUMNS", otherwise: 80))
   }
 
   private static func readStandardInput() throws -> [UInt8] {

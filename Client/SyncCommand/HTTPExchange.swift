@@ -58,6 +58,33 @@ struct HTTPExchange: Sendable {
     }
   }
 
+  /// Takes a response that goes on and on, piece by piece, until it ends.
+  ///
+  /// - Throws: `Failure`, or what `received` throws.
+  func follow(
+    _ request: APIRequest, received: (ByteBuffer) async throws -> Void
+  ) async throws {
+    let channel = try await connect()
+    do {
+      try await channel.executeThenClose { inbound, outbound in
+        try await send(request, on: outbound)
+        for try await part in inbound {
+          switch part {
+          case .head(let head): guard head.status == .ok else { throw Failure.notHTTP }
+          case .body(let bytes): try await received(bytes)
+          case .end: return
+          }
+        }
+      }
+    } catch is HTTPParserError {
+      throw Failure.notHTTP
+    } catch is IOError {
+      throw Failure.cutOff
+    } catch is ChannelError {
+      throw Failure.cutOff
+    }
+  }
+
   private func connect() async throws -> Channel {
     do {
       // One connection for one command: a single thread is enough, and the first to start.

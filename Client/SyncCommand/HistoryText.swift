@@ -18,14 +18,23 @@ enum HistoryText {
       + line("redo", state.redo, state.redoCount)
   }
 
-  static func log(_ answer: HistoryAnswer, style: TextStyle) -> String {
+  /// Of one message: each thing that happened to it with its time, age and device. Of more, the age
+  /// alone where the terminal has no room for both.
+  static func log(_ answer: HistoryAnswer, ofMessage: Bool = false, style: TextStyle) -> String {
     guard !answer.entries.isEmpty else { return "nothing is known of it" }
-    var table = TextTable(["TIME", "DEVICE", "SESSION", "ID", "WHAT"], numbers: [])
+    var table = TextTable([
+      .init(title: "TIME", goes: 4), .init(title: "AGE", isNumber: true),
+      .init(title: "DEVICE", goes: 2), .init(title: "SESSION", goes: 1),
+      .init(title: "ID", goes: 3), .init(title: "WHAT"),
+    ])
     table.rows = answer.entries.map { entry in
-      [
-        .init(entry.at.map { (entry.estimated ? "~" : "") + $0 } ?? "-", .dim),
-        .init(entry.device ?? "-"), .init(entry.session ?? ""),
-        .init(entry.message.map { String($0.prefix(QueueText.idDigitsMin)) } ?? ""),
+      let mark = entry.estimated ? "~" : ""
+      return [
+        .init(entry.at.map { mark + $0 } ?? "-", .dim),
+        .init(entry.at.map { mark + style.age($0) } ?? "-"),
+        .init(entry.device ?? "-"), .init(ofMessage ? "" : entry.session ?? ""),
+        .init(
+          ofMessage ? "" : entry.message.map { String($0.prefix(QueueText.idDigitsMin)) } ?? ""),
         .init(entry.what),
       ]
     }

@@ -2,32 +2,32 @@
 enum StatusText {
   static func text(of status: StatusAnswer, style: TextStyle) -> String {
     let sync = status.sync
-    var fields: [(name: String, value: String)] = [
-      ("device", "\(sync.deviceName) (\(sync.device.prefix(8)))"),
-      (
+    var fields: [FieldText.Field] = [
+      .init("device", "\(sync.deviceName) (\(sync.device.prefix(8)))"),
+      .init(
         "daemon",
         "version \(status.daemon.version), process \(status.daemon.processID), "
-          + "data in \(status.daemon.dataDirectory)"
-      ),
-      ("sync", connection(of: sync, style: style)),
+          + "data in \(status.daemon.dataDirectory)"),
+      .init("sync", connection(of: sync, style: style), colour(of: sync.state)),
     ]
-    if let server = sync.server { fields.append(("server", server)) }
-    if let workspace = sync.workspace { fields.append(("workspace", workspace)) }
-    fields.append(("changes", changes(of: sync, style: style)))
+    if let server = sync.server { fields.append(.init("server", server)) }
+    if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
+    fields.append(.init("changes", changes(of: sync, style: style)))
     for (index, range) in sync.missing.prefix(10).enumerated() {
       let digits = String(range.replica, radix: 16)
       let replica = String(repeating: "0", count: 16 - digits.count) + digits
       fields.append(
-        (index == 0 ? "missing" : "", "replica \(replica), \(range.first)…\(range.last)"))
+        .init(
+          index == 0 ? "missing" : "", "replica \(replica), \(range.first)…\(range.last)", .yellow))
     }
-    if sync.missing.count > 10 { fields.append(("", "and \(sync.missing.count - 10) more")) }
-    fields.append(("queues", queues(of: status)))
+    if sync.missing.count > 10 { fields.append(.init("", "and \(sync.missing.count - 10) more")) }
+    fields.append(.init("queues", queues(of: status)))
     if let trouble = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
-      fields.append(("trouble", trouble + code))
+      fields.append(.init("trouble", trouble + code, .red))
     }
     if sync.repairs > 0 {
-      fields.append(("repairs", "\(sync.repairs), by a snapshot of the server"))
+      fields.append(.init("repairs", "\(sync.repairs), by a snapshot of the server"))
     }
     for (index, device) in sync.devices.enumerated() {
       let connection = device.connected ? "connected" : "offline"
@@ -35,9 +35,18 @@ enum StatusText {
       // While there is no connection, this is what the server told last.
       let doubt = sync.state == "connected" ? "" : ", when last heard"
       fields.append(
-        (index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
+        .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
     }
     return FieldText.text(of: fields, style: style)
+  }
+
+  private static func colour(of state: String) -> TextStyle.Colour? {
+    switch state {
+    case "connected": .green
+    case "connecting", "waiting": .yellow
+    case "refused": .red
+    default: nil
+    }
   }
 
   private static func connection(of sync: StatusAnswer.Sync, style: TextStyle) -> String {

@@ -20,8 +20,9 @@ struct TextStyle: Sendable {
     case yellow = "33"
   }
 
-  func coloured(_ text: String, _ colour: Colour) -> String {
-    hasColour && !text.isEmpty ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
+  func coloured(_ text: String, _ colour: Colour?) -> String {
+    guard let colour else { return text }
+    return hasColour && !text.isEmpty ? "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m" : text
   }
 
   /// How long ago an ISO 8601 time was, in one unit: `now`, `40s`, `3m`, `5h`, `2d`.
@@ -45,6 +46,18 @@ struct TextStyle: Sendable {
     case ..<86_400: return "\(Int(seconds / 3_600))h"
     default: return "\(Int(min(seconds / 86_400, 999_999)))d"
     }
+  }
+
+  /// A duration in its two largest units: `40s`, `12m`, `1h 5m`, `2d 3h`.
+  static func duration(seconds: Int64) -> String {
+    let seconds = max(0, seconds)
+    let parts = [
+      (seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"),
+      (seconds % 60, "s"),
+    ]
+    let shown = parts.drop { $0.0 == 0 }.prefix(seconds < 600 || seconds >= 3_600 ? 2 : 1)
+      .filter { $0.0 > 0 }
+    return shown.isEmpty ? "0s" : shown.map { "\($0.0)\($0.1)" }.joined(separator: " ")
   }
 
   /// Text on one line, with nothing in it that could steer a terminal.
@@ -82,44 +95,47 @@ struct TextStyle: Sendable {
     }
   }
 
-  /// How many columns text takes: none for combining marks, two for wide characters.
-  static func columns(_ text: some StringProtocol) -> Int {
-    text.reduce(0) { $0 + columns($1) }
-  }
-
-  static func columns(_ character: Character) -> Int {
-    guard let first = character.unicodeScalars.first else { return 0 }
-    let properties = first.properties
-    if properties.generalCategory == .nonspacingMark || properties.generalCategory == .format {
-      return 0
-    }
-    let isEmoji =
-      properties.isEmojiPresentation
-      || (properties.isEmoji && character.unicodeScalars.contains("\u{FE0F}"))
-    return isEmoji || isWide(first) ? 2 : 1
-  }
-
-  private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF,
-      0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
-      true
-    default: false
-    }
-  }
-
   /// The text cut to so many columns, with an ellipsis where something is left out.
   static func cut(_ text: String, toColumns limit: Int) -> String {
-    guard columns(text) > limit else { return text }
+    guard CharacterWidth.columns(text) > limit else { return text }
     guard limit > 0 else { return "" }
     var kept = ""
     var used = 0
     for character in text {
-      let columns = columns(character)
+      let columns = CharacterWidth.columns(character)
       guard used + columns <= limit - 1 else { break }
       kept.append(character)
       used += columns
     }
     return kept + "…"
+  }
+
+  /// The text in lines of at most so many columns, broken at spaces where there are any.
+  static func wrapped(_ text: String, toColumns limit: Int) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      let joined = line.isEmpty ? String(word) : line + " " + word
+      if CharacterWidth.columns(joined) <= limit {
+        line = joined
+        continue
+      }
+      if !line.isEmpty { lines.append(line) }
+      line = ""
+      for character in word {
+        if CharacterWidth.columns(line) + CharacterWidth.columns(character) > limit, !line.isEmpty {
+          lines.append(line)
+          line = ""
+        }
+        line.append(character)
+      }
+    }
+    return lines + [line]
+  }
+
+  /// Text from right to left kept to its own place, so that a terminal that turns it round leaves
+  /// the columns beside it where they are (UAX 9, isolates).
+  func isolated(_ text: String) -> String {
+    width != nil && CharacterWidth.hasRightToLeft(text) ? "\u{2068}\(text)\u{2069}" : text
   }
 }

@@ -1,4 +1,8 @@
-/// A table for people: columns as wide as they need, the last one cut to the terminal.
+/// A table for people that fits the terminal.
+///
+/// Columns are as wide as they need. Where the terminal is too narrow for that, columns that may go
+/// do, the least important first, until the last one has room; then the widest ones shrink. What is
+/// cut ends in an ellipsis.
 struct TextTable {
   struct Cell {
     var text: String
@@ -11,40 +15,95 @@ struct TextTable {
     }
   }
 
-  var header: [String]
-  /// Columns whose text is aligned at the right.
-  var numbers: Set<Int> = []
-  /// No column but the last takes more than this.
-  var columnWidthMax = 32
+  struct Column {
+    var title: String
+    /// Aligned at the right.
+    var isNumber = false
+    /// Goes where there is no room, the highest first; nil stays always. One that may go also goes
+    /// where no row has anything in it.
+    var goes: Int?
+  }
+
+  var columns: [Column]
   var rows: [[Cell]] = []
 
-  init(_ header: [String], numbers: Set<Int> = []) {
-    self.header = header
-    self.numbers = numbers
+  /// No column but the last takes more than this.
+  static let columnWidthMax = 32
+  /// A column shrinks to this.
+  static let columnWidthMin = 6
+  /// The last column gets so many columns of the terminal before others may stay.
+  static let lastWidthMin = 16
+  private static let gap = 2
+
+  init(_ columns: [Column]) {
+    self.columns = columns
+  }
+
+  /// A table all of whose columns stay.
+  init(_ titles: [String], numbers: Set<Int> = []) {
+    columns = titles.enumerated().map { Column(title: $1, isNumber: numbers.contains($0)) }
   }
 
   func text(style: TextStyle) -> String {
-    let lines = [header.map { Cell($0, .dim) }] + rows
-    let last = header.count - 1
-    let widths = (0..<last).map { column in
-      min(columnWidthMax, lines.map { TextStyle.columns($0[column].text) }.max() ?? 0)
+    let lines = [columns.map { Cell($0.title, .dim) }] + rows
+    let natural = columns.indices.map { column in
+      lines.map { CharacterWidth.columns($0[column].text) }.max() ?? 0
     }
-    let rest = style.width.map { max(8, $0 - widths.reduce(0, +) - 2 * last) }
+    let shown = shownColumns(natural: natural, width: style.width)
+    guard let last = shown.last else { return "" }
+    let widths = self.widths(of: shown, natural: natural, width: style.width)
     return lines.map { line in
       var text = ""
-      for (column, cell) in line.enumerated() {
-        let limit = column < last ? widths[column] : rest
-        let content = limit.map { TextStyle.cut(cell.text, toColumns: $0) } ?? cell.text
-        let coloured = cell.colour.map { style.coloured(content, $0) } ?? content
-        guard column < last, let limit else {
+      for (column, width) in zip(shown, widths) {
+        let cell = line[column]
+        let content = width.map { TextStyle.cut(cell.text, toColumns: $0) } ?? cell.text
+        let coloured = style.coloured(style.isolated(content), cell.colour)
+        guard column != last || columns[column].isNumber, let width else {
           text += coloured
           continue
         }
-        let padding = String(repeating: " ", count: limit - TextStyle.columns(content))
-        text += (numbers.contains(column) ? padding + coloured : coloured + padding) + "  "
+        let padding = String(repeating: " ", count: width - CharacterWidth.columns(content))
+        text += columns[column].isNumber ? padding + coloured : coloured + padding
+        if column != last { text += String(repeating: " ", count: TextTable.gap) }
       }
       while text.hasSuffix(" ") { text.removeLast() }
       return text
     }.joined(separator: "\n")
+  }
+
+  /// The columns that have something to show and find room.
+  private func shownColumns(natural: [Int], width: Int?) -> [Int] {
+    var shown = columns.indices.filter { column in
+      columns[column].goes == nil || rows.isEmpty || rows.contains { !$0[column].text.isEmpty }
+    }
+    guard let width else { return shown }
+    func needed() -> Int {
+      guard let last = shown.last else { return 0 }
+      return shown.dropLast().reduce(0) { $0 + min(natural[$1], TextTable.columnWidthMax) }
+        + TextTable.gap * (shown.count - 1) + min(natural[last], TextTable.lastWidthMin)
+    }
+    while needed() > width,
+      let leaving = shown.filter({ columns[$0].goes != nil })
+        .max(by: { (columns[$0].goes ?? 0) < (columns[$1].goes ?? 0) })
+    {
+      shown.removeAll { $0 == leaving }
+    }
+    return shown
+  }
+
+  /// What each shown column gets; nil for a last one that may be as long as it is.
+  private func widths(of shown: [Int], natural: [Int], width: Int?) -> [Int?] {
+    var widths = shown.dropLast().map { min(natural[$0], TextTable.columnWidthMax) }
+    guard let last = shown.last else { return [] }
+    guard let width else { return widths + [columns[last].isNumber ? natural[last] : nil] }
+    let gaps = TextTable.gap * widths.count
+    let wanted = min(natural[last], TextTable.lastWidthMin)
+    while widths.reduce(gaps + wanted, +) > width,
+      let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
+      widths[widest] > TextTable.columnWidthMin
+    {
+      widths[widest] -= 1
+    }
+    return widths + [max(1, min(natural[last], width - widths.reduce(gaps, +)))]
   }
 }

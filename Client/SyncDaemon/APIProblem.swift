@@ -98,6 +98,22 @@ struct APIProblem: Error, Equatable {
     allowed = methods
   }
 
+  /// The session that is not there, where that is what is wrong.
+  static func unknownSession(_ error: any Error) -> String? {
+    switch error {
+    case QueueError.sessionNotFound(let id), ClientError.queue(.sessionNotFound(let id)): id
+    default: nil
+    }
+  }
+
+  /// Adds the sessions that may have been meant.
+  mutating func suggest(_ id: String, among sessions: [String]) {
+    let close = Similarity.closest(to: id, among: sessions)
+    guard !close.isEmpty else { return }
+    candidates = close
+    message = "No session \(id). Did you mean \(close.joined(separator: " or "))?"
+  }
+
   private static let insufficientStorage = HTTPResponse.Status(
     code: 507, reasonPhrase: "Insufficient Storage")
 

@@ -34,9 +34,14 @@ extension LocalAPI {
 
   private func history(_ query: Parameters) async throws -> HistoryAnswer {
     let subject: HistorySubject
+    let isOfThreads = try flag("threads", in: query)
     switch (query.get("session"), query.get("message")) {
-    case (nil, nil): subject = .workspace
-    case (let session?, nil): subject = .session(try SessionID(session))
+    case (nil, nil): subject = isOfThreads ? .threadQueue : .workspace
+    case (let session?, nil):
+      let id = try SessionID(session)
+      subject = isOfThreads ? .thread(id) : .session(id)
+    case (nil, _?) where isOfThreads:
+      throw APIProblem.badRequest("Give threads or message, not both.")
     case (nil, let message?):
       subject = .message(try client.workspace().messageID(fromPrefix: message))
     default: throw APIProblem.badRequest("Give session or message, not both.")
@@ -64,6 +69,14 @@ extension LocalAPI {
       page.next = part.next
     } while page.next != nil && page.entries.count < limit
     return HistoryAnswer(page)
+  }
+
+  private func flag(_ name: String, in query: Parameters) throws -> Bool {
+    switch query.get(name) {
+    case nil, "false": return false
+    case "true": return true
+    case _?: throw APIProblem.badRequest("\(name) must be true or false.")
+    }
   }
 }
 

@@ -176,42 +176,4 @@ extension LocalAPI {
     default: throw APIProblem.badRequest("Give exactly one of to, before and after.")
     }
   }
-
-  // MARK: - The thread queue
-
-  func addThreadRoutes(to api: RouterGroup<Context>) {
-    api.get("threads") { request, _ in
-      // Off hides the queue; nothing is forgotten (S2-45).
-      let isOn = client.settings.queueEnabled
-      let threads = isOn ? client.workspace().threadQueue().threads : []
-      let page = try Page(
-        of: threads, asked: request.uri.queryParameters, \.session.rawValue)
-      return CanonicalJSON.response(
-        ThreadsAnswer(
-          enabled: isOn, threads: page.items.map(ThreadAnswer.init), next: page.next))
-    }
-    api.get("threads/:session") { _, context in
-      let id = try session(context)
-      let threads = client.workspace().threadQueue().threads
-      guard let thread = threads.first(where: { $0.session == id }) else {
-        throw QueueError.threadNotQueued(session: id.rawValue)
-      }
-      return CanonicalJSON.response(ThreadAnswer(thread))
-    }
-    api.delete("threads") { _, _ in try await perform(.clearThreads) }
-    api.post("threads/remove") { request, _ in
-      let body = try await decoded(ThreadsRequest.self, from: request)
-      guard !body.sessions.isEmpty else {
-        throw APIProblem.badRequest("sessions names no session.")
-      }
-      return try await perform(.removeThreads(try body.sessions.map { try SessionID($0) }))
-    }
-    api.post("threads/:session/move") { request, context in
-      let body = try await decoded(ThreadMoveRequest.self, from: request)
-      return try await perform(.moveThread(try session(context), to: body.to))
-    }
-    api.delete("threads/:session/lock") { _, context in
-      try await perform(.unlockThread(try session(context)))
-    }
-  }
 }

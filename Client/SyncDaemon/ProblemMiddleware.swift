@@ -27,6 +27,9 @@ struct ProblemMiddleware: RouterMiddleware {
       return try await next(request, context)
     } catch {
       var problem = APIProblem(error, request: request)
+      if let id = APIProblem.unknownSession(error) {
+        problem.suggest(id, among: client.workspace().sessions().map(\.id.rawValue))
+      }
       problem.current = current(for: error, of: problem, context: context)
       context.logger.debug(
         "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")

@@ -76,6 +76,13 @@ struct ThreadsRequest: Codable {
   var sessions: [String]
 }
 
+struct ThreadsMoveRequest: Codable {
+  var sessions: [String]
+  var to: Int?
+  var before: String?
+  var after: String?
+}
+
 struct ThreadMoveRequest: Codable {
   var to: Int
 }

@@ -34,8 +34,10 @@ public enum Command: Hashable, Sendable {
   case pause(SessionID, reason: String?)
   /// Resumes a session's queue.
   case resume(SessionID)
-  /// Moves a thread to a position of the thread queue, counted from 1 over all threads in it.
-  case moveThread(SessionID, to: Int)
+  /// Puts threads at the end of the thread queue, in the order given, ready unless they are locked.
+  case addThreads([SessionID])
+  /// Moves threads, in the order given, to one place of the thread queue.
+  case moveThreads([SessionID], to: ThreadTarget)
   /// Takes threads out of the thread queue.
   case removeThreads([SessionID])
   /// Empties the thread queue.
@@ -101,6 +103,23 @@ public enum MoveTarget: Hashable, Sendable {
   case before(MessageID)
   /// Behind this message; into its queue, where that is another one.
   case after(MessageID)
+}
+
+extension Command {
+  /// Moves a thread to a position of the thread queue, counted from 1 over all threads in it.
+  public static func moveThread(_ session: SessionID, to position: Int) -> Command {
+    .moveThreads([session], to: .position(position))
+  }
+}
+
+/// Where threads move to.
+public enum ThreadTarget: Hashable, Sendable {
+  /// The first of them gets this position, counted from 1 over all threads in the queue.
+  case position(Int)
+  /// In front of this thread.
+  case before(SessionID)
+  /// Behind this thread.
+  case after(SessionID)
 }
 
 /// What the device gives a command: who it is, what time it is, and its settings.

@@ -16,6 +16,11 @@ public struct HistoryEntry: Hashable, Sendable {
   public var session: SessionID?
   /// The message it happened to.
   public var message: MessageID?
+  /// Whether it put a thread into the thread queue, took it out, or moved or locked it there; a
+  /// prompt that was sent with the queue on did.
+  public var touchesThreadQueue: Bool { action.isOfThreadQueue || queuesThread }
+  /// Whether the requeue of the session's thread is a part of it.
+  var queuesThread = false
   /// Whether a session that was known already got a tag that keeps it.
   var isSignOfLife = false
 
@@ -166,6 +171,15 @@ extension HistoryAction: CustomStringConvertible {
   }
 }
 
+extension HistoryAction {
+  fileprivate var isOfThreadQueue: Bool {
+    switch self {
+    case .queuedThread, .movedThread, .removedThread, .lockedThread, .unlockedThread: true
+    default: false
+    }
+  }
+}
+
 /// Whose history is asked for.
 public enum HistorySubject: Hashable, Sendable {
   /// Everything.
@@ -174,6 +188,10 @@ public enum HistorySubject: Hashable, Sendable {
   case session(SessionID)
   /// One message.
   case message(MessageID)
+  /// What came into the thread queue, left it, or changed in it (S2-97).
+  case threadQueue
+  /// The same of one thread.
+  case thread(SessionID)
 
   /// Whether an entry belongs to it.
   package func includes(_ entry: HistoryEntry) -> Bool {
@@ -181,6 +199,8 @@ public enum HistorySubject: Hashable, Sendable {
     case .workspace: true
     case .session(let session): entry.session == session
     case .message(let message): entry.message == message
+    case .threadQueue: entry.touchesThreadQueue
+    case .thread(let session): entry.touchesThreadQueue && entry.session == session
     }
   }
 }

@@ -159,7 +159,9 @@ public struct UndoLabel: Hashable, Sendable, Codable, CustomStringConvertible {
     case renamedSession
     /// Deleted a session.
     case deletedSession
-    /// Moved a thread.
+    /// Put threads into the thread queue by hand.
+    case addedThreads
+    /// Moved threads.
     case movedThread
     /// Took threads out of the thread queue.
     case removedThreads
@@ -208,7 +210,10 @@ public struct UndoLabel: Hashable, Sendable, Codable, CustomStringConvertible {
     case .addedSession: return "adding \(session)"
     case .renamedSession: return "renaming \(session)"
     case .deletedSession: return "deleting \(session)"
-    case .movedThread: return "moving the thread of \(session)"
+    case .addedThreads:
+      return count == 1 ? "queueing the thread of \(session)" : "queueing \(count) threads"
+    case .movedThread:
+      return count == 1 ? "moving the thread of \(session)" : "moving \(count) threads"
     case .removedThreads:
       return count == 1 ? "removing the thread of \(session)" : "removing \(count) threads"
     case .clearedThreads: return "clearing the thread queue"
@@ -239,7 +244,10 @@ extension Command {
       UndoLabel(kind: .detached, message: id, count: files.count)
     case .pause(let id, _): UndoLabel(kind: .paused, session: id)
     case .resume(let id): UndoLabel(kind: .resumed, session: id)
-    case .moveThread(let id, _): UndoLabel(kind: .movedThread, session: id)
+    case .addThreads(let ids):
+      UndoLabel(kind: .addedThreads, session: ids.first, count: ids.count)
+    case .moveThreads(let ids, _):
+      UndoLabel(kind: .movedThread, session: ids.first, count: ids.count)
     case .removeThreads(let ids):
       UndoLabel(kind: .removedThreads, session: ids.first, count: ids.count)
     case .clearThreads: UndoLabel(kind: .clearedThreads)

@@ -112,8 +112,31 @@ public struct ThreadQueueView: Hashable, Sendable {
   /// Every thread in the queue in order, locked ones too.
   public var threads: [ThreadView]
 
+  /// Puts a view together.
+  public init(threads: [ThreadView]) {
+    self.threads = threads
+  }
+
   /// The threads that need their person now: not locked, in order.
   public var ready: [ThreadView] { threads.filter { !$0.locked } }
+
+  /// The threads of a project, with their places in the whole queue (S2-91).
+  ///
+  /// - Parameter project: a path, which takes in what lies below it; or, without a slash, the name
+  ///   of any folder on the way.
+  public func inProject(_ project: String) -> ThreadQueueView {
+    var wanted = project[...]
+    while wanted.count > 1, wanted.hasSuffix("/") { wanted.removeLast() }
+    let isName = !wanted.contains("/")
+    guard !wanted.isEmpty else {
+      return ThreadQueueView(threads: threads.filter(\.project.isEmpty))
+    }
+    return ThreadQueueView(
+      threads: threads.filter { thread in
+        thread.project == wanted || thread.project.hasPrefix(wanted == "/" ? "/" : wanted + "/")
+          || (isName && thread.project.split(separator: "/").contains(wanted))
+      })
+  }
 }
 
 /// One session.

@@ -145,7 +145,7 @@ extension HistoryEntry {
       guard case .insertText(let insertion) = operation.body else { return nil }
       entry.action = .queued(
         text: String(insertion.text.prefix(HistoryEntry.excerptMax)), priority: priority)
-    case (.queued, .queuedThread) where session == next.session: break
+    case (.queued, .queuedThread) where session == next.session: entry.queuesThread = true
     case (.edited(let inserted, let deleted), .edited(let more, let less))
     where message == next.message:
       entry.action = .edited(inserted: inserted + more, deleted: deleted + less)

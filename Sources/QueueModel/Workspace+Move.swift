@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Moving messages and threads: each move makes a fresh slot next to the slot it was dropped at.
+/// Moving messages: each move makes a fresh slot next to the slot it was dropped at.
 extension Workspace {
   mutating func move(
     _ ids: [MessageID], to target: MoveTarget, by author: inout Author
@@ -106,65 +106,5 @@ extension Workspace {
 
   private func slot(of id: MessageID) -> OperationID? {
     messageStates[id]?.position.value
-  }
-
-  mutating func moveThread(
-    _ id: SessionID, to position: Int, by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    let session = try existingSession(id)
-    guard session.isInThreadQueue else { throw .threadNotQueued(session: id.rawValue) }
-    let order = threadOrder()
-    guard position >= 1, position <= order.count else {
-      throw .invalidPosition(position: position, count: order.count)
-    }
-    let others = order.filter { $0 != id }
-    let index = position - 1
-    guard order[index] != id else { return .unchanged }
-    let origins =
-      index > 0
-      ? threadSlot(of: others[index - 1]).flatMap { threadSlots.origins(behind: $0) }
-      : others.first.flatMap { threadSlot(of: $0) }.flatMap { threadSlots.origins(before: $0) }
-    emit(
-      .placeThread(
-        session: try reference(of: session), origins: .init(origins ?? threadSlots.originsAtEnd),
-        stamp: author.stamp),
-      by: &author)
-    return .moved(position: position)
-  }
-
-  private func threadSlot(of id: SessionID) -> OperationID? {
-    sessionStates[id]?.threadPosition?.value
-  }
-
-  /// Removing a thread that is not queued is no error and changes nothing (S2-49).
-  mutating func removeThreads(
-    _ ids: [SessionID], by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    try checkBatch(ids.count)
-    for id in ids { _ = try existingSession(id) }
-    var count = 0
-    for id in ids {
-      guard let session = sessionStates[id], session.isInThreadQueue else { continue }
-      emit(
-        .clearTags(
-          element: try reference(of: session), field: .queued,
-          clears: session.element.tagIDs(.queued)),
-        by: &author)
-      count += 1
-    }
-    return count == 0 ? .unchanged : .affected(count: count)
-  }
-
-  mutating func unlockThread(
-    _ id: SessionID, by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    let session = try existingSession(id)
-    guard session.isLocked else { return .unchanged }
-    emit(
-      .clearTags(
-        element: try reference(of: session), field: .locked,
-        clears: session.element.tagIDs(.locked)),
-      by: &author)
-    return .done
   }
 }

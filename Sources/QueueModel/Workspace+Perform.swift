@@ -158,8 +158,10 @@ extension Workspace {
       try pause(session, reason: reason ?? "", by: &author)
     case .resume(let session):
       try resume(session, by: &author)
-    case .moveThread(let session, let position):
-      try moveThread(session, to: position, by: &author)
+    case .addThreads(let sessions):
+      try addThreads(sessions, by: &author)
+    case .moveThreads(let sessions, let target):
+      try moveThreads(sessions, to: target, by: &author)
     case .removeThreads(let sessions):
       try removeThreads(sessions, by: &author)
     case .clearThreads:
@@ -335,19 +337,6 @@ extension Workspace {
         && (addition.isEdited
           || addition.content.text.unicodeScalars.elementsEqual(text.unicodeScalars))
     }
-  }
-
-  private mutating func requeueThread(
-    _ id: SessionID, reference: OperationID, by author: inout Author
-  ) {
-    let element = sessionStates[id]?.element ?? ElementState()
-    emit(
-      .enqueueThread(
-        Operation.EnqueueThread(
-          session: reference, origins: .init(threadSlots.originsAtEnd), stamp: author.stamp,
-          clearsQueued: element.tagIDs(.queued), locks: true,
-          clearsLocked: element.tagIDs(.locked))),
-      by: &author)
   }
 
   /// The answer to a send; the warning comes from 80 % of the cap (C-7).

@@ -93,10 +93,11 @@ extension Command {
   fileprivate var namedSessions: [SessionID] {
     switch self {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
-      .clear(let id), .pause(let id, _), .resume(let id), .moveThread(let id, _),
-      .unlockThread(let id), .setHost(let id, _):
+      .clear(let id), .pause(let id, _), .resume(let id), .unlockThread(let id),
+      .setHost(let id, _):
       [id]
     case .send(let send): [send.session]
+    case .addThreads(let ids), .moveThreads(let ids, _): ids
     default: []
     }
   }

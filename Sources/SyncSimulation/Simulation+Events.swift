@@ -307,7 +307,7 @@ extension WorldEvent {
 extension Command {
   fileprivate var isMove: Bool {
     switch self {
-    case .move, .moveThread: true
+    case .move, .moveThreads: true
     default: false
     }
   }

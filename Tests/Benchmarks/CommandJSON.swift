@@ -57,9 +57,9 @@ struct CommandJSON: Encodable {
     case .resume(let id):
       self.command = "resume"
       session = id.rawValue
-    case .moveThread(let id, let place):
+    case .moveThreads(let ids, .position(let place)):
       self.command = "moveThread"
-      session = id.rawValue
+      session = ids.first?.rawValue
       position = place
     case .removeThreads(let ids):
       self.command = "removeThread"

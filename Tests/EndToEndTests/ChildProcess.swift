@@ -84,6 +84,14 @@ final class ChildProcess: Sendable {
     }
   }
 
+  /// Waits until it wrote `text` to its standard output, anywhere in a line.
+  func output(holding text: String, within seconds: Double = 30) async throws {
+    try await value(within: seconds, waitingFor: "\"\(text)\"") { state in
+      let output = String(decoding: state.standardOutput, as: UTF8.self)
+      return output.contains(text) ? .success(()) : state.exit == nil ? nil : .failure
+    }
+  }
+
   /// How it ended.
   @discardableResult
   func ended(within seconds: Double = 30) async throws -> Exit {

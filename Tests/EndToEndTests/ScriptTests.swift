@@ -14,6 +14,30 @@ extension EndToEnd {
       }
     }
 
+    @Test func everyCommandHasItsManualPage() async throws {
+      try await TestBed.run { bed in
+        let pages = bed.path("man")
+        let script = Executables.root.appending(path: "Tests/Scripts/man.py").path
+        let names = ["cospool", "cospoold", "cospool-server"]
+        let arguments = [script, pages] + (try names.map(Executables.path(of:)))
+        let process = try bed.launch("/usr/bin/env", ["python3"] + arguments, name: "man.py")
+        let output = try await bed.finish(process, arguments)
+        #expect(output.isSuccess, "\(output)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: pages)
+        #expect(files.count > 45)
+        #expect(Set(files).isSuperset(of: names.map { "\($0).1" }))
+        let page = try String(contentsOfFile: pages + "/cospool-thread-move.1", encoding: .utf8)
+        for part in [
+          ".SH EXAMPLES", "cospool thread move review", ".SH OPTIONS", "cospool\\-thread",
+        ] {
+          #expect(page.contains(part), "\(part) in \(page)")
+        }
+        let main = try String(contentsOfFile: pages + "/cospool.1", encoding: .utf8)
+        #expect(main.contains(".SH EXIT STATUS"))
+        #expect(!files.contains("cospool-complete.1"))
+      }
+    }
+
     @Test func whatRunPrintsCanBePasted() async throws {
       try await TestBed.run { bed in
         let port = try await freePort(in: bed)

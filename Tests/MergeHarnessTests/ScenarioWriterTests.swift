@@ -33,6 +33,8 @@ import Testing
         {"on": "a", "do": "pause", "session": "s"},
         {"on": "a", "do": "resume", "session": "s"},
         {"on": "a", "do": "thread-move", "session": "s", "to": 1},
+        {"on": "a", "do": "thread-move", "sessions": ["s", "t"], "after": "u"},
+        {"on": "a", "do": "thread-add", "sessions": ["s", "t"]},
         {"on": "a", "do": "thread-remove", "session": "s"},
         {"on": "a", "do": "thread-remove", "sessions": ["s", "t"]},
         {"on": "a", "do": "thread-clear"},

@@ -151,7 +151,7 @@ import Testing
     flag: String?, variables: [String: String], expected: String
   ) throws {
     let environment = Environment(
-      variables: variables, input: StandardInput { [] }, style: .plain)
+      variables: variables, input: StandardInput { [] }, style: .plain, watching: .none)
     #expect(try environment.dataDirectory(flag: flag) == expected)
   }
 

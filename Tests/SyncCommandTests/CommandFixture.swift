@@ -65,9 +65,16 @@ struct CommandFixture: Sendable {
     _ arguments: [String], variables: [String: String] = [:], input: [UInt8] = []
   ) async -> CommandRunner.Outcome {
     let environment = Environment(
-      variables: variables, input: StandardInput { input }, style: .plain)
+      variables: variables, input: StandardInput { input }, style: .plain, watching: .none)
     return await CommandRunner(environment: environment).run(arguments)
   }
+}
+
+extension WatchSurroundings {
+  /// For commands that end by themselves.
+  static let none = WatchSurroundings(
+    write: { _ in false }, screen: { nil }, style: { .plain }, stop: { AsyncStream { nil } },
+    resizes: { AsyncStream { nil } })
 }
 
 extension TextStyle {

@@ -40,7 +40,7 @@ import Testing
     style.width = 60
     let lines = try text("queue", "list", "-s", "review", of: Self.queue, style: style)
       .split(separator: "\n")
-    #expect(lines.allSatisfy { TextStyle.columns($0) <= 60 })
+    #expect(lines.allSatisfy { CharacterWidth.columns($0) <= 60 })
     #expect(lines.last?.hasSuffix("…") == true)
   }
 
@@ -150,10 +150,10 @@ import Testing
   }
 
   @Test func columnsCountWideAndCombiningCharacters() {
-    #expect(TextStyle.columns("abc") == 3)
-    #expect(TextStyle.columns("日本") == 4)
-    #expect(TextStyle.columns("e\u{301}") == 1)
-    #expect(TextStyle.columns("👩‍👩‍👧") == 2)
+    #expect(CharacterWidth.columns("abc") == 3)
+    #expect(CharacterWidth.columns("日本") == 4)
+    #expect(CharacterWidth.columns("e\u{301}") == 1)
+    #expect(CharacterWidth.columns("👩‍👩‍👧") == 2)
     #expect(TextStyle.cut("日本語", toColumns: 4) == "日…")
     #expect(TextStyle.cut("abcd", toColumns: 4) == "abcd")
     #expect(TextStyle.cut("abcde", toColumns: 4) == "abc…")

@@ -50,7 +50,8 @@ package struct CommandGenerator {
     case .detach: return .detach(anyMessage(workspace, &generator), [file(&generator).hash])
     case .pause: return .pause(session, reason: generator.chance(50) ? name(&generator) : nil)
     case .resume: return .resume(session)
-    case .moveThread: return .moveThread(session, to: 1 + generator.below(sessions.count))
+    case .addThreads: return .addThreads([session])
+    case .moveThread: return moveThread(session, &generator)
     case .removeThreads: return .removeThreads([session])
     case .clearThreads: return .clearThreads
     case .unlockThread: return .unlockThread(session)
@@ -87,7 +88,7 @@ package struct CommandGenerator {
   private enum Kind {
     case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
-    case insertText, deleteText, undo, redo, attach, detach
+    case addThreads, insertText, deleteText, undo, redo, attach, detach
     case reportRun, retry, skip, setHost, wait
   }
 
@@ -95,6 +96,7 @@ package struct CommandGenerator {
     (4, .addSession), (3, .renameSession), (3, .deleteSession), (24, .send), (24, .edit),
     (16, .move), (8, .cancel), (8, .restore), (2, .clear), (6, .setPriority), (4, .pause),
     (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
+    (3, .addThreads),
     (10, .insertText), (8, .deleteText), (14, .undo), (8, .redo),
     (8, .attach), (6, .detach),
   ]
@@ -107,6 +109,18 @@ package struct CommandGenerator {
     "fix", "the failing test", "naïve", "e\u{301}té", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "a\u{0}b", "\u{202E}rtl\u{202C}",
     "line\nbreak", "שלום", "z", "tabs\tand  spaces",
   ]
+
+  /// One thread to a position, or two next to another one.
+  private func moveThread(
+    _ session: SessionID, _ generator: inout SeededGenerator
+  ) -> Command {
+    let others = sessions.filter { $0 != session }
+    guard generator.chance(30), others.count > 1, let second = generator.pick(others),
+      let neighbour = generator.pick(others.filter { $0 != second })
+    else { return .moveThread(session, to: 1 + generator.below(sessions.count)) }
+    return .moveThreads(
+      [session, second], to: generator.chance(50) ? .before(neighbour) : .after(neighbour))
+  }
 
   private mutating func send(to session: SessionID, _ generator: inout SeededGenerator) -> Command {
     var id = MessageID.numbered(nextNumber)

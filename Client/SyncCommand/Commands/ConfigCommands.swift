@@ -26,7 +26,12 @@ struct ConfigCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Every setting: what holds, and where it comes from.")
+      abstract: "Every setting: what holds, and where it comes from.",
+      discussion: """
+        EXAMPLES
+          cospool config list
+          cospool config list --json
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["settings"]) }
@@ -37,7 +42,12 @@ struct ConfigCommands: ParsableCommand {
   }
 
   struct Get: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "What a setting is set to.")
+    static let configuration = CommandConfiguration(
+      abstract: "What a setting is set to.",
+      discussion: """
+        EXAMPLES
+          cospool config get maxQueueSize
+        """)
     @Argument(help: "The setting.") var name: String
     @OptionGroup var options: GlobalOptions
 
@@ -52,7 +62,12 @@ struct ConfigCommands: ParsableCommand {
 
   struct Set: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Set a setting in config.json.")
+      abstract: "Set a setting in config.json.",
+      discussion: """
+        EXAMPLES
+          cospool config set maxQueueSize 20
+          cospool config set autoRemoveOnView on
+        """)
     @Argument(help: "The setting.") var name: String
     @Argument(help: "Its value.") var value: String
     @OptionGroup var options: GlobalOptions
@@ -70,7 +85,11 @@ struct ConfigCommands: ParsableCommand {
 
   struct Unset: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take a setting out of config.json.")
+      abstract: "Take a setting out of config.json.",
+      discussion: """
+        EXAMPLES
+          cospool config unset maxQueueSize
+        """)
     @Argument(help: "The setting.") var name: String
     @OptionGroup var options: GlobalOptions
 
@@ -88,8 +107,13 @@ struct ConfigCommands: ParsableCommand {
   struct Check: DaemonCommand {
     static let configuration = CommandConfiguration(
       abstract: "Say what is wrong with config.json, or another file of settings.",
-      discussion: "Without a daemon: cospoold --check-config. Exit code 1 where something is wrong."
-    )
+      discussion: """
+        EXAMPLES
+          cospool config check
+          cospool config check other.json
+
+        Without a daemon: cospoold --check-config. Exit code 1 where something is wrong.
+        """)
     @Argument(help: ArgumentHelp("The file; - reads stdin. Else the daemon's.", valueName: "file"))
     var file: String?
     @OptionGroup var options: GlobalOptions
@@ -118,7 +142,11 @@ struct ConfigCommands: ParsableCommand {
 
   struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let the daemon read config.json again.")
+      abstract: "Let the daemon read config.json again.",
+      discussion: """
+        EXAMPLES
+          cospool config reload
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

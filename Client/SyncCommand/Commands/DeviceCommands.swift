@@ -1,9 +1,16 @@
 import ArgumentParser
 
 /// `cospool status`
-struct StatusCommand: DaemonCommand {
+struct StatusCommand: WatchableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Daemon, sync and queues on one screen.")
+    commandName: "status", abstract: "Daemon, sync and queues on one screen.",
+    discussion: """
+      EXAMPLES
+        cospool status
+        cospool status --watch
+        cospool status --json | jq .sync.state
+      """)
+  @OptionGroup var watch: WatchOption
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["status"]) }
@@ -18,7 +25,13 @@ struct DumpCommand: DaemonCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump",
     abstract: "The whole workspace as canonical JSON.",
-    discussion: "Equal on two devices exactly if they know the same changes.")
+    discussion: """
+      EXAMPLES
+        cospool dump
+        diff <(cospool dump --data A) <(cospool dump --data B)
+
+      Equal on two devices exactly if they know the same changes.
+      """)
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["dump"]) }
@@ -73,7 +86,12 @@ struct SyncCommands: ParsableCommand {
   @OptionGroup var options: GlobalOptions
 
   struct On: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Sync; kept over restarts.")
+    static let configuration = CommandConfiguration(
+      abstract: "Sync; kept over restarts.",
+      discussion: """
+        EXAMPLES
+          cospool sync on
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -85,7 +103,11 @@ struct SyncCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Close the connection and stay offline; kept over restarts.")
+      abstract: "Close the connection and stay offline; kept over restarts.",
+      discussion: """
+        EXAMPLES
+          cospool sync off
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -97,7 +119,11 @@ struct SyncCommands: ParsableCommand {
 
   struct Now: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Connect at once where the daemon waits before its next try.")
+      abstract: "Connect at once where the daemon waits before its next try.",
+      discussion: """
+        EXAMPLES
+          cospool sync now
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.post, ["sync", "now"]) }
@@ -110,7 +136,14 @@ struct SyncCommands: ParsableCommand {
 
   struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Return once the server has everything, and this device all that it has.")
+      abstract: "Return once the server has everything, and this device all that it has.",
+      discussion: """
+        EXAMPLES
+          cospool sync wait --timeout 30
+          cospool sync wait && sudo poweroff
+
+        Exit code 75 if it takes longer.
+        """)
     @Option(help: ArgumentHelp("Seconds, at most a day.", valueName: "s")) var timeout = 60.0
     @OptionGroup var options: GlobalOptions
 

@@ -14,7 +14,8 @@ struct ExportCommand: DaemonCommand {
       time, the order of queues and threads. It is complete for a person; it is not a
       backup of the sync (that is the data directory).
       """)
-  @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file")) var file: String?
+  @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file"), completion: .file())
+  var file: String?
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -49,7 +50,8 @@ struct ImportCommand: DaemonCommand {
       Exit code 6 where the document is damaged or of another version; nothing is
       imported then.
       """)
-  @Argument(help: ArgumentHelp("The document; - reads stdin.", valueName: "file"))
+  @Argument(
+    help: ArgumentHelp("The document; - reads stdin.", valueName: "file"), completion: .file())
   var file: String
   @Flag(help: "Check it and say what would come; change nothing.") var dryRun = false
   @OptionGroup var options: GlobalOptions

@@ -19,7 +19,12 @@ struct DraftCommands: ParsableCommand {
   @OptionGroup var options: GlobalOptions
 
   struct List: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "All drafts.")
+    static let configuration = CommandConfiguration(
+      abstract: "All drafts.",
+      discussion: """
+        EXAMPLES
+          cospool draft list
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["drafts"]) }
@@ -30,7 +35,12 @@ struct DraftCommands: ParsableCommand {
   }
 
   struct Show: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "A session's draft, as it was typed.")
+    static let configuration = CommandConfiguration(
+      abstract: "A session's draft, as it was typed.",
+      discussion: """
+        EXAMPLES
+          cospool draft show -s review
+        """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
 
@@ -45,7 +55,12 @@ struct DraftCommands: ParsableCommand {
 
   struct Set: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep a text as a session's draft.")
+      abstract: "Keep a text as a session's draft.",
+      discussion: """
+        EXAMPLES
+          cospool draft set -s review "Fix the flaky"
+          cospool draft set -s review - < prompt.txt
+        """)
     @OptionGroup var session: SessionOption
     @Argument(help: "The text; \"-\" reads stdin.") var text: String
     @OptionGroup var options: GlobalOptions
@@ -61,7 +76,12 @@ struct DraftCommands: ParsableCommand {
   }
 
   struct Clear: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Remove a session's draft.")
+    static let configuration = CommandConfiguration(
+      abstract: "Remove a session's draft.",
+      discussion: """
+        EXAMPLES
+          cospool draft clear -s review
+        """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
 
@@ -73,7 +93,13 @@ struct DraftCommands: ParsableCommand {
   }
 
   struct Send: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Queue a session's draft.")
+    static let configuration = CommandConfiguration(
+      abstract: "Queue a session's draft.",
+      discussion: """
+        EXAMPLES
+          cospool draft send -s review
+          cospool draft send -s review --urgent
+        """)
     @OptionGroup var session: SessionOption
     @Flag(help: "Before all normal messages.") var urgent = false
     @OptionGroup var options: GlobalOptions

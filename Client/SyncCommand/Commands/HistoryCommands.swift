@@ -33,7 +33,12 @@ struct RedoCommand: DaemonCommand {
   static let configuration = CommandConfiguration(
     commandName: "redo",
     abstract: "Do again what the latest undo took back.",
-    discussion: "Exit code 1 where nothing was undone since the latest change.")
+    discussion: """
+      EXAMPLES
+        cospool undo && cospool redo
+
+      Exit code 1 where nothing was undone since the latest change.
+      """)
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest { APIRequest(.post, ["redo"]) }
@@ -58,10 +63,11 @@ struct LogCommand: DaemonCommand {
       A time with ~ is that of a change nearby: typing and cancelling carry none. The
       log of this device reaches back to the latest snapshot it took from the server.
       """)
-  @Argument(help: ArgumentHelp("A message.", valueName: "id")) var message: String?
+  @Argument(help: ArgumentHelp("A message.", valueName: "id"), completion: .messages) var message:
+    String?
   @Option(
     name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("A session.", valueName: "session"))
+    help: ArgumentHelp("A session.", valueName: "session"), completion: .sessions)
   var session: String?
   @Option(
     name: [.customShort("n"), .customLong("limit")],
@@ -81,18 +87,15 @@ struct LogCommand: DaemonCommand {
   }
 
   func request(input: StandardInput) throws -> APIRequest {
-    var request = APIRequest(.get, ["history"])
-    let fields = [
-      ("limit", String(limit)), ("message", message), ("session", session), ("before", before),
-    ]
-    request.path += "?"
-    request.path += fields.compactMap { name, value in
-      value.map { "\(name)=\(APIRequest.encoded($0))" }
-    }.joined(separator: "&")
-    return request
+    APIRequest(
+      .get, ["history"],
+      query: [
+        ("limit", String(limit)), ("message", message), ("session", session), ("before", before),
+      ])
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    HistoryText.log(try answer.decoded(HistoryAnswer.self), style: style)
+    HistoryText.log(
+      try answer.decoded(HistoryAnswer.self), ofMessage: message != nil, style: style)
   }
 }

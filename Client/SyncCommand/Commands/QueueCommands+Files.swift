@@ -10,8 +10,13 @@ import ArgumentParser
 extension QueueCommands {
   struct Attach: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Attach a file to a message; at most 10 MiB.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+      abstract: "Attach a file to a message; at most 10 MiB.",
+      discussion: """
+        EXAMPLES
+          cospool queue attach 3f2a screenshot.png
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @Argument(help: "The file.") var file: String
     @OptionGroup var options: GlobalOptions
 
@@ -30,8 +35,14 @@ extension QueueCommands {
   }
 
   struct Detach: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Take a file from a message.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    static let configuration = CommandConfiguration(
+      abstract: "Take a file from a message.",
+      discussion: """
+        EXAMPLES
+          cospool queue detach 3f2a screenshot.png
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @Argument(help: "The file's name, or the beginning of its hash.") var file: String
     @OptionGroup var options: GlobalOptions
 
@@ -45,8 +56,14 @@ extension QueueCommands {
   }
 
   struct Files: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "The files of a message.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    static let configuration = CommandConfiguration(
+      abstract: "The files of a message.",
+      discussion: """
+        EXAMPLES
+          cospool queue files 3f2a
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -60,8 +77,13 @@ extension QueueCommands {
 
   struct Fetch: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write a file of a message to disk, from the server where it is not here.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+      abstract: "Write a file of a message to disk, from the server where it is not here.",
+      discussion: """
+        EXAMPLES
+          cospool queue fetch 3f2a screenshot.png -o screenshot.png
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @Argument(help: "The file's name, or the beginning of its hash.") var file: String
     @Option(name: [.short, .long], help: ArgumentHelp("Where to.", valueName: "file"))
     var output: String
@@ -87,7 +109,12 @@ extension QueueCommands {
   struct Export: DaemonCommand {
     static let configuration = CommandConfiguration(
       abstract: "A session's queue as queue-SESSION.json, with its images.",
-      discussion: "The versioned object that apps keep; import reads it back without loss.")
+      discussion: """
+        EXAMPLES
+          cospool queue export -s review queue-review.json
+
+        The versioned object that apps keep; import reads it back without loss.
+        """)
     @OptionGroup var session: SessionOption
     @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file")) var file: String?
     @OptionGroup var options: GlobalOptions
@@ -112,7 +139,13 @@ extension QueueCommands {
   struct Import: DaemonCommand {
     static let configuration = CommandConfiguration(
       abstract: "Bring in the messages of a queue file: the versioned object or the bare list.",
-      discussion: "Messages are known by their ids: importing twice adds nothing twice.")
+      discussion: """
+        EXAMPLES
+          cospool queue import queue-review.json --dry-run
+          cospool queue import queue-review.json
+
+        Messages are known by their ids: importing twice adds nothing twice.
+        """)
     @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
     @Option(
       name: [.customShort("s"), .customLong("session")],

@@ -30,9 +30,17 @@ struct QueueCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  struct List: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "What waits, in order.")
+  struct List: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "What waits, in order.",
+      discussion: """
+        EXAMPLES
+          cospool queue list -s review
+          cospool queue list -s review --watch
+          cospool queue list -s review --json | jq -r '.messages[].content'
+        """)
     @OptionGroup var session: SessionOption
+    @OptionGroup var watch: WatchOption
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -45,8 +53,14 @@ struct QueueCommands: ParsableCommand {
   }
 
   struct Show: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "One message in full.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    static let configuration = CommandConfiguration(
+      abstract: "One message in full.",
+      discussion: """
+        EXAMPLES
+          cospool queue show 3f2a
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -61,8 +75,15 @@ struct QueueCommands: ParsableCommand {
   struct Edit: DaemonCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give a message new content.",
-      discussion: "Edits of several devices are merged, not overwritten.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+      discussion: """
+        EXAMPLES
+          cospool queue edit 3f2a "Fix both flaky tests"
+          cospool queue edit 3f2a - < prompt.txt
+
+        Edits of several devices are merged, not overwritten.
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @Argument(help: "The new content; \"-\" reads stdin.") var text: String
     @OptionGroup var options: GlobalOptions
 
@@ -81,13 +102,20 @@ struct QueueCommands: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Move messages to another place.",
       discussion: """
+        EXAMPLES
+          cospool queue move 3f2a --to 1
+          cospool queue move 3f2a 77b1 --after c0de
+
         Several messages keep the order in which they are named. Urgent messages stay before
         normal ones. With --before and --after they may move to another session's queue.
         """)
-    @Argument(help: ArgumentHelp("The messages.", valueName: "id")) var messages: [String]
+    @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
+    var messages: [String]
     @Option(help: ArgumentHelp("The place of the first one, from 1.", valueName: "n")) var to: Int?
-    @Option(help: ArgumentHelp("In front of this message.", valueName: "id")) var before: String?
-    @Option(help: ArgumentHelp("Behind this message.", valueName: "id")) var after: String?
+    @Option(help: ArgumentHelp("In front of this message.", valueName: "id"), completion: .messages)
+    var before: String?
+    @Option(help: ArgumentHelp("Behind this message.", valueName: "id"), completion: .messages)
+    var after: String?
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -116,8 +144,14 @@ struct QueueCommands: ParsableCommand {
 
   struct Cancel: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take messages out of their queues; restore brings them back.")
-    @Argument(help: ArgumentHelp("The messages.", valueName: "id")) var messages: [String]
+      abstract: "Take messages out of their queues; restore brings them back.",
+      discussion: """
+        EXAMPLES
+          cospool queue cancel 3f2a
+          cospool queue cancel 3f2a 77b1
+        """)
+    @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
+    var messages: [String]
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -130,8 +164,14 @@ struct QueueCommands: ParsableCommand {
   }
 
   struct Restore: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Bring a cancelled message back.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
+    static let configuration = CommandConfiguration(
+      abstract: "Bring a cancelled message back.",
+      discussion: """
+        EXAMPLES
+          cospool queue restore 3f2a
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -144,7 +184,12 @@ struct QueueCommands: ParsableCommand {
   }
 
   struct Clear: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Cancel all messages of a session.")
+    static let configuration = CommandConfiguration(
+      abstract: "Cancel all messages of a session.",
+      discussion: """
+        EXAMPLES
+          cospool queue clear -s review && cospool undo
+        """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
 
@@ -159,9 +204,18 @@ struct QueueCommands: ParsableCommand {
 
   struct PriorityCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
-      commandName: "priority", abstract: "Make a message urgent or normal.")
-    @Argument(help: ArgumentHelp("The message.", valueName: "id")) var message: String
-    @Argument(help: ArgumentHelp("urgent or normal.", valueName: "priority")) var priority: String
+      commandName: "priority",
+      abstract: "Make a message urgent or normal.",
+      discussion: """
+        EXAMPLES
+          cospool queue priority 3f2a urgent
+          cospool queue priority 3f2a normal
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
+    @Argument(
+      help: ArgumentHelp("urgent or normal.", valueName: "priority"),
+      completion: .list(["urgent", "normal"])) var priority: String
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -181,7 +235,12 @@ struct QueueCommands: ParsableCommand {
 
   struct Pause: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Start nothing from a session's queue until it is resumed.")
+      abstract: "Start nothing from a session's queue until it is resumed.",
+      discussion: """
+        EXAMPLES
+          cospool queue pause -s review
+          cospool queue pause -s review --reason "on holiday"
+        """)
     @OptionGroup var session: SessionOption
     @Option(help: ArgumentHelp("Why, for the others to see.", valueName: "reason"))
     var reason: String?
@@ -199,7 +258,12 @@ struct QueueCommands: ParsableCommand {
   }
 
   struct Resume: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "End the pauses of a session.")
+    static let configuration = CommandConfiguration(
+      abstract: "End the pauses of a session.",
+      discussion: """
+        EXAMPLES
+          cospool queue resume -s review
+        """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
 

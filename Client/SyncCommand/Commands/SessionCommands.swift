@@ -17,7 +17,13 @@ struct SessionCommands: ParsableCommand {
   @OptionGroup var options: GlobalOptions
 
   struct List: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "All sessions.")
+    static let configuration = CommandConfiguration(
+      abstract: "All sessions.",
+      discussion: """
+        EXAMPLES
+          cospool session list
+          cospool session list --json | jq -r '.sessions[].id'
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["sessions"]) }
@@ -29,8 +35,13 @@ struct SessionCommands: ParsableCommand {
 
   struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a session known; a deleted one comes back empty.")
-    @Argument(help: "The session.") var session: String
+      abstract: "Make a session known; a deleted one comes back empty.",
+      discussion: """
+        EXAMPLES
+          cospool session add review
+          cospool session add review --name "Code review" --project ~/src/app
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
     @Option(help: "Its display name.") var name: String?
     @Option(help: ArgumentHelp("Its project path.", valueName: "path")) var project: String?
     @OptionGroup var options: GlobalOptions
@@ -51,8 +62,13 @@ struct SessionCommands: ParsableCommand {
   }
 
   struct Rename: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Set a session's display name.")
-    @Argument(help: "The session.") var session: String
+    static let configuration = CommandConfiguration(
+      abstract: "Set a session's display name.",
+      discussion: """
+        EXAMPLES
+          cospool session rename review "Review of the parser"
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The new name.") var name: String
     @OptionGroup var options: GlobalOptions
 
@@ -67,8 +83,12 @@ struct SessionCommands: ParsableCommand {
 
   struct Delete: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Delete a session and cancel the messages it holds.")
-    @Argument(help: "The session.") var session: String
+      abstract: "Delete a session and cancel the messages it holds.",
+      discussion: """
+        EXAMPLES
+          cospool session delete review && cospool undo
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

@@ -8,39 +8,112 @@ struct ThreadCommands: ParsableCommand {
     discussion: """
       EXAMPLES
         cospool thread list
-        cospool thread move review --to 1
+        cospool thread next
+        cospool thread list --project ~/src/app
+        cospool thread move review docs --to 1
         cospool thread remove review docs
         cospool thread unlock review
+        cospool thread stats
 
       Sending in a session puts its thread at the end. While it is worked on, it is locked and
       hidden.
       """,
-    subcommands: [List.self, Move.self, Remove.self, Clear.self, Unlock.self])
+    subcommands: [
+      List.self, Next.self, View.self, Add.self, Move.self, Remove.self, Clear.self, Unlock.self,
+      Stats.self,
+      History.self,
+    ])
 
   @OptionGroup var options: GlobalOptions
 
-  struct List: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "The threads in order.")
+  struct List: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "The threads in order.",
+      discussion: """
+        EXAMPLES
+          cospool thread list
+          cospool thread list --all
+          cospool thread list --watch
+          cospool thread list --project .
+        """)
     @Flag(help: "Show locked threads too.") var all = false
+    @OptionGroup var project: ProjectOption
+    @OptionGroup var watch: WatchOption
     @OptionGroup var options: GlobalOptions
 
-    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["threads"]) }
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["threads"], query: [("project", project.path)])
+    }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       ThreadText.list(try answer.decoded(ThreadListAnswer.self), showsLocked: all, style: style)
     }
   }
 
-  struct Move: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Move a thread to another place.")
-    @Argument(help: "The session.") var session: String
-    @Option(
-      help: ArgumentHelp("The place, from 1, locked threads counted.", valueName: "n"))
-    var to: Int
+  struct Add: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Put threads at the end of the queue by hand.",
+      discussion: """
+        EXAMPLES
+          cospool thread add review
+          cospool thread add review docs
+
+        A thread that is in the queue already goes to the end, as it does when you send.
+        """)
+    @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
+    var sessions: [String]
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.post, ["threads", session, "move"], body: ["to": to])
+      try APIRequest(.post, ["threads", "add"], body: ["sessions": sessions])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "queued", item: "thread")
+    }
+  }
+
+  struct Move: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Move threads to another place.",
+      discussion: """
+        EXAMPLES
+          cospool thread move review --to 1
+          cospool thread move review docs --after login-page
+
+        Several threads keep the order in which they are named.
+        """)
+    @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
+    var sessions: [String]
+    @Option(
+      help: ArgumentHelp(
+        "The place of the first one, from 1, locked threads counted.", valueName: "n"))
+    var to: Int?
+    @Option(
+      help: ArgumentHelp("In front of this thread.", valueName: "session"), completion: .sessions)
+    var before: String?
+    @Option(help: ArgumentHelp("Behind this thread.", valueName: "session"), completion: .sessions)
+    var after: String?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      let targets = [to != nil, before != nil, after != nil].filter { $0 }.count
+      guard targets == 1 else {
+        throw ValidationError(
+          "Give exactly one of --to N, --before SESSION and --after SESSION.")
+      }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      struct Body: Encodable {
+        var sessions: [String]
+        var to: Int?
+        var before: String?
+        var after: String?
+      }
+      return try APIRequest(
+        .post, ["threads", "move"],
+        body: Body(sessions: sessions, to: to, before: before, after: after))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -50,8 +123,14 @@ struct ThreadCommands: ParsableCommand {
 
   struct Remove: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take threads out of the thread queue; their messages stay.")
-    @Argument(help: ArgumentHelp("The sessions.", valueName: "session")) var sessions: [String]
+      abstract: "Take threads out of the thread queue; their messages stay.",
+      discussion: """
+        EXAMPLES
+          cospool thread remove review
+          cospool thread remove review docs && cospool undo
+        """)
+    @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
+    var sessions: [String]
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -65,7 +144,12 @@ struct ThreadCommands: ParsableCommand {
   }
 
   struct Clear: DaemonCommand {
-    static let configuration = CommandConfiguration(abstract: "Take all threads out.")
+    static let configuration = CommandConfiguration(
+      abstract: "Take all threads out.",
+      discussion: """
+        EXAMPLES
+          cospool thread clear && cospool undo
+        """)
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.delete, ["threads"]) }
@@ -77,8 +161,12 @@ struct ThreadCommands: ParsableCommand {
 
   struct Unlock: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Show a thread again whose lock stayed.")
-    @Argument(help: "The session.") var session: String
+      abstract: "Show a thread again whose lock stayed.",
+      discussion: """
+        EXAMPLES
+          cospool thread unlock review
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -87,6 +175,26 @@ struct ThreadCommands: ParsableCommand {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(of: answer, done: "unlocked", unchanged: "not locked")
+    }
+  }
+}
+
+/// The project that a list is about.
+struct ProjectOption: ParsableArguments {
+  @Option(
+    name: .customLong("project"),
+    help: ArgumentHelp(
+      "Only threads of this project: a path, with what lies below it, or a folder's name.",
+      valueName: "path"))
+  var given: String?
+
+  /// The path as sessions have it: absolute, where it is one.
+  var path: String? {
+    given.map { given in
+      let isRelative =
+        given == "." || given == ".." || given.hasPrefix("./")
+        || given.hasPrefix("../")
+      return isRelative ? Paths.absolute(given) : given
     }
   }
 }

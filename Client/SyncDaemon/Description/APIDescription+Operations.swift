@@ -126,11 +126,30 @@ extension APIDescription {
       refusals: [404, 409, 422]),
   ]
 
+  private static let projectParameter = APIOperation.Parameter(
+    name: "project", summary: "Only threads of this folder and those below it.")
+
   static let threadOperations = [
     APIOperation(
       method: "GET", path: "/v1/threads", id: "listThreads",
-      summary: "The thread queue, locked threads too.", parameters: pageParameters,
-      answer: .json("Threads"), refusals: [409]),
+      summary: "The thread queue, locked threads too.",
+      parameters: pageParameters + [projectParameter], answer: .json("Threads"), refusals: [409]),
+    APIOperation(
+      method: "GET", path: "/v1/threads/statistics", id: "readThreadStatistics",
+      summary: "Counts, the age of the oldest, and how long they will take.",
+      parameters: [projectParameter], answer: .json("ThreadStatistics")),
+    APIOperation(
+      method: "POST", path: "/v1/threads/next", id: "viewNextThread",
+      summary: "Looks at the first that is ready.", parameters: [projectParameter],
+      answer: .json("ThreadVisit"), refusals: [409]),
+    APIOperation(
+      method: "POST", path: "/v1/threads/add", id: "addThreads", summary: "Puts them at the end.",
+      body: .fields("ThreadsRequest", isRequired: true), answer: .json("Receipt"),
+      refusals: [404, 409, 422]),
+    APIOperation(
+      method: "POST", path: "/v1/threads/move", id: "moveThreads",
+      summary: "Moves threads together.", body: .fields("ThreadsMoveRequest", isRequired: true),
+      answer: .json("Receipt"), refusals: [404, 409, 422]),
     APIOperation(
       method: "DELETE", path: "/v1/threads", id: "clearThreads", summary: "Empties it.",
       answer: .json("Receipt")),
@@ -141,6 +160,10 @@ extension APIDescription {
     APIOperation(
       method: "GET", path: "/v1/threads/{session}", id: "readThread", summary: "One thread.",
       answer: .json("Thread"), refusals: [404]),
+    APIOperation(
+      method: "POST", path: "/v1/threads/{session}/view", id: "viewThread",
+      summary: "Looks at one; with autoRemoveOnView that takes it out.",
+      answer: .json("ThreadVisit"), refusals: [404, 409]),
     APIOperation(
       method: "POST", path: "/v1/threads/{session}/move", id: "moveThread",
       summary: "Moves one, positions from 1.",
@@ -169,6 +192,8 @@ extension APIDescription {
       parameters: [
         APIOperation.Parameter(name: "session", summary: "Of one session."),
         APIOperation.Parameter(name: "message", summary: "Of one message."),
+        APIOperation.Parameter(
+          name: "threads", summary: "true: of the thread queue alone."),
         APIOperation.Parameter(
           name: "limit", summary: "Entries at most, 50 where nothing is said.",
           schema: ["type": "integer", "minimum": 1, "maximum": 1000]),

@@ -43,6 +43,12 @@ extension APIDescription {
         "after": Schema.messageName,
       ]),
     "ThreadsRequest": Schema.body(["sessions": names(Schema.sessionID)]),
+    "ThreadsMoveRequest": Schema.body(
+      ["sessions": names(Schema.sessionID)],
+      optional: [
+        "to": ["type": "integer", "minimum": 1], "before": Schema.sessionID,
+        "after": Schema.sessionID,
+      ]),
     "ThreadMoveRequest": Schema.body(["to": ["type": "integer", "minimum": 1]]),
   ]
 
@@ -117,6 +123,18 @@ extension APIDescription {
     "Threads": Schema.object(
       ["enabled": Schema.flag, "threads": Schema.list(Schema.reference("Thread"))],
       optional: ["next": Schema.text]),
+    "ThreadVisit": Schema.object(
+      ["waiting": Schema.count, "removed": Schema.flag],
+      optional: ["thread": Schema.reference("Thread")]),
+    "ThreadStatistics": Schema.object(
+      [
+        "enabled": Schema.flag, "count": Schema.count, "ready": Schema.count,
+        "locked": Schema.count, "reviews": Schema.count,
+      ],
+      optional: [
+        "oldestQueuedAt": Schema.time, "reviewSeconds": Schema.count,
+        "estimateSeconds": Schema.count,
+      ]),
     "Undo": Schema.object(
       ["undoCount": Schema.count, "redoCount": Schema.count],
       optional: ["undo": Schema.text, "redo": Schema.text]),

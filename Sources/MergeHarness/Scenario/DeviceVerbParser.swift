@@ -61,7 +61,13 @@ enum DeviceVerbParser {
       (
         "thread-move",
         { fields throws(ScenarioError) in
-          .threadMove(try fields.session(), to: try fields.position("to"))
+          .threadMove(try fields.oneOrMore("session", "sessions"), try place(&fields))
+        }
+      ),
+      (
+        "thread-add",
+        { fields throws(ScenarioError) in
+          .threadAdd(try fields.oneOrMore("session", "sessions"))
         }
       ),
       (
@@ -112,16 +118,21 @@ enum DeviceVerbParser {
   }
 
   private static func move(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {
-    let moved = try fields.oneOrMore("message", "messages")
+    .move(try fields.oneOrMore("message", "messages"), try place(&fields))
+  }
+
+  private static func place(
+    _ fields: inout FieldReader
+  ) throws(ScenarioError) -> DeviceVerb.Place {
     let places = ["to", "before", "after"].filter { fields.has($0) }
     guard places.count == 1, let place = places.first else {
       throw fields.error("takes exactly one of \"to\", \"before\" and \"after\"")
     }
     for other in ["to", "before", "after"] where other != place { _ = fields.optional(other) }
     switch place {
-    case "to": return .move(moved, .to(try fields.position("to")))
-    case "before": return .move(moved, .before(try fields.label("before")))
-    default: return .move(moved, .after(try fields.label("after")))
+    case "to": return .to(try fields.position("to"))
+    case "before": return .before(try fields.label("before"))
+    default: return .after(try fields.label("after"))
     }
   }
 

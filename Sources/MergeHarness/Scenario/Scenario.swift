@@ -100,7 +100,8 @@ enum DeviceVerb: Hashable, Sendable {
   case priority(Label, Priority)
   case pause(Label, reason: String?)
   case resume(Label)
-  case threadMove(Label, to: Int)
+  case threadAdd([Label])
+  case threadMove([Label], Place)
   case threadRemove([Label])
   case threadClear
   case threadUnlock(Label)

@@ -119,11 +119,17 @@ struct ScenarioCheck {
       }
     case .cancel(let labels):
       for label in labels { try message(label) }
-    case .clear(let label), .pause(let label, _), .resume(let label), .threadMove(let label, _),
-      .threadUnlock(let label), .sessionRename(let label, _), .sessionDelete(let label):
+    case .clear(let label), .pause(let label, _), .resume(let label), .threadUnlock(let label),
+      .sessionRename(let label, _), .sessionDelete(let label):
       try session(label)
-    case .threadRemove(let labels):
+    case .threadAdd(let labels), .threadRemove(let labels):
       for label in labels { try session(label) }
+    case .threadMove(let labels, let place):
+      for label in labels { try session(label) }
+      switch place {
+      case .to: break
+      case .before(let label), .after(let label): try session(label)
+      }
     case .threadClear, .undo, .redo:
       break
     }

@@ -115,7 +115,8 @@ enum ScenarioTranscript {
       case .setPriority(let id, let priority): .priority(message(id), priority)
       case .pause(let id, let reason): .pause(session(id), reason: reason)
       case .resume(let id): .resume(session(id))
-      case .moveThread(let id, let position): .threadMove(session(id), to: position)
+      case .addThreads(let ids): .threadAdd(ids.map(session))
+      case .moveThreads(let ids, let target): .threadMove(ids.map(session), place(target))
       case .removeThreads(let ids): .threadRemove(ids.map(session))
       case .clearThreads: .threadClear
       case .unlockThread(let id): .threadUnlock(session(id))
@@ -124,6 +125,14 @@ enum ScenarioTranscript {
       case .importDocument, .attach, .detach, .setHost, .retry, .skip, .setNotBefore, .hold,
         .reportRun:
         preconditionFailure("the workload imports nothing, has no files and runs no messages")
+      }
+    }
+
+    private func place(_ target: ThreadTarget) -> DeviceVerb.Place {
+      switch target {
+      case .position(let position): .to(position)
+      case .before(let id): .before(session(id))
+      case .after(let id): .after(session(id))
       }
     }
 

@@ -78,8 +78,10 @@ extension DeviceVerb {
       .command(.pause(.labelled(session), reason: reason))
     case .resume(let session):
       .command(.resume(.labelled(session)))
-    case .threadMove(let session, let position):
-      .command(.moveThread(.labelled(session), to: position))
+    case .threadAdd(let sessions):
+      .command(.addThreads(sessions.map(SessionID.labelled)))
+    case .threadMove(let sessions, let place):
+      .command(.moveThreads(sessions.map(SessionID.labelled), to: place.threadTarget))
     case .threadRemove(let sessions):
       .command(.removeThreads(sessions.map(SessionID.labelled)))
     case .threadClear:
@@ -101,6 +103,14 @@ extension DeviceVerb {
 }
 
 extension DeviceVerb.Place {
+  fileprivate var threadTarget: ThreadTarget {
+    switch self {
+    case .to(let position): .position(position)
+    case .before(let session): .before(.labelled(session))
+    case .after(let session): .after(.labelled(session))
+    }
+  }
+
   fileprivate func target(_ book: inout LabelBook) -> MoveTarget {
     switch self {
     case .to(let position): .position(position)

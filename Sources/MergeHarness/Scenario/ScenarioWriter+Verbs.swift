@@ -24,13 +24,7 @@ extension ScenarioWriter {
         [("message", .label(message)), ("at", .integer(at)), ("count", .integer(count))]
       )
     case .move(let messages, let place):
-      let target: (String, JSONText) =
-        switch place {
-        case .to(let position): ("to", .integer(position))
-        case .before(let message): ("before", .label(message))
-        case .after(let message): ("after", .label(message))
-        }
-      return ("move", [oneOrMore("message", "messages", messages), target])
+      return ("move", [oneOrMore("message", "messages", messages), target(place)])
     case .cancel(let messages):
       return ("cancel", [oneOrMore("message", "messages", messages)])
     case .restore(let message):
@@ -41,7 +35,8 @@ extension ScenarioWriter {
       return ("undo", [])
     case .redo:
       return ("redo", [])
-    case .clear, .pause, .resume, .threadMove, .threadRemove, .threadClear, .threadUnlock,
+    case .clear, .pause, .resume, .threadAdd, .threadMove, .threadRemove, .threadClear,
+      .threadUnlock,
       .sessionAdd, .sessionRename, .sessionDelete:
       return sessionVerb(verb)
     }
@@ -55,8 +50,10 @@ extension ScenarioWriter {
       return ("pause", [("session", .label(session))] + optional("reason", reason))
     case .resume(let session):
       return ("resume", [("session", .label(session))])
-    case .threadMove(let session, let position):
-      return ("thread-move", [("session", .label(session)), ("to", .integer(position))])
+    case .threadAdd(let sessions):
+      return ("thread-add", [oneOrMore("session", "sessions", sessions)])
+    case .threadMove(let sessions, let place):
+      return ("thread-move", [oneOrMore("session", "sessions", sessions), target(place)])
     case .threadRemove(let sessions):
       return ("thread-remove", [oneOrMore("session", "sessions", sessions)])
     case .threadUnlock(let session):
@@ -146,6 +143,14 @@ extension ScenarioWriter {
 
   private static func optional(_ key: String, _ text: String?) -> Fields {
     text.map { [(key, .string($0))] } ?? []
+  }
+
+  private static func target(_ place: DeviceVerb.Place) -> (String, JSONText) {
+    switch place {
+    case .to(let position): ("to", .integer(position))
+    case .before(let label): ("before", .label(label))
+    case .after(let label): ("after", .label(label))
+    }
   }
 
   private static func oneOrMore(

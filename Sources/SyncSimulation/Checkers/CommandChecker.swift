@@ -57,6 +57,9 @@ final class CommandChecker: SimulationChecker {
     case .removeThreads(let sessions):
       let left = workspace.threadQueue().threads.map(\.session)
       return sessions.contains(where: left.contains) ? "stays in the thread queue" : nil
+    case .addThreads(let sessions):
+      let last = workspace.threadQueue().threads.suffix(Set(sessions).count).map(\.session)
+      return Set(last) == Set(sessions) ? nil : "are not the last of the thread queue"
     case .clearThreads:
       return workspace.threadQueue().threads.isEmpty ? nil : "leaves threads"
     case .deleteSession(let session):

@@ -1,0 +1,33 @@
+import ArgumentParser
+import QueueModel
+
+/// What a person may have meant by a command that there is not.
+enum CommandSuggestion {
+  /// A sentence about the first word that names no command; nil where every one does.
+  static func text(for arguments: [String]) -> String? {
+    var group: any ParsableCommand.Type = Cospool.self
+    var path = [Cospool._commandName]
+    var words = arguments[...]
+    while let word = words.popFirst() {
+      if word == "--data" {
+        words = words.dropFirst()
+        continue
+      }
+      if word.hasPrefix("-") { continue }
+      let subcommands = group.configuration.subcommands
+      guard !subcommands.isEmpty else { return nil }
+      if let next = subcommands.first(where: { $0._commandName == word }) {
+        group = next
+        path.append(word)
+        continue
+      }
+      guard word != "help" else { return nil }
+      let known = subcommands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
+      let close = Similarity.closest(to: word, among: known)
+      let meant = close.map { "'\((path + [$0]).joined(separator: " "))'" }
+      let question = meant.isEmpty ? "" : " Did you mean \(meant.joined(separator: " or "))?"
+      return "There is no command '\((path + [word]).joined(separator: " "))'.\(question)"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+
+extension ThreadCommands {
+  /// `cospool thread next`
+  struct Next: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "next",
+      abstract: "Look at the first thread that needs you.",
+      discussion: """
+        EXAMPLES
+          cospool thread next
+          cospool thread next --project .
+          cospool thread next --json | jq -r .thread.session
+
+        With the setting autoRemoveOnView, looking at a thread takes it out of the queue.
+        """)
+    @OptionGroup var project: ProjectOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["threads", "next"], query: [("project", project.path)])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      ThreadText.visit(try answer.decoded(ThreadVisitAnswer.self), style: style)
+    }
+  }
+
+  /// `cospool thread view`
+  struct View: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "view",
+      abstract: "Look at a thread.",
+      discussion: """
+        EXAMPLES
+          cospool thread view review
+
+        With the setting autoRemoveOnView, that takes it out of the queue, unless it is locked.
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["threads", session, "view"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      ThreadText.visit(try answer.decoded(ThreadVisitAnswer.self), style: style)
+    }
+  }
+
+  /// `cospool thread stats`
+  struct Stats: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "stats",
+      abstract: "How many threads wait, for how long, and how long they will take you.",
+      discussion: """
+        EXAMPLES
+          cospool thread stats
+          cospool thread stats --project ~/src/app
+          cospool thread stats --json
+
+        The time is estimated from your own history: the median of the latest times between
+        your prompts in one thread and in the next, pauses of more than 30 minutes left out.
+        """)
+    @OptionGroup var project: ProjectOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["threads", "statistics"], query: [("project", project.path)])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      ThreadText.statistics(try answer.decoded(ThreadStatisticsAnswer.self), style: style)
+    }
+  }
+
+  /// `cospool thread history`
+  struct History: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "history",
+      abstract: "What came into the thread queue and left it, the newest first.",
+      discussion: """
+        EXAMPLES
+          cospool thread history
+          cospool thread history review -n 20
+        """)
+    @Argument(help: "Only this session's thread.", completion: .sessions) var session: String?
+    @Option(
+      name: [.customShort("n"), .customLong("limit")],
+      help: ArgumentHelp("So many entries, at most 1000.", valueName: "n"))
+    var limit = 50
+    @Option(help: ArgumentHelp("Older than this: the \"next\" of an answer.", valueName: "place"))
+    var before: String?
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard (1...1_000).contains(limit) else {
+        throw ValidationError("--limit \(limit): choose 1 to 1000.")
+      }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(
+        .get, ["history"],
+        query: [
+          ("threads", "true"), ("session", session), ("limit", String(limit)), ("before", before),
+        ])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      HistoryText.log(try answer.decoded(HistoryAnswer.self), style: style)
+    }
+  }
+}

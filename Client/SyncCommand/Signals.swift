@@ -1,0 +1,33 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Signals of this process as streams, instead of what they usually do.
+enum Signals {
+  /// A source that nobody holds stops; these are held for as long as the process lives.
+  private static let sources = Mutex<[any DispatchSourceSignal]>([])
+
+  static func stream(of numbers: [Int32]) -> AsyncStream<Void> {
+    let (stream, received) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    for number in numbers {
+      #if canImport(Darwin)
+        // There the source sees signals beside the ordinary handling, which would end the process.
+        signal(number, SIG_IGN)
+      #endif
+      sources.withLock { sources in
+        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        source.setEventHandler { received.yield() }
+        source.resume()
+        sources.append(source)
+      }
+    }
+    return stream
+  }
+}

@@ -1,0 +1,66 @@
+/// Where a watched answer is shown.
+///
+/// On a terminal it takes the alternate screen and writes each picture over the one before, in one
+/// piece, so that nothing flickers and nothing is left of longer lines; at the end the screen of
+/// before comes back, with the latest picture below. Elsewhere each new answer is written once.
+struct WatchScreen {
+  private let surroundings: WatchSurroundings
+  private let isTerminal: Bool
+  private var isOpen = false
+  private var shown: String?
+  private var answer: Answer?
+
+  init(surroundings: WatchSurroundings) {
+    self.surroundings = surroundings
+    isTerminal = surroundings.screen() != nil
+  }
+
+  private enum Control {
+    static let enter = "\u{1B}[?1049h\u{1B}[?25l"
+    static let leave = "\u{1B}[?25h\u{1B}[?1049l"
+    /// Terminals that know it show what is between the two at once; others pass over it.
+    static let begin = "\u{1B}[?2026h\u{1B}[H"
+    static let end = "\u{1B}[J\u{1B}[?2026l"
+    static let clearToEnd = "\u{1B}[K"
+  }
+
+  /// - Returns: false where nobody reads any more.
+  mutating func show(_ text: String, answer: Answer, note: String?, style: TextStyle) -> Bool {
+    guard isTerminal else { return print(text, answer: answer, note: note) }
+    var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let footer = note ?? "watching; Ctrl-C ends"
+    let size = surroundings.screen() ?? ScreenSize(rows: 24, columns: 80)
+    let room = max(1, size.rows - 2)
+    if lines.count > room {
+      let hidden = lines.count - room + 1
+      lines = lines.prefix(room - 1) + [style.coloured("… \(hidden) more lines", .dim)]
+    }
+    let cut = TextStyle.cut(footer, toColumns: size.columns)
+    lines += ["", style.coloured(cut, note == nil ? .dim : .yellow)]
+    let picture = lines.joined(separator: Control.clearToEnd + "\n") + Control.clearToEnd
+    guard picture != shown else { return true }
+    let opening = isOpen ? "" : Control.enter
+    isOpen = true
+    shown = picture
+    latest = text
+    return surroundings.write(opening + Control.begin + picture + Control.end)
+  }
+
+  private var latest = ""
+
+  private mutating func print(_ text: String, answer: Answer, note: String?) -> Bool {
+    // A note is for who looks on; a script sees the answers alone.
+    guard self.answer != answer else { return true }
+    let isFirst = self.answer == nil
+    self.answer = answer
+    let gap = isFirst || !text.contains("\n") ? "" : "\n"
+    return surroundings.write(gap + text + "\n")
+  }
+
+  /// Gives the terminal back.
+  mutating func close() {
+    guard isOpen else { return }
+    isOpen = false
+    _ = surroundings.write(Control.leave + latest + "\n")
+  }
+}

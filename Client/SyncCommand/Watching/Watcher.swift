@@ -1,0 +1,130 @@
+import NIOCore
+import Synchronization
+
+/// `--watch`: asks again whenever the daemon's event stream says that something changed, and shows
+/// the answer, until it is stopped.
+///
+/// Events only wake it up; what is shown is always a whole answer, so no event can be missed. A
+/// daemon that stops is waited for.
+struct Watcher: Sendable {
+  var connection: DaemonConnection
+  var request: APIRequest
+  var surroundings: WatchSurroundings
+  var isJSON: Bool
+
+  /// How long a daemon that went away is given before it is looked for again.
+  static let reconnectDelay = Duration.seconds(1)
+  /// Ages are counted anew this often; there are none where output goes to a file.
+  static let agePeriod = Duration.seconds(1)
+
+  private struct News {
+    /// Something changed since the latest answer was asked for.
+    var isStale = true
+    var isStopped = false
+    /// What the stream ended with; nil while it runs.
+    var trouble: String?
+  }
+
+  /// - Parameter text: the answer as a person reads it.
+  /// - Throws: what the first question failed with; later failures are shown.
+  func run(text: (Answer, TextStyle) throws -> String) async throws {
+    let news = SharedNews()
+    let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    wake.yield()
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask {
+        for await _ in surroundings.stop() {
+          news.state.withLock { $0.isStopped = true }
+          wake.yield()
+        }
+      }
+      tasks.addTask {
+        for await _ in surroundings.resizes() { wake.yield() }
+      }
+      tasks.addTask { await follow(news, wake) }
+      if surroundings.screen() != nil {
+        tasks.addTask {
+          while true {
+            try await Task.sleep(for: Watcher.agePeriod)
+            wake.yield()
+          }
+        }
+      }
+      defer { tasks.cancelAll() }
+      try await show(news, wakes, text: text)
+    }
+  }
+
+  /// Values behind a lock, shared between the tasks of one watch.
+  private final class SharedNews: Sendable {
+    let state = Mutex(News())
+  }
+
+  private func show(
+    _ news: SharedNews, _ wakes: AsyncStream<Void>, text: (Answer, TextStyle) throws -> String
+  ) async throws {
+    var screen = WatchScreen(surroundings: surroundings)
+    var latest: Answer?
+    var refusal: String?
+    defer { screen.close() }
+    for await _ in wakes {
+      let (isStopped, isStale, trouble) = news.state.withLock { state in
+        defer { state.isStale = false }
+        return (state.isStopped, state.isStale, state.trouble)
+      }
+      if isStopped { return }
+      if isStale, trouble == nil || latest == nil {
+        do {
+          latest = try await connection.answer(to: request)
+          refusal = nil
+        } catch let failure as CommandFailure {
+          guard latest != nil else { throw failure }
+          refusal = failure.message
+        }
+      }
+      guard let latest else { continue }
+      let style = surroundings.style()
+      let shown =
+        isJSON ? String(decoding: latest.json, as: UTF8.self) : try text(latest, style)
+      guard screen.show(shown, answer: latest, note: trouble ?? refusal, style: style) else {
+        return
+      }
+    }
+  }
+
+  /// Follows the daemon's events until the task is cancelled.
+  private func follow(_ news: SharedNews, _ wake: AsyncStream<Void>.Continuation) async {
+    while !Task.isCancelled {
+      var lines = EventLines()
+      do {
+        try await connection.exchange.follow(APIRequest(.get, ["events"])) { bytes in
+          guard lines.holdsEvent(in: bytes) else { return }
+          news.state.withLock { state in
+            state.isStale = true
+            state.trouble = nil
+          }
+          wake.yield()
+        }
+      } catch {}
+      if Task.isCancelled { return }
+      news.state.withLock { $0.trouble = "the daemon stopped; waiting for it" }
+      wake.yield()
+      try? await Task.sleep(for: Watcher.reconnectDelay)
+    }
+  }
+}
+
+/// Tells events from the comments that only keep a stream alive.
+struct EventLines {
+  private var isAtLineStart = true
+
+  /// Whether a line that is no comment begins in these bytes of the stream.
+  mutating func holdsEvent(in bytes: ByteBuffer) -> Bool {
+    var found = false
+    for byte in bytes.readableBytesView {
+      if isAtLineStart, byte != UInt8(ascii: ":"), byte != UInt8(ascii: "\n") { found = true }
+      isAtLineStart = byte == UInt8(ascii: "\n")
+    }
+    return found
+  }
+}

@@ -1,0 +1,66 @@
+/// The thread queue in numbers (S2-92).
+public struct ThreadStatistics: Hashable, Sendable {
+  /// Threads in the queue.
+  public var count: Int
+  /// Those that wait for their person.
+  public var ready: Int
+  /// Those that are worked on.
+  public var locked: Int
+  /// When the thread that waits longest was queued, in milliseconds since 1970; nil where none is
+  /// ready.
+  public var oldestQueuedAt: Int64?
+  /// How long a thread takes its person, in milliseconds: the median of their own latest reviews.
+  /// nil where there are too few to tell.
+  public var reviewMilliseconds: Int64?
+  /// How many reviews that is the median of.
+  public var reviews: Int
+  /// How long the threads that are ready will take, in milliseconds.
+  public var estimateMilliseconds: Int64? { reviewMilliseconds.map { $0 * Int64(ready) } }
+
+  /// So many reviews are looked at, the latest ones.
+  public static let reviewsMax = 100
+  /// With fewer, nothing is estimated.
+  public static let reviewsMin = 3
+  /// A longer pause between two threads was no review.
+  public static let reviewMillisecondsMax: Int64 = 30 * 60 * 1_000
+  /// Shorter than this, both were handled in one go.
+  public static let reviewMillisecondsMin: Int64 = 1_000
+
+  /// Counts a thread queue, and estimates from the history of the thread queue.
+  ///
+  /// A review begins when its person is done with another thread, and ends with the prompt that
+  /// they send: so it is the time between sends in two threads, where they did not pause.
+  ///
+  /// - Parameter history: entries of `HistorySubject.threadQueue`, the newest first.
+  public init(of view: ThreadQueueView, history: [HistoryEntry]) {
+    count = view.threads.count
+    ready = view.ready.count
+    locked = count - ready
+    oldestQueuedAt = view.ready.map(\.queuedAt).min()
+    let times = ThreadStatistics.reviews(in: history)
+    reviews = times.count
+    reviewMilliseconds =
+      times.count < ThreadStatistics.reviewsMin ? nil : times.sorted()[times.count / 2]
+  }
+
+  /// How long the latest reviews took.
+  private static func reviews(in history: [HistoryEntry]) -> [Int64] {
+    var times: [Int64] = []
+    var next: (session: SessionID, milliseconds: Int64)?
+    for entry in history {
+      guard times.count < reviewsMax else { break }
+      // A thread that came back by an undo, or was put there by hand, was not answered.
+      guard case .queued = entry.action, let session = entry.session, !entry.isTimeEstimated,
+        let milliseconds = entry.milliseconds
+      else { continue }
+      if let next, next.session != session {
+        let duration = next.milliseconds - milliseconds
+        if (reviewMillisecondsMin...reviewMillisecondsMax).contains(duration) {
+          times.append(duration)
+        }
+      }
+      next = (session, milliseconds)
+    }
+    return times
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// The person's session in README.md is what really happens: its commands are run one after the
+  /// other, and what they print is compared. Ids, times, paths and addresses are each run's own.
+  @Suite struct ReadmeSessionTests {
+    struct Step {
+      var command: String
+      var output: [String]
+    }
+
+    @Test func theSessionInTheReadmeIsReal() async throws {
+      let steps = try Self.steps()
+      #expect(steps.count >= 20)
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let laptop = try await bed.device("laptop", of: server)
+        let desk = try await bed.device("desk", of: server)
+        var ids: [String: String] = [:]
+        for step in steps {
+          let command = Self.translated(step.command, ids: ids)
+          let output = try await run(command, in: bed, data: laptop.data)
+          let lines = output.split(separator: "\n").map(String.init)
+          for (expected, actual) in zip(step.output, lines) {
+            for (told, real) in zip(Self.ids(in: expected), Self.ids(in: actual)) {
+              ids[told] = real
+            }
+          }
+          #expect(
+            lines.map { Self.masked($0, home: bed.directory) }
+              == step.output.map { Self.masked($0, home: "/home/ada") },
+            "$ \(step.command)\nprints\n\(output)")
+        }
+        #expect(try await laptop.stop() == .code(0))
+        #expect(try await desk.stop() == .code(0))
+      }
+    }
+
+    private func run(_ command: String, in bed: TestBed, data: String) async throws -> String {
+      let bin = URL(filePath: try Executables.path(of: "cospool")).deletingLastPathComponent()
+      let process = try bed.launch(
+        "/bin/bash", ["-c", "{ \(command)\n} 2>&1"], name: command,
+        environment: [
+          "COSPOOL_DATA": data, "PATH": "\(bin.path):/usr/sbin:/usr/bin:/sbin:/bin",
+        ])
+      return try await bed.finish(process, [command]).standardOutput
+    }
+
+    /// The commands of the section about the command line, with what stands below each.
+    private static func steps() throws -> [Step] {
+      let text = try String(
+        contentsOf: Executables.root.appending(path: "README.md"), encoding: .utf8)
+      let section = text.components(separatedBy: "\n## The command line\n").dropFirst().first ?? ""
+      let ending = section.components(separatedBy: "\n## ").first ?? ""
+      var steps: [Step] = []
+      var inside = false
+      for line in ending.split(separator: "\n", omittingEmptySubsequences: false) {
+        if line.hasPrefix("```") {
+          inside = !inside && line == "```console"
+        } else if inside, line.hasPrefix("$ ") {
+          steps.append(Step(command: String(line.dropFirst(2)), output: []))
+        } else if inside, !steps.isEmpty, !line.isEmpty {
+          steps[steps.count - 1].output.append(String(line))
+        }
+      }
+      return steps
+    }
+
+    /// Shortened ids, or the beginnings of full ones.
+    private static func ids(in line: String) -> [String] {
+      line.matches(of: #/\b[0-9a-f]{8}\b/#).map { String($0.output) }
+    }
+
+    /// The command with the ids of this run in place of those in the text.
+    private static func translated(_ command: String, ids: [String: String]) -> String {
+      command.split(separator: " ", omittingEmptySubsequences: false).map { word in
+        guard word.count >= 4, word.allSatisfy(\.isHexDigit) else { return String(word) }
+        let told = ids.keys.first { $0.hasPrefix(word) }
+        return told.flatMap { ids[$0] } ?? String(word)
+      }.joined(separator: " ")
+    }
+
+    private static func masked(_ line: String, home: String) -> String {
+      line
+        .replacing(home, with: "HOME")
+        .replacing(#/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/#, with: "UUID")
+        .replacing(#/\d{4}-\d\d-\d\dT[\d:.]+Z/#, with: "TIME")
+        .replacing(#/\b[0-9a-f]{8}\b/#, with: "ID")
+        .replacing(#/process \d+/#, with: "process N")
+        .replacing(#/wss?://[^ ]+/#, with: "URL")
+        .replacing(#/data in [^ ]+/#, with: "data in PATH")
+        .replacing(#/ ?\b(now|\d+[smhd])\b( ago)?/#, with: " AGE")
+        .replacing(#/ (for|since) AGE/#, with: "")
+        .replacing(#/has everything|behind/#, with: "SEEN")
+        .replacing(#/ +/#, with: " ")
+        .trimmingCharacters(in: .whitespaces)
+    }
+  }
+}

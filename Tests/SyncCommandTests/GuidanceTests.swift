@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// What the command line does for a person who looks for their way: help, suggestions, completion.
+@Suite(.timeLimit(.minutes(2))) struct GuidanceTests {
+  /// Every command with the words that lead to it, hidden ones left out.
+  private static func commands(
+    below group: any ParsableCommand.Type = Cospool.self, path: [String] = []
+  ) -> [(path: [String], command: any ParsableCommand.Type)] {
+    [(path, group)]
+      + group.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap {
+        commands(below: $0, path: path + [$0._commandName])
+      }
+  }
+
+  @Test func everyCommandsHelpBeginsWithExamples() async throws {
+    let commands = Self.commands()
+    #expect(commands.count > 40)
+    for (path, _) in commands {
+      let help = await CommandFixture.cospool(path + ["--help"]).output
+      let examples = try #require(help.firstRange(of: "EXAMPLES"), "\(path) has no examples")
+      let usage = try #require(help.firstRange(of: "USAGE"), "\(path)")
+      #expect(examples.lowerBound < usage.lowerBound, "\(path)")
+      let lines = help[examples.upperBound...].split(separator: "\n").prefix { $0.hasPrefix("  ") }
+      #expect(lines.contains { $0.contains("cospool") }, "\(path): \(lines)")
+      for line in help.split(separator: "\n") { #expect(line.count <= 100, "\(path): \(line)") }
+    }
+  }
+
+  @Test(arguments: [
+    (["quue", "list"], "'cospool queue'"), (["thr"], "'cospool thread'"),
+    (["queue", "lst", "-s", "a"], "'cospool queue list'"),
+    (["--json", "thread", "mov", "a", "--to", "1"], "'cospool thread move'"),
+    (["--data", "queue", "staus"], "'cospool status'"),
+  ])
+  func misspeltCommandsAreAnsweredWithTheRightOne(words: [String], meant: String) async {
+    let outcome = await CommandFixture.cospool(words)
+    #expect(outcome.exitCode == 2)
+    #expect(outcome.errors.hasPrefix("Error: There is no command '"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("Did you mean \(meant)"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("\nUsage: cospool"))
+  }
+
+  @Test func wordsThatAreLikeNothingAreNotGuessed() async {
+    let outcome = await CommandFixture.cospool(["frobnicate"])
+    #expect(outcome.errors.hasPrefix("Error: There is no command 'cospool frobnicate'.\n"))
+  }
+
+  @Test func misspeltSessionsAreAnsweredWithTheRightOnes() async throws {
+    try await CommandFixture.run { house async throws in
+      for name in ["review", "review-2", "docs"] {
+        _ = await house.cospool("session", "add", name)
+      }
+      let outcome = await house.cospool("queue", "list", "-s", "reveiw")
+      #expect(outcome.exitCode == 1)
+      #expect(outcome.errors == "cospool: No session reveiw. Did you mean review?")
+      let json = await house.cospool("queue", "clear", "-s", "rev", "--json").errors
+      #expect(json.contains(#""candidates":["review","review-2"]"#), "\(json)")
+      let unlike = await house.cospool("queue", "list", "-s", "frobnicate").errors
+      #expect(unlike.contains("List the sessions"))
+    }
+  }
+
+  @Test(arguments: ["bash", "zsh", "fish"])
+  func shellsGetTheirCompletions(shell: String) async {
+    let outcome = await CommandFixture.cospool(["completions", shell])
+    #expect(outcome.exitCode == 0)
+    #expect(outcome.output.contains("cospool complete sessions"))
+    #expect(outcome.output.contains("cospool complete messages"))
+    #expect(await CommandFixture.cospool(["completions", "tcsh"]).exitCode == 2)
+  }
+
+  @Test func idsToCompleteWithComeOneALine() async throws {
+    try await CommandFixture.run { house async throws in
+      #expect(await house.cospool("complete", "sessions").output.isEmpty)
+      let id = "11111111-1111-4111-8111-111111111111"
+      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
+      _ = await house.cospool("session", "add", "docs")
+      #expect(await house.cospool("complete", "sessions").output == "docs\nreview")
+      #expect(await house.cospool("complete", "messages").output == "11111111")
+    }
+  }
+
+  @Test func theLogOfAMessageNamesEachStateWithTimeAndDevice() async throws {
+    try await CommandFixture.run { house async throws in
+      let id = "11111111-1111-4111-8111-111111111111"
+      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
+      _ = await house.cospool("queue", "priority", "1111", "urgent")
+      _ = await house.cospool("queue", "cancel", "1111")
+      let lines = await house.cospool("log", "1111").output.split(separator: "\n").map(String.init)
+      #expect(lines.count == 4)
+      #expect(lines.first?.split(separator: " ") == ["TIME", "AGE", "DEVICE", "WHAT"])
+      #expect(lines.dropFirst().allSatisfy { $0.contains("desk") && $0.contains("2") })
+      #expect(lines[1].contains("cancelled it") && lines[2].contains("made it urgent"))
+      #expect(lines[3].contains(#"queued "one""#))
+    }
+  }
+
+  /// The commands that the table of requirements names are there.
+  @Test func requirementsNameCommandsThatExist() throws {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appending(path: "REQUIREMENTS.md")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let known = Set(Self.commands().map { $0.path.joined(separator: " ") })
+    let named = Set(text.matches(of: #/`cospool ([a-z -]+)`/#).map { String($0.1) })
+    #expect(named.count > 15)
+    for command in named {
+      let words = command.split(separator: " ").prefix { !$0.hasPrefix("-") }
+      #expect(known.contains(words.joined(separator: " ")), "cospool \(command)")
+    }
+  }
+}
