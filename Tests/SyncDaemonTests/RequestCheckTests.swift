@@ -1,4 +1,5 @@
 import Foundation
+import QueueModel
 import Testing
 
 @testable import SyncDaemon
