@@ -182,7 +182,7 @@ import Testing
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":1e300}"#, 422, "invalidTimeout", 2),
         ("POST", "/v1/pair", #"{"server":"ftp://x","code":"A"}"#, 422, "invalidServerURL", 2),
         ("GET", "/v1/nothing", nil, 404, "unknownRoute", 1),
-        ("DELETE", "/v1/status", nil, 404, "unknownRoute", 1),
+        ("DELETE", "/v1/status", nil, 405, "methodNotAllowed", 1),
         ("GET", "/", nil, 404, "unknownRoute", 1),
       ]
       for (method, path, body, status, code, exitCode) in cases {
@@ -200,10 +200,10 @@ import Testing
   @Test func wrongBodiesAreExplained() async throws {
     try await RunningDaemon.run { daemon in
       let cases: [(String?, String)] = [
-        (nil, "needs a JSON body"), ("{", "not valid JSON"), ("\u{0}", "not valid JSON"),
+        (nil, "needs a JSON body"), ("{", "line 1, column 2"), ("\u{0}", "line 1, column 1"),
         ("{}", "field text is missing"), (#"{"text":7}"#, "field text has the wrong type"),
-        ("[]", "whole body"),
-        (String(repeating: "[", count: 100_000), "not valid JSON"),
+        ("[]", "has to be a JSON object"),
+        (String(repeating: "[", count: 100_000), "is no JSON"),
       ]
       for (body, part) in cases {
         let reply = try await daemon.request("POST", "/v1/sessions/review/queue", body)
@@ -227,7 +227,7 @@ import Testing
       let atLimit = try await daemon.send(
         RawReply.request("POST", path, body: [UInt8](repeating: 0x20, count: limit)))
       #expect(atLimit.status == 400)
-      #expect(try error(atLimit).code == "badRequest")
+      #expect(try error(atLimit).code == "malformedJSON")
     }
   }
 

@@ -72,7 +72,7 @@ extension APIDescription {
           "exitCode": Schema.described(Schema.count, "What `cospool` exits with."),
         ],
         optional: [
-          "candidates": Schema.list(Schema.uuid), "current": Schema.reference("Current"),
+          "candidates": Schema.list(Schema.text), "current": Schema.reference("Current"),
         ])
     ]),
     "Current": Schema.object(
