@@ -142,7 +142,9 @@ extension Operation {
       changed.body = .enqueueThread(enqueue)
     case .setRegister(let element, let field, let value, let stamp):
       changed.body = .setRegister(
-        element: element, field: field, value: value, stamp: change(stamp))
+        element: element, field: field, value: value,
+        // A fence is no time: it orders by lease and attempt, and no clock moves it.
+        stamp: field.isFenced ? stamp : change(stamp))
     case .announceDevice, .openSession, .insertText, .deleteText, .addTag, .clearTags:
       break
     }

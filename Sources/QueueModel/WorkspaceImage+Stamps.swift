@@ -50,6 +50,8 @@ extension WorkspaceImage.Position {
 
 extension WorkspaceImage.Register {
   fileprivate func withStamp(_ change: (Stamp) -> Stamp) -> Self {
-    Self(field: field, value: value, stamp: change(stamp), writer: writer)
+    // A fence is no time: it orders by lease and attempt, and no clock moves it.
+    Self(
+      field: field, value: value, stamp: field.isFenced ? stamp : change(stamp), writer: writer)
   }
 }
