@@ -2,7 +2,7 @@ import QueueModel
 import SyncClient
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ActivityTests {
+@Suite(.timeLimit(.minutes(10))) struct ActivityTests {
   // S0-21, S0-73: signals in, published state out.
   @Test func activityIsPublished() async throws {
     try await ClientFixture.withServer { fixture in

@@ -3,7 +3,7 @@ import QueueModel
 import SyncClient
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct AttachmentFileTests {
+@Suite(.timeLimit(.minutes(10))) struct AttachmentFileTests {
   private static let png = Data([0x89, 0x50, 0x4E, 0x47, 1, 2, 3])
   private static let message = MessageID(high: 9, low: 1)
 

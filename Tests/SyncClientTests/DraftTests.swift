@@ -2,7 +2,7 @@ import QueueModel
 import SyncClient
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct DraftTests {
+@Suite(.timeLimit(.minutes(10))) struct DraftTests {
   // S2-44: one for each session, kept over restarts, ended by the send.
   @Test func aDraftIsKeptUntilItsSessionSends() async throws {
     try await ClientFixture.withServer { fixture in

@@ -97,7 +97,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct EventFeedTests {
+@Suite(.timeLimit(.minutes(10))) struct EventFeedTests {
   @Test func feedGoesOnBehindItsCursor() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

@@ -22,7 +22,7 @@ private enum Sample {
 }
 
 /// `queue-{sessionId}.json`, both forms, without loss.
-@Suite(.timeLimit(.minutes(2))) struct QueueFileTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueFileTests {
   // S0-43, S0-44, S0-45, S0-46, S0-47, S0-48, S0-49, S0-50, S0-51, S0-52, S0-53, S0-54, S0-55,
   // S0-56, C-16: both forms, and everything in them.
   @Test(arguments: [false, true])

@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 /// The command line against a real daemon: text, JSON and exit codes.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(10))) struct CommandTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "11112222-2222-4222-8222-222222222222"
   private static var time: Regex<Substring> { /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/ }

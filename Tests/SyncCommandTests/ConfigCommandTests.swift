@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncCommand
 
-@Suite(.timeLimit(.minutes(2))) struct ConfigCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct ConfigCommandTests {
   // S0-33, S2-36
   @Test func settingsAreListedSetAndUnset() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in

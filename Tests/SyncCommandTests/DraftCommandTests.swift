@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncCommand
 
-@Suite(.timeLimit(.minutes(2))) struct DraftCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct DraftCommandTests {
   // S2-44
   @Test func draftsAreKeptShownAndSent() async throws {
     try await CommandFixture.run { house in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncCommand
 
-@Suite(.timeLimit(.minutes(2))) struct FileCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct FileCommandTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 
   // C-12

@@ -5,7 +5,7 @@ import Testing
 @testable import SyncCommand
 
 /// What the command line does for a person who looks for their way: help, suggestions, completion.
-@Suite(.timeLimit(.minutes(2))) struct GuidanceTests {
+@Suite(.timeLimit(.minutes(10))) struct GuidanceTests {
   /// Every command with the words that lead to it, hidden ones left out.
   private static func commands(
     below group: any ParsableCommand.Type = Cospool.self, path: [String] = []

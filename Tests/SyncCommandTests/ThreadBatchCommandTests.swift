@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 /// Several threads at once, by hand, by project, and in numbers, through the command line.
-@Suite(.timeLimit(.minutes(2))) struct ThreadBatchCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct ThreadBatchCommandTests {
   private func names(_ house: CommandFixture, _ arguments: String...) async throws -> [String] {
     let outcome = await CommandFixture.cospool(
       ["thread", "list", "--json"] + arguments, variables: ["COSPOOL_DATA": house.directory])

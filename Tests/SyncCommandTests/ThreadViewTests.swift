@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 /// The thread queue as a person sees it: sends, locks, removals, the switch, restarts.
-@Suite(.timeLimit(.minutes(2))) struct ThreadViewTests {
+@Suite(.timeLimit(.minutes(10))) struct ThreadViewTests {
   private struct Shown: Equatable {
     var name: String
     var position: Int

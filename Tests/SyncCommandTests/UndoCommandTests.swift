@@ -5,7 +5,7 @@ import Testing
 @testable import SyncCommand
 
 /// Undo, the log, and documents: from the command line through a daemon to its store.
-@Suite(.timeLimit(.minutes(2))) struct UndoCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct UndoCommandTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
 

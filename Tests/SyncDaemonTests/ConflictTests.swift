@@ -7,7 +7,7 @@ import Testing
 
 /// What the API answers where the present state stands against a request, and edits against what
 /// an editor saw.
-@Suite(.timeLimit(.minutes(2))) struct ConflictTests {
+@Suite(.timeLimit(.minutes(10))) struct ConflictTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
 
   private func send(_ text: String, id: String, to daemon: RunningDaemon) async throws {

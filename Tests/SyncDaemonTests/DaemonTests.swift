@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite(.timeLimit(.minutes(2))) struct DaemonTests {
+@Suite(.timeLimit(.minutes(10))) struct DaemonTests {
   @Test func socketIsForItsOwnerAloneAndGoesWithTheDaemon() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

@@ -7,7 +7,7 @@ import Testing
 @testable import SyncDaemon
 
 /// The description and the router say the same.
-@Suite(.timeLimit(.minutes(2))) struct DescriptionTests {
+@Suite(.timeLimit(.minutes(10))) struct DescriptionTests {
   /// The routes of the real router, as the description writes them.
   private func routes() async throws -> Set<String> {
     let directory = try TemporaryDirectory()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite(.timeLimit(.minutes(3))) struct EventStreamTests {
+@Suite(.timeLimit(.minutes(10))) struct EventStreamTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
 
@@ -210,7 +210,7 @@ import Testing
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     let (feeds, keep) = AsyncStream<EventReader>.makeStream()
-    try await RunningDaemon.run(directory: directory) { daemon in
+    try await RunningDaemon.run(directory: directory, stopGrace: .seconds(60)) { daemon in
       let reader = try await EventReader(daemon)
       _ = try await reader.events(through: "present")
       keep.yield(reader)

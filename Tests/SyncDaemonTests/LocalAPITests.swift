@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite(.timeLimit(.minutes(2))) struct LocalAPITests {
+@Suite(.timeLimit(.minutes(10))) struct LocalAPITests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "11112222-2222-4222-8222-222222222222"
   private static let third = "33333333-3333-4333-8333-333333333333"

@@ -7,7 +7,7 @@ final class RawConnection: Sendable {
   }
 
   /// A daemon that says nothing for so long has failed the test.
-  private static let silenceSecondsMax = 20
+  private static let silenceSecondsMax = 60
 
   private let descriptor: Int32
 

@@ -5,7 +5,7 @@ import Testing
 @testable import SyncDaemon
 
 /// Requests that are not what a route takes.
-@Suite(.timeLimit(.minutes(2))) struct RequestCheckTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestCheckTests {
   private func error(_ reply: RawReply) throws -> ErrorAnswer.Details {
     try reply.decoded(ErrorAnswer.self).error
   }

@@ -15,6 +15,7 @@ struct RunningDaemon: Sendable {
   static func run(
     directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int? = 10,
     threadQueue: Bool? = true, heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
+    stopGrace: Duration = .milliseconds(500),
     _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {
     let data = dataDirectory ?? directory.path
@@ -29,7 +30,7 @@ struct RunningDaemon: Sendable {
       dataDirectory: data, settings: settings,
       environment: ["XDG_RUNTIME_DIR": directory.path],
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-      stopGrace: .milliseconds(500),
+      stopGrace: stopGrace,
       heartbeatPeriod: heartbeatPeriod,
       ready: { isReady.yield($0) })
     try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite(.timeLimit(.minutes(2))) struct SettingsRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct SettingsRouteTests {
   private func code(_ reply: RawReply) throws -> String {
     try reply.decoded(ErrorAnswer.self).error.code
   }
@@ -125,7 +125,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct SignalRouteTests {
+@Suite(.timeLimit(.minutes(10))) struct SignalRouteTests {
   // S0-35, S0-36, S0-37, S0-38, S0-39
   @Test func hooksSayWhatTheAgentDoes() async throws {
     try await RunningDaemon.run { daemon in

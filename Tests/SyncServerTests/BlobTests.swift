@@ -5,7 +5,7 @@ import SyncServer
 import Testing
 
 /// Files of attachments over plain HTTP, against a real server.
-@Suite(.timeLimit(.minutes(2))) struct BlobTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobTests {
   private struct Reply {
     var status: Int
     var body: String

@@ -22,6 +22,9 @@ struct ServerFixture: Sendable {
     var options = SyncServerOptions(dataDirectory: directory, port: 0)
     options.tickMilliseconds = 20
     options.lingerMilliseconds = 300
+    // Other tests keep the processors: a slow client is not a silent one here.
+    options.core.authenticationMilliseconds = 60_000
+    options.silenceMilliseconds = 120_000
     adjust(&options)
     let server = try await SyncServer.start(options, logger: quiet)
     return ServerFixture(directory: directory, server: server, options: options)

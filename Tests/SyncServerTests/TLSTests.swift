@@ -7,7 +7,7 @@ import SyncClient
 import SyncServer
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct TLSTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSTests {
   private let trusted = TestCertificate.localhost.chainFile
 
   /// Far more than one TLS record holds, and nothing that compression makes small.
