@@ -125,7 +125,8 @@ let rooms: [Room] = [
   // Client
   Room(
     name: "ClientCore", path: "Client/ClientCore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
+    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority"],
+    articles: ["README.md"]),
   Room(
     name: "SyncSimulation", path: "Sources/SyncSimulation",
     rooms: [
@@ -227,7 +228,8 @@ let rooms: [Room] = [
   test(
     "ClientCoreTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ClientCore",
+      "SyncTestSupport",
     ]),
   test(
     "ClientStoreTests",

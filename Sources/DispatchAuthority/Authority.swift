@@ -17,6 +17,9 @@ package struct Authority: Hashable, Sendable {
   private var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
   private var ends: [SessionID: Int64] = [:]
+  /// The request that each lease was granted for, so that the same one gets the same token. Not
+  /// stored: after a restart it gets a new one, and the asker, if it took the old one, is fenced.
+  private var grants: [SessionID: UInt64] = [:]
   private var dispatches: [MessageID: Dispatch] = [:]
   /// The greatest token that was ever granted.
   private var latestToken: UInt64 = 0
@@ -55,7 +58,7 @@ package struct Authority: Hashable, Sendable {
   ) -> (answer: AuthorityAnswer, changes: AuthorityRecords) {
     switch request {
     case .lease(let session, let token):
-      return lease(session, token, for: holder, workspace, uptime: uptime, wall: wall)
+      return lease(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
     case .release(let session, let token):
       return release(session, token, by: holder)
     case .dispatch(let dispatch):
@@ -78,8 +81,8 @@ package struct Authority: Hashable, Sendable {
   // MARK: - Leases
 
   private mutating func lease(
-    _ session: SessionID, _ token: UInt64, for holder: LeaseHolder, _ workspace: Workspace,
-    uptime: Int64, wall: Int64
+    _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
+    _ workspace: Workspace, uptime: Int64, wall: Int64
   ) -> (AuthorityAnswer, AuthorityRecords) {
     guard let host = workspace.host(of: session) else { return (.noSession, AuthorityRecords()) }
     guard host == holder.device else { return (.otherHost(host), AuthorityRecords()) }
@@ -92,6 +95,10 @@ package struct Authority: Hashable, Sendable {
       ends[session] = uptime + Authority.leaseMilliseconds
       return (grant(token), AuthorityRecords())
     }
+    if let current, current.holder == holder, rest > 0, grants[session] == id {
+      ends[session] = uptime + Authority.leaseMilliseconds
+      return (grant(current.token), AuthorityRecords())
+    }
     if let owner = current?.holder, owner != holder, rest > 0 {
       return (
         .held(by: owner.device, milliseconds: UInt32(clamping: rest)), AuthorityRecords()
@@ -102,6 +109,7 @@ package struct Authority: Hashable, Sendable {
     latestToken = next
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
+    grants[session] = id
     ends[session] = uptime + Authority.leaseMilliseconds
     return (grant(next), AuthorityRecords(leases: [lease]))
   }

@@ -81,6 +81,16 @@ struct AuthorityTests {
     #expect(scene.ask(.lease(session: session, token: 0)) == .otherHost(nil))
   }
 
+  @Test func aLeaseAskedForTwiceUnderOneNumberIsOneLease() throws {
+    var scene = try Scene(messages: 1)
+    let first = scene.ask(.lease(session: session, token: 0), id: 50)
+    scene.now = 6_000
+    #expect(scene.ask(.lease(session: session, token: 0), id: 50) == first)
+    #expect(scene.ask(.lease(session: session, token: 0), id: 51) != first)
+    scene.now = 80_000
+    #expect(scene.ask(.lease(session: session, token: 0), id: 51) != first)
+  }
+
   @Test func aCopiedStoreWaitsUntilTheLeaseEnds() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()

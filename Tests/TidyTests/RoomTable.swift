@@ -44,7 +44,8 @@ enum RoomTable {
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: ["QueueModel", "ServerCore", "SyncServer"],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
-    RoomRule(name: "ClientCore", folder: "Client/ClientCore", rooms: wire),
+    RoomRule(
+      name: "ClientCore", folder: "Client/ClientCore", rooms: wire.union(["DispatchAuthority"])),
     RoomRule(
       name: "SyncSimulation", folder: "Sources/SyncSimulation",
       rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore"])),

@@ -1,0 +1,171 @@
+import DispatchAuthority
+package import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// How an executor behaves.
+package struct ExecutorSettings: Hashable, Sendable {
+  /// What to do with an attempt of which nobody knows what became of it.
+  package enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
+    /// A person decides.
+    case ask
+    /// Go on without it.
+    case skip
+    /// Try it again, at the risk that the agent did it already.
+    case retry
+  }
+
+  package var onUnknown = UnknownPolicy.ask
+  /// How often a message is tried whose agent cannot be started.
+  package var startsMax = 3
+  /// Backoff before the next question after one that was answered with no.
+  package var retryMillisecondsMin: Int64 = 1_000
+  package var retryMillisecondsMax: Int64 = 10_000
+  /// A question without an answer is asked again after this time.
+  package var answerMilliseconds: Int64 = 5_000
+  /// How long the lease of an idle session is kept.
+  package var idleMilliseconds: Int64 = 60_000
+
+  package init() {}
+}
+
+/// A message to be handed to an agent; stored as an intent before it is.
+package struct StartOrder: Hashable, Sendable {
+  package var session: SessionID
+  package var message: MessageID
+  package var attempt: UInt16
+  /// The token of the lease it was let out under.
+  package var token: UInt64
+  /// The prompt, exactly as it was let out.
+  package var text: String
+
+  package init(
+    session: SessionID, message: MessageID, attempt: UInt16, token: UInt64, text: String
+  ) {
+    self.session = session
+    self.message = message
+    self.attempt = attempt
+    self.token = token
+    self.text = text
+  }
+
+  /// What to report of it.
+  package func run(_ phase: RunPhase, milliseconds: Int64, note: String) -> Run {
+    Run(token: token, attempt: attempt, phase: phase, milliseconds: milliseconds, note: note)
+  }
+}
+
+/// How a run ended.
+package enum RunResult: Hashable, Sendable {
+  /// The agent did it.
+  case succeeded(summary: String)
+  /// The agent says, or its exit code does, that it did not.
+  case failed(String)
+  /// The agent's process died, or ended without a word.
+  case died(String)
+  /// The agent cannot work before a time, in milliseconds since 1970.
+  case tryLater(Int64, reason: String)
+  /// There was no agent that could have got the prompt.
+  case notStarted(String)
+}
+
+/// Counts of what an executor did since the program began.
+package struct ExecutionCounters: Hashable, Sendable {
+  /// Leases asked for.
+  package var claims = 0
+  /// Agents started.
+  package var starts = 0
+  /// Leases lost.
+  package var fenced = 0
+  /// Attempts of which nobody knows what became of them.
+  package var unknown = 0
+}
+
+/// Why an agent is being stopped.
+enum StopReason: Hashable, Sendable {
+  case leaseLost
+  case drained
+  case person
+}
+
+/// A question that waits for its answer.
+struct Asking: Hashable, Sendable {
+  var request: AuthorityRequest
+  var id: UInt64
+  var sentAt: Int64
+  /// How often it was asked again on the same connection.
+  var repeats = 0
+
+  /// When it is asked again; later every time, so that a slow authority is not buried in questions.
+  func repeatAt(_ settings: ExecutorSettings) -> Int64 {
+    sentAt + settings.answerMilliseconds << Int64(min(repeats, 3))
+  }
+}
+
+/// A time without questions.
+struct Pause: Hashable, Sendable {
+  /// On the clock that never steps.
+  var until: Int64
+  /// Whether a change of the queues makes it worth asking before.
+  var endsWithChange: Bool
+}
+
+/// A lease as its holder knows it.
+struct HeldLease: Hashable, Sendable {
+  var token: UInt64
+  /// When the latest request was sent that the authority confirmed it with.
+  var provenAt: Int64
+}
+
+/// A message that may be next.
+struct Proposal: Hashable, Sendable {
+  var message: MessageID
+  var attempt: UInt16
+  var text: String
+  var tags: [OperationID]
+  /// Milliseconds since 1970 before which it must not start.
+  var earliest: Int64?
+}
+
+/// An agent at work.
+struct ActiveRun: Hashable, Sendable {
+  var order: StartOrder
+  var stopping: StopReason?
+}
+
+/// What an executor knows of one session.
+struct Seat: Hashable, Sendable {
+  var session: SessionID
+  var lease: HeldLease?
+  var asking: Asking?
+  var proposal: Proposal?
+  var run: ActiveRun?
+  var pause: Pause?
+  /// No start before this time: the agent could not be started a moment ago.
+  var backoffUntil: Int64?
+  /// When the head may start, in milliseconds since 1970.
+  var wakeAtWall: Int64?
+  var idleSince: Int64?
+  var failures = 0
+  var spawnFailures = 0
+
+  init(session: SessionID) {
+    self.session = session
+  }
+
+  /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
+  func deadline(wall: Int64, now: Int64, settings: ExecutorSettings) -> Int64? {
+    var times: [Int64] = []
+    if let asking { times.append(asking.repeatAt(settings)) }
+    if let pause { times.append(pause.until) }
+    if let backoffUntil { times.append(backoffUntil) }
+    if let wakeAtWall { times.append(now + max(0, wakeAtWall - wall)) }
+    if let lease {
+      let term =
+        asking == nil ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds
+      times.append(lease.provenAt + term)
+      if let idleSince { times.append(idleSince + settings.idleMilliseconds) }
+    }
+    return times.min()
+  }
+}

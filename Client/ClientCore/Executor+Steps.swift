@@ -1,0 +1,246 @@
+import DispatchAuthority
+import QueueModel
+import WireProtocol
+
+/// What a session needs next.
+extension Executor {
+  /// Looks at a session and asks, begins or stops.
+  mutating func step(
+    _ session: SessionID, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    guard let seat = seats[session] else { return [] }
+    var actions: [Action] = []
+    if let lease = seat.lease, occasion.now - lease.provenAt >= Authority.selfStopMilliseconds {
+      // Nobody confirmed the lease for so long that somebody else may get it soon.
+      loseLease(session)
+      seats[session]?.asking = nil
+    }
+    if seats[session]?.lease == nil, let stop = stop(session, because: .leaseLost) {
+      actions.append(stop)
+    }
+    if let asking = seats[session]?.asking {
+      guard occasion.now >= asking.repeatAt(settings) else { return actions }
+      // The same question with the same number: asking twice does no harm.
+      seats[session]?.asking?.sentAt = occasion.now
+      seats[session]?.asking?.repeats += 1
+      return actions + [.ask(asking.request, id: asking.id)]
+    }
+    if let pause = seats[session]?.pause {
+      guard occasion.now >= pause.until else { return actions + renewal(session, at: occasion) }
+      seats[session]?.pause = nil
+    }
+    return actions + next(session, in: workspace, at: occasion)
+  }
+
+  private mutating func next(
+    _ session: SessionID, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    guard let seat = seats[session] else { return [] }
+    if seat.run != nil { return renewal(session, at: occasion) }
+    let isHost = workspace.host(of: session) == .some(.some(device))
+    let head = isHost && !isDraining ? candidate(in: session, workspace, at: occasion) : nil
+    guard let head else { return rest(session, isHost: isHost, at: occasion) }
+    seats[session]?.idleSince = nil
+    guard let lease = seat.lease else {
+      counters.claims += 1
+      return [ask(.lease(session: session, token: 0), for: session, at: occasion)]
+    }
+    if let earliest = head.earliest, earliest > occasion.wall {
+      seats[session]?.wakeAtWall = earliest
+      return renewal(session, at: occasion)
+    }
+    seats[session]?.wakeAtWall = nil
+    if let backoffUntil = seat.backoffUntil {
+      guard occasion.now >= backoffUntil else { return renewal(session, at: occasion) }
+      seats[session]?.backoffUntil = nil
+    }
+    let renewal = renewal(session, at: occasion)
+    guard renewal.isEmpty else { return renewal }
+    seats[session]?.proposal = head
+    let request = DispatchRequest(
+      session: session, message: head.message, token: lease.token, attempt: head.attempt,
+      tags: head.tags, content: DispatchRequest.contentDigest(head.text))
+    return [ask(.dispatch(request), for: session, at: occasion)]
+  }
+
+  /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
+  /// and then given back.
+  private mutating func rest(
+    _ session: SessionID, isHost: Bool, at occasion: Occasion
+  ) -> [Action] {
+    guard let lease = seats[session]?.lease else {
+      seats[session] = nil
+      return drainedIfDone()
+    }
+    let idleSince = seats[session]?.idleSince ?? occasion.now
+    seats[session]?.idleSince = idleSince
+    guard isHost, !isDraining, occasion.now - idleSince < settings.idleMilliseconds else {
+      seats[session]?.lease = nil
+      let release = ask(
+        .release(session: session, token: lease.token), for: session, at: occasion)
+      return [release] + drainedIfDone()
+    }
+    return renewal(session, at: occasion)
+  }
+
+  private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
+    guard let seat = seats[session], let lease = seat.lease, seat.asking == nil,
+      occasion.now - lease.provenAt >= Authority.renewalMilliseconds
+    else { return [] }
+    return [ask(.lease(session: session, token: lease.token), for: session, at: occasion)]
+  }
+
+  /// The message that would be next: the head of a queue that does not stand still.
+  private func candidate(
+    in session: SessionID, _ workspace: Workspace, at occasion: Occasion
+  ) -> Proposal? {
+    guard let queue = try? workspace.messageQueue(session), !queue.paused,
+      let head = queue.messages.first, head.status == .queued,
+      !queue.messages.contains(where: \.status.standsInFront)
+    else { return nil }
+    guard let state = workspace.dispatchState(of: head.id), !state.queueStands,
+      let attempt = UInt16(exactly: Int(head.run?.attempt ?? 0) + 1)
+    else { return nil }
+    let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
+    return Proposal(
+      message: head.id, attempt: attempt, text: state.text, tags: state.tags,
+      earliest: earliest == 0 ? nil : earliest)
+  }
+
+  // MARK: - Answers
+
+  mutating func leaseAnswered(
+    _ session: SessionID, _ token: UInt64, _ answer: AuthorityAnswer, sentAt: Int64,
+    at occasion: Occasion
+  ) {
+    switch answer {
+    case .leased(let token, _):
+      // The authority counts from when it got the request, which was after it was sent.
+      seats[session]?.lease = HeldLease(token: token, provenAt: sentAt)
+    case .unavailable where token != 0:
+      // The lease may hold still; it is asked again, and given up in time.
+      wait(session, endsWithChange: false, at: occasion)
+    case .otherHost, .noSession:
+      loseLease(session)
+      wait(session, endsWithChange: true, at: occasion)
+    default:
+      loseLease(session)
+      wait(session, endsWithChange: false, at: occasion)
+    }
+  }
+
+  mutating func dispatchAnswered(
+    _ session: SessionID, _ request: DispatchRequest, _ answer: AuthorityAnswer,
+    _ asking: Asking, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    let proposal = seats[session]?.proposal
+    seats[session]?.proposal = nil
+    switch answer {
+    case .go:
+      guard let lease = seats[session]?.lease, lease.token == request.token,
+        let proposal, proposal.message == request.message, !isDraining
+      else { return handedBack(request, at: occasion) }
+      seats[session]?.lease?.provenAt = max(lease.provenAt, asking.sentAt)
+      seats[session]?.failures = 0
+      let order = StartOrder(
+        session: session, message: request.message, attempt: request.attempt,
+        token: request.token, text: proposal.text)
+      seats[session]?.run = ActiveRun(order: order)
+      counters.starts += 1
+      return [.begin(order)]
+    case .fenced:
+      loseLease(session)
+      wait(session, endsWithChange: false, at: occasion)
+    case .duplicate(let attempt):
+      // It was let out, and this store knows of no beginning: it is told as it is.
+      counters.unknown += 1
+      let run = Run(
+        token: request.token, attempt: attempt, phase: .unknown, milliseconds: occasion.wall)
+      wait(session, endsWithChange: true, at: occasion)
+      return [.perform(.reportRun(request.message, run))]
+    case .stale, .paused, .cancelled, .notYet:
+      // What the authority knows better is on its way here, and comes as a change.
+      wait(session, endsWithChange: true, at: occasion)
+    default:
+      wait(session, endsWithChange: false, at: occasion)
+    }
+    return step(session, in: workspace, at: occasion)
+  }
+
+  /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
+  private mutating func handedBack(
+    _ request: DispatchRequest, at occasion: Occasion
+  ) -> [Action] {
+    let run = Run(
+      token: request.token, attempt: request.attempt, phase: .interrupted,
+      milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
+    return [.perform(.reportRun(request.message, run)), .perform(.retry(request.message))]
+  }
+
+  /// Waits before the next try, longer each time, with jitter.
+  private mutating func wait(
+    _ session: SessionID, endsWithChange: Bool, at occasion: Occasion
+  ) {
+    let failures = seats[session]?.failures ?? 0
+    seats[session]?.failures = min(failures + 1, 10)
+    let until = occasion.now + backoff(after: failures, at: occasion)
+    seats[session]?.pause = Pause(until: until, endsWithChange: endsWithChange)
+  }
+
+  private mutating func loseLease(_ session: SessionID) {
+    guard seats[session]?.lease != nil else { return }
+    counters.fenced += 1
+    seats[session]?.lease = nil
+  }
+
+  private func backoff(after failures: Int, at occasion: Occasion) -> Int64 {
+    let range = min(
+      settings.retryMillisecondsMin << Int64(min(failures, 6)), settings.retryMillisecondsMax)
+    return range / 2 + Int64(occasion.random(5) % UInt64(range / 2 + 1))
+  }
+
+  // MARK: - Ends
+
+  mutating func reports(
+    of run: ActiveRun, _ result: RunResult, at occasion: Occasion
+  ) -> [Action] {
+    let order = run.order
+    func end(_ phase: RunPhase, _ note: String) -> Action {
+      .end(
+        .reportRun(
+          order.message, order.run(phase, milliseconds: occasion.wall, note: note)),
+        order.message)
+    }
+    switch (result, run.stopping) {
+    case (.succeeded(let summary), _):
+      seats[order.session]?.spawnFailures = 0
+      return [end(.succeeded, summary)]
+    case (_, .person?):
+      return [end(.cancelled, "A person stopped it.")]
+    case (_, .leaseLost?):
+      return [end(.interrupted, "The host lost its lease and stopped the agent.")]
+    case (_, .drained?):
+      return [end(.interrupted, "The host stopped while the agent worked.")]
+    case (.failed(let error), nil):
+      return [end(.failed, error)]
+    case (.died(let how), nil):
+      return [end(.interrupted, how)]
+    case (.tryLater(let time, let reason), nil):
+      return [
+        end(.interrupted, reason), .perform(.retry(order.message)),
+        .perform(.setNotBefore(order.message, time)),
+      ]
+    case (.notStarted(let reason), nil):
+      // The agent never got the prompt, so trying again is harmless; but not for ever.
+      let failures = (seats[order.session]?.spawnFailures ?? 0) + 1
+      guard failures < settings.startsMax else {
+        seats[order.session]?.spawnFailures = 0
+        return [end(.failed, reason)]
+      }
+      seats[order.session]?.spawnFailures = failures
+      let pause = backoff(after: failures - 1, at: occasion)
+      seats[order.session]?.backoffUntil = occasion.now + pause
+      return [end(.interrupted, reason), .perform(.retry(order.message))]
+    }
+  }
+}

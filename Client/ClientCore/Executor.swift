@@ -1,0 +1,181 @@
+import DispatchAuthority
+package import QueueModel
+package import WireProtocol
+
+/// Runs the messages of the sessions whose host this device is: one at a time in each session, in
+/// the order of their queues, and every attempt at most once.
+///
+/// A state machine without processes, sockets, files and clocks. Methods are events; each returns
+/// what the driver has to do, in order. What is stored is the driver's affair: it stores an order's
+/// intent before it starts the agent, and tells at the next start of the program which intents
+/// never ended.
+package struct Executor: Sendable {
+  /// What the driver has to do.
+  package enum Action: Hashable, Sendable {
+    /// Ask the authority; where there is no connection, when there is one again.
+    case ask(AuthorityRequest, id: UInt64)
+    /// Store the intent and the report in one transaction, then hand the prompt to the agent.
+    case begin(StartOrder)
+    /// Stop the agent: ask it to end, and make it end 10 seconds later.
+    case stop(SessionID, attempt: UInt16)
+    /// Do this command, and forget the message's intent with it.
+    case end(Command, MessageID)
+    /// Do this command.
+    case perform(Command)
+    /// Nothing runs any more, and no lease is held.
+    case drained
+  }
+
+  package let settings: ExecutorSettings
+  package let device: DeviceID
+  /// Numbers of requests rise with every one.
+  private var lastRequest: UInt64
+  var seats: [SessionID: Seat] = [:]
+  package private(set) var isDraining = false
+  package internal(set) var counters = ExecutionCounters()
+
+  /// - Parameter firstRequest: 64 random bits, so that no other run of the program uses the numbers.
+  package init(device: DeviceID, settings: ExecutorSettings = .init(), firstRequest: UInt64) {
+    self.device = device
+    self.settings = settings
+    lastRequest = firstRequest
+  }
+
+  /// When `timePassed` is due at the latest; nil where nothing waits for time.
+  package func deadline(wall: Int64, now: Int64) -> Int64? {
+    seats.values.compactMap { $0.deadline(wall: wall, now: now, settings: settings) }.min()
+  }
+
+  /// The sessions in which an agent works, by session.
+  package var running: [SessionID: StartOrder] { seats.compactMapValues { $0.run?.order } }
+
+  // MARK: - Events
+
+  /// Intents of an earlier run of the program that never ended: nobody knows what the agent did,
+  /// unless the driver knows that it died.
+  package mutating func recovered(
+    _ intents: [StartOrder], deadAgents: Set<MessageID> = [], in workspace: Workspace,
+    at occasion: Occasion
+  ) -> [Action] {
+    var actions: [Action] = []
+    for order in intents {
+      counters.unknown += 1
+      let phase: RunPhase = deadAgents.contains(order.message) ? .interrupted : .unknown
+      let report = Command.reportRun(
+        order.message, order.run(phase, milliseconds: occasion.wall, note: ""))
+      actions.append(.end(report, order.message))
+      switch settings.onUnknown {
+      case .ask: break
+      case .skip: actions.append(.perform(.skip(order.message)))
+      case .retry: actions.append(.perform(.retry(order.message)))
+      }
+    }
+    return actions
+  }
+
+  /// Queues changed, or the program began.
+  package mutating func queuesChanged(
+    _ sessions: Set<SessionID>, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    var actions: [Action] = []
+    for session in sessions.sorted() {
+      if seats[session] == nil {
+        guard workspace.host(of: session) == .some(.some(device)) else { continue }
+        seats[session] = Seat(session: session)
+      }
+      if seats[session]?.pause?.endsWithChange == true { seats[session]?.pause = nil }
+      actions += step(session, in: workspace, at: occasion)
+    }
+    return actions
+  }
+
+  /// Time has passed: to be called at `deadline`.
+  package mutating func timePassed(in workspace: Workspace, at occasion: Occasion) -> [Action] {
+    var actions: [Action] = []
+    for session in seats.keys.sorted() {
+      actions += step(session, in: workspace, at: occasion)
+    }
+    return actions
+  }
+
+  /// A connection to the authority is there again: what was not answered is asked again.
+  package mutating func connected(at occasion: Occasion) -> [Action] {
+    seats.keys.sorted().compactMap { session -> Action? in
+      guard let asking = seats[session]?.asking else { return nil }
+      seats[session]?.asking?.sentAt = occasion.now
+      seats[session]?.asking?.repeats = 0
+      return .ask(asking.request, id: asking.id)
+    }
+  }
+
+  /// The authority answered.
+  package mutating func answered(
+    _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
+    // an attempt it lets out is never begun.
+    guard let session = seats.first(where: { $0.value.asking?.id == id })?.key,
+      let asking = seats[session]?.asking
+    else { return [] }
+    seats[session]?.asking = nil
+    switch asking.request {
+    case .lease(_, let token):
+      leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
+    case .release, .outcome:
+      break
+    case .dispatch(let dispatch):
+      return dispatchAnswered(session, dispatch, answer, asking, in: workspace, at: occasion)
+    }
+    return step(session, in: workspace, at: occasion)
+  }
+
+  /// The agent ended, or could not be started.
+  package mutating func ended(
+    _ session: SessionID, attempt: UInt16, with result: RunResult, in workspace: Workspace,
+    at occasion: Occasion
+  ) -> [Action] {
+    guard let run = seats[session]?.run, run.order.attempt == attempt else { return [] }
+    seats[session]?.run = nil
+    let actions = reports(of: run, result, at: occasion)
+    return actions + step(session, in: workspace, at: occasion)
+  }
+
+  /// The program is to end: nothing new begins; what runs may end until it is stopped.
+  package mutating func drainRequested(
+    in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    isDraining = true
+    return timePassed(in: workspace, at: occasion) + drainedIfDone()
+  }
+
+  /// The time to end in peace is over.
+  package mutating func graceEnded(at occasion: Occasion) -> [Action] {
+    seats.keys.sorted().compactMap { stop($0, because: .drained) }
+  }
+
+  /// A person wants the agent of a session stopped.
+  package mutating func stopRequested(_ session: SessionID) -> [Action] {
+    stop(session, because: .person).map { [$0] } ?? []
+  }
+
+  // MARK: - Helpers of the steps
+
+  mutating func ask(
+    _ request: AuthorityRequest, for session: SessionID, at occasion: Occasion
+  ) -> Action {
+    lastRequest &+= 1
+    seats[session]?.asking = Asking(request: request, id: lastRequest, sentAt: occasion.now)
+    return .ask(request, id: lastRequest)
+  }
+
+  mutating func stop(_ session: SessionID, because reason: StopReason) -> Action? {
+    guard let run = seats[session]?.run, run.stopping == nil else { return nil }
+    seats[session]?.run?.stopping = reason
+    return .stop(session, attempt: run.order.attempt)
+  }
+
+  func drainedIfDone() -> [Action] {
+    let isDone = isDraining && seats.values.allSatisfy { $0.run == nil && $0.lease == nil }
+    return isDone ? [.drained] : []
+  }
+}
