@@ -6,7 +6,7 @@ import GRDB
 enum Schema {
   /// The number of steps; `user_version` of the file.
   static let version = names.count
-  static let names = ["queues", "receipts", "undo", "epochs", "drafts", "attachments"]
+  static let names = ["queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm"]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
 
@@ -15,7 +15,7 @@ enum Schema {
     var migrator = DatabaseMigrator()
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
-      createAttachments,
+      createAttachments, rewriteUndo,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -72,7 +72,7 @@ enum Schema {
   @Sendable private static func createUndo(_ database: Database) throws {
     try database.execute(
       sql: """
-        -- What this device can undo and redo, by rising number: how, as JSON. Bounded.
+        -- What this device can undo and redo, by rising number. Bounded.
         CREATE TABLE undo (
           number INTEGER PRIMARY KEY, is_undone INTEGER NOT NULL, steps BLOB NOT NULL
         ) STRICT;

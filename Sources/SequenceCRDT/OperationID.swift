@@ -62,6 +62,22 @@ public struct OperationRange: Hashable, Sendable, Codable {
     self.last = last
   }
 
+  private enum CodingKeys: CodingKey {
+    case replica, first, last
+  }
+
+  /// Reads a range; throws where it ends before it begins.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    replica = try container.decode(ReplicaID.self, forKey: .replica)
+    first = try container.decode(UInt32.self, forKey: .first)
+    last = try container.decode(UInt32.self, forKey: .last)
+    guard first >= 1, first <= last else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .last, in: container, debugDescription: "\(first) to \(last) is no range of ids")
+    }
+  }
+
   /// How many ids the range holds.
   public var count: Int { Int(last) - Int(first) + 1 }
 

@@ -1,4 +1,4 @@
-import Foundation
+import DeltaCodec
 import QueueModel
 import SequenceCRDT
 import SyncTestSupport
@@ -13,10 +13,9 @@ struct UndoHistoryTests {
     mutating func store(_ changes: UndoHistory.Changes) throws {
       for number in changes.removed { rows[number] = nil }
       for entry in changes.written {
-        let data = try JSONEncoder().encode(entry.group)
         rows[entry.number] = UndoHistory.Entry(
           number: entry.number, isUndone: entry.isUndone,
-          group: try JSONDecoder().decode(UndoGroup.self, from: data))
+          group: try UndoCodec.decode(UndoCodec.encode(entry.group)))
       }
     }
   }
