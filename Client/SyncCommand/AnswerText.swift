@@ -47,10 +47,17 @@ enum QueueText {
         .init("\(message.position)"), .init(id),
         .init(message.priority, message.priority == "urgent" ? .red : nil),
         .init(style.age(message.createdAt)), .init(message.device ?? "-"),
-        .init(message.content),
+        .init(content(message)),
       ]
     }
     return (lines + [table.text(style: style)]).joined(separator: "\n")
+  }
+
+  /// What a row says of a message: its text, and in front how many files go with it.
+  private static func content(_ message: MessageAnswer) -> String {
+    let count = message.attachments?.count ?? 0
+    return count == 0
+      ? message.content : "(\(ReceiptText.counted(count, "file"))) " + message.content
   }
 
   static func show(_ message: MessageAnswer, style: TextStyle) -> String {

@@ -93,10 +93,18 @@ struct RequestCheck: RouterMiddleware {
         message: "There is no field \"\(name)\" here: choose from "
           + known.sorted().joined(separator: ", ") + ".", exitCode: 2)
     }
+    for name in fields.keys.sorted() where fields[name]?.isNull == true {
+      throw APIProblem.badRequest(
+        "The field \"\(name)\" is null: give it a value, or leave it out.")
+    }
   }
 
   /// A value that is looked at later.
   private struct AnyField: Decodable {
-    init(from decoder: any Decoder) {}
+    let isNull: Bool
+
+    init(from decoder: any Decoder) throws {
+      isNull = try decoder.singleValueContainer().decodeNil()
+    }
   }
 }

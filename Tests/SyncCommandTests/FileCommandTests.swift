@@ -38,6 +38,7 @@ import Testing
       #expect(missing.errors.contains("/no/such/file"))
       let sent = await house.cospool("send", "-s", "t", "--attach", path, "look here too")
       #expect(sent.output == "queued, position 1 of 1")
+      #expect(await house.cospool("queue", "list", "-s", "t").output.contains("(1 file) look here"))
     }
   }
 

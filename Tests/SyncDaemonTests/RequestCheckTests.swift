@@ -39,6 +39,17 @@ import Testing
     }
   }
 
+  @Test func fieldsThatAreNullAreRefused() async throws {
+    try await RunningDaemon.run { daemon in
+      let reply = try await daemon.request(
+        "POST", "/v1/sessions/review/queue", #"{"text":"a","project":null}"#)
+      #expect(reply.status == 400)
+      #expect(try error(reply).message.contains("\"project\" is null"))
+      let list = try await daemon.request("GET", "/v1/sessions/review/queue")
+      #expect(!list.body.contains("\"content\""))
+    }
+  }
+
   @Test func unknownFieldsAndParametersAreRefused() async throws {
     try await RunningDaemon.run { daemon in
       let field = try await daemon.request(

@@ -199,8 +199,12 @@ extension APIDescription {
   // MARK: - Everything
 
   private static let messageExtras: [String: JSONValue] = [
-    "device": Schema.text, "project": Schema.text, "attempts": Schema.count,
-    "lastError": Schema.text, "attachments": Schema.list(Schema.reference("Attachment")),
+    "device": Schema.nullable("string"), "project": Schema.nullable("string"),
+    "attempts": ["type": ["integer", "null"], "minimum": 0],
+    "lastError": Schema.nullable("string"),
+    "attachments": [
+      "type": ["array", "null"], "items": Schema.reference("Attachment"),
+    ],
   ]
 
   private static let documentMessages = Schema.list(
@@ -228,7 +232,7 @@ extension APIDescription {
             "id": Schema.sessionID, "pauses": Schema.list(Schema.text), "locked": Schema.flag,
             "messages": documentMessages, "cancelled": documentMessages,
           ],
-          optional: ["name": Schema.text, "project": Schema.text])),
+          optional: ["name": Schema.nullable("string"), "project": Schema.nullable("string")])),
       "threads": Schema.list(
         Schema.object(["session": Schema.sessionID, "queuedAt": Schema.milliseconds])),
     ]),

@@ -109,7 +109,7 @@ enum APIDescription {
     case .document(let name, _):
       ["required": true, "content": ["application/json": ["schema": Schema.reference(name)]]]
     case .bytes(let mediaType, _):
-      ["required": false, "content": .object([mediaType: ["schema": Schema.text]])]
+      ["required": false, "content": .object([mediaType: [:]])]
     }
   }
 

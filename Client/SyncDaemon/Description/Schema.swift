@@ -37,7 +37,7 @@ enum Schema {
     ["type": "string", "enum": .array(names.map { .string($0) })]
   }
 
-  /// Also null, where a field is always there.
+  /// Also null, where a field is always there, or files of others may have it.
   static func nullable(_ type: String) -> JSONValue { ["type": [.string(type), "null"]] }
 
   /// An object; answers may get further fields in later versions.
