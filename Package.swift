@@ -88,6 +88,7 @@ let rooms: [Room] = [
   Room(
     name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
     articles: ["README.md"]),
+  Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -147,12 +148,12 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
-    rooms: ["QueueModel", "SyncClient"],
+    rooms: ["AgentFormats", "QueueModel", "SyncClient"],
     foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
     articles: ["README.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
-    rooms: ["QueueModel"],
+    rooms: ["AgentFormats", "QueueModel"],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"], articles: ["README.md"]),
   Room(
     name: "MergeHarness", path: "Sources/MergeHarness",
@@ -189,6 +190,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
       "Fuzzing",
     ]),
+  test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
   test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
@@ -246,7 +248,8 @@ let rooms: [Room] = [
     "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
     foreign: ["ArgumentParser", "Hummingbird", "Logging"]),
   test(
-    "SyncCommandTests", ["QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
+    "SyncCommandTests",
+    ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
     foreign: ["ArgumentParser", "Logging"]),
   test(
     "MergeHarnessTests",

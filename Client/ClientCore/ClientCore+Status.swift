@@ -58,3 +58,36 @@ extension ClientCore {
   /// Whether a transport that is being opened is still wanted.
   package func expects(_ id: ConnectionID) -> Bool { link.connection == id }
 }
+
+extension ClientCore {
+  /// What becomes of an operation of this device on its way to the server.
+  package enum Delivery: Hashable, Sendable {
+    case waiting
+    /// In a batch that the server has not answered.
+    case underWay
+    case acknowledged
+    /// The server refused; with the next connection it is sent again.
+    case refused(reason: String)
+  }
+
+  /// How far one operation has come.
+  package func delivery(of id: OperationID) -> Delivery {
+    if replica.record.acknowledged[id.replica] >= id.seq { return .acknowledged }
+    switch link {
+    case .idle(.refused):
+      return .refused(reason: trouble?.message ?? "no reason given")
+    case .exchanging(let exchange):
+      if exchange.heldUntil == .max {
+        return .refused(reason: trouble?.message ?? "no reason given")
+      }
+      let isUnderWay = exchange.flights.contains { flight in
+        flight.ranges.contains {
+          $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last
+        }
+      }
+      return isUnderWay ? .underWay : .waiting
+    case .idle, .waiting, .connecting, .greeting:
+      return .waiting
+    }
+  }
+}

@@ -108,11 +108,12 @@ package struct Replica: Sendable {
 
   private func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SessionID? = nil,
-    next: inout Replica, store: some ReplicaStore
+    sent: QueuedMessage? = nil, next: inout Replica, store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
     transaction.undo = undo
     transaction.endedDraft = endedDraft
+    transaction.sent = sent
     if !operations.isEmpty {
       next.lastEntry += 1
       transaction.appended = [
@@ -167,9 +168,15 @@ package struct Replica: Sendable {
     }
     guard !outcome.operations.isEmpty || !undo.isEmpty else { return outcome }
     var ended: SessionID?
-    if case .send(let send) = command { ended = send.session }
+    var sent: QueuedMessage?
+    if case .send(let send) = command {
+      ended = send.session
+      // The text is in the log; the store gives it its number.
+      let message = OutgoingMessage(id: send.id, session: send.session, content: "")
+      sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)
+    }
     try commitLocal(
-      outcome.operations, undo: undo, endedDraft: ended, next: &next, store: store)
+      outcome.operations, undo: undo, endedDraft: ended, sent: sent, next: &next, store: store)
     self = next
     return outcome
   }

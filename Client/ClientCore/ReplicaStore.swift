@@ -65,6 +65,8 @@ package struct StoreTransaction: Sendable {
   package var forgetsReceipts = false
   /// The session whose draft was sent, and ends with it (S2-44).
   package var endedDraft: SessionID?
+  /// A message that a local command sends on its way.
+  package var sent: QueuedMessage?
   /// What changed of what can be undone and redone.
   package var undo = UndoHistory.Changes()
 

@@ -24,6 +24,7 @@ extension ClientStore {
         for receipt in transaction.receipts { try write(receipt, to: database) }
         try write(transaction.undo, to: database)
         try forget(transaction.endedDraft, in: database)
+        try note(transaction.sent, in: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }

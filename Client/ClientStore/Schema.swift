@@ -6,7 +6,9 @@ import GRDB
 enum Schema {
   /// The number of steps; `user_version` of the file.
   static let version = names.count
-  static let names = ["queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm"]
+  static let names = [
+    "queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm", "outgoing",
+  ]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
 
@@ -15,7 +17,7 @@ enum Schema {
     var migrator = DatabaseMigrator()
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
-      createAttachments, rewriteUndo,
+      createAttachments, rewriteUndo, createOutgoing,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -106,6 +108,23 @@ enum Schema {
       sql: """
         -- What the base holds and the entries therefore need not.
         CREATE TABLE floor (replica INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+        """)
+  }
+
+  @Sendable private static func createOutgoing(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Messages on their way out, by box; '' is the sync's, whose states follow from
+        -- `acknowledged`. Bounded.
+        CREATE TABLE outgoing (
+          box TEXT NOT NULL, sequence INTEGER NOT NULL, message TEXT NOT NULL,
+          session TEXT NOT NULL, content BLOB NOT NULL, status TEXT NOT NULL,
+          retry_count INTEGER NOT NULL, queued_at INTEGER NOT NULL, last_attempt INTEGER,
+          delivered_at INTEGER, last_error TEXT, PRIMARY KEY (box, message)
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX outgoing_by_sequence ON outgoing (box, sequence);
+        -- The last number each box has given, so that none comes twice.
+        CREATE TABLE boxes (box TEXT PRIMARY KEY, last_sequence INTEGER NOT NULL) STRICT;
         """)
   }
 }

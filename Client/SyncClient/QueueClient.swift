@@ -23,6 +23,8 @@ public final class QueueClient: Sendable {
   let keeper: AttachmentKeeper
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
+  /// The outgoing queues that are open, by name; opened on the engine's queue alone.
+  let outgoingBoxes = OutgoingBoxes()
 
   private init(
     engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
@@ -118,6 +120,7 @@ public final class QueueClient: Sendable {
   /// Releases the store and the lock; idempotent. `run()` returns.
   public func close() async {
     await engine.close()
+    for queue in outgoingBoxes.withLock({ $0.values.map { $0 } }) { queue.close() }
     device.finish()
   }
 

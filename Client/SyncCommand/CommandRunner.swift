@@ -66,7 +66,7 @@ struct CommandRunner: Sendable {
     }
   }
 
-  private static func failure(of error: any Error) -> CommandFailure {
+  static func failure(of error: any Error) -> CommandFailure {
     switch error {
     case let failure as CommandFailure: failure
     case let error as QueueError:

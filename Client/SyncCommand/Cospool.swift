@@ -33,7 +33,7 @@ struct Cospool: ParsableCommand {
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
-      CompletionsCommand.self, CompleteCommand.self,
+      MCPCommand.self, CompletionsCommand.self, CompleteCommand.self,
     ])
 
   // Here too, so that both may stand before the subcommand.

@@ -1,3 +1,5 @@
+import Dispatch
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -11,6 +13,11 @@
   import Darwin
 #endif
 
+/// `read` of the system; the name alone would mean a property below.
+private let readBytes: @Sendable (Int32, UnsafeMutableRawPointer?, Int) -> Int = {
+  read($0, $1, $2)
+}
+
 /// What a command is told by its surroundings; tests make their own.
 struct Environment: Sendable {
   var variables: [String: String]
@@ -18,6 +25,8 @@ struct Environment: Sendable {
   var style: TextStyle
   /// For commands that go on until they are stopped.
   var watching: WatchSurroundings
+  /// What comes on stdin, as it comes, until it ends.
+  var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
 
   /// That of this process.
   static func current() -> Environment {
@@ -75,17 +84,8 @@ struct Environment: Sendable {
 
   private static func readStandardInput() throws -> [UInt8] {
     var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while bytes.count <= StandardInput.bytesMax {
-      let count = read(STDIN_FILENO, &buffer, buffer.count)
-      if count == 0 { break }
-      guard count > 0 else {
-        if errno == EINTR { continue }
-        throw CommandFailure(
-          code: "input", message: "stdin cannot be read: \(String(cString: strerror(errno))).",
-          exitCode: 1)
-      }
-      bytes += buffer[..<count]
+    while bytes.count <= StandardInput.bytesMax, let piece = try StandardInput.nextPiece() {
+      bytes += piece
     }
     return bytes
   }
@@ -97,6 +97,31 @@ struct StandardInput: Sendable {
   static let bytesMax = 16 << 20
 
   var read: @Sendable () throws -> [UInt8]
+
+  /// What comes next; nil at the end. Blocks.
+  static func nextPiece() throws -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = readBytes(STDIN_FILENO, &buffer, buffer.count)
+      if count > 0 { return Array(buffer[..<count]) }
+      if count == 0 { return nil }
+      if errno == EINTR { continue }
+      throw CommandFailure(
+        code: "input", message: "stdin cannot be read: \(String(cString: strerror(errno))).",
+        exitCode: 1)
+    }
+  }
+
+  /// The same from a thread of its own, piece by piece.
+  static func pieces() -> AsyncStream<[UInt8]> {
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
+    DispatchQueue(label: "cospool.stdin").async {
+      // What cannot be read is at its end.
+      while let piece = try? StandardInput.nextPiece() { continuation.yield(piece) }
+      continuation.finish()
+    }
+    return stream
+  }
 
   /// The argument itself, or all of stdin where it is "-".
   func text(for argument: String) throws -> String {

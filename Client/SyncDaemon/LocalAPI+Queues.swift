@@ -115,6 +115,12 @@ extension LocalAPI {
     api.post("messages/:message/restore") { _, context in
       try await perform(.restore(try message(context)))
     }
+    api.post("messages/:message/retry") { _, context in
+      try await perform(.retry(try message(context)))
+    }
+    api.post("messages/:message/skip") { _, context in
+      try await perform(.skip(try message(context)))
+    }
     api.post("messages/cancel") { request, _ in
       let body = try await decoded(MessagesRequest.self, from: request)
       return try await perform(.cancel(try messages(body.ids)))

@@ -111,3 +111,8 @@ extension Workspace {
     for deletion in deletions { emit(.deleteText(deletion), by: &author) }
   }
 }
+
+extension Workspace {
+  /// The operation that introduced a message, as it is named now; nil where it is not known.
+  package func origin(of id: MessageID) -> OperationID? { messageStates[id]?.primary?.id }
+}

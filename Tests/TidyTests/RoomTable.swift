@@ -24,6 +24,9 @@ enum RoomTable {
     RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
     RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
     RoomRule(name: "QueueOracle", folder: "Sources/QueueOracle", rooms: model),
+    RoomRule(
+      name: "AgentFormats", folder: "Sources/AgentFormats",
+      system: ["Foundation", "FoundationEssentials"]),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
@@ -58,11 +61,12 @@ enum RoomTable {
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
-      name: "SyncDaemon", folder: "Client/SyncDaemon", rooms: ["QueueModel", "SyncClient"],
+      name: "SyncDaemon", folder: "Client/SyncDaemon",
+      rooms: ["AgentFormats", "QueueModel", "SyncClient"],
       foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
       system: platform),
     RoomRule(
-      name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["QueueModel"],
+      name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["AgentFormats", "QueueModel"],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(

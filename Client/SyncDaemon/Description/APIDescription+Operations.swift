@@ -116,6 +116,14 @@ extension APIDescription {
       method: "POST", path: "/v1/messages/{message}/restore", id: "restore",
       summary: "Brings a cancelled one back.", answer: .json("Receipt")),
     APIOperation(
+      method: "POST", path: "/v1/messages/{message}/retry", id: "retry",
+      summary: "Has one that failed, or whose end nobody knows, tried again.",
+      answer: .json("Receipt")),
+    APIOperation(
+      method: "POST", path: "/v1/messages/{message}/skip", id: "skip",
+      summary: "Takes one that failed, or whose end nobody knows, out of the queue.",
+      answer: .json("Receipt")),
+    APIOperation(
       method: "POST", path: "/v1/messages/cancel", id: "cancel", summary: "Cancels messages.",
       body: .fields("MessagesRequest", isRequired: true), answer: .json("Receipt"),
       refusals: [404, 409]),

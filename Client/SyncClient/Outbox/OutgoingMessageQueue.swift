@@ -1,0 +1,380 @@
+import ClientCore
+import ClientStore
+import Foundation
+import Logging
+public import QueueModel
+import Synchronization
+
+/// Who sends what an outgoing queue holds, and is told what became of it.
+public protocol MessageQueueDelegate: AnyObject, Sendable {
+  /// Send it; then say `markSent`, and `confirmDelivery` or `handleSendFailure` later (S3-13).
+  ///
+  /// Calls come one after another, in the order of the numbers. The receiver has to tell
+  /// repetitions by the message's id: what was sent and not confirmed is sent again.
+  func messageQueue(_ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery) async
+  /// The receiver confirmed it (S3-14).
+  func messageQueue(_ queue: OutgoingMessageQueue, didDeliver id: MessageID)
+  /// It was given up (S3-15); it is kept, and `retryFailed` starts it over.
+  func messageQueue(
+    _ queue: OutgoingMessageQueue, didFail id: MessageID, error: MessageQueueError)
+}
+
+/// One attempt to send a message.
+public struct OutgoingDelivery: Hashable, Sendable {
+  /// What to send.
+  public var message: OutgoingMessage
+  /// The message's number in its queue (S3-56).
+  public var sequence: UInt64
+  /// Counts this message's attempts since the queue was opened, from 1. Given back with what became
+  /// of the attempt, it keeps a late answer from being taken for that of a later attempt.
+  public var attempt: Int
+}
+
+/// Messages that an app sends over a way of its own, with delivery tracked: stored before `enqueue`
+/// returns, tried again with growing waits, confirmed by the receiver.
+///
+/// What goes to the workspace needs none of this: a command is stored in the log, and the sync
+/// brings it to the server however long that takes; `QueueClient.outgoingMessages` shows it in the
+/// same terms.
+///
+/// ```swift
+/// let queue = try await client.outgoingMessageQueue(named: "chat")
+/// queue.setDelegate(transport)
+/// async let sending: Void = queue.run()
+/// try await queue.enqueue(.init(id: .random(), session: session, content: "Go on"))
+/// for await messages in queue.updates() { show(messages) }
+/// ```
+///
+/// Events run one at a time on the client's queue, where storing may block.
+public final class OutgoingMessageQueue: Sendable {
+  private struct State {
+    var queue: OutgoingQueue
+    var watchers: [UInt64: AsyncStream<[QueuedMessage]>.Continuation] = [:]
+    var lastWatcher: UInt64 = 0
+    var wake: AsyncStream<Void>.Continuation?
+    var isClosed = false
+    weak var delegate: (any MessageQueueDelegate)?
+  }
+
+  /// The longest `run` sleeps before it looks at the time again, in milliseconds.
+  private static let sleepMax: Int64 = 60_000
+
+  private let engine: Engine
+  private let box: String
+  private let origin = ContinuousClock.now
+  private let state: Mutex<State>
+
+  init(engine: Engine, box: String, queue: OutgoingQueue) {
+    self.engine = engine
+    self.box = box
+    state = Mutex(State(queue: queue))
+  }
+
+  private func occasion() -> Occasion {
+    Occasion(
+      now: Engine.milliseconds(origin.duration(to: .now)), wall: Engine.wallMilliseconds,
+      random: Engine.randomValue())
+  }
+
+  /// What it tries how often.
+  public var config: MessageQueueConfig { state.withLock { $0.queue.config } }
+
+  /// Says who sends; it is not kept alive (S3-20).
+  public func setDelegate(_ delegate: (any MessageQueueDelegate)?) {
+    state.withLock {
+      $0.delegate = delegate
+      _ = $0.wake?.yield()
+    }
+  }
+
+  /// Sends what is due and watches the times, until the task is cancelled or the queue is closed.
+  /// One task at a time.
+  public func run() async {
+    let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let isFirst = state.withLock { state -> Bool in
+      guard state.wake == nil, !state.isClosed else { return false }
+      state.wake = wake
+      return true
+    }
+    guard isFirst else { return }
+    wake.yield()
+    await withTaskCancellationHandler {
+      await withDiscardingTaskGroup { group in
+        // One that sleeps until then is enough.
+        var scheduled = Int64.min
+        for await _ in wakes {
+          await step()
+          let now = occasion().now
+          guard let deadline = state.withLock({ $0.queue.deadline }),
+            scheduled <= now || deadline < scheduled
+          else { continue }
+          let delay = min(max(1, deadline - now), OutgoingMessageQueue.sleepMax)
+          scheduled = now + delay
+          group.addTask {
+            // A cancelled sleep wakes nobody who still listens.
+            try? await Task.sleep(for: .milliseconds(delay))
+            wake.yield()
+          }
+        }
+        group.cancelAll()
+      }
+    } onCancel: {
+      wake.finish()
+    }
+    state.withLock { $0.wake = nil }
+  }
+
+  /// One look at what is due.
+  private func step() async {
+    let occasion = occasion()
+    // The state in memory is what it was before where the store refuses; the next step tries again.
+    let actions =
+      (try? await change { queue in
+        queue.timePassed(at: occasion) + queue.takeDue(at: occasion)
+      }) ?? []
+    // Taken out before anything is awaited, so nothing moves under the loop (S3-53).
+    for case .send(let message, let sequence, let attempt) in actions {
+      guard let delegate = state.withLock({ $0.delegate }) else {
+        // Nobody sends: it is as if it had not been taken out.
+        await lost()
+        return
+      }
+      await delegate.messageQueue(
+        self,
+        shouldSend: OutgoingDelivery(message: message, sequence: sequence, attempt: attempt))
+    }
+  }
+
+  private func lost() async {
+    _ = try? await change { queue in
+      queue.connectionLost()
+      return []
+    }
+  }
+
+  /// Runs an event, stores what changed, and tells everybody; nothing changes where it throws.
+  @discardableResult
+  private func change(
+    _ event:
+      @escaping @Sendable (inout OutgoingQueue) throws(MessageQueueError) ->
+      [OutgoingQueue.Action]
+  ) async throws(MessageQueueError) -> [OutgoingQueue.Action] {
+    let outcome: Result<[OutgoingQueue.Action], MessageQueueError>
+    do {
+      outcome = try await engine.submit { [self] _, _, store throws(Replica.Fault) in
+        (stored(event, in: store), [])
+      }
+    } catch {
+      throw .closed
+    }
+    let actions = try outcome.get()
+    tell(actions)
+    return actions
+  }
+
+  private func stored(
+    _ event: (inout OutgoingQueue) throws(MessageQueueError) -> [OutgoingQueue.Action],
+    in store: ClientStore
+  ) -> Result<[OutgoingQueue.Action], MessageQueueError> {
+    state.withLock { state in
+      guard !state.isClosed else { return .failure(.closed) }
+      var next = state.queue
+      do throws(MessageQueueError) {
+        let actions = try event(&next)
+        let changes = next.takeChanges()
+        do throws(StoreError) {
+          try store.keep(changes, lastSequence: next.lastSequence, in: box)
+        } catch {
+          throw .persistenceFailed(
+            PersistenceFault(error.message, isDiskFull: error.code == .full))
+        }
+        state.queue = next
+        for watcher in state.watchers.values { watcher.yield(next.allMessages) }
+        return .success(actions)
+      } catch {
+        return .failure(error)
+      }
+    }
+  }
+
+  private func tell(_ actions: [OutgoingQueue.Action]) {
+    let delegate = state.withLock { $0.delegate }
+    for action in actions {
+      switch action {
+      case .send: break
+      case .delivered(let id): delegate?.messageQueue(self, didDeliver: id)
+      case .failed(let id, let error):
+        delegate?.messageQueue(self, didFail: id, error: error)
+      case .confirmedLate(let id, let status):
+        engine.logger.notice(
+          "outgoing message \(id) was confirmed late; it counted as \(status.rawValue)")
+      }
+    }
+  }
+
+  private func wake() { state.withLock { _ = $0.wake?.yield() } }
+}
+
+// What an app does with it.
+extension OutgoingMessageQueue {
+  /// Puts a message in; it is on disk when the call returns (S3-22, S3-49). One that is in already
+  /// is left as it is.
+  ///
+  /// - Returns: the message with its number.
+  /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`, `persistenceFailed`, `closed`.
+  @discardableResult
+  public func enqueue(
+    _ message: OutgoingMessage
+  ) async throws(MessageQueueError) -> QueuedMessage {
+    let occasion = occasion()
+    try await change { queue throws(MessageQueueError) in
+      _ = try queue.enqueue(message, at: occasion)
+      return []
+    }
+    wake()
+    guard let queued = self.message(for: message.id) else { throw .messageNotFound(message.id) }
+    return queued
+  }
+
+  /// The transport took it (S3-25). An id that is not known is passed over.
+  public func markSent(
+    _ id: MessageID, attempt: Int? = nil
+  ) async throws(MessageQueueError) {
+    let occasion = occasion()
+    try await change { queue in
+      queue.markSent(id, attempt: attempt, at: occasion)
+      return []
+    }
+    // A timeout begins.
+    wake()
+  }
+
+  /// The receiver has it (S3-26). It counts whatever the message's state is; it is never sent again
+  /// (S3-55). An id that is not known is passed over.
+  public func confirmDelivery(_ id: MessageID) async throws(MessageQueueError) {
+    let occasion = occasion()
+    try await change { queue in queue.confirmDelivery(id, at: occasion) }
+  }
+
+  /// An attempt failed (S3-27).
+  ///
+  /// - Parameters:
+  ///   - attempt: which one; a failure of an earlier attempt has no effect (S3-52).
+  ///   - isPermanent: whether trying again is pointless (S3-58).
+  public func handleSendFailure(
+    _ id: MessageID, attempt: Int? = nil, error: (any Error)?, isPermanent: Bool = false
+  ) async throws(MessageQueueError) {
+    let occasion = occasion()
+    let reason = error.map { "\($0)" }
+    try await change { queue in
+      queue.sendFailed(
+        id, attempt: attempt, reason: reason, isPermanent: isPermanent, at: occasion)
+    }
+    wake()
+  }
+
+  /// The way to the receiver broke: what was under way is sent again, and that counts as no failure.
+  /// Nothing is ever dropped by a disconnection (S3-54).
+  public func connectionLost() async throws(MessageQueueError) {
+    try await change { queue in
+      queue.connectionLost()
+      return []
+    }
+    wake()
+  }
+
+  /// Starts every failed message over (S3-36).
+  public func retryFailed() async throws(MessageQueueError) {
+    try await change { queue in
+      queue.retryFailed()
+      return []
+    }
+    wake()
+  }
+
+  /// Forgets every message that is not delivered, with its waits (S3-35, S3-54). Receipts stay.
+  public func clear() async throws(MessageQueueError) {
+    try await change { queue in
+      queue.clear()
+      return []
+    }
+  }
+
+  /// Everything, receipts of delivered messages too, by number (S3-30, S3-59).
+  public func allMessages() -> [QueuedMessage] { state.withLock { $0.queue.allMessages } }
+
+  /// What is neither delivered nor failed (S3-31).
+  public func pendingMessages() -> [QueuedMessage] { state.withLock { $0.queue.pendingMessages } }
+
+  /// How many those are (S3-33).
+  public func pendingCount() -> Int { state.withLock { $0.queue.pendingCount } }
+
+  /// One message (S3-32).
+  public func message(for id: MessageID) -> QueuedMessage? {
+    state.withLock { $0.queue.message(for: id) }
+  }
+
+  /// Everything, now and after every change (S3-21); only the newest value is kept for a slow
+  /// reader. Ends when the client is closed.
+  public func updates() -> AsyncStream<[QueuedMessage]> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      let id = state.withLock { state -> UInt64? in
+        guard !state.isClosed else { return nil }
+        state.lastWatcher += 1
+        state.watchers[state.lastWatcher] = continuation
+        continuation.yield(state.queue.allMessages)
+        return state.lastWatcher
+      }
+      guard let id else {
+        continuation.finish()
+        return
+      }
+      continuation.onTermination = { [weak self] _ in
+        self?.state.withLock { $0.watchers[id] = nil }
+      }
+    }
+  }
+
+  /// Returns when the receiver has it.
+  ///
+  /// - Throws: `messageNotFound`, `maxRetriesExceeded` or `refused` where it was given up, `closed`.
+  public func waitForDelivery(of id: MessageID) async throws(MessageQueueError) {
+    for await messages in updates() {
+      guard let message = messages.first(where: { $0.id == id }) else {
+        throw .messageNotFound(id)
+      }
+      switch message.status {
+      case .delivered: return
+      case .failed:
+        guard let max = config.maxRetries, message.retryCount >= max else {
+          throw .refused(id, reason: message.lastError ?? "no reason given")
+        }
+        throw .maxRetriesExceeded(id)
+      case .queued, .sending, .awaitingAck: break
+      }
+    }
+    throw .closed
+  }
+
+  /// Ends streams and `run`.
+  func close() {
+    let (watchers, wake) = state.withLock { state in
+      state.isClosed = true
+      defer { (state.watchers, state.wake) = ([:], nil) }
+      return (state.watchers, state.wake)
+    }
+    wake?.finish()
+    for watcher in watchers.values { watcher.finish() }
+  }
+}
+
+/// The outgoing queues of one client.
+final class OutgoingBoxes: Sendable {
+  private let queues = Mutex<[String: OutgoingMessageQueue]>([:])
+
+  func withLock<Value: Sendable>(
+    _ body: (inout [String: OutgoingMessageQueue]) -> sending Value
+  ) -> Value {
+    queues.withLock { body(&$0) }
+  }
+}

@@ -1,0 +1,72 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+
+extension QueueClient {
+  /// The messages that this device sent lately, oldest first, and how far each has come on its way
+  /// to the server: about the latest thousand.
+  ///
+  /// The states follow from what the server is known to have, so there is nothing that could
+  /// contradict the sync. Being offline is no failure; `failed` is what the server refused, with its
+  /// reason, and it is tried again with the next connection.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  public func outgoingMessages() async throws(ClientError) -> [QueuedMessage] {
+    try await engine.submit { core, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        let box = try store.outgoing(in: ClientStore.syncBox)
+        return (box.messages.map { core.withDelivery($0) }, [])
+      } catch { throw .store(error) }
+    }
+  }
+
+  /// An outgoing queue for messages that the app sends over a way of its own; the same one for the
+  /// same name.
+  ///
+  /// - Parameter name: 1 to 128 bytes.
+  /// - Throws: `.queue(.invalidName)`, `.queue(.persistenceFailed)`, `.closed`.
+  public func outgoingMessageQueue(
+    named name: String, config: MessageQueueConfig = .default
+  ) async throws(ClientError) -> OutgoingMessageQueue {
+    guard (1...Limits.sessionIDBytesMax).contains(name.utf8.count) else {
+      throw .queue(
+        .invalidName(
+          field: "queue name", reason: "it must have 1 to \(Limits.sessionIDBytesMax) bytes"))
+    }
+    let engine = engine
+    let boxes = outgoingBoxes
+    return try await engine.submit { _, _, store throws(Replica.Fault) in
+      if let open = boxes.withLock({ $0[name] }) { return (open, []) }
+      do throws(StoreError) {
+        let box = try store.outgoing(in: name)
+        let queue = OutgoingMessageQueue(
+          engine: engine, box: name,
+          queue: OutgoingQueue(
+            config: config, stored: box.messages, lastSequence: box.lastSequence))
+        boxes.withLock { $0[name] = queue }
+        return (queue, [])
+      } catch { throw .store(error) }
+    }
+  }
+}
+
+extension ClientCore {
+  /// A message with what became of the operations that send it.
+  fileprivate func withDelivery(_ stored: QueuedMessage) -> QueuedMessage {
+    var message = stored
+    guard let origin = replica.workspace.origin(of: stored.id) else {
+      // Compacted away: that only happens to what the server had.
+      message.status = .delivered
+      return message
+    }
+    switch delivery(of: origin) {
+    case .waiting: message.status = .queued
+    case .underWay: message.status = .awaitingAck
+    case .acknowledged: message.status = .delivered
+    case .refused(let reason):
+      message.status = .failed
+      message.lastError = reason
+    }
+    return message
+  }
+}

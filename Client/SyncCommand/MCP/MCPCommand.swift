@@ -1,0 +1,51 @@
+import AgentFormats
+import ArgumentParser
+
+/// `cospool mcp`
+struct MCPCommand: LocalCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mcp",
+    abstract: "Serve the queues to an agent, as an MCP server on stdin and stdout.",
+    discussion: """
+      EXAMPLES
+        claude mcp add cospool -- cospool mcp
+        codex mcp add cospool -- cospool mcp
+
+      The agent gets tools: queue_list, queue_add, queue_edit, queue_move, queue_cancel,
+      queue_pause, queue_resume, queue_retry, queue_skip, thread_list, thread_remove, task_state.
+      Tools that change something take an idempotency_key: a call that is repeated with the same
+      key is done once. Where no session is named, it is the one in $COSPOOL_SESSION, which agents
+      that Cospool starts have, or --session.
+      """)
+  @Option(
+    name: [.customShort("s"), .customLong("session")],
+    help: ArgumentHelp("The session that calls mean which name none.", valueName: "session"),
+    completion: .sessions)
+  var session: String?
+  @OptionGroup var options: GlobalOptions
+
+  func run(in environment: Environment) async throws -> String {
+    let directory = try environment.dataDirectory(flag: options.data)
+    let connection = DaemonConnection(dataDirectory: directory)
+    let named =
+      session ?? environment.variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
+    var server = MCPServer(session: named) { try await connection.answer(to: $0) }
+    var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
+    var dropped = 0
+    for await piece in environment.pieces() {
+      var whole: [[UInt8]] = []
+      lines.received(piece) { whole.append($0) }
+      if lines.droppedCount > dropped {
+        dropped = lines.droppedCount
+        // Not even its id is known.
+        whole.append(Array("{".utf8))
+      }
+      for line in whole {
+        guard let answer = await server.answer(to: line) else { continue }
+        // Nobody reads any more: the agent is gone.
+        guard environment.watching.write(answer + "\n") else { return "" }
+      }
+    }
+    return ""
+  }
+}

@@ -1,0 +1,152 @@
+import AgentFormats
+
+/// A tool that an agent can call: what it takes, and the request that it becomes.
+struct MCPTool: Sendable {
+  var name: String
+  /// For the agent that has to choose it.
+  var description: String
+  var fields: [Field]
+  /// Whether it changes something, and so takes an idempotency key.
+  var changes: Bool
+  /// - Throws: `CommandFailure` where the arguments are wrong.
+  var request: @Sendable (Arguments) throws -> APIRequest
+  /// What the agent gets of the daemon's answer.
+  var answer: @Sendable (JSONTree, Arguments) -> JSONTree = { answer, _ in answer }
+
+  struct Field: Sendable {
+    enum Kind: Sendable {
+      case text, number, flag, texts
+      case choice([String])
+    }
+
+    var name: String
+    var kind: Kind
+    var description: String
+    var isRequired = false
+  }
+
+  /// The name of the argument that makes repetitions harmless.
+  static let key = "idempotency_key"
+  static let keyBytesMax = 256
+
+  /// As `tools/list` shows it.
+  var listing: JSONTree {
+    var properties: [String: JSONTree] = [:]
+    for field in allFields { properties[field.name] = field.schema }
+    return .object([
+      "name": .string(name), "description": .string(description),
+      "inputSchema": .object([
+        "type": "object", "properties": .object(properties), "additionalProperties": false,
+        "required": .array(fields.filter(\.isRequired).map { .string($0.name) }),
+      ]),
+      "annotations": .object([
+        "readOnlyHint": .boolean(!changes), "openWorldHint": false,
+      ]),
+    ])
+  }
+
+  var allFields: [Field] {
+    guard changes else { return fields }
+    return fields + [
+      Field(
+        name: MCPTool.key, kind: .text,
+        description:
+          "Any text of your own. A call that is repeated with the same key is done once, "
+          + "and gets the first answer again.")
+    ]
+  }
+}
+
+extension MCPTool.Field {
+  var schema: JSONTree {
+    let note = JSONTree.string(description)
+    return switch kind {
+    case .text: .object(["type": "string", "description": note])
+    case .number: .object(["type": "integer", "description": note])
+    case .flag: .object(["type": "boolean", "description": note])
+    case .texts:
+      .object(["type": "array", "items": .object(["type": "string"]), "description": note])
+    case .choice(let names):
+      .object([
+        "type": "string", "enum": .array(names.map { .string($0) }), "description": note,
+      ])
+    }
+  }
+
+  /// Whether a value is of the kind.
+  func fits(_ value: JSONTree) -> Bool {
+    switch (kind, value) {
+    case (.text, .string), (.flag, .boolean): true
+    case (.number, .number(let number)): Int64(exactly: number) != nil
+    case (.texts, .array(let elements)):
+      elements.allSatisfy { if case .string = $0 { true } else { false } }
+    case (.choice(let names), .string(let name)): names.contains(name)
+    default: false
+    }
+  }
+}
+
+extension MCPTool {
+  /// Arguments that fit the fields.
+  struct Arguments: Sendable {
+    private var values: [String: JSONTree]
+    /// The session that the server was started for.
+    private var session: String?
+
+    /// - Throws: `CommandFailure` that says which argument is wrong.
+    init(_ given: JSONTree?, of tool: MCPTool, session: String?) throws {
+      self.session = session
+      switch given {
+      case nil, .null: values = [:]
+      case .object(let members): values = members
+      default: throw CommandFailure.usage("The arguments have to be an object.")
+      }
+      for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+        guard let field = tool.allFields.first(where: { $0.name == name }) else {
+          throw CommandFailure.usage(
+            "\(tool.name) has no argument \"\(name)\": choose from "
+              + tool.allFields.map(\.name).joined(separator: ", ") + ".")
+        }
+        guard field.fits(value) else {
+          throw CommandFailure.usage("\"\(name)\" of \(tool.name): \(value.line) does not fit.")
+        }
+      }
+      for field in tool.fields where field.isRequired && values[field.name] == nil {
+        throw CommandFailure.usage("\(tool.name) needs \"\(field.name)\".")
+      }
+    }
+
+    func text(_ name: String) -> String? { values[name]?.text }
+    func number(_ name: String) -> Int? { values[name]?.integer.flatMap { Int(exactly: $0) } }
+    func flag(_ name: String) -> Bool { values[name]?.flag ?? false }
+    func texts(_ name: String) -> [String] { values[name]?.elements.compactMap(\.text) ?? [] }
+
+    /// A text that has to be there.
+    func needed(_ name: String) throws -> String {
+      guard let text = text(name) else { throw CommandFailure.usage("\"\(name)\" is missing.") }
+      return text
+    }
+
+    /// The session named, else the one the server was started for.
+    func sessionID() throws -> String {
+      guard let id = text("session") ?? session else {
+        throw CommandFailure.usage(
+          "Name the session: the server was started for none (COSPOOL_SESSION is not set).")
+      }
+      return id
+    }
+
+    /// The key without which a call is never taken for another.
+    func idempotencyKey() throws -> String? {
+      guard let key = text(MCPTool.key) else { return nil }
+      guard (1...MCPTool.keyBytesMax).contains(key.utf8.count) else {
+        throw CommandFailure.usage(
+          "\(MCPTool.key) must have 1 to \(MCPTool.keyBytesMax) bytes.")
+      }
+      return key
+    }
+
+    /// What tells two calls apart.
+    var fingerprint: String { JSONTree.object(values).line }
+  }
+}

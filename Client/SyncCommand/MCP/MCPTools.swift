@@ -1,0 +1,205 @@
+import AgentFormats
+import QueueModel
+
+/// The tools of `cospool mcp`, each one request to the daemon.
+enum MCPTools {
+  static let all = queueTools + changeTools + threadTools
+
+  private static let session = MCPTool.Field(
+    name: "session", kind: .text,
+    description: "The session's id. Left out, it is the session that you run in.")
+  private static let message = MCPTool.Field(
+    name: "id", kind: .text, description: "The message's id, or its first characters.",
+    isRequired: true)
+
+  /// Characters of a content that a list shows.
+  static let previewMax = 400
+
+  private static let queueTools = [
+    MCPTool(
+      name: "queue_list",
+      description: "The prompts that wait in a session, in the order in which they will run, with "
+        + "ids, places and what became of earlier attempts. Contents are cut to \(previewMax) "
+        + "characters unless full is true.",
+      fields: [
+        session,
+        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+        .init(name: "full", kind: .flag, description: "Whole contents."),
+      ], changes: false,
+      request: { arguments in
+        APIRequest(
+          .get, ["sessions", try arguments.sessionID(), "queue"],
+          query: [
+            ("limit", arguments.number("limit").map(String.init)),
+            ("after", arguments.text("after")),
+          ])
+      }, answer: { answer, arguments in arguments.flag("full") ? answer : previews(answer) }),
+    MCPTool(
+      name: "task_state",
+      description: "What a session's agent does: whether it is busy, its running tools, whether it "
+        + "waits for an approval, and the error that stands.",
+      fields: [session], changes: false,
+      request: { APIRequest(.get, ["sessions", try $0.sessionID(), "activity"]) }),
+    MCPTool(
+      name: "queue_add",
+      description: "Queues a prompt in a session, behind what waits. It runs when its turn comes.",
+      fields: [
+        session,
+        .init(name: "text", kind: .text, description: "The prompt.", isRequired: true),
+        .init(name: "urgent", kind: .flag, description: "Before all that is not urgent."),
+        .init(name: "project", kind: .text, description: "The session's project path."),
+      ], changes: true,
+      request: { arguments in
+        struct Body: Encodable {
+          var text: String
+          var id: String?
+          var priority: String?
+          var project: String?
+        }
+        let session = try arguments.sessionID()
+        return try APIRequest(
+          .post, ["sessions", session, "queue"],
+          body: Body(
+            text: try Content.checked(try arguments.needed("text")),
+            id: try arguments.idempotencyKey().map { MessageKey.id(for: $0, in: session) },
+            priority: arguments.flag("urgent") ? "urgent" : nil,
+            project: arguments.text("project")))
+      }),
+  ]
+
+  private static let changeTools = [
+    MCPTool(
+      name: "queue_edit", description: "Gives a waiting prompt new content.",
+      fields: [
+        message,
+        .init(name: "text", kind: .text, description: "The new content.", isRequired: true),
+      ], changes: true,
+      request: { arguments in
+        try APIRequest(
+          .put, ["messages", try arguments.needed("id"), "content"],
+          body: ["content": try Content.checked(try arguments.needed("text"))])
+      }),
+    MCPTool(
+      name: "queue_move",
+      description: "Moves waiting prompts: to a place counted from 1, or in front of or behind "
+        + "another message, also in another session's queue. Give one of to, before and after.",
+      fields: [
+        .init(name: "ids", kind: .texts, description: "The messages.", isRequired: true),
+        .init(name: "to", kind: .number, description: "The place of the first one, from 1."),
+        .init(name: "before", kind: .text, description: "In front of this message."),
+        .init(name: "after", kind: .text, description: "Behind this message."),
+      ], changes: true,
+      request: { arguments in
+        struct Body: Encodable {
+          var ids: [String]
+          var to: Int?
+          var before: String?
+          var after: String?
+        }
+        return try APIRequest(
+          .post, ["messages", "move"],
+          body: Body(
+            ids: arguments.texts("ids"), to: arguments.number("to"),
+            before: arguments.text("before"), after: arguments.text("after")))
+      }),
+    MCPTool(
+      name: "queue_cancel",
+      description: "Takes waiting prompts out. What has already started is not stopped.",
+      fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
+      changes: true,
+      request: { try APIRequest(.post, ["messages", "cancel"], body: ["ids": $0.texts("ids")]) }),
+    MCPTool(
+      name: "queue_pause", description: "Nothing of a session starts until it is resumed.",
+      fields: [
+        session, .init(name: "reason", kind: .text, description: "For the people who see it."),
+      ], changes: true,
+      request: { arguments in
+        let path = ["sessions", try arguments.sessionID(), "pause"]
+        guard let reason = arguments.text("reason") else { return APIRequest(.put, path) }
+        return try APIRequest(.put, path, body: ["reason": reason])
+      }),
+    MCPTool(
+      name: "queue_resume", description: "Lets a paused session go on.", fields: [session],
+      changes: true,
+      request: { APIRequest(.delete, ["sessions", try $0.sessionID(), "pause"]) }),
+    MCPTool(
+      name: "queue_retry",
+      description: "Has a prompt that failed, or whose end nobody knows, tried again.",
+      fields: [message], changes: true,
+      request: { APIRequest(.post, ["messages", try $0.needed("id"), "retry"]) }),
+    MCPTool(
+      name: "queue_skip",
+      description: "Takes a prompt that failed, or whose end nobody knows, out, so that the next "
+        + "one can run.",
+      fields: [message], changes: true,
+      request: { APIRequest(.post, ["messages", try $0.needed("id"), "skip"]) }),
+  ]
+
+  private static let threadTools = [
+    MCPTool(
+      name: "thread_list", description: "The sessions that wait for their person, in order.",
+      fields: [
+        .init(name: "project", kind: .text, description: "Those in this folder and below."),
+        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+      ], changes: false,
+      request: { arguments in
+        APIRequest(
+          .get, ["threads"],
+          query: [
+            ("project", arguments.text("project")),
+            ("limit", arguments.number("limit").map(String.init)),
+            ("after", arguments.text("after")),
+          ])
+      }),
+    MCPTool(
+      name: "thread_remove", description: "Takes sessions out of the thread queue.",
+      fields: [
+        .init(name: "sessions", kind: .texts, description: "The sessions.", isRequired: true)
+      ], changes: true,
+      request: {
+        try APIRequest(.post, ["threads", "remove"], body: ["sessions": $0.texts("sessions")])
+      }),
+  ]
+
+  /// The same list with short contents; `cut` says which were longer.
+  private static func previews(_ answer: JSONTree) -> JSONTree {
+    guard case .object(var members) = answer, let messages = members["messages"]?.elements else {
+      return answer
+    }
+    members["messages"] = .array(
+      messages.map { message in
+        guard case .object(var fields) = message, let content = fields["content"]?.text,
+          content.count > previewMax
+        else { return message }
+        fields["content"] = .string(String(content.prefix(previewMax)))
+        fields["cut"] = true
+        return .object(fields)
+      })
+    return .object(members)
+  }
+}
+
+/// The id of a message that is added under a key: the same for ever, on every device.
+enum MessageKey {
+  /// A UUID of version 8 from two independent hashes of the session and the key; a key that is a
+  /// UUID is the id itself.
+  static func id(for key: String, in session: String) -> String {
+    if let id = MessageID(key) { return id.description }
+    let bytes = Array(session.lowercased().utf8) + [0] + Array(key.utf8)
+    let high = hash(bytes, start: 0xCBF2_9CE4_8422_2325)
+    let low = hash(bytes.reversed(), start: 0x9E37_79B9_7F4A_7C15)
+    return MessageID(
+      high: high & ~0xF000 | 0x8000, low: low & ~(0b11 << 62) | 0b10 << 62
+    ).description
+  }
+
+  /// FNV-1a with the output function of SplitMix64 behind it.
+  private static func hash(_ bytes: some Sequence<UInt8>, start: UInt64) -> UInt64 {
+    var mixed = bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,165 @@
+/// Reads `claude -p … --output-format stream-json --verbose`: one JSON object in a line.
+///
+/// | line | is |
+/// |---|---|
+/// | `system`, `init` | the session's id |
+/// | `assistant` with `tool_use`, `user` with `tool_result` | a tool that starts, and ends |
+/// | `control_request` `can_use_tool`, `control_response`, `control_cancel_request` | an approval |
+/// | `rate_limit_event` with `rejected` | a limit, with the time it ends |
+/// | `result` | the end: the only thing that makes a success |
+///
+/// An exit code of 0 says nothing: the program also ends so where a hook blocked the prompt, or it
+/// was cut off.
+package struct ClaudeReader: AgentOutputReader {
+  private struct Result: Sendable {
+    var subtype: String
+    var isError: Bool
+    var text: String
+    var hadTurns: Bool
+  }
+
+  private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
+  private var tools = RunningTools()
+  private var session: String?
+  private var result: Result?
+  private var didAnswer = false
+  private var limit: (isReached: Bool, until: Int64?) = (false, nil)
+
+  package init() {}
+
+  package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
+    var whole: [[UInt8]] = []
+    lines.received(bytes) { whole.append($0) }
+    return whole.flatMap { events(of: $0) }
+  }
+
+  package mutating func ended(
+    _ end: ProcessEnd, now: Int64
+  ) -> (events: [AgentEvent], verdict: AgentVerdict) {
+    var whole: [[UInt8]] = []
+    lines.ended { whole.append($0) }
+    let events = whole.flatMap { self.events(of: $0) } + tools.endAll()
+    return (events, verdict(end))
+  }
+
+  private func verdict(_ end: ProcessEnd) -> AgentVerdict {
+    guard let result else {
+      if limit.isReached {
+        return .tryLater(reason: "The agent's usage limit is reached.", until: limit.until)
+      }
+      let dropped =
+        lines.droppedCount > 0
+        ? " \(lines.droppedCount) lines were longer than \(AgentLimits.lineBytesMax) bytes." : ""
+      return .failed(reason: "The agent ended without a result (\(end.description)).\(dropped)")
+    }
+    if result.isError || result.subtype != "success" {
+      let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
+      if limit.isReached { return .tryLater(reason: reason, until: limit.until) }
+      if let until = ClaudeReader.limitInOldForm(result.text) {
+        return .tryLater(reason: "The agent's usage limit is reached.", until: until)
+      }
+      return .failed(reason: reason)
+    }
+    guard end.isClean else {
+      return .failed(reason: "The agent said success, and ended with \(end.description).")
+    }
+    guard result.hadTurns || didAnswer || !result.text.isEmpty else {
+      return .failed(
+        reason: "The agent ended without a turn. A hook may have blocked the prompt.")
+    }
+    return .succeeded(summary: result.text)
+  }
+
+  /// `Claude AI usage limit reached|1700000000`, in seconds.
+  private static func limitInOldForm(_ text: String) -> Int64? {
+    guard text.contains("usage limit reached"), let bar = text.lastIndex(of: "|") else {
+      return nil
+    }
+    return Int64(text[text.index(after: bar)...]).map(UnixTime.milliseconds)
+  }
+
+  private mutating func events(of line: [UInt8]) -> [AgentEvent] {
+    guard let object = JSONTree(line), let type = object["type"]?.text else { return [] }
+    switch type {
+    case "system": return named(object)
+    case "assistant":
+      didAnswer = true
+      return named(object) + assistant(object)
+    case "user": return named(object) + user(object)
+    case "control_request":
+      guard object["request"]?["subtype"]?.text == "can_use_tool" else { return [] }
+      return tools.approvalRequested(
+        object["request_id"]?.text, tool: object["request"]?["tool_name"]?.text)
+    case "control_response":
+      return tools.approvalAnswered(object["response"]?["request_id"]?.text)
+    case "control_cancel_request": return tools.approvalAnswered(object["request_id"]?.text)
+    case "rate_limit_event": return rateLimit(object["rate_limit_info"])
+    case "result": return named(object) + ended(object)
+    default: return []
+    }
+  }
+
+  /// The session's id, when it is new.
+  private mutating func named(_ object: JSONTree) -> [AgentEvent] {
+    guard let id = (object["session_id"] ?? object["sessionId"])?.text, !id.isEmpty, id != session,
+      id.utf8.count <= AgentLimits.sessionIDBytesMax
+    else { return [] }
+    session = id
+    return [.session(id)]
+  }
+
+  private mutating func assistant(_ object: JSONTree) -> [AgentEvent] {
+    // Work after a result: that one was not the last.
+    result = nil
+    var events: [AgentEvent] = []
+    for part in object["message"]?["content"]?.elements ?? [] {
+      switch part["type"]?.text {
+      case "tool_use", "server_tool_use":
+        events += tools.started(part["id"]?.text, name: part["name"]?.text)
+      case "text":
+        if let text = part["text"]?.text, !text.isEmpty {
+          events.append(.text(text.cut(to: AgentLimits.textBytesMax)))
+        }
+      default: break
+      }
+    }
+    return events
+  }
+
+  private mutating func user(_ object: JSONTree) -> [AgentEvent] {
+    (object["message"]?["content"]?.elements ?? []).flatMap { part in
+      part["type"]?.text == "tool_result" ? tools.ended(part["tool_use_id"]?.text) : []
+    }
+  }
+
+  private mutating func rateLimit(_ info: JSONTree?) -> [AgentEvent] {
+    guard info?["status"]?.text == "rejected" else {
+      limit = (false, nil)
+      return []
+    }
+    let until = info?["resetsAt"]?.integer.map(UnixTime.milliseconds)
+    limit = (true, until)
+    return [.rateLimited(until: until)]
+  }
+
+  private mutating func ended(_ object: JSONTree) -> [AgentEvent] {
+    let errors = object["errors"]?.elements.compactMap(\.text).joined(separator: " ") ?? ""
+    let text = object["result"]?.text ?? ""
+    result = Result(
+      subtype: object["subtype"]?.text ?? "no subtype",
+      // Missing is not false: what was not said is no success.
+      isError: object["is_error"]?.flag ?? true,
+      text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
+      hadTurns: (object["num_turns"]?.integer ?? 0) > 0)
+    return tools.endAll()
+  }
+}
+
+enum UnixTime {
+  /// Times of agents are in seconds or milliseconds; no second count of this millennium is as large
+  /// as a millisecond count of the last.
+  static func milliseconds(_ time: Int64) -> Int64 {
+    guard (0..<100_000_000_000).contains(time) else { return time }
+    return time * 1_000
+  }
+}

@@ -1,0 +1,105 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// JSON whose shape nobody promises: what is asked for and not there is nil.
+package enum JSONTree: Hashable, Sendable {
+  case null
+  case boolean(Bool)
+  case number(Double)
+  case string(String)
+  case array([JSONTree])
+  case object([String: JSONTree])
+
+  /// Reads one value; nil where it is none. Bytes that are no UTF-8 are replaced first.
+  package init?(_ bytes: some Collection<UInt8>) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard let tree = try? JSONDecoder().decode(JSONTree.self, from: Data(text.utf8)) else {
+      return nil
+    }
+    self = tree
+  }
+
+  package subscript(_ key: String) -> JSONTree? {
+    if case .object(let members) = self { members[key] } else { nil }
+  }
+
+  package var text: String? {
+    if case .string(let text) = self { text } else { nil }
+  }
+
+  package var flag: Bool? {
+    if case .boolean(let flag) = self { flag } else { nil }
+  }
+
+  /// A whole number that fits.
+  package var integer: Int64? {
+    if case .number(let number) = self { Int64(exactly: number.rounded(.towardZero)) } else { nil }
+  }
+
+  package var elements: [JSONTree] {
+    if case .array(let elements) = self { elements } else { [] }
+  }
+}
+
+extension JSONTree: Decodable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let flag = try? container.decode(Bool.self) {
+      self = .boolean(flag)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let text = try? container.decode(String.self) {
+      self = .string(text)
+    } else if let elements = try? container.decode([JSONTree].self) {
+      self = .array(elements)
+    } else {
+      self = .object(try container.decode([String: JSONTree].self))
+    }
+  }
+}
+
+extension JSONTree: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .boolean(let flag): try container.encode(flag)
+    case .number(let number):
+      // A whole number stays one.
+      if let whole = Int64(exactly: number) {
+        try container.encode(whole)
+      } else {
+        try container.encode(number)
+      }
+    case .string(let text): try container.encode(text)
+    case .array(let elements): try container.encode(elements)
+    case .object(let members): try container.encode(members)
+    }
+  }
+
+  /// On one line, with sorted keys.
+  package var line: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // A number that JSON cannot hold, such as an infinite one, cannot come out of JSON.
+    guard let data = try? encoder.encode(self) else { return "null" }
+    return String(decoding: data, as: UTF8.self)
+  }
+}
+
+extension JSONTree: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
+  ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  package init(stringLiteral value: String) { self = .string(value) }
+  package init(booleanLiteral value: Bool) { self = .boolean(value) }
+  package init(integerLiteral value: Int) { self = .number(Double(value)) }
+  package init(arrayLiteral elements: JSONTree...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, JSONTree)...) {
+    self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
+  }
+}

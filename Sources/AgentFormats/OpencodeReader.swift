@@ -1,0 +1,119 @@
+/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions, and the
+/// answer to a prompt (`POST /session/ID/message`).
+///
+/// The stream is told to be best effort: it gives busy signals, and never decides. What counts is
+/// the assistant's message, in the answer or, where the connection broke, in the list of messages.
+package struct OpencodeReader: Sendable {
+  private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
+  private var tools = RunningTools()
+  private let session: String
+  private var data: [UInt8] = []
+
+  /// - Parameter session: opencode's id; events of other sessions are passed over.
+  package init(session: String) {
+    self.session = session
+  }
+
+  /// Takes in what came of the event stream.
+  package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
+    var whole: [[UInt8]] = []
+    lines.received(bytes) { whole.append($0) }
+    return whole.flatMap { field($0) }
+  }
+
+  /// The turn is over, or the stream broke: nothing runs that anybody would hear the end of.
+  package mutating func ended() -> [AgentEvent] { tools.endAll() }
+
+  private mutating func field(_ line: [UInt8]) -> [AgentEvent] {
+    if line.isEmpty {
+      defer { data = [] }
+      return data.isEmpty ? [] : events(of: data)
+    }
+    let name = Array("data:".utf8)
+    guard line.starts(with: name) else { return [] }
+    var value = line.dropFirst(name.count)
+    if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+    guard data.count + value.count < AgentLimits.lineBytesMax else {
+      data = []
+      return []
+    }
+    if !data.isEmpty { data.append(UInt8(ascii: "\n")) }
+    data += value
+    return []
+  }
+
+  private mutating func events(of data: [UInt8]) -> [AgentEvent] {
+    guard let object = JSONTree(data), let type = object["type"]?.text,
+      let properties = object["properties"]
+    else { return [] }
+    let owner = (properties["sessionID"] ?? properties["part"]?["sessionID"])?.text
+    guard owner == session else { return [] }
+    switch type {
+    case "message.part.updated":
+      return part(properties["part"])
+    case "permission.updated", "permission.asked":
+      return tools.approvalRequested(
+        properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text)
+    case "permission.replied":
+      return tools.approvalAnswered((properties["requestID"] ?? properties["permissionID"])?.text)
+    case "session.status":
+      guard properties["status"]?["type"]?.text == "retry" else { return [] }
+      return [
+        .rateLimited(until: properties["status"]?["next"]?.integer.map(UnixTime.milliseconds))
+      ]
+    case "session.error":
+      return [.trouble(OpencodeReader.reason(properties["error"]))]
+    case "session.idle":
+      return tools.endAll()
+    default:
+      return []
+    }
+  }
+
+  private mutating func part(_ part: JSONTree?) -> [AgentEvent] {
+    guard let part, part["type"]?.text == "tool" else { return [] }
+    switch part["state"]?["status"]?.text {
+    case "pending", "running": return tools.started(part["callID"]?.text, name: part["tool"]?.text)
+    case "completed", "error": return tools.ended(part["callID"]?.text)
+    default: return []
+    }
+  }
+
+  private static func reason(_ error: JSONTree?) -> String {
+    let reason = (error?["data"]?["message"] ?? error?["message"])?.text ?? error?["name"]?.text
+    return (reason ?? "The agent failed.").cut(to: AgentLimits.textBytesMax)
+  }
+}
+
+extension OpencodeReader {
+  /// What an assistant's message says of its turn; nil while it is not complete.
+  ///
+  /// - Parameter message: `{info, parts}`, as `POST /session/ID/message` answers and
+  ///   `GET /session/ID/message` lists.
+  package static func verdict(of message: JSONTree) -> AgentVerdict? {
+    guard let info = message["info"], info["role"]?.text == "assistant" else { return nil }
+    if let error = info["error"], error != .null {
+      let text = reason(error)
+      if error["data"]?["statusCode"]?.integer == 429 {
+        return .tryLater(reason: text, until: nil)
+      }
+      return .failed(
+        reason: error["name"]?.text == "MessageAbortedError" ? "The agent was aborted." : text)
+    }
+    guard let completed = info["time"]?["completed"], completed.integer != nil else { return nil }
+    let texts = (message["parts"]?.elements ?? []).filter { $0["type"]?.text == "text" }
+    return .succeeded(
+      summary: (texts.last?["text"]?.text ?? "").cut(to: AgentLimits.textBytesMax))
+  }
+
+  /// The verdict on the prompt with this id, from a list of messages; nil while there is none.
+  package static func verdict(onPrompt id: String, in messages: JSONTree) -> AgentVerdict? {
+    let answers = messages.elements.filter {
+      $0["info"]?["role"]?.text == "assistant" && $0["info"]?["parentID"]?.text == id
+    }
+    // A turn can have several messages, one after each round of tools; the last one ends it.
+    guard let last = answers.last else { return nil }
+    if last["info"]?["finish"]?.text == "tool-calls" { return nil }
+    return verdict(of: last)
+  }
+}

@@ -1,0 +1,40 @@
+/// The tools that run, so that each start has one end, whatever the agent forgets.
+struct RunningTools: Sendable {
+  private var ids: Set<String> = []
+  private var approvals: Set<String> = []
+
+  mutating func started(_ id: String?, name: String?) -> [AgentEvent] {
+    guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), !id.isEmpty,
+      ids.count < AgentLimits.runningToolsMax, ids.insert(id).inserted
+    else { return [] }
+    return [.toolStarted(id: id, name: name?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool")]
+  }
+
+  mutating func ended(_ id: String?) -> [AgentEvent] {
+    guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), ids.remove(id) != nil else { return [] }
+    return [.toolEnded(id: id)]
+  }
+
+  mutating func approvalRequested(_ id: String?, tool: String?) -> [AgentEvent] {
+    guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), !id.isEmpty,
+      approvals.count < AgentLimits.runningToolsMax, approvals.insert(id).inserted
+    else { return [] }
+    return [
+      .approvalRequested(id: id, tool: tool?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool")
+    ]
+  }
+
+  mutating func approvalAnswered(_ id: String?) -> [AgentEvent] {
+    guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), approvals.remove(id) != nil else {
+      return []
+    }
+    return [.approvalAnswered(id: id)]
+  }
+
+  /// Ends whatever is left.
+  mutating func endAll() -> [AgentEvent] {
+    defer { (ids, approvals) = ([], []) }
+    return approvals.sorted().map { .approvalAnswered(id: $0) }
+      + ids.sorted().map { .toolEnded(id: $0) }
+  }
+}

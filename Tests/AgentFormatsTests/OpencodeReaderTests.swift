@@ -1,0 +1,75 @@
+import AgentFormats
+import Testing
+
+@Suite struct OpencodeReaderTests {
+  private func tree(_ text: String) throws -> JSONTree { try #require(JSONTree(Array(text.utf8))) }
+
+  @Test func theStreamGivesTheSignalsOfOneSession() {
+    let expected: [AgentEvent] = [
+      .toolStarted(id: "call_1", name: "bash"), .approvalRequested(id: "per_1", tool: "bash"),
+      .approvalAnswered(id: "per_1"), .toolEnded(id: "call_1"),
+    ]
+    var reader = OpencodeReader(session: "ses_1")
+    #expect(reader.received(Transcripts.opencode.utf8) == expected)
+    var slow = OpencodeReader(session: "ses_1")
+    #expect(Transcripts.opencode.utf8.flatMap { slow.received([$0]) } == expected)
+    #expect(slow.ended().isEmpty)
+  }
+
+  @Test func aStreamThatBreaksEndsWhatRan() {
+    var reader = OpencodeReader(session: "ses_1")
+    let bytes = Array(Transcripts.opencode.utf8)
+    let cut = bytes.count / 2
+    let events = reader.received(bytes.prefix(cut)) + reader.ended()
+    let starts = events.filter { if case .toolStarted = $0 { true } else { false } }
+    let ends = events.filter { if case .toolEnded = $0 { true } else { false } }
+    #expect(starts.count == 1)
+    #expect(ends.count == 1)
+  }
+
+  @Test func theMessageDecides() throws {
+    let done = try tree(
+      #"{"info":{"id":"msg_2","role":"assistant","parentID":"msg_1","time":{"created":1,"completed":2},"finish":"stop"},"parts":[{"type":"text","text":"a"},{"type":"tool"},{"type":"text","text":"Done."}]}"#
+    )
+    #expect(OpencodeReader.verdict(of: done) == .succeeded(summary: "Done."))
+    let open = try tree(
+      #"{"info":{"id":"msg_2","role":"assistant","time":{"created":1}},"parts":[]}"#)
+    #expect(OpencodeReader.verdict(of: open) == nil)
+    let aborted = try tree(
+      #"{"info":{"role":"assistant","time":{"created":1,"completed":2},"error":{"name":"MessageAbortedError","data":{"message":"x"}}}}"#
+    )
+    #expect(OpencodeReader.verdict(of: aborted) == .failed(reason: "The agent was aborted."))
+    let limited = try tree(
+      #"{"info":{"role":"assistant","error":{"name":"APIError","data":{"message":"slow down","statusCode":429,"isRetryable":true}}}}"#
+    )
+    #expect(OpencodeReader.verdict(of: limited) == .tryLater(reason: "slow down", until: nil))
+    let failed = try tree(
+      #"{"info":{"role":"assistant","error":{"name":"ProviderAuthError","data":{"providerID":"x","message":"no key"}}}}"#
+    )
+    #expect(OpencodeReader.verdict(of: failed) == .failed(reason: "no key"))
+    for lie in [#"{"ok":true}"#, "[]", #"{"info":{"role":"user","time":{"completed":2}}}"#] {
+      #expect(OpencodeReader.verdict(of: try tree(lie)) == nil)
+    }
+  }
+
+  @Test func theListOfMessagesSaysWhatBecameOfAPrompt() throws {
+    let list = try tree(
+      """
+      [{"info":{"id":"msg_1","role":"user"}},
+       {"info":{"id":"msg_2","role":"assistant","parentID":"msg_1","finish":"tool-calls","time":{"created":1,"completed":2}},"parts":[]},
+       {"info":{"id":"msg_3","role":"assistant","parentID":"msg_1","finish":"stop","time":{"created":3,"completed":4}},"parts":[{"type":"text","text":"Done."}]},
+       {"info":{"id":"msg_5","role":"assistant","parentID":"msg_4","finish":"tool-calls","time":{"created":3,"completed":4}},"parts":[]}]
+      """)
+    #expect(OpencodeReader.verdict(onPrompt: "msg_1", in: list) == .succeeded(summary: "Done."))
+    #expect(OpencodeReader.verdict(onPrompt: "msg_4", in: list) == nil)
+    #expect(OpencodeReader.verdict(onPrompt: "msg_9", in: list) == nil)
+  }
+
+  @Test func aRetryOfTheProviderIsALimit() {
+    var reader = OpencodeReader(session: "s")
+    let line =
+      #"data: {"type":"session.status","properties":{"sessionID":"s","status":{"type":"retry","attempt":2,"message":"overloaded","next":1771390800000}}}"#
+    #expect(
+      reader.received((line + "\r\n\r\n").utf8) == [.rateLimited(until: 1_771_390_800_000)])
+  }
+}

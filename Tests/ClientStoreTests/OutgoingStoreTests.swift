@@ -1,0 +1,57 @@
+import ClientCore
+import ClientStore
+import QueueModel
+import Testing
+
+/// Boxes of outgoing messages in the file.
+@Suite struct OutgoingStoreTests {
+  private func message(_ number: UInt64) throws -> QueuedMessage {
+    QueuedMessage(
+      message: OutgoingMessage(
+        id: MessageID(high: 5, low: number), session: try SessionID("a"), content: "c\(number)"),
+      sequence: number, queuedAt: 1)
+  }
+
+  @Test func aSendIsNotedInTheTransactionOfItsOperations() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    try shelf.send(2, &open)
+    // The same again is the same message.
+    try shelf.send(2, &open)
+    let box = try open.store.outgoing(in: ClientStore.syncBox)
+    #expect(box.messages.map(\.sequence) == [1, 2])
+    #expect(box.messages.map(\.id.low) == [1, 2])
+    #expect(box.lastSequence == 2)
+    try open.store.close()
+    #expect(try shelf.open().store.outgoing(in: ClientStore.syncBox).messages == box.messages)
+  }
+
+  @Test func whatTheSyncSentLatelyIsBounded() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    let last = UInt64(ClientStore.syncBoxMax) + 99
+    try open.store.keep(
+      OutgoingQueue.Changes(written: [try message(1), try message(100), try message(last)]),
+      lastSequence: last, in: ClientStore.syncBox)
+    try shelf.send(1, &open)
+    let box = try open.store.outgoing(in: ClientStore.syncBox)
+    #expect(box.lastSequence == last + 1)
+    #expect(box.messages.map(\.sequence) == [last, last + 1])
+  }
+
+  @Test func boxesAreApart() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open()
+    try open.store.keep(
+      OutgoingQueue.Changes(written: [try message(1), try message(2)]), lastSequence: 2, in: "chat")
+    #expect(try open.store.outgoing(in: "mail").messages.isEmpty)
+    try open.store.keep(
+      OutgoingQueue.Changes(removed: [try message(1).id, try message(2).id]), lastSequence: 2,
+      in: "chat")
+    let box = try open.store.outgoing(in: "chat")
+    #expect(box.messages.isEmpty)
+    // Numbers go on where nothing is left.
+    #expect(box.lastSequence == 2)
+  }
+}
