@@ -23,7 +23,10 @@ struct CommandRunner: Sendable {
         return Outcome()
       }
     } catch {
-      return CommandRunner.outcome(ofParsing: error, arguments: arguments)
+      let outcome = CommandRunner.outcome(ofParsing: error, arguments: arguments)
+      // Agents take the exit code 2 of a hook for a veto.
+      guard arguments.first == "hook", outcome.exitCode != 0 else { return outcome }
+      return Outcome(errors: outcome.errors)
     }
     if let command = parsed as? any LocalCommand { return await run(command) }
     guard let command = parsed as? any DaemonCommand else { return Outcome() }

@@ -33,7 +33,8 @@ struct Cospool: ParsableCommand {
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
-      MCPCommand.self, CompletionsCommand.self, CompleteCommand.self,
+      MCPCommand.self, HookCommand.self, HooksCommands.self, CompletionsCommand.self,
+      CompleteCommand.self,
     ])
 
   // Here too, so that both may stand before the subcommand.

@@ -27,6 +27,10 @@ struct Environment: Sendable {
   var watching: WatchSurroundings
   /// What comes on stdin, as it comes, until it ends.
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
+  /// Takes a line to standard error while a command goes on.
+  var complain: @Sendable (String) -> Void = {
+    StandardOutput.writeLine($0, to: STDERR_FILENO)
+  }
 
   /// That of this process.
   static func current() -> Environment {

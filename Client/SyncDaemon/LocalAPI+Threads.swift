@@ -53,6 +53,10 @@ extension LocalAPI {
       let body = try await decoded(ThreadMoveRequest.self, from: request)
       return try await perform(.moveThread(try session(context), to: body.to))
     }
+    api.post("threads/:session/requeue") { _, context in
+      try requireThreadQueue()
+      return try await perform(.requeueThread(try session(context)))
+    }
     api.delete("threads/:session/lock") { _, context in
       try await perform(.unlockThread(try session(context)))
     }

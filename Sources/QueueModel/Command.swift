@@ -42,6 +42,9 @@ public enum Command: Hashable, Sendable {
   case removeThreads([SessionID])
   /// Empties the thread queue.
   case clearThreads
+  /// Puts a thread at the end of the thread queue and locks it, as a send does: its person typed at
+  /// the agent's own prompt.
+  case requeueThread(SessionID)
   /// Shows a thread again whose lock stayed.
   case unlockThread(SessionID)
   /// Names the device where a session's agent runs; nil names none.

@@ -166,6 +166,8 @@ extension Workspace {
       try removeThreads(sessions, by: &author)
     case .clearThreads:
       try removeThreads(threadOrder(), by: &author)
+    case .requeueThread(let session):
+      try requeueThread(session, by: &author)
     case .unlockThread(let session):
       try unlockThread(session, by: &author)
     case .setHost(let session, let device):

@@ -16,6 +16,13 @@ extension Workspace {
       by: &author)
   }
 
+  mutating func requeueThread(
+    _ id: SessionID, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    requeueThread(id, reference: try reference(of: try existingSession(id)), by: &author)
+    return .done
+  }
+
   /// Puts threads at the end by hand. A lock stays as it is: who works on the thread still does.
   mutating func addThreads(
     _ ids: [SessionID], by author: inout Author

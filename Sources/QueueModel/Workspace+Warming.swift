@@ -94,6 +94,7 @@ extension Command {
     switch self {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
       .clear(let id), .pause(let id, _), .resume(let id), .unlockThread(let id),
+      .requeueThread(let id),
       .setHost(let id, _):
       [id]
     case .send(let send): [send.session]

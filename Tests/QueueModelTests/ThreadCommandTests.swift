@@ -42,6 +42,18 @@ struct ThreadCommandTests {
     #expect(positions(device) == ["a": 1, "c": 2, "d": 3, "b": 4])
   }
 
+  @Test func typingAtTheAgentsPromptRequeuesAndLocksAsASendDoes() throws {
+    var device = try device("a", "b")
+    try device.perform(.unlockThread(.named("a")))
+    #expect(device.workspace.threadQueue().ready.map(\.session.rawValue) == ["a"])
+    #expect(try device.perform(.requeueThread(.named("a"))).notice == .done)
+    #expect(positions(device) == ["b": 1, "a": 2])
+    #expect(device.workspace.threadQueue().ready == [])
+    #expect(throws: QueueError.sessionNotFound(id: "c")) {
+      try device.perform(.requeueThread(.named("c")))
+    }
+  }
+
   // S2-33: order kept, queuedAt renewed.
   @Test func requeueingTheLastThreadRenewsItsTimeOnly() throws {
     var device = try device("a", "b")

@@ -155,6 +155,10 @@ extension APIDescription {
       body: .fields("ThreadsRequest", isRequired: true), answer: .json("Receipt"),
       refusals: [404, 409, 422]),
     APIOperation(
+      method: "POST", path: "/v1/threads/{session}/requeue", id: "requeueThread",
+      summary: "Puts one at the end and locks it, as a send does.", answer: .json("Receipt"),
+      refusals: [404, 409]),
+    APIOperation(
       method: "POST", path: "/v1/threads/move", id: "moveThreads",
       summary: "Moves threads together.", body: .fields("ThreadsMoveRequest", isRequired: true),
       answer: .json("Receipt"), refusals: [404, 409, 422]),

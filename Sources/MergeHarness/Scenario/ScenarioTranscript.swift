@@ -122,7 +122,8 @@ enum ScenarioTranscript {
       case .unlockThread(let id): .threadUnlock(session(id))
       case .undo: .undo
       case .redo: .redo
-      case .importDocument, .attach, .detach, .setHost, .retry, .skip, .setNotBefore, .hold,
+      case .importDocument, .attach, .detach, .requeueThread, .setHost, .retry, .skip,
+        .setNotBefore, .hold,
         .reportRun:
         preconditionFailure("the workload imports nothing, has no files and runs no messages")
       }

@@ -1,0 +1,95 @@
+import AgentFormats
+import ArgumentParser
+
+/// `cospool hook`
+struct HookCommand: LocalCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hook",
+    abstract: "Tell the daemon what an agent does; agents run this as a hook.",
+    discussion: """
+      EXAMPLES
+        echo '{"hook_event_name":"Stop","session_id":"abc"}' | cospool hook
+
+      Reads the event that the agent writes to stdin, as JSON. The queue's session has the id of
+      the agent's, unless --session or $COSPOOL_SESSION names another one.
+
+      It never stands in an agent's way: whatever goes wrong, it writes nothing and exits with 0,
+      within --timeout seconds, and the agent goes on as if there were no hook. --explain says on
+      stderr what went wrong. What Cospool itself started needs no hook; it is passed over.
+      """)
+
+  @Option(
+    name: [.customShort("s"), .customLong("session")],
+    help: ArgumentHelp("The queue's session.", valueName: "session"), completion: .sessions)
+  var session: String?
+  @Option(help: ArgumentHelp("How long it may take, 0.1 to 60.", valueName: "seconds"))
+  var timeout: Double = 5
+  @Flag(help: "Give the next queued prompt to the agent when its turn ends.")
+  var feed = false
+  @Flag(help: "Say on stderr what went wrong.")
+  var explain = false
+  @OptionGroup var options: GlobalOptions
+
+  /// Bytes of an event; a tool's input can be a whole file.
+  static let bytesMax = 16 << 20
+
+  func run(in environment: Environment) async throws -> String {
+    do {
+      return try await withThrowingTaskGroup(of: String.self) { tasks in
+        tasks.addTask { try await answer(in: environment) }
+        tasks.addTask {
+          try await Task.sleep(for: .seconds(min(max(0.1, timeout), 60)))
+          throw CommandFailure(
+            code: "timeout", message: "It took longer than \(timeout) seconds.", exitCode: 75)
+        }
+        defer { tasks.cancelAll() }
+        return try await tasks.next() ?? ""
+      }
+    } catch {
+      // The agent must not notice.
+      if explain { environment.complain(CommandRunner.failure(of: error).text) }
+      return ""
+    }
+  }
+
+  private func answer(in environment: Environment) async throws -> String {
+    // What the executor started reports by its output.
+    guard (environment.variables["COSPOOL_MESSAGE"] ?? "").isEmpty else { return "" }
+    var bytes: [UInt8] = []
+    for await piece in environment.pieces() {
+      bytes += piece
+      guard bytes.count <= HookCommand.bytesMax else {
+        throw CommandFailure(
+          code: "eventTooLong", message: "The event has more than \(HookCommand.bytesMax) bytes.",
+          exitCode: 1)
+      }
+    }
+    guard let event = HookEvent(bytes) else {
+      throw CommandFailure(
+        code: "unknownEvent", message: "stdin holds no event of a kind that is known.", exitCode: 1)
+    }
+    let named = environment.variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
+    let id = session ?? named ?? event.agentSession
+    let connection = DaemonConnection(
+      dataDirectory: try environment.dataDirectory(flag: options.data))
+    for request in try event.requests(for: id) {
+      try await tell(request, of: event, session: id, connection)
+    }
+    guard feed, event.name == .stop else { return "" }
+    return try await HookFeed(connection: connection, session: id, seconds: timeout).answer()
+  }
+
+  /// Sends a request; a session that the daemon does not know yet is made known.
+  private func tell(
+    _ request: APIRequest, of event: HookEvent, session: String, _ connection: DaemonConnection
+  ) async throws {
+    do {
+      _ = try await connection.answer(to: request)
+    } catch let failure as CommandFailure where failure.code == "sessionNotFound" {
+      _ = try await connection.answer(to: try event.known(session))
+      _ = try await connection.answer(to: request)
+    } catch let failure as CommandFailure where failure.code == "threadQueueOff" {
+      // A device without a thread queue has none to put it into.
+    }
+  }
+}

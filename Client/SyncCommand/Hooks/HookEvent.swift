@@ -1,0 +1,94 @@
+import AgentFormats
+import QueueModel
+
+/// What an agent tells its hooks, and what the daemon is told of it.
+struct HookEvent: Sendable {
+  enum Name: String, CaseIterable, Sendable {
+    case sessionStart = "SessionStart"
+    case userPromptSubmit = "UserPromptSubmit"
+    case preToolUse = "PreToolUse"
+    case permissionRequest = "PermissionRequest"
+    case postToolUse = "PostToolUse"
+    case notification = "Notification"
+    case stop = "Stop"
+    case sessionEnd = "SessionEnd"
+  }
+
+  var name: Name
+  /// The agent's session.
+  var agentSession: String
+  /// Where it works.
+  var folder: String?
+  /// The tool call's id; Codex and older versions give none, then it is the tool's name.
+  var tool: String?
+  /// What kind of notification it is.
+  var notification: String?
+  /// Whether the turn goes on because a Stop hook said so.
+  var wasContinued: Bool
+
+  /// nil for whatever is no event of a kind that is known.
+  init?(_ bytes: [UInt8]) {
+    guard let object = JSONTree(bytes),
+      let name = (object["hook_event_name"]?.text).flatMap(Name.init),
+      let session = object["session_id"]?.text, !session.isEmpty
+    else { return nil }
+    self.name = name
+    agentSession = session
+    folder = (object["cwd"]?.text).flatMap { $0.hasPrefix("/") ? $0 : nil }
+    tool = object["tool_use_id"]?.text ?? object["tool_name"]?.text
+    notification = object["notification_type"]?.text
+    wasContinued = object["stop_hook_active"]?.flag ?? false
+  }
+
+  /// The requests that tell it, for the session of this id.
+  func requests(for session: String) throws -> [APIRequest] {
+    switch name {
+    case .sessionStart: return [try known(session)]
+    case .userPromptSubmit:
+      return [
+        try signal("turn_start", session),
+        APIRequest(.post, ["threads", session, "requeue"]),
+      ]
+    case .preToolUse:
+      // The tool before this one was denied, where an approval is still pending.
+      return [
+        try signal("permission_response", session), try signal("tool_use", session, id: toolID),
+      ]
+    case .postToolUse:
+      return [
+        try signal("permission_response", session), try signal("tool_result", session, id: toolID),
+      ]
+    case .permissionRequest: return [try signal("permission_request", session)]
+    case .notification:
+      return notification == "permission_prompt" || notification == "elicitation_dialog"
+        ? [try signal("permission_request", session)] : []
+    case .stop, .sessionEnd: return [try signal("result", session)]
+    }
+  }
+
+  /// Makes the session known, named after the folder it works in.
+  func known(_ session: String) throws -> APIRequest {
+    struct Body: Encodable {
+      var id: String
+      var name: String?
+      var project: String?
+    }
+    let name = folder?.split(separator: "/").last.map(String.init)
+    return try APIRequest(
+      .post, ["sessions"], body: Body(id: session, name: name, project: folder))
+  }
+
+  private var toolID: String {
+    let id = tool ?? "tool"
+    guard id.utf8.count > Limits.toolIDBytesMax else { return id }
+    return String(decoding: id.utf8.prefix(Limits.toolIDBytesMax - 8), as: UTF8.self)
+  }
+
+  private func signal(
+    _ type: String, _ session: String, id: String? = nil
+  ) throws -> APIRequest {
+    var body = ["type": type]
+    body["id"] = id
+    return try APIRequest(.post, ["sessions", session, "signals"], body: body)
+  }
+}

@@ -1,0 +1,250 @@
+/// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
+/// keeps its bytes.
+///
+/// ```json
+/// {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cospool hook", "timeout": 15}]}]}}
+/// ```
+///
+/// A handler is Cospool's where its command runs `cospool hook`; others are never touched.
+struct HookSettings {
+  /// Why a file was left as it is.
+  struct Fault: Error, Equatable {
+    /// nil where it is not about a line.
+    var line: Int?
+    var reason: String
+  }
+
+  private(set) var bytes: [UInt8]
+  private var outline: JSONOutline
+
+  /// - Throws: `Fault` where the text is no JSON object, or its `hooks` are something else.
+  init(_ bytes: [UInt8]) throws(Fault) {
+    // An empty file is one that was never written.
+    let isBlank = bytes.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    self.bytes = isBlank ? Array("{}\n".utf8) : bytes
+    outline = try HookSettings.outline(of: self.bytes)
+    guard outline.members != nil else {
+      throw Fault(line: 1, reason: "an object in braces is due")
+    }
+    if let hooks = outline["hooks"] {
+      guard let events = hooks.members else {
+        throw Fault(line: line(of: hooks), reason: "\"hooks\" is no object")
+      }
+      for event in events where event.value.elements == nil {
+        throw Fault(line: line(of: event.value), reason: "\"\(event.key)\" is no list")
+      }
+    }
+  }
+
+  private static func outline(of bytes: [UInt8]) throws(Fault) -> JSONOutline {
+    do {
+      return try JSONOutline(bytes)
+    } catch {
+      throw Fault(line: error.line, reason: error.reason)
+    }
+  }
+
+  private func line(of part: JSONOutline) -> Int {
+    bytes[..<part.range.lowerBound].count { $0 == UInt8(ascii: "\n") } + 1
+  }
+
+  /// Whether a command runs `cospool hook`.
+  static func isOwn(_ command: String) -> Bool {
+    let words = command.split(separator: " ").map {
+      $0.trimming { $0 == "'" || $0 == "\"" }
+    }
+    guard let index = words.firstIndex(where: { $0 == "hook" }), index > 0 else { return false }
+    return words[..<index].contains { $0 == "cospool" || $0.hasSuffix("/cospool") }
+  }
+
+  /// The events that have a handler of Cospool, with its command.
+  var installed: [(event: String, command: String)] {
+    (outline["hooks"]?.members ?? []).flatMap { event in
+      (event.value.elements ?? []).flatMap { group in
+        (group["hooks"]?.elements ?? []).compactMap { handler in
+          guard let command = handler["command"]?.text, HookSettings.isOwn(command) else {
+            return nil
+          }
+          return (event.key, command)
+        }
+      }
+    }
+  }
+
+  /// Puts one handler for each event in, in the place of any that are there.
+  mutating func install(_ handlers: [(event: String, command: String, timeout: Int)]) throws(Fault)
+  {
+    try uninstall()
+    for handler in handlers {
+      let fields = [
+        "\"type\": \"command\"", "\"command\": \(HookSettings.quoted(handler.command))",
+        "\"timeout\": \(handler.timeout)",
+      ]
+      let group = Written.object([
+        ("hooks", .list([.object(raw: fields)]))
+      ])
+      if let hooks = outline["hooks"] {
+        if let event = hooks[handler.event] {
+          try append(group, key: nil, to: event)
+        } else {
+          try append(.list([group]), key: handler.event, to: hooks)
+        }
+      } else {
+        try append(
+          .object([(handler.event, .list([group]))]), key: "hooks", to: outline)
+      }
+    }
+  }
+
+  /// Takes all of them out, and what is empty then.
+  mutating func uninstall() throws(Fault) {
+    while let part = firstOwn() { try splice(part, with: []) }
+  }
+
+  /// The bytes to remove for the first handler of Cospool: with the group, event and `hooks` that hold
+  /// nothing else.
+  private func firstOwn() -> Range<Int>? {
+    guard let hooks = outline["hooks"], let events = hooks.members else { return nil }
+    for (eventIndex, event) in events.enumerated() {
+      for (groupIndex, group) in (event.value.elements ?? []).enumerated() {
+        for (index, handler) in (group["hooks"]?.elements ?? []).enumerated() {
+          guard let command = handler["command"]?.text, HookSettings.isOwn(command),
+            let list = group["hooks"]
+          else { continue }
+          if list.parts.count > 1 { return removal(of: index, in: list) }
+          if event.value.parts.count > 1 { return removal(of: groupIndex, in: event.value) }
+          if events.count > 1 { return removal(of: eventIndex, in: hooks) }
+          let place = (outline.members ?? []).firstIndex { $0.key == "hooks" }
+          return place.map { removal(of: $0, in: outline) }
+        }
+      }
+    }
+    return nil
+  }
+
+  /// A part with the comma that goes with it.
+  private func removal(of index: Int, in container: JSONOutline) -> Range<Int> {
+    let parts = container.parts
+    if parts.count == 1 {
+      return container.range.lowerBound + 1..<container.range.upperBound - 1
+    }
+    if index > 0 { return parts[index - 1].upperBound..<parts[index].upperBound }
+    return parts[0].lowerBound..<parts[1].lowerBound
+  }
+
+  private mutating func splice(_ range: Range<Int>, with replacement: [UInt8]) throws(Fault) {
+    var changed = bytes
+    changed.replaceSubrange(range, with: replacement)
+    outline = try HookSettings.outline(of: changed)
+    bytes = changed
+  }
+
+  static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case _ where scalar.value < 0x20:
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}
+
+// How new text looks: as its neighbours do.
+extension HookSettings {
+  /// A value to be written.
+  private indirect enum Written {
+    case object([(key: String, value: Written)])
+    case list([Written])
+    /// Members as they are written, on one line.
+    case raw([String])
+
+    static func object(raw: [String]) -> Written { .raw(raw) }
+
+    /// - Parameter step: what a level is indented by; nil writes everything on one line.
+    func text(indent: String, step: String?) -> String {
+      switch self {
+      case .raw(let fields):
+        return "{" + fields.joined(separator: ", ") + "}"
+      case .object(let members):
+        return Written.block(
+          members.map { "\(HookSettings.quoted($0.key)): " }, members.map(\.value), "{", "}",
+          indent, step)
+      case .list(let elements):
+        return Written.block(elements.map { _ in "" }, elements, "[", "]", indent, step)
+      }
+    }
+
+    private static func block(
+      _ names: [String], _ values: [Written], _ opening: String, _ closing: String,
+      _ indent: String, _ step: String?
+    ) -> String {
+      let inner = step.map { indent + $0 } ?? indent
+      let lines = zip(names, values).map { $0 + $1.text(indent: inner, step: step) }
+      guard step != nil else { return opening + lines.joined(separator: ", ") + closing }
+      return opening + "\n" + lines.map { inner + $0 }.joined(separator: ",\n") + "\n" + indent
+        + closing
+    }
+  }
+
+  /// What a level is indented by; nil where the file is one line of members.
+  private var step: String? {
+    guard let first = outline.parts.first else { return "  " }
+    let space = bytes[outline.range.lowerBound + 1..<first.lowerBound]
+    guard let newline = space.lastIndex(of: UInt8(ascii: "\n")) else { return nil }
+    let step = String(decoding: space[(newline + 1)...], as: UTF8.self)
+    return step.isEmpty ? "  " : step
+  }
+
+  /// The white space at the beginning of the line that a place is on.
+  private func indent(at offset: Int) -> String {
+    let start = bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+    let space = bytes[start..<offset].prefix { $0 == 0x20 || $0 == 0x09 }
+    return String(decoding: space, as: UTF8.self)
+  }
+
+  /// Writes a value behind the others of a container.
+  private mutating func append(
+    _ value: Written, key: String?, to container: JSONOutline
+  ) throws(Fault) {
+    let name = key.map { "\(HookSettings.quoted($0)): " } ?? ""
+    let step = step
+    if let last = container.parts.last {
+      let before = container.parts.dropLast().last?.upperBound ?? container.range.lowerBound + 1
+      // What stands between the last one and its comma or bracket: its line break and indentation.
+      let between = bytes[before..<last.lowerBound]
+      let comma = between.lastIndex(of: UInt8(ascii: ","))
+      let space = between[(comma.map { $0 + 1 } ?? between.startIndex)...]
+      let hasLines = space.contains(UInt8(ascii: "\n"))
+      let text = value.text(indent: indent(at: last.lowerBound), step: hasLines ? step : nil)
+      let gap = hasLines ? String(decoding: space, as: UTF8.self) : " "
+      try splice(
+        last.upperBound..<last.upperBound, with: Array(("," + gap + name + text).utf8))
+      return
+    }
+    let inside = container.range.lowerBound + 1..<container.range.upperBound - 1
+    guard let step else {
+      try splice(inside, with: Array((name + value.text(indent: "", step: nil)).utf8))
+      return
+    }
+    let outer = indent(at: container.range.lowerBound)
+    let text = value.text(indent: outer + step, step: step)
+    try splice(inside, with: Array(("\n" + outer + step + name + text + "\n" + outer).utf8))
+  }
+}
+
+extension StringProtocol {
+  /// Without such characters at its ends.
+  fileprivate func trimming(_ isDropped: (Character) -> Bool) -> SubSequence {
+    var rest = self[...]
+    while let first = rest.first, isDropped(first) { rest = rest.dropFirst() }
+    while let last = rest.last, isDropped(last) { rest = rest.dropLast() }
+    return rest
+  }
+}

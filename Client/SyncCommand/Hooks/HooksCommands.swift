@@ -1,0 +1,179 @@
+import AgentFormats
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `cospool hooks`
+struct HooksCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hooks",
+    abstract: "Hooks in the settings of Claude Code and Codex.",
+    discussion: """
+      EXAMPLES
+        cospool hooks install claude
+        cospool hooks install codex --feed
+        cospool hooks status
+        cospool hooks uninstall claude
+
+      With its hooks an agent that a person works with says what it does: whether it is busy, waits
+      for an approval or is done. With --feed it also gets the next prompt of its queue when its
+      turn ends, one for each turn.
+      """,
+    subcommands: [Install.self, Uninstall.self, Status.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  /// Which file is meant.
+  struct FileOptions: ParsableArguments {
+    @Flag(help: "In the settings of the project in the current folder, not in the person's.")
+    var project = false
+    @Option(
+      help: ArgumentHelp("In this file.", valueName: "path"), completion: .file())
+    var file: String?
+
+    func path(of agent: HookAgent, in environment: Environment) throws -> String {
+      if let file { return file }
+      if project {
+        return agent.projectFile(folder: FileManager.default.currentDirectoryPath)
+      }
+      guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
+        throw CommandFailure.usage("There is no HOME. Give --file or --project.")
+      }
+      return agent.userFile(home: home)
+    }
+  }
+
+  struct Install: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Put them in, in the place of older ones.",
+      discussion: """
+        EXAMPLES
+          cospool hooks install claude
+          cospool hooks install claude --feed --project
+
+        Other hooks keep their bytes, and a copy of the file is kept beside it. A file that is no
+        JSON is refused with its line and left as it is.
+        """)
+    @Argument(help: "claude or codex.") var agent: HookAgent
+    @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
+    @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
+    var program: String?
+    @OptionGroup var file: FileOptions
+    @OptionGroup var options: GlobalOptions
+
+    /// Seconds that the hook gives itself, and that the agent gives the hook: more, so that it is
+    /// never killed.
+    static let seconds = 5
+    static let graceSeconds = 5
+
+    func run(in environment: Environment) async throws -> String {
+      let path = try file.path(of: agent, in: environment)
+      let program = program ?? ProcessInfo.processInfo.arguments.first ?? "cospool"
+      var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
+      if let data = options.data { words += ["--data", Shell.quoted(data)] }
+      let command = words.joined(separator: " ")
+      let handlers = agent.events.map { event in
+        (
+          event: event.rawValue,
+          command: feed && event == .stop ? command + " --feed" : command,
+          timeout: Self.seconds + Self.graceSeconds
+        )
+      }
+      guard HookSettings.isOwn(command) else {
+        throw CommandFailure.usage("--program \(program): its name has to be cospool.")
+      }
+      let file = HookFile(path: path)
+      var settings = try file.settings()
+      let before = settings.bytes
+      do { try settings.install(handlers) } catch { throw HooksCommands.unexpected(error, path) }
+      let isNew = settings.bytes != before || !file.exists
+      if isNew { try file.replace(with: settings.bytes) }
+      if options.json {
+        return JSONTree.object(["file": .string(path), "changed": .boolean(isNew)]).line
+      }
+      let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
+      return TextStyle.line(what) + (isNew ? "\n" + agent.advice : "")
+    }
+  }
+
+  struct Uninstall: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Take them out; other hooks stay.",
+      discussion: """
+        EXAMPLES
+          cospool hooks uninstall claude
+        """)
+    @Argument(help: "claude or codex.") var agent: HookAgent
+    @OptionGroup var file: FileOptions
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      let path = try file.path(of: agent, in: environment)
+      let file = HookFile(path: path)
+      var settings = try file.settings()
+      let count = settings.installed.count
+      if count > 0 {
+        do { try settings.uninstall() } catch { throw HooksCommands.unexpected(error, path) }
+        try file.replace(with: settings.bytes)
+      }
+      if options.json {
+        return JSONTree.object(["file": .string(path), "changed": .boolean(count > 0)]).line
+      }
+      return TextStyle.line(
+        count > 0 ? "taken out of \(path)" : "\(path) has none; nothing changed")
+    }
+  }
+
+  struct Status: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Where they are.",
+      discussion: """
+        EXAMPLES
+          cospool hooks status
+          cospool hooks status --json
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
+        throw CommandFailure.usage("There is no HOME.")
+      }
+      let folder = FileManager.default.currentDirectoryPath
+      var lines: [String] = []
+      var rows: [JSONTree] = []
+      for agent in HookAgent.allCases {
+        for path in [agent.userFile(home: home), agent.projectFile(folder: folder)] {
+          let file = HookFile(path: path)
+          guard file.exists else { continue }
+          let installed = try file.settings().installed
+          let missing = agent.events.filter { event in
+            !installed.contains { $0.event == event.rawValue }
+          }
+          let state = installed.isEmpty ? "none" : missing.isEmpty ? "installed" : "incomplete"
+          let feeds = installed.contains { $0.command.contains(" --feed") }
+          lines.append(
+            TextStyle.line("\(agent.rawValue)  \(state)\(feeds ? ", feeding" : "")  \(path)"))
+          rows.append([
+            "agent": .string(agent.rawValue), "file": .string(path), "state": .string(state),
+            "feeds": .boolean(feeds),
+          ])
+        }
+      }
+      if options.json { return JSONTree.object(["files": .array(rows)]).line }
+      return lines.isEmpty
+        ? "none: install them with cospool hooks install claude" : lines.joined(separator: "\n")
+    }
+  }
+
+  /// A change that would break the file; the file was not touched.
+  private static func unexpected(_ error: HookSettings.Fault, _ path: String) -> CommandFailure {
+    CommandFailure(
+      code: "invalidSettings",
+      message: "\(path) cannot be changed safely: \(error.reason). Put the hooks in by hand.",
+      exitCode: 1)
+  }
+}

@@ -1,0 +1,233 @@
+import AgentFormats
+import Foundation
+import Synchronization
+import Testing
+
+@testable import SyncCommand
+
+/// `cospool hook` and `cospool hooks`.
+@Suite struct HookCommandTests {
+  private func hook(
+    _ fixture: CommandFixture, _ event: String, _ arguments: [String] = [],
+    variables: [String: String] = [:]
+  ) async -> (outcome: CommandRunner.Outcome, complaints: [String]) {
+    await Self.run(
+      ["hook", "--explain"] + arguments, stdin: event,
+      variables: variables.merging(["COSPOOL_DATA": fixture.directory]) { own, _ in own })
+  }
+
+  private static func run(
+    _ arguments: [String], stdin: String = "", variables: [String: String] = [:]
+  ) async -> (outcome: CommandRunner.Outcome, complaints: [String]) {
+    let complaints = Mutex<[String]>([])
+    var environment = Environment(
+      variables: variables, input: StandardInput { [] }, style: .plain, watching: .none)
+    environment.pieces = {
+      AsyncStream { continuation in
+        continuation.yield(Array(stdin.utf8))
+        continuation.finish()
+      }
+    }
+    environment.complain = { text in complaints.withLock { $0.append(text) } }
+    let outcome = await CommandRunner(environment: environment).run(arguments)
+    return (outcome, complaints.withLock { $0 })
+  }
+
+  private func event(_ name: String, _ fields: String = "") -> String {
+    #"{"session_id":"ABC-1","transcript_path":"/t","cwd":"/src/shop","permission_mode":"default","#
+      + #""hook_event_name":"\#(name)"\#(fields.isEmpty ? "" : "," + fields)}"#
+  }
+
+  private func activity(_ fixture: CommandFixture, of session: String = "abc-1") async throws
+    -> JSONTree
+  {
+    let answer = try await DaemonConnection(dataDirectory: fixture.directory).answer(
+      to: APIRequest(.get, ["sessions", session, "activity"]))
+    return try #require(JSONTree(Array(answer.json)))
+  }
+
+  private static let silent = CommandRunner.Outcome()
+
+  @Test func aTurnGoesThroughTheQueuesAsItHappens() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await hook(fixture, event("SessionStart", #""source":"startup""#)).complaints == [])
+      let session = await fixture.cospool("session", "list", "--json").output
+      #expect(
+        session.contains("\"name\":\"shop\"") && session.contains("\"project\":\"/src/shop\""))
+
+      #expect(await hook(fixture, event("UserPromptSubmit", #""prompt":"go""#)).complaints == [])
+      #expect(try await activity(fixture)["isProcessing"] == true)
+      // In the thread queue, and hidden while it works.
+      #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":true"))
+
+      let tools = #""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"toolu_1""#
+      #expect(await hook(fixture, event("PreToolUse", tools)).complaints == [])
+      #expect(try await activity(fixture)["runningTools"] == ["toolu_1"])
+      #expect(await hook(fixture, event("PermissionRequest", tools)).complaints == [])
+      #expect(try await activity(fixture)["isPendingApproval"] == true)
+      #expect(await hook(fixture, event("PostToolUse", tools)).complaints == [])
+      #expect(try await activity(fixture)["isPendingApproval"] == false)
+      #expect(try await activity(fixture)["runningTools"] == [])
+
+      let prompt =
+        #""message":"Claude needs your permission","notification_type":"permission_prompt""#
+      #expect(await hook(fixture, event("Notification", prompt)).complaints == [])
+      #expect(try await activity(fixture)["isPendingApproval"] == true)
+      let idle = #""message":"waiting","notification_type":"idle_prompt""#
+      #expect(await hook(fixture, event("Notification", idle)).complaints == [])
+
+      let stop = await hook(fixture, event("Stop", #""stop_hook_active":false"#))
+      #expect(stop.complaints == [] && stop.outcome == Self.silent)
+      #expect(try await activity(fixture)["busy"] == false)
+      #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":false"))
+      #expect(await hook(fixture, event("SessionEnd", #""reason":"exit""#)).complaints == [])
+    }
+  }
+
+  @Test func aSessionThatIsNotKnownIsMadeKnown() async throws {
+    try await CommandFixture.run { fixture in
+      let tools = #""tool_name":"Read""#
+      #expect(await hook(fixture, event("PreToolUse", tools)).complaints == [])
+      #expect(try await activity(fixture)["runningTools"] == ["Read"])
+      // Another session, by name.
+      #expect(await hook(fixture, event("PreToolUse", tools), ["-s", "mine"]).complaints == [])
+      #expect(try await activity(fixture, of: "mine")["busy"] == true)
+      let named = await hook(
+        fixture, event("PreToolUse", tools), variables: ["COSPOOL_SESSION": "other"])
+      #expect(named.complaints == [])
+      #expect(try await activity(fixture, of: "other")["busy"] == true)
+    }
+  }
+
+  @Test func whatTheExecutorStartedIsPassedOver() async throws {
+    try await CommandFixture.run { fixture in
+      let result = await hook(
+        fixture, event("PreToolUse"),
+        variables: ["COSPOOL_SESSION": "s", "COSPOOL_MESSAGE": "cdf0c855"])
+      #expect(result.outcome == Self.silent && result.complaints == [])
+      #expect(!(await fixture.cospool("session", "list", "--json").output.contains("\"s\"")))
+    }
+  }
+
+  @Test func withoutAThreadQueueTheSignalsCountAllTheSame() async throws {
+    try await CommandFixture.run(threadQueue: false) { fixture in
+      #expect(await hook(fixture, event("UserPromptSubmit")).complaints == [])
+      #expect(try await activity(fixture)["isProcessing"] == true)
+    }
+  }
+
+  /// Whatever goes wrong: exit code 0 and nothing written, so that the agent asks or goes on.
+  @Test func nothingThatGoesWrongStandsInTheWay() async throws {
+    try await CommandFixture.run { fixture in
+      for input in [
+        "", "{", "[]", "null", #"{"hook_event_name":"Stop"}"#,
+        #"{"hook_event_name":"Hologram","session_id":"a"}"#, #"{"session_id":3}"#,
+        event("Stop").replacing("ABC-1", with: String(repeating: "x", count: 500)),
+      ] {
+        let result = await hook(fixture, input, ["--feed"])
+        #expect(result.outcome == Self.silent, "\(input)")
+        #expect(result.complaints.count == 1, "\(input)")
+      }
+    }
+    let gone = CommandFixture(directory: "/tmp/csp-none-\(UInt32.random(in: .min ... .max))")
+    let result = await hook(gone, event("PermissionRequest"))
+    #expect(result.outcome == Self.silent)
+    #expect(result.complaints.first?.contains("No daemon is running") == true)
+    // Without --explain not a word.
+    let quiet = await Self.run(
+      ["hook"], stdin: event("Stop"), variables: ["COSPOOL_DATA": gone.directory])
+    #expect(quiet.outcome == Self.silent && quiet.complaints == [])
+    // Claude Code takes the exit code 2 for a veto, so wrong usage has none.
+    let wrong = await Self.run(["hook", "--no-such-flag"], stdin: event("Stop"))
+    #expect(wrong.outcome.exitCode == 0 && wrong.outcome.output.isEmpty)
+  }
+
+  /// An agent that never closes stdin does not hold the hook.
+  @Test func theHookEndsInTime() async throws {
+    var environment = Environment(
+      variables: ["COSPOOL_DATA": "/tmp/none"], input: StandardInput { [] }, style: .plain,
+      watching: .none)
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
+    environment.pieces = { stream }
+    let complaints = Mutex<[String]>([])
+    environment.complain = { text in complaints.withLock { $0.append(text) } }
+    let outcome = await CommandRunner(environment: environment).run(
+      ["hook", "--explain", "--timeout", "0.2"])
+    continuation.finish()
+    #expect(outcome == Self.silent)
+    #expect(complaints.withLock { $0 }.first?.contains("longer than 0.2") == true)
+  }
+
+  @Test func hooksAreInstalledShownAndTakenOut() async throws {
+    let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    let path = home + "/.claude/settings.json"
+    try FileManager.default.createDirectory(
+      atPath: home + "/.claude", withIntermediateDirectories: true)
+    let before = "{\n  \"model\": \"opus\"\n}\n"
+    try Data(before.utf8).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+    func cospool(_ arguments: String...) async -> CommandRunner.Outcome {
+      await Self.run(arguments, variables: ["HOME": home]).outcome
+    }
+    #expect(await cospool("hooks", "status").output.contains("claude  none  \(path)"))
+    let install = await cospool(
+      "hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
+    #expect(install.exitCode == 0 && install.output.hasPrefix("installed in \(path)"))
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let command = "'/opt/my tools/cospool' hook --timeout 5"
+    let settings = try HookSettings(Array(text.utf8))
+    #expect(settings.installed.map(\.event) == HookEvent.Name.allCases.map(\.rawValue))
+    for (event, installed) in settings.installed {
+      #expect(installed == (event == "Stop" ? command + " --feed" : command))
+    }
+    #expect(text.contains("\"model\": \"opus\"") && text.contains("\"timeout\": 10"))
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o640)
+    #expect(
+      try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8) == before)
+    #expect(await cospool("hooks", "status").output.contains("installed, feeding"))
+    #expect(
+      await cospool("hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
+        .output.contains("nothing changed"))
+    #expect(await cospool("hooks", "uninstall", "claude").output == "taken out of \(path)")
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
+    #expect(await cospool("hooks", "uninstall", "claude").output.contains("nothing changed"))
+
+    let codex = await cospool("hooks", "install", "codex", "--program", "cospool", "--json")
+    #expect(codex.output.contains("\"changed\":true"))
+    #expect(FileManager.default.fileExists(atPath: home + "/.codex/hooks.json"))
+  }
+
+  @Test func aFileThatIsNoJSONIsRefusedAndLeftAlone() async throws {
+    let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let broken = "{\n  // mine\n}\n"
+    try Data(broken.utf8).write(to: URL(fileURLWithPath: path))
+    for arguments in [["install", "claude", "--program", "cospool"], ["uninstall", "claude"]] {
+      let outcome = await Self.run(["hooks"] + arguments + ["--file", path]).outcome
+      #expect(outcome.exitCode == 6)
+      #expect(outcome.errors.contains("\(path), line 2:"))
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == broken)
+    }
+    #expect(!FileManager.default.fileExists(atPath: path + HookFile.backupSuffix))
+  }
+
+  @Test func aLinkStaysALink() async throws {
+    let folder = "/tmp/csp-link-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createDirectory(
+      atPath: folder + "/dotfiles", withIntermediateDirectories: true)
+    try Data("{}\n".utf8).write(to: URL(fileURLWithPath: folder + "/dotfiles/s.json"))
+    try FileManager.default.createSymbolicLink(
+      atPath: folder + "/s.json", withDestinationPath: folder + "/dotfiles/s.json")
+    let outcome = await Self.run(
+      ["hooks", "install", "claude", "--file", folder + "/s.json", "--program", "cospool"]
+    ).outcome
+    #expect(outcome.exitCode == 0)
+    let kind = try FileManager.default.attributesOfItem(atPath: folder + "/s.json")[.type]
+    #expect(kind as? FileAttributeType == .typeSymbolicLink)
+    #expect(
+      try String(contentsOfFile: folder + "/dotfiles/s.json", encoding: .utf8).contains("Stop"))
+  }
+}
