@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check bench harness fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check bench harness fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -42,6 +42,11 @@ api-check: ## Holds a real daemon's local API against its description; EXAMPLES=
 	@$(SWIFT) build --product cospoold
 	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" $(SCRIPTS)/api-check.sh
 
+mcp-check: ## Uses the MCP server through the protocol's reference client
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
+	@$(SCRIPTS)/mcp-check.sh
+
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
@@ -70,4 +75,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp

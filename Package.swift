@@ -150,7 +150,7 @@ let rooms: [Room] = [
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: ["AgentFormats", "QueueModel", "SyncClient"],
     foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
-    articles: ["README.md"]),
+    articles: ["README.md", "HOOKING-UP.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["AgentFormats", "QueueModel"],

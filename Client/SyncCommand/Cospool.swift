@@ -20,6 +20,8 @@ struct Cospool: ParsableCommand {
         cospool undo                                   take back the latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
+        cospool hooks install claude                   the agent tells what it does
+        cospool mcp                                    tools for agents
         cospool completions bash                       TAB completes commands and ids
 
       Commands talk to the daemon of the data directory; start it with cospoold.

@@ -2,6 +2,8 @@
 package enum AgentEvent: Hashable, Sendable {
   /// The agent's own id of its conversation; a later prompt resumes it.
   case session(String)
+  /// The conversation that was to be resumed does not exist any more.
+  case sessionLost
   /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)
   case toolEnded(id: String)

@@ -151,7 +151,9 @@ package struct ClaudeReader: AgentOutputReader {
       isError: object["is_error"]?.flag ?? true,
       text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
       hadTurns: (object["num_turns"]?.integer ?? 0) > 0)
-    return tools.endAll()
+    // The id that such a result carries is of no conversation either.
+    let isLost = errors.hasPrefix("No conversation found with session ID")
+    return tools.endAll() + (isLost ? [.sessionLost] : [])
   }
 }
 

@@ -114,8 +114,10 @@ import Testing
   }
 
   @Test func anUnknownSessionIsToldInItsWords() {
+    let (events, verdict) = read(Transcripts.claudeUnknownSession, end: .exited(code: 1))
+    #expect(events.last == .sessionLost)
     #expect(
-      read(Transcripts.claudeUnknownSession, end: .exited(code: 1)).verdict
+      verdict
         == .failed(
           reason:
             "No conversation found with session ID: 00000000-0000-0000-0000-000000000000"))

@@ -38,12 +38,14 @@ import Testing
       + #""hook_event_name":"\#(name)"\#(fields.isEmpty ? "" : "," + fields)}"#
   }
 
-  private func activity(_ fixture: CommandFixture, of session: String = "abc-1") async throws
-    -> JSONTree
-  {
+  /// What the daemon says of a session's agent, in one field.
+  private func expectActivity(
+    _ fixture: CommandFixture, of session: String = "abc-1", _ field: String, _ value: JSONTree
+  ) async throws {
     let answer = try await DaemonConnection(dataDirectory: fixture.directory).answer(
       to: APIRequest(.get, ["sessions", session, "activity"]))
-    return try #require(JSONTree(Array(answer.json)))
+    let tree = try #require(JSONTree(Array(answer.json)))
+    #expect(tree[field] == value, "\(tree.line)")
   }
 
   private static let silent = CommandRunner.Outcome()
@@ -56,29 +58,29 @@ import Testing
         session.contains("\"name\":\"shop\"") && session.contains("\"project\":\"/src/shop\""))
 
       #expect(await hook(fixture, event("UserPromptSubmit", #""prompt":"go""#)).complaints == [])
-      #expect(try await activity(fixture)["isProcessing"] == true)
+      try await expectActivity(fixture, "isProcessing", true)
       // In the thread queue, and hidden while it works.
       #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":true"))
 
       let tools = #""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"toolu_1""#
       #expect(await hook(fixture, event("PreToolUse", tools)).complaints == [])
-      #expect(try await activity(fixture)["runningTools"] == ["toolu_1"])
+      try await expectActivity(fixture, "runningTools", ["toolu_1"])
       #expect(await hook(fixture, event("PermissionRequest", tools)).complaints == [])
-      #expect(try await activity(fixture)["isPendingApproval"] == true)
+      try await expectActivity(fixture, "isPendingApproval", true)
       #expect(await hook(fixture, event("PostToolUse", tools)).complaints == [])
-      #expect(try await activity(fixture)["isPendingApproval"] == false)
-      #expect(try await activity(fixture)["runningTools"] == [])
+      try await expectActivity(fixture, "isPendingApproval", false)
+      try await expectActivity(fixture, "runningTools", [])
 
       let prompt =
         #""message":"Claude needs your permission","notification_type":"permission_prompt""#
       #expect(await hook(fixture, event("Notification", prompt)).complaints == [])
-      #expect(try await activity(fixture)["isPendingApproval"] == true)
+      try await expectActivity(fixture, "isPendingApproval", true)
       let idle = #""message":"waiting","notification_type":"idle_prompt""#
       #expect(await hook(fixture, event("Notification", idle)).complaints == [])
 
       let stop = await hook(fixture, event("Stop", #""stop_hook_active":false"#))
       #expect(stop.complaints == [] && stop.outcome == Self.silent)
-      #expect(try await activity(fixture)["busy"] == false)
+      try await expectActivity(fixture, "busy", false)
       #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":false"))
       #expect(await hook(fixture, event("SessionEnd", #""reason":"exit""#)).complaints == [])
     }
@@ -88,14 +90,14 @@ import Testing
     try await CommandFixture.run { fixture in
       let tools = #""tool_name":"Read""#
       #expect(await hook(fixture, event("PreToolUse", tools)).complaints == [])
-      #expect(try await activity(fixture)["runningTools"] == ["Read"])
+      try await expectActivity(fixture, "runningTools", ["Read"])
       // Another session, by name.
       #expect(await hook(fixture, event("PreToolUse", tools), ["-s", "mine"]).complaints == [])
-      #expect(try await activity(fixture, of: "mine")["busy"] == true)
+      try await expectActivity(fixture, of: "mine", "busy", true)
       let named = await hook(
         fixture, event("PreToolUse", tools), variables: ["COSPOOL_SESSION": "other"])
       #expect(named.complaints == [])
-      #expect(try await activity(fixture, of: "other")["busy"] == true)
+      try await expectActivity(fixture, of: "other", "busy", true)
     }
   }
 
@@ -112,7 +114,7 @@ import Testing
   @Test func withoutAThreadQueueTheSignalsCountAllTheSame() async throws {
     try await CommandFixture.run(threadQueue: false) { fixture in
       #expect(await hook(fixture, event("UserPromptSubmit")).complaints == [])
-      #expect(try await activity(fixture)["isProcessing"] == true)
+      try await expectActivity(fixture, "isProcessing", true)
     }
   }
 
@@ -170,7 +172,7 @@ import Testing
     func cospool(_ arguments: String...) async -> CommandRunner.Outcome {
       await Self.run(arguments, variables: ["HOME": home]).outcome
     }
-    #expect(await cospool("hooks", "status").output.contains("claude  none  \(path)"))
+    #expect(await cospool("hooks", "status").output.contains("claude: none, \(path)"))
     let install = await cospool(
       "hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
     #expect(install.exitCode == 0 && install.output.hasPrefix("installed in \(path)"))

@@ -156,7 +156,7 @@ struct HooksCommands: ParsableCommand {
           let state = installed.isEmpty ? "none" : missing.isEmpty ? "installed" : "incomplete"
           let feeds = installed.contains { $0.command.contains(" --feed") }
           lines.append(
-            TextStyle.line("\(agent.rawValue)  \(state)\(feeds ? ", feeding" : "")  \(path)"))
+            TextStyle.line("\(agent.rawValue): \(state)\(feeds ? ", feeding" : ""), \(path)"))
           rows.append([
             "agent": .string(agent.rawValue), "file": .string(path), "state": .string(state),
             "feeds": .boolean(feeds),
