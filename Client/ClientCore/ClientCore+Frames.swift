@@ -316,8 +316,7 @@ extension ClientCore {
     _ base: Replica.Base, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
-    let forked = try replica.forked(from: base, store: store)
-    if !forked.isEmpty { _ = try replica.reauthor(from: forked, at: occasion, store: store) }
+    try replica.reauthorForked(from: base, at: occasion, store: store)
     let touched = try replica.install(base, store: store)
     exchange.awaitsBase = false
     exchange.head = max(exchange.head, base.logPosition)

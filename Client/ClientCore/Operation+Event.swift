@@ -45,12 +45,30 @@ extension Operation {
   /// The replica under which a fork that begins with this operation is authored anew: copies of a
   /// store choose the same one, and what they authored alike stays one.
   var successorReplica: ReplicaID {
-    var value = id.replica.rawValue
-    func add(_ word: UInt64) {
-      value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
-      value ^= value >> 32
+    if case .insertText(let insertion) = body {
+      return successorReplica(of: id.seq, beginning: insertion.text.unicodeScalars.first)
     }
-    add(UInt64(id.seq))
+    return successorReplica(of: id.seq, beginning: nil)
+  }
+
+  /// The same for forks that begin with the units of this operation, in their order.
+  var successorReplicas: [ReplicaID] {
+    var scalars: String.UnicodeScalarView.Iterator?
+    if case .insertText(let insertion) = body {
+      scalars = insertion.text.unicodeScalars.makeIterator()
+    }
+    return (0..<length).map { offset in
+      successorReplica(of: id.seq &+ UInt32(offset), beginning: scalars?.next())
+    }
+  }
+
+  private func successorReplica(of seq: UInt32, beginning: Unicode.Scalar?) -> ReplicaID {
+    var digest = id.replica.rawValue
+    func add(_ word: UInt64) {
+      digest = (digest ^ word) &* 0x9E37_79B9_7F4A_7C15
+      digest ^= digest >> 32
+    }
+    add(UInt64(seq))
     switch body {
     case .addMessage(let addition):
       add(1)
@@ -60,11 +78,11 @@ extension Operation {
       add(2)
       add(insertion.message.replica.rawValue)
       add(UInt64(insertion.message.seq))
-      add(UInt64(insertion.text.unicodeScalars.first?.value ?? 0))
+      add(UInt64(beginning?.value ?? 0))
     default:
       add(3)
     }
-    return ReplicaID(rawValue: value == 0 ? 1 : value)
+    return ReplicaID(rawValue: digest == 0 ? 1 : digest)
   }
 }
 

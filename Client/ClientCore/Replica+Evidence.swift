@@ -1,21 +1,67 @@
 import QueueModel
-package import SequenceCRDT
+import SequenceCRDT
 import WireProtocol
 
 /// Finding own operations again in a state, where there are no operations to compare;
 /// SPECIFICATION.md, section "Forms".
 extension Replica {
-  /// Own replicas of which the base of the server may hold other events than are here, and the
-  /// first number of each that is to be authored anew.
+  /// Authors anew what the base of the server has other events for, or may have.
   ///
-  /// Asked before a base is taken over, since its operations leave the log. What the base shows
+  /// Called before a base is taken over, since its operations leave the log. What the base shows
   /// under the id it has here has arrived, and with it all before; typed text never comes twice.
   /// What follows is not there, or no longer shown: then it comes again rather than not at all.
-  package func forked(
-    from base: Base, store: some ReplicaStore
+  package mutating func reauthorForked(
+    from base: Base, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) {
+    var compared: Set<ReplicaID> = []
+    while true {
+      let cuts = try forked(from: base, besides: compared, store: store)
+      if cuts.isEmpty { return }
+      // A copy may have authored the beginning alike, and something else behind it: then the
+      // replica that it is authored under now is to be compared as well.
+      compared.formUnion(record.ownReplicas)
+      _ = try reauthor(from: cuts, at: occasion, store: store)
+    }
+  }
+
+  /// Own replicas of which the base may hold other events than are here, and the first number of
+  /// each that is to be authored anew.
+  private func forked(
+    from base: Base, besides compared: Set<ReplicaID>, store: some ReplicaStore
   ) throws(Fault) -> [ReplicaID: UInt32] {
+    let suspects = try suspects(in: base.image.replicas.filter { !compared.contains($0.id) }, store)
+    guard !suspects.isEmpty else { return [:] }
+    let ranges = suspects.sorted { $0.key < $1.key }.map {
+      OperationRange(replica: $0.key, first: $0.value.lowerBound, last: $0.value.upperBound)
+    }
+    let held = try entries(of: store, in: ranges)
+    let continuations = Continuation.all(
+      of: held.filter(\.isLocal).flatMap(\.operations), in: suspects,
+      known: Set(base.image.replicas.map(\.id)))
+    let evidence = Evidence(
+      of: base.image, about: Set(suspects.keys).union(continuations.map(\.successor)))
+    var cuts: [ReplicaID: UInt32] = [:]
+    for range in ranges {
+      let operations = held.flatMap(\.operations).inOrder(of: range.replica)
+      let arrived = evidence.arrived(of: range, among: operations)
+      guard arrived < range.last else { continue }
+      var first = arrived + 1
+      for continuation in continuations where continuation.replica == range.replica {
+        guard try shows(evidence, continuation, cuts: cuts, store: store) else { continue }
+        first = continuation.first
+        break
+      }
+      cuts[range.replica] = first
+    }
+    return cuts
+  }
+
+  /// The numbers of own replicas under which the server may have something else.
+  private func suspects(
+    in known: [WorkspaceImage.Replica], _ store: some ReplicaStore
+  ) throws(Fault) -> [ReplicaID: ClosedRange<UInt32>] {
     var suspects: [ReplicaID: ClosedRange<UInt32>] = [:]
-    for replica in base.image.replicas where record.ownReplicas.contains(replica.id) {
+    for replica in known where record.ownReplicas.contains(replica.id) {
       let mine = workspace.vector[replica.id]
       let last = min(replica.seq, mine)
       let acknowledged = record.acknowledged[replica.id]
@@ -35,28 +81,61 @@ extension Replica {
       let first = acknowledged < last ? max(acknowledged, floor) : floor
       if first < last { suspects[replica.id] = first + 1...last }
     }
-    guard !suspects.isEmpty else { return [:] }
-    let ranges = suspects.sorted { $0.key < $1.key }.map {
-      OperationRange(replica: $0.key, first: $0.value.lowerBound, last: $0.value.upperBound)
-    }
-    let held = try entries(of: store, in: ranges).flatMap(\.operations)
-    let evidence = Evidence(of: base.image, about: Set(suspects.keys))
-    var cuts: [ReplicaID: UInt32] = [:]
-    for (replica, range) in suspects {
-      var arrived = range.lowerBound - 1
-      search: for operation in held.inOrder(of: replica) {
-        guard let ids = operation.range, ids.last >= range.lowerBound,
-          ids.first <= range.upperBound
-        else { continue }
-        switch evidence.finding(about: operation) {
-        case .shown: arrived = max(arrived, min(ids.last, range.upperBound))
-        case .silence: continue
-        case .otherEvent: break search
-        }
+    return suspects
+  }
+
+  /// Whether the state shows what would be authored anew from there on.
+  private func shows(
+    _ evidence: Evidence, _ continuation: Continuation, cuts: [ReplicaID: UInt32],
+    store: some ReplicaStore
+  ) throws(Fault) -> Bool {
+    var cuts = cuts
+    cuts[continuation.replica] = continuation.first
+    var cutting = Cutting(cuts: cuts, forms: [:], record: record)
+    for entry in try allEntries(of: store) { _ = cutting.kept(of: entry) }
+    _ = cutting.kept(
+      of: LogEntry(id: 0, isLocal: true, operations: workspace.pendingOperations))
+    let anew = OperationRewriter(cutting.taken, replica: continuation.successor, lastSeq: 1)
+    for operation in anew.operations {
+      switch evidence.finding(about: operation) {
+      case .shown: return true
+      case .silence: continue
+      case .otherEvent: return false
       }
-      if arrived < range.upperBound { cuts[replica] = arrived + 1 }
     }
-    return cuts
+    return false
+  }
+}
+
+/// A replica that the server knows, and under which a copy of this store would have authored its
+/// operations anew from a certain one on.
+///
+/// The copy compared operations, or a state that showed more or less than the one at hand; so it
+/// may have begun at another one than this device would.
+private struct Continuation {
+  var replica: ReplicaID
+  var first: UInt32
+  var successor: ReplicaID
+
+  /// Those of local operations, in the order of their ids.
+  ///
+  /// - Complexity: O(units of the operations).
+  static func all(
+    of operations: [Operation], in ranges: [ReplicaID: ClosedRange<UInt32>],
+    known: Set<ReplicaID>
+  ) -> [Continuation] {
+    var found: [Continuation] = []
+    for operation in operations {
+      let replica = operation.id.replica
+      guard let range = ranges[replica] else { continue }
+      for (offset, successor) in operation.successorReplicas.enumerated()
+      where known.contains(successor) {
+        let first = operation.id.seq + UInt32(offset)
+        guard range.contains(first) else { continue }
+        found.append(Continuation(replica: replica, first: first, successor: successor))
+      }
+    }
+    return found.sorted { ($0.replica, $0.first) < ($1.replica, $1.first) }
   }
 }
 
@@ -140,6 +219,21 @@ private struct Evidence {
         scalars[id] = Scalar(addition: addition.id, scalar: scalar)
       }
     }
+  }
+
+  /// The last number of a range that the state shows to be there.
+  func arrived(of range: OperationRange, among operations: [Operation]) -> UInt32 {
+    var arrived = range.first - 1
+    for operation in operations {
+      guard let ids = operation.range, ids.last >= range.first, ids.first <= range.last
+      else { continue }
+      switch finding(about: operation) {
+      case .shown: arrived = max(arrived, min(ids.last, range.last))
+      case .silence: continue
+      case .otherEvent: return arrived
+      }
+    }
+    return arrived
   }
 
   func finding(about operation: Operation) -> Finding {

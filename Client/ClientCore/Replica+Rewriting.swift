@@ -88,6 +88,9 @@ extension Replica {
           replica: rewriter.replica))
     }
     applied.own.insert(rewriter.replica)
+    // The server may know the replica from a copy; whether it has the same is to be compared.
+    record.acknowledged[rewriter.replica] = min(
+      record.acknowledged[rewriter.replica], held.isEmpty ? 0 : workspace.vector[rewriter.replica])
     applied.add(try workspace.mergeFitting(rewriter.operations) { _ in true })
     return undo.rename(rewriter.mapped)
   }
@@ -217,7 +220,7 @@ struct Applied {
 }
 
 /// Tells the operations of a log apart into what stays and what gets new ids or goes.
-private struct Cutting {
+struct Cutting {
   private(set) var cuts: [ReplicaID: UInt32]
   private let forms: [ReplicaID: [Operation]]
   private let record: ReplicaRecord

@@ -34,6 +34,9 @@ struct Connection: Sendable {
   var isReading = true
   /// A state that is coming in, for a server that lost data.
   var offer: StateOffer?
+  /// Why a batch was refused for which the client is to connect anew: what it sent behind that
+  /// follows on operations that are not here.
+  var objection: RefusalCode?
 
   var session: Session? {
     switch phase {

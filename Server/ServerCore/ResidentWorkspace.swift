@@ -146,6 +146,13 @@ struct ResidentWorkspace: Sendable {
     return inbox
   }
 
+  /// Takes the waiting batches of a connection, to refuse them; nothing is being compared.
+  mutating func drainInbox(of connection: ConnectionID) -> [PendingBatch] {
+    precondition(comparison == nil, "what is being compared would be taken away")
+    defer { inbox.removeAll { $0.connection == connection } }
+    return inbox.filter { $0.connection == connection }
+  }
+
   /// The first batch is being compared with the store.
   mutating func comparisonBegan(_ id: ComparisonID) {
     comparison = id

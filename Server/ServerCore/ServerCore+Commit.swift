@@ -18,10 +18,11 @@ extension ServerCore {
       guard stopping == nil else { return }
       connections[id]?.unsettledBytes += changes.delta.count
       updateReading(id)
-      workspaces[session.workspace]?.enqueue(
-        PendingBatch(
-          connection: id, device: session.device, replica: session.replica,
-          epoch: session.epoch, batch: changes.batch, delta: changes.delta))
+      let batch = PendingBatch(
+        connection: id, device: session.device, replica: session.replica,
+        epoch: session.epoch, batch: changes.batch, delta: changes.delta)
+      if let code = connection.objection { return refuseFollower(batch, code, at: now) }
+      workspaces[session.workspace]?.enqueue(batch)
       markReady(session.workspace)
       stageCommit(at: now)
     case .ack(let ack):
@@ -121,6 +122,7 @@ extension ServerCore {
         return ask(.compare(id, operations), for: .compare(id, comparison))
       case .refused(let batch, let code, let message):
         refuse(batch, code, message, at: now)
+        refuseFollowers(of: batch, in: id, code, at: now)
       case .missing(let batch, let ranges):
         settle(batch)
         sendIfJoined(.missing(ranges), to: batch.connection)
@@ -205,9 +207,9 @@ extension ServerCore {
       let owner = workspaces[id]?.marks[replica]?.device
       if let batch = workspaces[id]?.comparisonFailed() {
         let isOwn = replica == batch.replica || owner == batch.device
-        refuse(
-          batch, isOwn ? .fork : .foreignReplica,
-          "the same operation ids are stored with other content", at: now)
+        let code: RefusalCode = isOwn ? .fork : .foreignReplica
+        refuse(batch, code, "the same operation ids are stored with other content", at: now)
+        refuseFollowers(of: batch, in: id, code, at: now)
       }
     case .failed(let fault):
       storageFailed(fault, at: now)
@@ -311,6 +313,30 @@ extension ServerCore {
           code: code, message: message, batch: batch.batch, retryAfterMilliseconds: retryAfter,
           serverMilliseconds: now.wallMilliseconds)),
       to: batch.connection)
+  }
+
+  /// Refuses what a connection sent behind a batch for which it is to connect anew; it may be
+  /// closed already.
+  ///
+  /// That follows on operations which are not here, though a copy of the device's store may have
+  /// filled their numbers with others.
+  private mutating func refuseFollowers(
+    of batch: PendingBatch, in workspace: WorkspaceID, _ code: RefusalCode, at now: Moment
+  ) {
+    switch code {
+    case .fork, .foreignReplica, .clockAhead: break
+    default: return
+    }
+    connections[batch.connection]?.objection = code
+    for follower in workspaces[workspace]?.drainInbox(of: batch.connection) ?? [] {
+      refuseFollower(follower, code, at: now)
+    }
+  }
+
+  private mutating func refuseFollower(
+    _ batch: PendingBatch, _ code: RefusalCode, at now: Moment
+  ) {
+    refuse(batch, code, "it follows on a batch that was refused: connect again", at: now)
   }
 
   private mutating func sendIfJoined(_ frame: Frame, to id: ConnectionID) {

@@ -194,7 +194,9 @@ extension Simulation {
     case .heal:
       heal(device)
     case .clog(_, let milliseconds):
-      device.network.cloggedUntil = now + max(0, milliseconds)
+      // What is held already was put off until the later of both.
+      device.network.cloggedUntil = max(
+        device.network.cloggedUntil, now + max(0, milliseconds))
       for pipe in pipes where pipe.device == index {
         pipe.isDisturbed = true
         for direction in Pipe.Direction.allCases {

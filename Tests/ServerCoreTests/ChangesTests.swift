@@ -221,6 +221,33 @@ import WireProtocol
     #expect(scene.take(from).refusals.map(\.code) == [.fork])
   }
 
+  @Test func whatFollowsOnAForkIsRefusedWithIt() throws {
+    var scene = ServerScene()
+    var author = scene.device(1)
+    let from = try scene.join(&author)
+    var copy = author
+    let second = try scene.join(&copy)
+    try author.write("one")
+    scene.send(author.changes(), on: from)
+    // The same numbers for another text, and behind it what would follow on the author's too.
+    try copy.write("two")
+    let forked = copy.outgoing
+    copy.outgoing = []
+    try copy.write("three")
+    let behind = copy.outgoing
+    copy.outgoing = forked
+    scene.send(copy.changes(), on: second)
+    copy.outgoing = behind
+    scene.send(copy.changes(), on: second)
+    #expect(scene.take(second).refusals.map(\.code) == [.fork, .fork])
+    #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.log.count } == 1)
+    // A new connection begins with what `welcome` tells.
+    let third = try scene.join(&author)
+    try author.write("four")
+    scene.send(author.changes(), on: third)
+    #expect(scene.take(third).acks.count == 1)
+  }
+
   @Test func batchWithoutItsPredecessorsIsAnsweredWithWhatIsMissing() throws {
     var scene = ServerScene()
     var author = scene.device(1)
