@@ -93,13 +93,13 @@ private struct TextSink: DeltaRowSink {
 extension TextReplica {
   /// How many of the ids from `id` on are known.
   fileprivate func knownCount(from id: OperationID, length: Int) -> Int {
-    TextReplica.knownCount(from: id, length: length, in: vector)
+    TextReplica.knownCount(from: id, length: length, upTo: lastKnown(of: id.replica))
   }
 
   fileprivate static func knownCount(
-    from id: OperationID, length: Int, in vector: VersionVector
+    from id: OperationID, length: Int, upTo last: UInt32
   ) -> Int {
-    min(max(0, Int(vector[id.replica]) - Int(id.seq) + 1), length)
+    min(max(0, Int(last) - Int(id.seq) + 1), length)
   }
 }
 
@@ -163,7 +163,8 @@ private struct TextRowSource: DeltaRowSource {
         let row = TextInsertionRow(
           id: id, message: message, origins: Operation.Origins(left: left, right: right),
           length: scalars.count)
-        let skipped = TextReplica.knownCount(from: id, length: row.length, in: known)
+        let skipped = TextReplica.knownCount(
+          from: id, length: row.length, upTo: known[id.replica])
         guard skipped < row.length else { continue }
         let utf8 = log.utf8(of: scalars)
         guard let rest = row.dropping(skipped, of: utf8.span) else { continue }
@@ -172,7 +173,8 @@ private struct TextRowSource: DeltaRowSource {
       case .deletion(let id, let first, let count, let backwards):
         let row = Operation.DeleteText(
           message: message, first: first, count: count, backwards: backwards)
-        let skipped = TextReplica.knownCount(from: id, length: count, in: known)
+        let skipped = TextReplica.knownCount(
+          from: id, length: count, upTo: known[id.replica])
         guard let rest = row.dropping(skipped), let id = id.advanced(by: skipped) else { continue }
         joiner.deleteText(id: id, rest, sink: &sink)
       }

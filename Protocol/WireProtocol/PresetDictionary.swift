@@ -3,8 +3,8 @@
 /// Prompts to coding agents repeat words more than anything else, and most deltas are too short to
 /// learn them. Rare words come first: what stands near the end is cheaper to refer to. The bytes
 /// never change within an envelope version; `TestVectors/dictionary.txt` holds the same.
-struct PresetDictionary {
-  let bytes: [UInt8]
+package struct PresetDictionary: Sendable {
+  package let bytes: [UInt8]
   /// The CRC-32 of the bytes, lowest byte first.
   let checksumBytes: [UInt8]
 
@@ -14,7 +14,7 @@ struct PresetDictionary {
     checksumBytes = (0..<4).map { UInt8(truncatingIfNeeded: sum >> UInt32(8 * $0)) }
   }
 
-  static let standard = PresetDictionary(Array(text.utf8))
+  package static let standard = PresetDictionary(Array(text.utf8))
 
   private static let text = """
     accessibility animation benchmark breakpoint clipboard concurrency coverage credentials \

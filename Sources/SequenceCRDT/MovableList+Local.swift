@@ -125,6 +125,8 @@ extension MovableList {
     }
   }
 
+  // Inlined: the compiler copies the whole list to the stack for a call.
+  @inline(__always)
   private func nextID(for count: Int) throws(ListFault) -> ListID {
     guard count <= Int(MovableList.sequenceMax) - Int(nextSeq) + 1,
       count <= RunSequence.unitsMax - slots.unitCount
@@ -142,6 +144,7 @@ extension MovableList {
     known[ownIndex] = nextSeq - 1
   }
 
+  @inline(__always)
   private mutating func advanced(_ stamp: Stamp) -> Stamp {
     // There is a later one: merging refuses the last stamp.
     latestOwn = max(
@@ -150,6 +153,7 @@ extension MovableList {
     return latestOwn
   }
 
+  @inline(__always)
   private func idOfSlot(_ slot: Int?) -> ListID {
     slot.map { idOfSlot[$0] } ?? .none
   }

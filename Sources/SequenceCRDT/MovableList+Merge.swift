@@ -120,6 +120,7 @@ extension MovableList {
     merged(id, stamp: .zero)
   }
 
+  @inline(__always)
   private mutating func integrate(
     _ id: ListID, length: Int, left: ListID, right: ListID
   ) throws(ListFault) -> Int {
@@ -133,6 +134,7 @@ extension MovableList {
     }
   }
 
+  @inline(__always)
   private func number(of element: ListID, in other: ListLog) throws(ListFault) -> Int {
     guard let id = other.global(element) else {
       throw .unknown(OperationID(replica: ReplicaID(rawValue: 0), seq: 0))
@@ -141,15 +143,18 @@ extension MovableList {
     return number
   }
 
+  @inline(__always)
   func elementID(_ number: Int) -> ListID {
     idOfElement[number]
   }
 
   /// An id of another log as one of this log.
+  @inline(__always)
   private func local(_ id: ListID, _ indexes: [Int]) -> ListID {
     id.isNone ? .none : ListID(replica: indexes[id.replica], seq: id.seq)
   }
 
+  @inline(__always)
   private mutating func merged(_ last: ListID, stamp: Stamp) {
     known[last.replica] = last.seq
     if last.replica == ownIndex {

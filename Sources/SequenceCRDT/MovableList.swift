@@ -111,6 +111,7 @@ package struct MovableList: Sendable {
   }
 
   /// The number of an element, or nil.
+  @inline(__always)
   func number(of element: OperationID) -> Int? {
     guard let slot = slots.contentIndex(of: element) else { return nil }
     let number = Int(elementOfSlot[slot])
@@ -161,6 +162,7 @@ extension MovableList {
     elementValues.append(value)
   }
 
+  @inline(__always)
   mutating func write(_ value: ListValue, to number: Int, _ write: Write) {
     guard slotOfElement[number] != MovableList.removed,
       isLater(write, than: valueWrites[number])
@@ -171,6 +173,7 @@ extension MovableList {
 
   /// Gives the last slot there is to an element: its place from now on, if that write is later
   /// than the one that holds.
+  @inline(__always)
   mutating func place(_ number: Int, at slot: Int, _ write: Write) throws(ListFault) {
     let old = slotOfElement[number]
     guard old != MovableList.removed,

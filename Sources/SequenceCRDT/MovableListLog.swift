@@ -59,6 +59,16 @@ package struct ListLog: Sendable {
   package private(set) var rights: [ListID] = []
   package private(set) var values: [ListValue] = []
   private var indexes: [ReplicaID: Int] = [:]
+  private var tail = Tail()
+
+  /// What would make the next unit part of the last run; beside the runs, since looking at a run
+  /// costs more than writing to it.
+  private struct Tail {
+    var kind = Kind.insert
+    /// `none` while there is no run.
+    var nextID = ListID.none
+    var stamp = Stamp.zero
+  }
 
   package init() {}
 
@@ -91,9 +101,10 @@ extension ListLog {
   package mutating func insert(
     id: ListID, left: ListID, right: ListID, stamp: Stamp, values: ArraySlice<ListValue>
   ) {
-    if let last = runs.last, last.right == right, left == id.advanced(by: -1),
-      extend(.insert, id: id, stamp: stamp, by: values.count)
+    if left == id.advanced(by: -1), continues(.insert, id, stamp),
+      runs[runs.count - 1].right == right
     {
+      extend(by: values.count)
       self.values.append(contentsOf: values)
       return
     }
@@ -107,9 +118,10 @@ extension ListLog {
   package mutating func insert(
     id: ListID, left: ListID, right: ListID, stamp: Stamp, value: ListValue
   ) {
-    if let last = runs.last, last.right == right, left == id.advanced(by: -1),
-      extend(.insert, id: id, stamp: stamp, by: 1)
+    if left == id.advanced(by: -1), continues(.insert, id, stamp),
+      runs[runs.count - 1].right == right
     {
+      extend(by: 1)
       values.append(value)
       return
     }
@@ -120,7 +132,7 @@ extension ListLog {
   }
 
   package mutating func set(id: ListID, element: ListID, stamp: Stamp, value: ListValue) {
-    if !extend(.set, id: id, stamp: stamp, by: 1) { begin(.set, id: id, count: 1, stamp: stamp) }
+    note(.set, id, stamp)
     elements.append(element)
     values.append(value)
   }
@@ -128,25 +140,36 @@ extension ListLog {
   package mutating func move(
     id: ListID, element: ListID, left: ListID, right: ListID, stamp: Stamp
   ) {
-    if !extend(.move, id: id, stamp: stamp, by: 1) { begin(.move, id: id, count: 1, stamp: stamp) }
+    note(.move, id, stamp)
     elements.append(element)
     lefts.append(left)
     rights.append(right)
   }
 
   package mutating func remove(id: ListID, element: ListID) {
-    if !extend(.remove, id: id, stamp: .zero, by: 1) {
-      begin(.remove, id: id, count: 1, stamp: .zero)
-    }
+    note(.remove, id, .zero)
     elements.append(element)
   }
 
-  private mutating func extend(_ kind: Kind, id: ListID, stamp: Stamp, by count: Int) -> Bool {
-    guard let last = runs.last, last.kind == kind, last.stamp == stamp,
-      id == last.id.advanced(by: last.count)
-    else { return false }
+  /// One more unit that is no insertion.
+  @inline(__always)
+  private mutating func note(_ kind: Kind, _ id: ListID, _ stamp: Stamp) {
+    if continues(kind, id, stamp) {
+      extend(by: 1)
+    } else {
+      begin(kind, id: id, count: 1, stamp: stamp)
+    }
+  }
+
+  @inline(__always)
+  private func continues(_ kind: Kind, _ id: ListID, _ stamp: Stamp) -> Bool {
+    id == tail.nextID && kind == tail.kind && stamp == tail.stamp
+  }
+
+  @inline(__always)
+  private mutating func extend(by count: Int) {
     runs[runs.count - 1].count += count
-    return true
+    tail.nextID = tail.nextID.advanced(by: count)
   }
 
   private mutating func begin(_ kind: Kind, id: ListID, count: Int, stamp: Stamp) {
@@ -154,6 +177,7 @@ extension ListLog {
       Run(
         kind: kind, id: id, count: count, stamp: stamp, elementStart: elements.count,
         originStart: lefts.count, valueStart: values.count))
+    tail = Tail(kind: kind, nextID: id.advanced(by: count), stamp: stamp)
   }
 }
 

@@ -120,6 +120,7 @@ extension SequenceCore {
   }
 
   /// Whether the second run, standing right behind the first, continues it.
+  @inline(__always)
   private func continues(_ first: Run, _ second: Run) -> Bool {
     first.end == second.unit && second.left == second.unit &- 1 && first.right == second.right
       && first.isVisible == second.isVisible && !second.isLeftChild

@@ -3,7 +3,13 @@
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
 /// Text Editing", arXiv:2305.00583 (FugueMax). The jumps are those of Myers, "An applicative
 /// random-access stack", Information Processing Letters 17 (1983), on runs instead of cells.
-extension SequenceCore {
+///
+/// Two slabs of a core for the length of a question: the compiler copies all 400 bytes of a borrowed
+/// core to the stack for each call of a function of its own.
+struct OriginTree: BitwiseCopyable {
+  let runs: Slab<SequenceCore.Run>
+  let runOfUnit: Slab<UInt32>
+
   /// How far a unit is from the root, which is `none` and has 0.
   @inline(__always)
   func depth(of unit: UInt32) -> UInt32 {
@@ -33,15 +39,6 @@ extension SequenceCore {
     return self.depth(of: unit) > depth && self.ancestor(of: unit, atDepth: depth) == ancestor
   }
 
-  func parent(of unit: UInt32) -> UInt32 {
-    let run = runs[runOfUnit[unit]]
-    return unit == run.unit ? run.parent : unit - 1
-  }
-
-  func rightOrigin(of unit: UInt32) -> UInt32 {
-    runs[runOfUnit[unit]].right
-  }
-
   /// The jump for a child of a unit: twice as far as the parent's where two are of a length.
   func jump(under parent: UInt32) -> UInt32 {
     guard parent != SequenceCore.none else { return SequenceCore.none }
@@ -50,6 +47,38 @@ extension SequenceCore {
     let middle = runs[runOfUnit[run.jump]]
     let middleDepth = middle.depth + (run.jump - middle.unit)
     return run.depth - middleDepth >= middleDepth - depth(of: middle.jump) ? middle.jump : parent
+  }
+}
+
+extension SequenceCore {
+  @inline(__always)
+  private var tree: OriginTree { OriginTree(runs: runs, runOfUnit: runOfUnit) }
+
+  @inline(__always)
+  func depth(of unit: UInt32) -> UInt32 { tree.depth(of: unit) }
+
+  @inline(__always)
+  func ancestor(of unit: UInt32, atDepth depth: UInt32) -> UInt32 {
+    tree.ancestor(of: unit, atDepth: depth)
+  }
+
+  @inline(__always)
+  func descends(_ unit: UInt32, from ancestor: UInt32) -> Bool {
+    tree.descends(unit, from: ancestor)
+  }
+
+  @inline(__always)
+  func jump(under parent: UInt32) -> UInt32 { tree.jump(under: parent) }
+
+  @inline(__always)
+  func parent(of unit: UInt32) -> UInt32 {
+    let run = runs[runOfUnit[unit]]
+    return unit == run.unit ? run.parent : unit - 1
+  }
+
+  @inline(__always)
+  func rightOrigin(of unit: UInt32) -> UInt32 {
+    runs[runOfUnit[unit]].right
   }
 
   /// An insertion whose place is sought.

@@ -25,19 +25,29 @@ extension SequenceCore {
   }
 
   /// The next entry, or nil at the end.
+  @inline(__always)
   func place(behind place: Place) -> Place? {
     if place.entry + 1 < leaves[place.leaf].count {
       return Place(leaf: place.leaf, entry: place.entry + 1)
     }
-    var leaf = leaves[place.leaf].next
+    return SequenceCore.firstPlace(behindLeaf: place.leaf, of: leaves)
+  }
+
+  /// The entry before, or nil at the start.
+  @inline(__always)
+  func place(before place: Place) -> Place? {
+    if place.entry > 0 { return Place(leaf: place.leaf, entry: place.entry - 1) }
+    return SequenceCore.lastPlace(beforeLeaf: place.leaf, of: leaves)
+  }
+
+  private static func firstPlace(behindLeaf leaf: UInt32, of leaves: Slab<Leaf>) -> Place? {
+    var leaf = leaves[leaf].next
     while leaf != SequenceCore.none, leaves[leaf].count == 0 { leaf = leaves[leaf].next }
     return leaf == SequenceCore.none ? nil : Place(leaf: leaf, entry: 0)
   }
 
-  /// The entry before, or nil at the start.
-  func place(before place: Place) -> Place? {
-    if place.entry > 0 { return Place(leaf: place.leaf, entry: place.entry - 1) }
-    var leaf = leaves[place.leaf].previous
+  private static func lastPlace(beforeLeaf leaf: UInt32, of leaves: Slab<Leaf>) -> Place? {
+    var leaf = leaves[leaf].previous
     while leaf != SequenceCore.none, leaves[leaf].count == 0 { leaf = leaves[leaf].previous }
     return leaf == SequenceCore.none ? nil : Place(leaf: leaf, entry: leaves[leaf].count - 1)
   }
@@ -55,6 +65,7 @@ extension SequenceCore {
 
   /// The unit that stands right behind another, hidden or not; `none` at the end. Behind `none`
   /// stands the first.
+  @inline(__always)
   func unit(behind unit: UInt32) -> UInt32 {
     guard unit != SequenceCore.none else {
       return firstPlace.map { runs[run(at: $0)].unit } ?? SequenceCore.none
@@ -84,6 +95,7 @@ extension SequenceCore {
   /// Whether one unit stands before another; `none` stands behind all.
   ///
   /// - Complexity: O(log runs).
+  @inline(__always)
   func stands(_ first: UInt32, before second: UInt32) -> Bool {
     if second == SequenceCore.none { return first != SequenceCore.none }
     if first == SequenceCore.none || first == second { return false }
@@ -93,8 +105,17 @@ extension SequenceCore {
     return stands(place(ofRun: firstRun), before: place(ofRun: secondRun))
   }
 
+  @inline(__always)
   func stands(_ first: Place, before second: Place) -> Bool {
-    if first.leaf == second.leaf { return first.entry < second.entry }
+    first.leaf == second.leaf
+      ? first.entry < second.entry
+      : SequenceCore.stands(first, before: second, leaves: leaves, nodes: nodes)
+  }
+
+  /// The same for places in two leaves: the slots below the lowest node above both decide.
+  private static func stands(
+    _ first: Place, before second: Place, leaves: Slab<Leaf>, nodes: Slab<Node>
+  ) -> Bool {
     var (left, right) = (leaves[first.leaf], leaves[second.leaf])
     if left.parent == right.parent { return left.slot < right.slot }
     while true {

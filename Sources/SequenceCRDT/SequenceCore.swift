@@ -171,10 +171,11 @@ extension SequenceCore {
   @inline(__always)
   func weight(ofUnits units: Range<UInt32>) -> UInt64 {
     let length = UInt64(units.upperBound - units.lowerBound)
-    return wide.count == 0 ? length : length | UInt64(wideCount(in: units)) << 32
+    return wide.count == 0
+      ? length : length | UInt64(SequenceCore.wideCount(in: units, of: wide)) << 32
   }
 
-  private func wideCount(in units: Range<UInt32>) -> UInt32 {
+  private static func wideCount(in units: Range<UInt32>, of wide: Slab<UInt64>) -> UInt32 {
     var total = 0
     var unit = units.lowerBound
     while unit < units.upperBound, unit >> 6 < wide.count {

@@ -43,6 +43,13 @@ package struct TextReplica: Sendable {
     return vector
   }
 
+  /// The last sequence number known of a replica, 0 where there is none; as in `vector`, which takes
+  /// memory of its own.
+  package func lastKnown(of replica: ReplicaID) -> UInt32 {
+    guard replica == self.replica else { return others.last { $0.replica == replica }?.seq ?? 0 }
+    return nextSeq > firstSeq ? nextSeq - 1 : 0
+  }
+
   /// All operations known here, in the order they were applied, joined into runs.
   package var log: TextLog { TextLog(rows: rows, content: content) }
 

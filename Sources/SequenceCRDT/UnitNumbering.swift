@@ -245,6 +245,7 @@ extension UnitNumbering {
   }
 
   /// Whether the id of the second unit, standing for some other number, follows that of the first.
+  @inline(__always)
   func areConsecutive(_ first: UInt32, _ second: UInt32) -> Bool {
     if second == first + 1, spanIndex(of: first) == spanIndex(of: second) { return true }
     return id(of: first).advanced(by: 1) == id(of: second)

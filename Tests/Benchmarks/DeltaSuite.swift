@@ -30,6 +30,10 @@ enum DeltaSuite {
       Result(name: "\(name)/json-zlib", metric: "bytes", value: json),
       Result(name: "\(name)/ratio", metric: "ratio", value: ours / json),
     ]
+      + [(Int32(0), "undeflated"), (12, "window-4k"), (15, "window-32k")].map { bits, form in
+        let bytes = Double(work.windowBytes[bits, default: 0])
+        return Result(name: "\(name)/\(form)-ratio", metric: "ratio", value: bytes / json)
+      }
   }
 
   private static func result(_ name: String, _ operations: [Operation]) -> Result {

@@ -1,3 +1,4 @@
+import DeltaCodec
 import Foundation
 import QueueModel
 import QueueOracle
@@ -14,12 +15,16 @@ struct SessionOfWork {
 
   /// Bytes of all deltas as they are sent, envelopes included.
   private(set) var deltaBytes = 0
+  /// Bytes of the same deltas if each author's connection deflated them as one stream, with a
+  /// window of so many bits; with 0 bits, if nothing were deflated.
+  private(set) var windowBytes: [Int32: Int] = [0: 0, 12: 0, 15: 0]
   /// Bytes of the commands as JSON, each compressed with zlib on its own.
   private(set) var jsonBytes = 0
   /// Every operation of the session, in the order it was made.
   private(set) var operations: [QueueModel.Operation] = []
 
   private let commandsPerDelta: Int
+  private var windows: [Int32: [DeflateWindow]] = [:]
   private var devices: [TestDevice]
   private var unsent: [[QueueModel.Operation]] = [[], [], []]
   private var unsentCommands = [0, 0, 0]
@@ -37,6 +42,9 @@ struct SessionOfWork {
     devices = (1...3).map { number in
       TestDevice(
         0x9E37_79B9_7F4A_7C15 &* number, queueSizeMax: Limits.queueSizeRange.upperBound)
+    }
+    for bits in windowBytes.keys where bits > 0 {
+      windows[bits] = try devices.map { _ in try DeflateWindow(bits: bits) }
     }
     let announcements = devices.flatMap(\.made)
     for index in devices.indices { try devices[index].merge(announcements) }
@@ -75,6 +83,11 @@ struct SessionOfWork {
     guard !unsent[author].isEmpty else { return }
     let delta = PackedDelta.pack(unsent[author])
     deltaBytes += delta.count
+    let body = DeltaCodec.encode(unsent[author])
+    windowBytes[0, default: 0] += body.count + 4
+    for (bits, streams) in windows {
+      windowBytes[bits, default: 0] += try streams[author].bytes(of: body)
+    }
     unsent[author] = []
     unsentCommands[author] = 0
     for index in devices.indices where index != author {

@@ -3,7 +3,8 @@
 #   TRACES=DIR  the folder with the editing traces; without it the suite text is left out
 #   PEERS=1     measures Loro and Yrs too, suite by suite right after ours (needs Python and pip)
 #   RUNS=N      repetitions of each measurement
-# The executables are looked for in BENCH_BIN.
+# The executables are looked for in BENCH_BIN. With PEERS the section for RESULTS.md is printed, and
+# it stays with the JSON it was made from in RESULTS_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,8 +29,9 @@ command -v python3 >/dev/null || {
 .venv-peers/bin/pip install --quiet --disable-pip-version-check -r "$peers/requirements.txt"
 python=.venv-peers/bin/python
 
-results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+results=${RESULTS_DIR:-.build-bench/results}
+mkdir -p "$results"
+load=$(cut -d ' ' -f 1 /proc/loadavg)
 ours=()
 theirs=()
 # Ours and theirs of one suite right after each other: the machine is the same for both.
@@ -47,4 +49,12 @@ for suite in workspace sync; do
   "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
   ours+=("$results/ours-$suite.json")
 done
-"$python" "$peers/compare.py" "${ours[@]}" --peers "${theirs[@]}"
+versions=$(sed 's/==/ /' "$peers/requirements.txt" | paste -sd , | sed 's/,/, /g')
+{
+  printf '## %s, beside %s\n\n' "$(date -u +%F)" "$versions"
+  printf '%s, %s, %s cores, load %s before and %s after; medians of %s runs.\n\n' \
+    "$(. /etc/os-release && echo "$PRETTY_NAME")" \
+    "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
+    "$load" "$(cut -d ' ' -f 1 /proc/loadavg)" "${RUNS:-5}"
+  "$python" "$peers/compare.py" "${ours[@]}" --peers "${theirs[@]}"
+} | tee "$results/section.md"

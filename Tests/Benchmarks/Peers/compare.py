@@ -3,11 +3,15 @@
 
     compare.py OURS.json... [--peers THEIRS.json...]
 
-Prints a table of Markdown: name, ours, peer, ratio (ours by theirs: below 1 is better). A name that
-several peers measured has a row for each; our names without a peer have a row of their own.
+Prints a table of Markdown as it stands in RESULTS.md: name, ours, peer, ratio (ours by theirs: below
+1 is better), bar. A name that several peers measured has a row for each; our names without a peer
+have a row of their own. Bars are those of bars.json: the most a value may be ("most"; "beyond" adds
+another value of ours), or the most its ratio to Loro's ("ratio"). Below the table stands what was
+missed.
 """
 import argparse
 import json
+import pathlib
 import sys
 
 
@@ -33,21 +37,39 @@ def readable(value, metric):
     return f"{value:.3g}"
 
 
-def rows(ours, theirs):
+def judged(result, peer, bar, ours):
+    """The bar in words, and whether it was met; nothing where there is none for the row."""
+    if bar is None:
+        return "", True
+    value, metric = result["value"], result["metric"]
+    if "ratio" in bar:
+        if peer is None or peer["peer"] != "loro" or not peer["value"]:
+            return "", True
+        is_met = value / peer["value"] <= bar["ratio"]
+        shown = f"ratio ≤ {bar['ratio']:.3g}"
+    else:
+        more = ours.get(bar.get("beyond"), 0)
+        is_met = value <= bar["most"] + more
+        shown = f"≤ {readable(bar['most'], metric)}" + (" + one fsync" if more else "")
+    return (shown if is_met else f"{shown}: **missed**"), is_met
+
+
+def rows(ours, theirs, bars, missed):
     peers = {}
     for result in theirs:
         peers.setdefault((result["name"], result["metric"]), []).append(result)
+    values = {result["name"]: result["value"] for result in ours}
     for result in ours:
         metric, value = result["metric"], result["value"]
-        shown = readable(value, metric)
-        found = peers.get((result["name"], metric), [])
-        if not found:
-            yield (f"`{result['name']}`", shown, "–", "–")
-        for peer in found:
-            ratio = f"{value / peer['value']:.3g}" if peer["value"] else "–"
-            yield (
-                f"`{result['name']}`", shown,
-                f"{peer['peer']} {readable(peer['value'], metric)}", ratio)
+        for peer in peers.get((result["name"], metric), [None]):
+            bar, is_met = judged(result, peer, bars.get(result["name"]), values)
+            if not is_met and result["name"] not in missed:
+                missed.append(result["name"])
+            shown, ratio = "–", "–"
+            if peer is not None:
+                shown = f"{peer['peer']} {readable(peer['value'], metric)}"
+                ratio = f"{value / peer['value']:.3g}" if peer["value"] else "–"
+            yield (f"`{result['name']}`", readable(value, metric), shown, ratio, bar)
 
 
 def main():
@@ -55,12 +77,16 @@ def main():
     parser.add_argument("ours", nargs="+")
     parser.add_argument("--peers", nargs="*", default=[])
     options = parser.parse_args()
-    table = [("name", "ours", "peer", "ratio"), *rows(read(options.ours), read(options.peers))]
-    widths = [max(len(row[column]) for row in table) for column in range(4)]
-    for number, row in enumerate(table):
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
-        if number == 0:
-            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    with open(pathlib.Path(__file__).with_name("bars.json"), encoding="utf-8") as file:
+        bars = json.load(file)
+    missed = []
+    ours = read(options.ours)
+    print("| name | ours | peer | ratio | bar |\n|---|---|---|---|---|")
+    for row in rows(ours, read(options.peers), bars, missed):
+        print("| " + " | ".join(row) + " |")
+    measured = sum(result["name"] in bars for result in ours)
+    names = ", ".join(f"`{name}`" for name in missed) or "none"
+    print(f"\n{measured - len(missed)} of {measured} bars met; missed: {names}.")
 
 
 main()
