@@ -71,6 +71,13 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     "swift-service-lifecycle",
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
   ),
+  "Subprocess": (
+    "swift-subprocess",
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
+  ),
+  "SystemPackage": (
+    "swift-system", .package(url: "https://github.com/apple/swift-system", from: "1.5.0")
+  ),
   "UnixSignals": (
     "swift-service-lifecycle",
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
@@ -137,7 +144,9 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(
     name: "ClientStore", path: "Client/ClientStore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore"],
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ClientCore",
+    ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
     name: "SyncClient", path: "Client/SyncClient",
@@ -149,8 +158,11 @@ let rooms: [Room] = [
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: ["AgentFormats", "QueueModel", "SyncClient"],
-    foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
-    articles: ["README.md", "HOOKING-UP.md"]),
+    foreign: [
+      "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "Subprocess",
+      "SystemPackage",
+    ],
+    articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["AgentFormats", "QueueModel"],
@@ -235,7 +247,10 @@ let rooms: [Room] = [
     ]),
   test(
     "ClientStoreTests",
-    ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore"],
+    [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ClientCore",
+      "ClientStore",
+    ],
     foreign: ["GRDB"]),
   test(
     "SyncClientTests",

@@ -22,7 +22,10 @@ extension ClientCore {
         return fail(
           Trouble(message: "the server reports error \(fault.code): \(fault.message)"),
           at: occasion)
-      case .unknownOptional, .response:
+      case .unknownOptional:
+        return []
+      case .response(let response):
+        execution.responses.append(response)
         return []
       case .changes, .ack, .missing, .snapshot, .presence, .compact:
         guard case .exchanging(let exchange) = link else {

@@ -19,6 +19,10 @@ package struct ClientCore: Sendable {
     case changed(TouchedQueues)
     /// For the log.
     case report(Trouble)
+    /// For whoever runs the agents.
+    case agent(AgentOrder)
+    /// The answer to a question of the driver's own.
+    case told(AuthorityAnswer, UInt64)
   }
 
   package internal(set) var replica: Replica
@@ -45,6 +49,7 @@ package struct ClientCore: Sendable {
   var refusedBatches = 0
   /// The server's clock: its reading, and the moment of the reading.
   var serverClock: (reading: Int64, at: Int64)?
+  var execution = Execution()
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
     self.replica = replica
@@ -57,6 +62,10 @@ package struct ClientCore: Sendable {
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
+    [linkDeadline, execution.deadline].compactMap { $0 }.min()
+  }
+
+  private var linkDeadline: Int64? {
     switch link {
     case .idle: nil
     case .waiting(let until): until

@@ -15,7 +15,11 @@ package struct ExecutorSettings: Hashable, Sendable {
     case retry
   }
 
+  /// Whether there are agents; without them nothing is claimed.
+  package var isEnabled = true
   package var onUnknown = UnknownPolicy.ask
+  /// Whether the queue goes on without a message that failed.
+  package var skipsFailed = false
   /// How often a message is tried whose agent cannot be started.
   package var startsMax = 3
   /// Backoff before the next question after one that was answered with no.
@@ -96,6 +100,8 @@ struct Asking: Hashable, Sendable {
   /// How often it was asked again on the same connection.
   var repeats = 0
 
+  var isDispatch: Bool { if case .dispatch = request { true } else { false } }
+
   /// When it is asked again; later every time, so that a slow authority is not buried in questions.
   func repeatAt(_ settings: ExecutorSettings) -> Int64 {
     sentAt + settings.answerMilliseconds << Int64(min(repeats, 3))
@@ -159,7 +165,8 @@ struct Seat: Hashable, Sendable {
     if let asking { times.append(asking.repeatAt(settings)) }
     if let pause { times.append(pause.until) }
     if let backoffUntil { times.append(backoffUntil) }
-    if let wakeAtWall { times.append(now + max(0, wakeAtWall - wall)) }
+    // The wall clock may be set meanwhile, so it is looked at again now and then.
+    if let wakeAtWall { times.append(now + min(max(0, wakeAtWall - wall), 60_000)) }
     if let lease {
       let term =
         asking == nil ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds

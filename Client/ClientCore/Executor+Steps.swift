@@ -18,6 +18,10 @@ extension Executor {
     if seats[session]?.lease == nil, let stop = stop(session, because: .leaseLost) {
       actions.append(stop)
     }
+    if isDraining, seats[session]?.run == nil, seats[session]?.asking?.isDispatch == false {
+      // Nothing that it might bring is wanted any more.
+      seats[session]?.asking = nil
+    }
     if let asking = seats[session]?.asking {
       guard occasion.now >= asking.repeatAt(settings) else { return actions }
       // The same question with the same number: asking twice does no harm.
@@ -38,7 +42,8 @@ extension Executor {
     guard let seat = seats[session] else { return [] }
     if seat.run != nil { return renewal(session, at: occasion) }
     let isHost = workspace.host(of: session) == .some(.some(device))
-    let head = isHost && !isDraining ? candidate(in: session, workspace, at: occasion) : nil
+    let mayRun = isHost && !isDraining && settings.isEnabled && !busy.contains(session)
+    let head = mayRun ? candidate(in: session, workspace, at: occasion) : nil
     guard let head else { return rest(session, isHost: isHost, at: occasion) }
     seats[session]?.idleSince = nil
     guard let lease = seat.lease else {
@@ -139,7 +144,9 @@ extension Executor {
     case .go:
       guard let lease = seats[session]?.lease, lease.token == request.token,
         let proposal, proposal.message == request.message, !isDraining
-      else { return handedBack(request, at: occasion) }
+      else {
+        return handedBack(request, at: occasion) + step(session, in: workspace, at: occasion)
+      }
       seats[session]?.lease?.provenAt = max(lease.provenAt, asking.sentAt)
       seats[session]?.failures = 0
       let order = StartOrder(
@@ -178,7 +185,7 @@ extension Executor {
   }
 
   /// Waits before the next try, longer each time, with jitter.
-  private mutating func wait(
+  mutating func wait(
     _ session: SessionID, endsWithChange: Bool, at occasion: Occasion
   ) {
     let failures = seats[session]?.failures ?? 0
@@ -222,7 +229,8 @@ extension Executor {
     case (_, .drained?):
       return [end(.interrupted, "The host stopped while the agent worked.")]
     case (.failed(let error), nil):
-      return [end(.failed, error)]
+      let skip: [Action] = settings.skipsFailed ? [.perform(.skip(order.message))] : []
+      return [end(.failed, error)] + skip
     case (.died(let how), nil):
       return [end(.interrupted, how)]
     case (.tryLater(let time, let reason), nil):

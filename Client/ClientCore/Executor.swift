@@ -26,11 +26,13 @@ package struct Executor: Sendable {
     case drained
   }
 
-  package let settings: ExecutorSettings
+  package var settings: ExecutorSettings
   package let device: DeviceID
   /// Numbers of requests rise with every one.
   private var lastRequest: UInt64
   var seats: [SessionID: Seat] = [:]
+  /// Sessions in which somebody works at the agent's own prompt.
+  var busy: Set<SessionID> = []
   package private(set) var isDraining = false
   package internal(set) var counters = ExecutionCounters()
 
@@ -44,6 +46,11 @@ package struct Executor: Sendable {
   /// When `timePassed` is due at the latest; nil where nothing waits for time.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
     seats.values.compactMap { $0.deadline(wall: wall, now: now, settings: settings) }.min()
+  }
+
+  /// What was asked under a number; nil where no answer to it is expected any more.
+  package func question(_ id: UInt64) -> AuthorityRequest? {
+    seats.values.first { $0.asking?.id == id }?.asking?.request
   }
 
   /// The sessions in which an agent works, by session.
@@ -108,6 +115,35 @@ package struct Executor: Sendable {
     }
   }
 
+  /// Another authority decides from now on: leases of the one before count for what runs alone.
+  package mutating func authorityChanged() {
+    for session in seats.keys {
+      seats[session]?.asking = nil
+      seats[session]?.proposal = nil
+      seats[session]?.pause = nil
+      if seats[session]?.run == nil {
+        seats[session]?.lease = nil
+      } else {
+        seats[session]?.lease?.provenAt = .max / 4
+      }
+    }
+  }
+
+  /// Somebody works in a session, or is done.
+  package mutating func busyChanged(
+    _ session: SessionID, _ isBusy: Bool, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    if isBusy { busy.insert(session) } else { busy.remove(session) }
+    return queuesChanged([session], in: workspace, at: occasion)
+  }
+
+  /// An order could not be stored, and so must not be carried out.
+  package mutating func beginFailed(_ order: StartOrder, at occasion: Occasion) {
+    guard seats[order.session]?.run?.order == order else { return }
+    seats[order.session]?.run = nil
+    wait(order.session, endsWithChange: false, at: occasion)
+  }
+
   /// The authority answered.
   package mutating func answered(
     _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
@@ -150,7 +186,11 @@ package struct Executor: Sendable {
 
   /// The time to end in peace is over.
   package mutating func graceEnded(at occasion: Occasion) -> [Action] {
-    seats.keys.sorted().compactMap { stop($0, because: .drained) }
+    for session in seats.keys where seats[session]?.run == nil {
+      seats[session]?.asking = nil
+      seats[session]?.lease = nil
+    }
+    return seats.keys.sorted().compactMap { stop($0, because: .drained) } + drainedIfDone()
   }
 
   /// A person wants the agent of a session stopped.
@@ -175,7 +215,11 @@ package struct Executor: Sendable {
   }
 
   func drainedIfDone() -> [Action] {
-    let isDone = isDraining && seats.values.allSatisfy { $0.run == nil && $0.lease == nil }
+    let isDone =
+      isDraining
+      && seats.values.allSatisfy {
+        $0.run == nil && $0.lease == nil && $0.asking?.isDispatch != true
+      }
     return isDone ? [.drained] : []
   }
 }

@@ -125,6 +125,11 @@ struct Exchange: Sendable {
   /// Whether nothing but the window stands in the way of outgoing operations.
   var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering && disputed.isEmpty }
 
+  /// Whether all that the log holds is on its way, so that a request comes behind it.
+  func hasSent(through entry: Int64) -> Bool {
+    hasCaughtUp && maySend && voidedAnswers == 0 && cursor >= entry
+  }
+
   /// Sends everything unacknowledged again, once the answers under way have come.
   mutating func voidFlights(alreadyAnswered: Int) {
     voidedAnswers += max(0, flights.count - alreadyAnswered)

@@ -108,12 +108,14 @@ package struct Replica: Sendable {
 
   private func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SessionID? = nil,
-    sent: QueuedMessage? = nil, next: inout Replica, store: some ReplicaStore
+    sent: QueuedMessage? = nil, intents: IntentChanges = .init(), next: inout Replica,
+    store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
     transaction.undo = undo
     transaction.endedDraft = endedDraft
     transaction.sent = sent
+    transaction.intents = intents
     if !operations.isEmpty {
       next.lastEntry += 1
       transaction.appended = [
@@ -144,10 +146,12 @@ package struct Replica: Sendable {
 
   /// Does a local command; its operations are durable when this returns.
   ///
-  /// - Parameter wall: the best known time, milliseconds since 1970.
+  /// - Parameters:
+  ///   - wall: the best known time, milliseconds since 1970.
+  ///   - intents: what is stored in the same transaction of what agents have.
   package mutating func perform(
-    _ command: Command, queueSizeMax: Int, wall: Int64, at occasion: Occasion,
-    store: some ReplicaStore
+    _ command: Command, queueSizeMax: Int, wall: Int64, intents: IntentChanges = .init(),
+    at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     // The margin is more than any one command takes.
     if workspace.vector[record.replica] >= Limits.sequenceMax {
@@ -166,7 +170,9 @@ package struct Replica: Sendable {
     } catch {
       throw .queue(error)
     }
-    guard !outcome.operations.isEmpty || !undo.isEmpty else { return outcome }
+    guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty else {
+      return outcome
+    }
     var ended: SessionID?
     var sent: QueuedMessage?
     if case .send(let send) = command {
@@ -176,7 +182,8 @@ package struct Replica: Sendable {
       sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)
     }
     try commitLocal(
-      outcome.operations, undo: undo, endedDraft: ended, sent: sent, next: &next, store: store)
+      outcome.operations, undo: undo, endedDraft: ended, sent: sent, intents: intents, next: &next,
+      store: store)
     self = next
     return outcome
   }

@@ -1,3 +1,4 @@
+package import DispatchAuthority
 package import QueueModel
 package import SequenceCRDT
 
@@ -69,6 +70,10 @@ package struct StoreTransaction: Sendable {
   package var sent: QueuedMessage?
   /// What changed of what can be undone and redone.
   package var undo = UndoHistory.Changes()
+  /// What changed of what agents work on here.
+  package var intents = IntentChanges()
+  /// What the device granted, where it is its own authority.
+  package var authority = AuthorityRecords()
 
   package init(record: ReplicaRecord) {
     self.record = record
@@ -79,6 +84,21 @@ package struct StoreTransaction: Sendable {
     if case .none = base { return false }
     return true
   }
+}
+
+/// What changed of the messages that agents have here.
+package struct IntentChanges: Hashable, Sendable {
+  /// Handed to an agent from now on; takes the place of an earlier one of the same message.
+  package var begun: StartOrder?
+  /// What became of it is known.
+  package var ended: MessageID?
+
+  package init(begun: StartOrder? = nil, ended: MessageID? = nil) {
+    self.begun = begun
+    self.ended = ended
+  }
+
+  package var isEmpty: Bool { begun == nil && ended == nil }
 }
 
 /// What a store holds when it is opened.
@@ -94,6 +114,20 @@ package struct LoadedReplica: Sendable {
   package var receipts: [Receipt]
   /// What can be undone and redone, in whatever order.
   package var undo: [UndoHistory.Entry]
+  package var execution = Execution()
+
+  /// What there is of executing.
+  package struct Execution: Sendable {
+    /// What agents had and of which nobody said what became of it, in whatever order.
+    package var intents: [StartOrder]
+    /// What the device granted while it was its own authority.
+    package var authority: AuthorityRecords
+
+    package init(intents: [StartOrder] = [], authority: AuthorityRecords = .init()) {
+      self.intents = intents
+      self.authority = authority
+    }
+  }
 
   package init(
     record: ReplicaRecord? = nil, workspace: Workspace? = nil, tail: [LogEntry] = [],

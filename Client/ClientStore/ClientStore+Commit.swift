@@ -25,6 +25,8 @@ extension ClientStore {
         try write(transaction.undo, to: database)
         try forget(transaction.endedDraft, in: database)
         try note(transaction.sent, in: database)
+        try write(transaction.intents, to: database)
+        try write(transaction.authority, to: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }

@@ -89,7 +89,7 @@ extension ClientStore {
       // Written before the floor was kept.
       record?.floor = try PackedSnapshot.open(base.bytes).vector
     }
-    return LoadedReplica(
+    var loaded = LoadedReplica(
       record: record, workspace: try state.map { try PackedSnapshot.open($0.bytes) },
       tail: try fetchEntries(database, after: state?.entry ?? 0, countMax: nil),
       lastEntry: max(
@@ -103,6 +103,9 @@ extension ClientStore {
           logPosition: UInt64(bitPattern: row[2]))
       },
       undo: try fetchUndo(database))
+    loaded.execution = LoadedReplica.Execution(
+      intents: try fetchIntents(database), authority: try fetchAuthority(database))
+    return loaded
   }
 }
 

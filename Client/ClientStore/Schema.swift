@@ -8,6 +8,7 @@ enum Schema {
   static let version = names.count
   static let names = [
     "queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm", "outgoing",
+    "execution",
   ]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
@@ -17,7 +18,7 @@ enum Schema {
     var migrator = DatabaseMigrator()
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
-      createAttachments, rewriteUndo, createOutgoing,
+      createAttachments, rewriteUndo, createOutgoing, createExecution,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -99,6 +100,29 @@ enum Schema {
           hash TEXT PRIMARY KEY, size INTEGER NOT NULL, is_uploaded INTEGER NOT NULL,
           -- Since when no waiting message needs it; NULL while one does.
           unneeded_since INTEGER
+        ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func createExecution(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Prompts that agents here got and of which nobody said what became of them.
+        CREATE TABLE intents (
+          message TEXT PRIMARY KEY, session TEXT NOT NULL, attempt INTEGER NOT NULL,
+          token INTEGER NOT NULL, prompt BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        -- What the device granted itself while it had no server.
+        CREATE TABLE own_leases (
+          session TEXT PRIMARY KEY, token INTEGER NOT NULL, device TEXT, replica INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE own_dispatches (
+          message TEXT PRIMARY KEY, token INTEGER NOT NULL, attempt INTEGER NOT NULL,
+          request INTEGER NOT NULL, content INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        -- The agents' own ids of their conversations.
+        CREATE TABLE conversations (
+          session TEXT PRIMARY KEY, agent TEXT NOT NULL, conversation TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
         """)
   }

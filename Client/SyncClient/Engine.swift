@@ -32,6 +32,10 @@ final class Engine: Sendable {
     var isClosed = false
     /// What the stored image holds.
     var imageVector: VersionVector
+    /// Where orders for agents go while somebody runs them.
+    var agents: AsyncStream<ExecutionOrder>.Continuation?
+    /// Who waits for an answer of the authority.
+    var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
 
     /// Operations behind the stored image.
     var tailCount: Int {
@@ -136,8 +140,9 @@ final class Engine: Sendable {
   }
 
   private func settle(_ state: inout State, _ actions: [Action]) {
+    let following = state.core.executionFollowing(actions, at: occasion(), store: store)
     publish(state.core)
-    for action in actions { run(action, &state) }
+    for action in actions + following { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
     if state.tailCount >= Engine.tailMax { keepImage(&state) }
@@ -165,6 +170,12 @@ final class Engine: Sendable {
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
     case .report(let trouble):
       logger.warning("\(trouble.message)")
+    case .agent(let order):
+      let isOver = order == .drained
+      state.agents?.yield(ExecutionOrder(order, in: state.core.replica.workspace))
+      if isOver { state.agents?.finish() }
+    case .told(let answer, let id):
+      state.questions.removeValue(forKey: id)?.resume(returning: answer)
     }
   }
 
@@ -241,6 +252,9 @@ extension Engine {
       state.isClosed = true
       state.runner?.finish()
       state.runner = nil
+      state.agents?.finish()
+      for question in state.questions.values { question.resume(returning: .unavailable) }
+      state.questions = [:]
       state.observers.finish()
       do {
         try self.store.close()
@@ -296,6 +310,46 @@ extension Engine {
     }
     guard let feed else { throw .closed }
     return feed
+  }
+
+  /// Lets somebody run agents; nil where somebody does already.
+  func beginExecuting(
+    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+  ) async -> AsyncStream<ExecutionOrder>? {
+    let (stream, continuation) = AsyncStream<ExecutionOrder>.makeStream()
+    return await onQueue { state -> AsyncStream<ExecutionOrder>? in
+      guard state.agents == nil, !state.isClosed else { return nil }
+      state.agents = continuation
+      self.settle(&state, event(&state.core, self.occasion(), self.store))
+      return stream
+    }
+  }
+
+  /// Asks the authority, behind everything that was done before; `.unavailable` where there is none
+  /// now, or none that answers in time.
+  func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
+    let id = Engine.randomValue()
+    let (seconds, attoseconds) = limit.components
+    let delay = Double(seconds) + Double(attoseconds) / 1e18
+    queue.asyncAfter(deadline: .now() + delay) { self.answer(.unavailable, to: id) }
+    return await withCheckedContinuation { continuation in
+      queue.async {
+        let isAsked = self.state.withLock { state in
+          guard !state.isClosed,
+            let actions = state.core.questionAsked(
+              request, id: id, at: self.occasion(), store: self.store)
+          else { return false }
+          state.questions[id] = continuation
+          self.settle(&state, actions)
+          return true
+        }
+        if !isAsked { continuation.resume(returning: .unavailable) }
+      }
+    }
+  }
+
+  private func answer(_ answer: AuthorityAnswer, to id: UInt64) {
+    state.withLock { $0.questions.removeValue(forKey: id) }?.resume(returning: answer)
   }
 
   private func forget(_ id: UInt64) {

@@ -37,7 +37,10 @@ extension QueueClient {
     case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .approvalAnswered:
       break
     }
+    let wasBusy = device.activity(of: session).busy.isBusy
     let activity = device.receive(signal, in: session)
+    // Nothing may start in a session whose agent works for somebody at its prompt.
+    if activity.busy.isBusy != wasBusy { await setBusy(activity.busy.isBusy, in: session) }
     switch signal {
     case .turnEnded, .turnFailed:
       if view.locked { try await perform(.unlockThread(session)) }

@@ -25,12 +25,15 @@ public final class QueueClient: Sendable {
   let credentialsFile: CredentialsFile
   /// The outgoing queues that are open, by name; opened on the engine's queue alone.
   let outgoingBoxes = OutgoingBoxes()
+  /// What the store held of executing when it was opened.
+  let loadedExecution: LoadedReplica.Execution
 
   private init(
     engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
-    drafts: [Draft], attachments: AttachmentKeeper
+    drafts: [Draft], attachments: AttachmentKeeper, execution: LoadedReplica.Execution
   ) {
     self.engine = engine
+    loadedExecution = execution
     keeper = attachments
     device = DeviceState(
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: engine.feedLog)
@@ -87,7 +90,7 @@ public final class QueueClient: Sendable {
       imageVector: opened.loaded.imageVector, logger: logger)
     return QueueClient(
       engine: engine, configuration: configuration, credentialsFile: credentialsFile,
-      drafts: drafts, attachments: attachments)
+      drafts: drafts, attachments: attachments, execution: opened.loaded.execution)
   }
 
   private static func openStore(

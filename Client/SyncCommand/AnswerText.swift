@@ -32,6 +32,9 @@ enum QueueText {
       let reason = reasons.isEmpty ? "" : ": " + reasons.joined(separator: "; ")
       lines.append(style.coloured("paused\(reason)", .yellow))
     }
+    if let error = queue.currentError {
+      lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
+    }
     guard !queue.messages.isEmpty else {
       return (lines + ["nothing waits in \(TextStyle.line(queue.session))"])
         .joined(separator: "\n")
@@ -53,11 +56,13 @@ enum QueueText {
     return (lines + [table.text(style: style)]).joined(separator: "\n")
   }
 
-  /// What a row says of a message: its text, and in front how many files go with it.
+  /// What a row says of a message: its text, and in front what became of it where it does not just
+  /// wait, and how many files go with it.
   private static func content(_ message: MessageAnswer) -> String {
     let count = message.attachments?.count ?? 0
-    return count == 0
-      ? message.content : "(\(ReceiptText.counted(count, "file"))) " + message.content
+    let status = message.status == "queued" ? "" : "[\(message.status)] "
+    let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
+    return status + files + message.content
   }
 
   static func show(_ message: MessageAnswer, style: TextStyle) -> String {

@@ -30,6 +30,7 @@ struct QueueListAnswer: Decodable {
   var paused: Bool
   var pauseReasons: [String]?
   var messages: [MessageAnswer]
+  var currentError: String?
 }
 
 struct ThreadListAnswer: Decodable {
@@ -82,6 +83,22 @@ struct ReceiptAnswer: Decodable {
   var position: Int?
   var count: Int?
   var what: String?
+  var outcomes: [CancelAnswer]?
+}
+
+struct CancelAnswer: Decodable {
+  var id: String
+  var outcome: String
+}
+
+struct HostAnswer: Decodable {
+  var session: String
+  var name: String?
+  var warning: String?
+}
+
+struct StopAnswer: Decodable {
+  var stopped: Bool
 }
 
 struct UndoStateAnswer: Decodable {
@@ -101,8 +118,15 @@ struct HistoryAnswer: Decodable {
     var message: String?
   }
 
+  struct Output: Decodable {
+    var attempt: Int
+    var text: String
+    var truncated: Bool
+  }
+
   var entries: [Entry]
   var next: String?
+  var output: Output?
 }
 
 struct ImportedAnswer: Decodable {

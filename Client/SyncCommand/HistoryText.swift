@@ -38,7 +38,12 @@ enum HistoryText {
         .init(entry.what),
       ]
     }
-    let text = table.text(style: style)
+    var text = table.text(style: style)
+    if let output = answer.output {
+      let cut = output.truncated ? ", its beginning cut off" : ""
+      text += "\n\n" + style.coloured("output of attempt \(output.attempt)\(cut):", .dim)
+      text += "\n" + TextStyle.block(output.text)
+    }
     guard let next = answer.next else { return text }
     return text + "\n" + style.coloured("older: --before \(TextStyle.line(next))", .dim)
   }

@@ -89,6 +89,8 @@ struct QueueAnswer: Codable, Equatable, Sendable {
   var paused: Bool
   var pauseReasons: [String]
   var messages: [MessageAnswer]
+  /// Why it stands still until a person decides; left out where it does not (S0-65).
+  var currentError: String?
   /// Where the next page begins; left out on the last one.
   var next: String?
 
@@ -97,6 +99,7 @@ struct QueueAnswer: Codable, Equatable, Sendable {
   }
 
   init(_ view: MessageQueueView, page: Page<MessageView>) {
+    currentError = view.currentError
     session = view.session
     paused = view.paused
     pauseReasons = view.pauseReasons
@@ -142,8 +145,11 @@ struct SessionAnswer: Codable, Equatable, Sendable {
   /// Place in the thread queue; left out where it is not in it.
   var threadPosition: Int?
   var locked: Bool
+  /// The device where its agent runs; left out where none was named.
+  var host: DeviceID?
 
   init(_ view: SessionView) {
+    host = view.host
     id = view.id
     name = view.name
     project = view.project
@@ -185,6 +191,8 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
   var count: Int?
   /// What was undone or redone, in words.
   var what: String?
+  /// Of messages that were cancelled: whether that was in time.
+  var outcomes: [CancelAnswer]?
 
   init(_ notice: CommandOutcome.Notice) {
     switch notice {
@@ -211,6 +219,12 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
       what = label.description
     }
   }
+}
+
+/// Whether a message was cancelled in time: `cancelled`, `invoked` or `unconfirmed`.
+struct CancelAnswer: Codable, Equatable, Sendable {
+  var id: MessageID
+  var outcome: String
 }
 
 /// The answer to `sync wait`.

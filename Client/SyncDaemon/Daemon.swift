@@ -63,8 +63,9 @@ struct Daemon: Sendable {
   private func serve(
     _ client: QueueClient, at place: SocketPlace, stop: AsyncStream<Void>
   ) async throws(DaemonFailure) {
+    let output = OutputFolder(dataDirectory: dataDirectory)
     let api = LocalAPI(
-      client: client, settings: settings,
+      client: client, settings: settings, output: output,
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
@@ -83,10 +84,15 @@ struct Daemon: Sendable {
         chmod(place.path, 0o600)
         ready(place.path)
       }, logger: apiLogger)
-    // Ended in reverse order: the API first, then the connection.
+    // Ended in reverse order: the API first, then the agents, then the connection, which takes
+    // their reports along.
+    let agents = AgentService(
+      client: client, settings: settings, output: output, logger: logger)
     var services = ServiceGroupConfiguration(
-      services: [SyncService(client: client, logger: logger), application], logger: apiLogger)
-    services.maximumGracefulShutdownDuration = stopGrace
+      services: [SyncService(client: client, logger: logger), agents, application],
+      logger: apiLogger)
+    services.maximumGracefulShutdownDuration =
+      stopGrace + .seconds(client.settings.agents.graceSeconds) + AgentService.stopLimit
     let group = ServiceGroup(configuration: services)
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in

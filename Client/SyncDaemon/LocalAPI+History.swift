@@ -68,7 +68,9 @@ extension LocalAPI {
       page.entries += part.entries
       page.next = part.next
     } while page.next != nil && page.entries.count < limit
-    return HistoryAnswer(page)
+    var answer = HistoryAnswer(page)
+    if case .message(let id) = subject { answer.output = output.record(of: id) }
+    return answer
   }
 
   private func flag(_ name: String, in query: Parameters) throws -> Bool {
@@ -116,6 +118,8 @@ struct HistoryAnswer: Codable, Equatable, Sendable {
     var last: UInt32
   }
 
+  /// What the latest attempt wrote, where the agent ran here and one message was asked for.
+  var output: OutputFolder.Record?
   var entries: [Entry]
   /// What to give as `before` for what is older; left out at the end of the log.
   var next: String?

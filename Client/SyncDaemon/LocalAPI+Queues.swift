@@ -105,7 +105,8 @@ extension LocalAPI {
       let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
-      return try await perform(.edit(id, content: body.content, base: base))
+      let receipt = try await client.edit(id, content: body.content, base: base)
+      return CanonicalJSON.response(ReceiptAnswer(receipt.notice))
     }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)
@@ -123,7 +124,12 @@ extension LocalAPI {
     }
     api.post("messages/cancel") { request, _ in
       let body = try await decoded(MessagesRequest.self, from: request)
-      return try await perform(.cancel(try messages(body.ids)))
+      let (receipt, outcomes) = try await client.cancel(try messages(body.ids))
+      var answer = ReceiptAnswer(receipt.notice)
+      answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
+        CancelAnswer(id: id, outcome: "\(outcome)")
+      }
+      return CanonicalJSON.response(answer)
     }
     api.post("messages/move") { request, _ in
       let body = try await decoded(MoveRequest.self, from: request)

@@ -21,6 +21,7 @@ struct APIContext: RequestContext {
 struct LocalAPI: Sendable {
   var client: QueueClient
   var settings: SettingsKeeper
+  var output: OutputFolder
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
@@ -49,6 +50,7 @@ struct LocalAPI: Sendable {
     addDraftRoutes(to: api)
     addAttachmentRoutes(to: api)
     addQueueFileRoutes(to: api)
+    addExecutionRoutes(to: api)
     return router
   }
 

@@ -69,8 +69,8 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case released
   /// The prompt may go out, this once.
   case go
-  /// Another attempt, or none (0), was let out last.
-  case outcome(attempt: UInt16, token: UInt64)
+  /// This attempt, or none (0), was let out last, with a text of this digest.
+  case outcome(attempt: UInt16, token: UInt64, content: UInt64)
   /// Another store holds the lease, for so long at most.
   case held(by: DeviceID, milliseconds: UInt32)
   /// Another device is the session's host; nil where none is.
@@ -154,9 +154,10 @@ extension AuthorityAnswer {
     case .leased(let token, let milliseconds):
       writer.number(token)
       writer.number(UInt64(milliseconds))
-    case .outcome(let attempt, let token):
+    case .outcome(let attempt, let token, let content):
       writer.number(UInt64(attempt))
       writer.number(token)
+      writer.fixed(content)
     case .held(let device, let milliseconds):
       writer.identifier(device)
       writer.number(UInt64(milliseconds))
@@ -205,7 +206,9 @@ extension AuthorityAnswer {
       case (0, .release): self = .released
       case (0, .dispatch): self = .go
       case (0, .outcome):
-        self = .outcome(attempt: try reader.attempt(), token: try reader.leaseToken())
+        self = .outcome(
+          attempt: try reader.attempt(), token: try reader.leaseToken(),
+          content: try reader.fixed())
       case (2, _):
         self = .held(
           by: try reader.identifier(DeviceID.self),

@@ -23,12 +23,14 @@ extension ServerDatabase {
         holder: holder)
     }
     let dispatches = try Row.fetchAll(
-      db, sql: "SELECT message, token, attempt, request FROM dispatches WHERE workspace = ?",
+      db,
+      sql: "SELECT message, token, attempt, request, content FROM dispatches WHERE workspace = ?",
       arguments: [number]
     ).map { row in
       Dispatch(
         message: try row.identifier("message"), token: UInt64(column: row["token"]),
-        attempt: UInt16(clamping: row["attempt"] as Int64), request: UInt64(column: row["request"]))
+        attempt: UInt16(clamping: row["attempt"] as Int64), request: UInt64(column: row["request"]),
+        content: UInt64(column: row["content"]))
     }
     return AuthorityRecords(leases: leases, dispatches: dispatches)
   }
@@ -49,14 +51,15 @@ extension ServerDatabase {
     for dispatch in records.dispatches {
       try db.cachedStatement(
         sql: """
-          INSERT INTO dispatches (workspace, message, token, attempt, request)
-          VALUES (?, ?, ?, ?, ?)
+          INSERT INTO dispatches (workspace, message, token, attempt, request, content)
+          VALUES (?, ?, ?, ?, ?, ?)
           ON CONFLICT (workspace, message) DO UPDATE
-          SET token = excluded.token, attempt = excluded.attempt, request = excluded.request
+          SET token = excluded.token, attempt = excluded.attempt, request = excluded.request,
+            content = excluded.content
           """
       ).execute(arguments: [
         number, dispatch.message.column, dispatch.token.column, Int64(dispatch.attempt),
-        dispatch.request.column,
+        dispatch.request.column, dispatch.content.column,
       ])
     }
   }

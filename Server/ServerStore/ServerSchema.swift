@@ -7,7 +7,7 @@ import GRDB
 enum ServerSchema {
   static let steps: [(name: String, sql: String)] = [
     ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
-    ("2026-03 leases", leases),
+    ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -142,5 +142,10 @@ enum ServerSchema {
       request INTEGER NOT NULL,
       PRIMARY KEY (workspace, message)
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let dispatchedTexts = """
+    -- The digest of the text that went out; 0 where an earlier version let it out.
+    ALTER TABLE dispatches ADD COLUMN content INTEGER NOT NULL DEFAULT 0;
     """
 }

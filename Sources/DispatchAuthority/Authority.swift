@@ -64,7 +64,8 @@ package struct Authority: Hashable, Sendable {
     case .dispatch(let dispatch):
       let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
       let record = Dispatch(
-        message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id)
+        message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id,
+        content: dispatch.content)
       guard answer == .go, dispatches[dispatch.message] != record else {
         return (answer, AuthorityRecords())
       }
@@ -73,7 +74,9 @@ package struct Authority: Hashable, Sendable {
     case .outcome(let message):
       let record = dispatches[message]
       return (
-        .outcome(attempt: record?.attempt ?? 0, token: record?.token ?? 0), AuthorityRecords()
+        .outcome(
+          attempt: record?.attempt ?? 0, token: record?.token ?? 0, content: record?.content ?? 0),
+        AuthorityRecords()
       )
     }
   }

@@ -34,12 +34,17 @@ package struct Dispatch: Hashable, Sendable {
   package var attempt: UInt16
   /// The request that was answered with `go`.
   package var request: UInt64
+  /// The digest of the text that went out.
+  package var content: UInt64
 
-  package init(message: MessageID, token: UInt64, attempt: UInt16, request: UInt64) {
+  package init(
+    message: MessageID, token: UInt64, attempt: UInt16, request: UInt64, content: UInt64
+  ) {
     self.message = message
     self.token = token
     self.attempt = attempt
     self.request = request
+    self.content = content
   }
 }
 

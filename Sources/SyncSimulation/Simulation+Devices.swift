@@ -199,6 +199,8 @@ extension Simulation {
       note(.changed(device: device.index, touched))
     case .report(let trouble):
       log("device \(device.index): reports \(trouble.message)")
+    case .agent, .told:
+      break
     }
   }
 

@@ -132,7 +132,7 @@ struct Fleet {
         core.connectionHeard(id, at: occasion)
         return []
       }
-    case .changed:
+    case .changed, .agent, .told:
       break
     }
   }

@@ -1,4 +1,5 @@
 import ClientCore
+import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 
@@ -12,6 +13,8 @@ final class MemoryStore: ReplicaStore {
   private(set) var record: ReplicaRecord?
   private(set) var receipts: [Receipt] = []
   private(set) var undo: [Int64: UndoHistory.Entry] = [:]
+  private(set) var intents: [MessageID: StartOrder] = [:]
+  private(set) var authority = AuthorityRecords()
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
@@ -26,13 +29,18 @@ final class MemoryStore: ReplicaStore {
     record = other.record
     receipts = other.receipts
     undo = other.undo
+    intents = other.intents
+    authority = other.authority
   }
 
   var loaded: LoadedReplica {
-    LoadedReplica(
+    var loaded = LoadedReplica(
       record: record, workspace: baseImage.map(restored), tail: entries,
       lastEntry: max(entries.last?.id ?? 0, prunedThrough),
       pending: pending, receipts: receipts, undo: Array(undo.values))
+    loaded.execution = LoadedReplica.Execution(
+      intents: Array(intents.values), authority: authority)
+    return loaded
   }
 
   private func restored(_ image: WorkspaceImage) -> Workspace {
@@ -71,6 +79,16 @@ final class MemoryStore: ReplicaStore {
     receipts += transaction.receipts
     for number in transaction.undo.removed { undo[number] = nil }
     for entry in transaction.undo.written { undo[entry.number] = entry }
+    if let begun = transaction.intents.begun { intents[begun.message] = begun }
+    if let ended = transaction.intents.ended { intents[ended] = nil }
+    for lease in transaction.authority.leases {
+      authority.leases.removeAll { $0.session == lease.session }
+      authority.leases.append(lease)
+    }
+    for dispatch in transaction.authority.dispatches {
+      authority.dispatches.removeAll { $0.message == dispatch.message }
+      authority.dispatches.append(dispatch)
+    }
     record = transaction.record
   }
 

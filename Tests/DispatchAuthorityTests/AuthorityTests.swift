@@ -145,8 +145,11 @@ struct AuthorityTests {
     #expect(scene.ask(first, id: 77) == .go)
     #expect(scene.ask(first, id: 78) == .duplicate(attempt: 1))
     #expect(scene.records.dispatches.count == 1)
-    #expect(scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 1, token: token))
-    #expect(scene.ask(.outcome(.numbered(2))) == .outcome(attempt: 0, token: 0))
+    #expect(
+      scene.ask(.outcome(.numbered(1)))
+        == .outcome(
+          attempt: 1, token: token, content: DispatchRequest.contentDigest("text 1")))
+    #expect(scene.ask(.outcome(.numbered(2))) == .outcome(attempt: 0, token: 0, content: 0))
     // What became of the attempt is not known, so there is no next one.
     #expect(
       scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .duplicate(attempt: 1))
@@ -180,7 +183,7 @@ struct AuthorityTests {
     #expect(scene.ask(fresh) == .cancelled)
     try scene.device.perform(.restore(.numbered(1)))
     #expect(scene.ask(fresh) == .stale)
-    #expect(scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 0, token: 0))
+    #expect(scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 0, token: 0, content: 0))
     try scene.device.perform(.pause(session, reason: nil))
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .paused)
     try scene.device.perform(.resume(session))
@@ -258,7 +261,7 @@ struct AuthorityTests {
     let answers: [(AuthorityAnswer, AuthorityRequest)] = [
       (.leased(token: 5, milliseconds: 30_000), lease), (.go, dispatch), (.fenced, dispatch),
       (.released, .release(session: session, token: 1)),
-      (.outcome(attempt: 3, token: 8), .outcome(.numbered(1))),
+      (.outcome(attempt: 3, token: 8, content: 9), .outcome(.numbered(1))),
       (.held(by: host, milliseconds: 1), lease), (.otherHost(host), lease),
       (.otherHost(nil), lease), (.noSession, lease), (.cancelled, dispatch), (.stale, dispatch),
       (.paused, dispatch), (.duplicate(attempt: 2), dispatch), (.notYet(start), dispatch),

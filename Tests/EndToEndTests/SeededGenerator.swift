@@ -8,10 +8,11 @@ struct SeededGenerator: RandomNumberGenerator, Sendable {
     state = seed
   }
 
-  /// The seed to use: COSPOOL_SEED, or a fresh one, printed so that the run can be repeated.
-  static func seed(for test: String) -> UInt64 {
+  /// The seed to use: COSPOOL_SEED, `standard`, or a fresh one, printed so that the run can be
+  /// repeated.
+  static func seed(for test: String, standard: UInt64? = nil) -> UInt64 {
     let chosen = ProcessInfo.processInfo.environment["COSPOOL_SEED"].flatMap { UInt64($0) }
-    let seed = chosen ?? UInt64.random(in: 1...UInt64.max)
+    let seed = chosen ?? standard ?? UInt64.random(in: 1...UInt64.max)
     print("\(test): COSPOOL_SEED=\(seed)")
     return seed
   }

@@ -60,6 +60,13 @@ import WireProtocol
     return token
   }
 
+  private func content(of request: AuthorityRequest) throws -> UInt64 {
+    guard case .dispatch(let dispatch) = request else { throw NoDispatch() }
+    return dispatch.content
+  }
+
+  private struct NoDispatch: Error {}
+
   @Test func theHostIsLeasedAndItsPromptGoesOutOnce() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
@@ -73,7 +80,7 @@ import WireProtocol
     _ = scene.take(reader)
     #expect(
       try ask(.outcome(MessageID(high: 1, low: 1)), as: 9, on: reader, &scene)
-        == .outcome(attempt: 1, token: token))
+        == .outcome(attempt: 1, token: token, content: try content(of: request)))
     #expect(
       try ask(.lease(session: session, token: 0), as: 10, on: reader, &scene)
         == .otherHost(host.id))
@@ -97,7 +104,7 @@ import WireProtocol
     scene.finishTasks()
     _ = scene.take(connection)
     scene.holdsTasks = false
-    #expect(try ask(outcome, as: 4, on: connection, &scene) == .outcome(attempt: 0, token: 0))
+    #expect(try ask(outcome, as: 4, on: connection, &scene) == .outcome(attempt: 0, token: 0, content: 0))
     #expect(try ask(request, as: 5, on: connection, &scene) == .go)
   }
 

@@ -30,7 +30,8 @@ import Testing
     let texts: [SettingName: String] = [
       .maxQueueSize: "1", .queueEnabled: "on", .onFailure: "continue", .autoRemoveOnView: "yes",
       .retentionDays: "3650", .attachmentQuota: "10", .deviceName: "desk",
-      .certificate: "/root.pem", .logLevel: "debug",
+      .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
+      .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(
@@ -41,7 +42,10 @@ import Testing
       layers.deviceSettings
         == DeviceSettings(
           maxQueueSize: 1, queueEnabled: true, onFailure: .proceed, autoRemoveOnView: true,
-          retentionDays: 3_650, attachmentQuota: 10))
+          retentionDays: 3_650, attachmentQuota: 10,
+          agents: AgentSettings(
+            kind: .command, command: "make {}", timeoutSeconds: 90, onUnknown: .skip,
+            graceSeconds: 0)))
     #expect(layers.text(.logLevel) == "debug")
   }
 
@@ -50,6 +54,7 @@ import Testing
       (.maxQueueSize, "0"), (.maxQueueSize, "1001"), (.maxQueueSize, "ten"),
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
       (.retentionDays, "0"), (.retentionDays, "3651"), (.attachmentQuota, "9"),
+      (.agent, "nobody"), (.agentTimeout, "-1"), (.agentGrace, "3601"), (.onUnknown, "guess"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),
       (.deviceName, String(repeating: "n", count: 1_025)),
     ] as [(SettingName, String)])

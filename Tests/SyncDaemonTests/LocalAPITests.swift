@@ -74,7 +74,10 @@ import Testing
       #expect(try await contents(daemon) == ["three", "one, changed", "two"])
       let cancelled = try await daemon.request(
         "POST", "/v1/messages/cancel", #"{"ids":["\#(Self.first)","\#(Self.second)"]}"#)
-      #expect(cancelled.body == #"{"count":2,"result":"affected"}"#)
+      #expect(
+        cancelled.body
+          == #"{"count":2,"outcomes":[{"id":"\#(Self.first)","outcome":"cancelled"},"#
+          + #"{"id":"\#(Self.second)","outcome":"cancelled"}],"result":"affected"}"#)
       #expect(try await contents(daemon) == ["three"])
       let restored = try await daemon.request("POST", "/v1/messages/\(Self.first)/restore")
       #expect(restored.body == #"{"count":2,"position":2,"result":"queued"}"#)

@@ -116,7 +116,7 @@ struct RunningDaemon: Sendable {
       settings.configuration(dataDirectory: directory.path),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return LocalAPI(
-      client: client, settings: settings,
+      client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
       daemon: DaemonAnswer(
         version: "", processID: 0, dataDirectory: "", socket: "", threadQueue: true,
         queueSizeMax: 10))

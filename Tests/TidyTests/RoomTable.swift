@@ -53,7 +53,8 @@ enum RoomTable {
       name: "SyncSimulation", folder: "Sources/SyncSimulation",
       rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore"])),
     RoomRule(
-      name: "ClientStore", folder: "Client/ClientStore", rooms: wire.union(["ClientCore"]),
+      name: "ClientStore", folder: "Client/ClientStore",
+      rooms: wire.union(["DispatchAuthority", "ClientCore"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
@@ -63,7 +64,10 @@ enum RoomTable {
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: ["AgentFormats", "QueueModel", "SyncClient"],
-      foreign: ["ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore"],
+      foreign: [
+        "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "Subprocess",
+        "SystemPackage",
+      ],
       system: platform),
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["AgentFormats", "QueueModel"],

@@ -15,19 +15,23 @@ public struct DeviceSettings: Hashable, Sendable {
   public var retentionDays: Int
   /// What the attachments on this device may take together, in MiB.
   public var attachmentQuota: Int
+  /// How agents run here.
+  public var agents: AgentSettings
 
   /// Puts the settings together; values outside their range are moved into it.
   public init(
     maxQueueSize: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
     retentionDays: Int = SettingName.retentionDaysDefault,
-    attachmentQuota: Int = SettingName.attachmentQuotaDefault
+    attachmentQuota: Int = SettingName.attachmentQuotaDefault,
+    agents: AgentSettings = AgentSettings()
   ) {
     self.maxQueueSize = maxQueueSize.clamped(to: Limits.queueSizeRange)
     self.queueEnabled = queueEnabled
     self.onFailure = onFailure
     self.autoRemoveOnView = autoRemoveOnView
     self.retentionDays = retentionDays.clamped(to: SettingName.retentionDaysRange)
+    self.agents = agents
     self.attachmentQuota = attachmentQuota.clamped(to: SettingName.attachmentQuotaRange)
   }
 }

@@ -5,6 +5,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case maxQueueSize
   case queueEnabled
   case onFailure
+  case agent
+  case command
+  case agentTimeout
+  case agentGrace
+  case onUnknown
   case autoRemoveOnView
   case retentionDays
   case attachmentQuota
@@ -21,6 +26,13 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// `attachmentQuota` where nothing is said, in MiB.
   public static let attachmentQuotaDefault = 1_024
 
+  /// Seconds that `agentTimeout` may say; 0 is for ever.
+  public static let agentTimeoutRange = 0...604_800
+  /// Seconds that `agentGrace` may say.
+  public static let agentGraceRange = 0...3_600
+  /// `agentGrace` where nothing is said.
+  public static let agentGraceDefault = 30
+
   /// What a setting can be.
   public enum Kind: Hashable, Sendable {
     case number(ClosedRange<Int>)
@@ -36,6 +48,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .maxQueueSize: .number(Limits.queueSizeRange)
     case .queueEnabled, .autoRemoveOnView: .flag
     case .onFailure: .choice(FailurePolicy.allCases.map(\.rawValue))
+    case .agent: .choice(AgentKind.allCases.map(\.rawValue))
+    case .command: .text(bytesMax: 4_096)
+    case .agentTimeout: .number(SettingName.agentTimeoutRange)
+    case .agentGrace: .number(SettingName.agentGraceRange)
+    case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
     case .retentionDays: .number(SettingName.retentionDaysRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
@@ -51,9 +68,13 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .maxQueueSize: .number(Limits.queueSizeDefault)
     case .queueEnabled, .autoRemoveOnView: .flag(false)
     case .onFailure: .text(FailurePolicy.pause.rawValue)
+    case .agent: .text(AgentKind.none.rawValue)
+    case .agentTimeout: .number(0)
+    case .agentGrace: .number(SettingName.agentGraceDefault)
+    case .onUnknown: .text(UnknownPolicy.ask.rawValue)
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
-    case .deviceName, .certificate: nil
+    case .command, .deviceName, .certificate: nil
     case .logLevel: .text("info")
     }
   }
@@ -64,6 +85,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .maxQueueSize: "COSPOOL_MAX_QUEUE_SIZE"
     case .queueEnabled: "COSPOOL_QUEUE_ENABLED"
     case .onFailure: "COSPOOL_ON_FAILURE"
+    case .agent: "COSPOOL_AGENT"
+    case .command: "COSPOOL_COMMAND"
+    case .agentTimeout: "COSPOOL_AGENT_TIMEOUT"
+    case .agentGrace: "COSPOOL_AGENT_GRACE"
+    case .onUnknown: "COSPOOL_ON_UNKNOWN"
     case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
     case .retentionDays: "COSPOOL_RETENTION_DAYS"
     case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
@@ -87,6 +113,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .maxQueueSize: "messages that may wait in a session before sending is refused"
     case .queueEnabled: "whether sending queues the thread, and the thread queue is shown"
     case .onFailure: "what a session's queue does when its agent failed"
+    case .agent: "what runs the messages of sessions whose host this device is"
+    case .command: "the command for agent = command; {} is the prompt, else it gets it on stdin"
+    case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
+    case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
+    case .onUnknown: "what happens to a message of which nobody knows whether the agent did it"
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
     case .retentionDays: "days for which attachments of messages that left the queue are kept"
     case .attachmentQuota: "MiB that attachments may take on this device"

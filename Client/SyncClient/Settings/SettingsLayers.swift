@@ -69,6 +69,16 @@ public struct SettingsLayers: Hashable, Sendable {
       onFailure: text(.onFailure).flatMap(FailurePolicy.init) ?? .pause,
       autoRemoveOnView: flag(.autoRemoveOnView),
       retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
-      attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault)
+      attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault,
+      agents: agentSettings)
+  }
+
+  private var agentSettings: AgentSettings {
+    let timeout = number(.agentTimeout) ?? 0
+    return AgentSettings(
+      kind: text(.agent).flatMap(AgentKind.init) ?? .none, command: text(.command),
+      timeoutSeconds: timeout > 0 ? timeout : nil,
+      onUnknown: text(.onUnknown).flatMap(UnknownPolicy.init) ?? .ask,
+      graceSeconds: number(.agentGrace) ?? SettingName.agentGraceDefault)
   }
 }

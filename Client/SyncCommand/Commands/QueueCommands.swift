@@ -14,6 +14,8 @@ struct QueueCommands: ParsableCommand {
         cospool queue edit 3f2a "Fix both flaky tests"
         cospool queue cancel 3f2a && cospool queue restore 3f2a
         cospool queue pause -s review --reason "on holiday"
+        cospool queue retry 3f2a
+        cospool queue skip 3f2a
         cospool queue attach 3f2a screenshot.png
         cospool queue files 3f2a
         cospool queue fetch 3f2a screenshot.png -o /tmp/screenshot.png
@@ -25,7 +27,7 @@ struct QueueCommands: ParsableCommand {
     subcommands: [
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
       PriorityCommand.self, Pause.self, Resume.self, Attach.self, Detach.self, Files.self,
-      Fetch.self, Export.self, Import.self,
+      Fetch.self, Export.self, Import.self, Retry.self, Skip.self, Stop.self, Hold.self,
     ])
 
   @OptionGroup var options: GlobalOptions
@@ -159,7 +161,12 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+      let text = try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+      let outcomes = try answer.decoded(ReceiptAnswer.self).outcomes ?? []
+      let late = outcomes.filter { $0.outcome == "invoked" }.map { outcome in
+        style.coloured("too late for \(outcome.id): its agent has it already", .yellow)
+      }
+      return ([text] + late).joined(separator: "\n")
     }
   }
 
@@ -198,7 +205,12 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+      let text = try ReceiptText.text(of: answer, done: "cancelled", item: "message")
+      let outcomes = try answer.decoded(ReceiptAnswer.self).outcomes ?? []
+      let late = outcomes.filter { $0.outcome == "invoked" }.map { outcome in
+        style.coloured("too late for \(outcome.id): its agent has it already", .yellow)
+      }
+      return ([text] + late).joined(separator: "\n")
     }
   }
 
@@ -240,6 +252,8 @@ struct QueueCommands: ParsableCommand {
         EXAMPLES
           cospool queue pause -s review
           cospool queue pause -s review --reason "on holiday"
+        cospool queue retry 3f2a
+        cospool queue skip 3f2a
         """)
     @OptionGroup var session: SessionOption
     @Option(help: ArgumentHelp("Why, for the others to see.", valueName: "reason"))

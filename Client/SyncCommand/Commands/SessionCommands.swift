@@ -11,8 +11,9 @@ struct SessionCommands: ParsableCommand {
         cospool session add review --name "Code review" --project ~/src/app
         cospool session rename review "Review of the parser"
         cospool session delete review
+        cospool session host review this
       """,
-    subcommands: [List.self, Add.self, Rename.self, Delete.self])
+    subcommands: [List.self, Add.self, Rename.self, Delete.self, Host.self])
 
   @OptionGroup var options: GlobalOptions
 

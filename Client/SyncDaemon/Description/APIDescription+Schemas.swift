@@ -9,9 +9,12 @@ extension APIDescription {
     .merging(settingsSchemas) { first, _ in first }
     .merging(activitySchemas) { first, _ in first }
     .merging(attachmentSchemas) { first, _ in first }
+    .merging(executionSchemas) { first, _ in first }
 
   private static let priority = Schema.choice(["urgent", "normal"])
-  private static let status = Schema.choice(["queued", "cancelled"])
+  private static let status = Schema.choice([
+    "queued", "running", "failed", "interrupted", "unknown", "succeeded", "skipped", "cancelled",
+  ])
   private static let base = Schema.described(
     Schema.text, "What the content is now, for a later edit; opaque.")
 
@@ -87,7 +90,13 @@ extension APIDescription {
           "done", "unchanged", "queued", "moved", "affected", "undone", "redone", "imported",
         ])
       ],
-      optional: ["position": Schema.position, "count": Schema.count, "what": Schema.text]),
+      optional: [
+        "position": Schema.position, "count": Schema.count, "what": Schema.text,
+        "outcomes": Schema.list(
+          Schema.object([
+            "id": Schema.uuid, "outcome": Schema.choice(["cancelled", "invoked", "unconfirmed"]),
+          ])),
+      ]),
     "Sent": Schema.object(
       [
         "id": Schema.uuid, "session": Schema.sessionID, "status": status,
@@ -107,13 +116,13 @@ extension APIDescription {
         "pauseReasons": Schema.list(Schema.text),
         "messages": Schema.list(Schema.reference("Message")),
       ],
-      optional: ["next": Schema.text]),
+      optional: ["next": Schema.text, "currentError": Schema.text]),
     "Session": Schema.object(
       [
         "id": Schema.sessionID, "name": Schema.text, "project": Schema.text,
         "paused": Schema.flag, "waiting": Schema.count, "locked": Schema.flag,
       ],
-      optional: ["threadPosition": Schema.position]),
+      optional: ["threadPosition": Schema.position, "host": Schema.uuid]),
     "Sessions": Schema.object(
       ["sessions": Schema.list(Schema.reference("Session"))], optional: ["next": Schema.text]),
     "Thread": Schema.object([
@@ -140,7 +149,7 @@ extension APIDescription {
       optional: ["undo": Schema.text, "redo": Schema.text]),
     "History": Schema.object(
       ["entries": Schema.list(Schema.reference("HistoryEntry"))],
-      optional: ["next": Schema.text]),
+      optional: ["next": Schema.text, "output": Schema.reference("Output")]),
     "HistoryEntry": Schema.object(
       [
         "estimated": Schema.flag, "action": Schema.text, "what": Schema.text,

@@ -1,0 +1,129 @@
+package import ClientCore
+import DispatchAuthority
+import Foundation
+import GRDB
+package import QueueModel
+import SequenceCRDT
+
+/// What executing has to remember: what agents have, what the device granted itself, and the
+/// agents' own names for their conversations.
+extension ClientStore {
+  func write(_ changes: IntentChanges, to database: Database) throws {
+    if let order = changes.begun {
+      try database.cachedStatement(
+        sql: """
+          INSERT OR REPLACE INTO intents (message, session, attempt, token, prompt)
+          VALUES (?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        order.message.description, order.session.rawValue, Int64(order.attempt),
+        Int64(bitPattern: order.token), Data(order.text.utf8),
+      ])
+    }
+    if let message = changes.ended {
+      try database.cachedStatement(sql: "DELETE FROM intents WHERE message = ?")
+        .execute(arguments: [message.description])
+    }
+  }
+
+  func write(_ records: AuthorityRecords, to database: Database) throws {
+    for lease in records.leases {
+      try database.cachedStatement(
+        sql: """
+          INSERT OR REPLACE INTO own_leases (session, token, device, replica) VALUES (?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        lease.session.rawValue, Int64(bitPattern: lease.token), lease.holder?.device.description,
+        lease.holder?.replica.column,
+      ])
+    }
+    for dispatch in records.dispatches {
+      try database.cachedStatement(
+        sql: """
+          INSERT OR REPLACE INTO own_dispatches (message, token, attempt, request, content)
+          VALUES (?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        dispatch.message.description, Int64(bitPattern: dispatch.token), Int64(dispatch.attempt),
+        Int64(bitPattern: dispatch.request), Int64(bitPattern: dispatch.content),
+      ])
+    }
+  }
+
+  /// The agent's own id of a session's conversation; nil where it named none, or another agent did.
+  package func conversation(
+    of session: SessionID, with agent: String
+  ) throws(StoreError) -> String? {
+    do {
+      return try database.read { database in
+        try String.fetchOne(
+          database, sql: "SELECT conversation FROM conversations WHERE session = ? AND agent = ?",
+          arguments: [session.rawValue, agent])
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Remembers it in the place of the one before.
+  package func keep(
+    conversation: String, of session: SessionID, with agent: String
+  ) throws(StoreError) {
+    do {
+      try database.write { database in
+        try database.execute(
+          sql: """
+            INSERT OR REPLACE INTO conversations (session, agent, conversation) VALUES (?, ?, ?)
+            """,
+          arguments: [session.rawValue, agent, conversation])
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+}
+
+func fetchIntents(_ database: Database) throws -> [StartOrder] {
+  try Row.fetchAll(
+    database, sql: "SELECT message, session, attempt, token, prompt FROM intents"
+  ).map { row in
+    let prompt: Data = row[4]
+    return StartOrder(
+      session: try SessionID(row[1] as String), message: try identifier(row[0]),
+      attempt: UInt16(clamping: row[2] as Int64), token: UInt64(bitPattern: row[3] as Int64),
+      text: String(decoding: prompt, as: UTF8.self))
+  }
+}
+
+func fetchAuthority(_ database: Database) throws -> AuthorityRecords {
+  let leases = try Row.fetchAll(
+    database, sql: "SELECT session, token, device, replica FROM own_leases"
+  ).map { row in
+    var holder: LeaseHolder?
+    if let device: String = row[2], let replica: Int64 = row[3] {
+      holder = LeaseHolder(device: try identifier(device), replica: ReplicaID(column: replica))
+    }
+    return Lease(
+      session: try SessionID(row[0] as String), token: UInt64(bitPattern: row[1] as Int64),
+      holder: holder)
+  }
+  let dispatches = try Row.fetchAll(
+    database, sql: "SELECT message, token, attempt, request, content FROM own_dispatches"
+  ).map { row in
+    Dispatch(
+      message: try identifier(row[0]), token: UInt64(bitPattern: row[1] as Int64),
+      attempt: UInt16(clamping: row[2] as Int64), request: UInt64(bitPattern: row[3] as Int64),
+      content: UInt64(bitPattern: row[4] as Int64))
+  }
+  return AuthorityRecords(leases: leases, dispatches: dispatches)
+}
+
+/// An id from a column that anybody could have written.
+private func identifier<Identifier: UniqueIdentifier>(
+  _ column: String
+) throws(StoreError) -> Identifier {
+  guard let identifier = Identifier(column) else {
+    throw StoreError(code: .corrupt, message: "\(column) is no id")
+  }
+  return identifier
+}

@@ -1,0 +1,124 @@
+import ClientCore
+public import QueueModel
+
+/// A prompt that an agent is to get, exactly this once.
+public struct ExecutionStart: Hashable, Sendable {
+  /// Whose queue it stood in.
+  public var session: SessionID
+  /// The message.
+  public var message: MessageID
+  /// Which attempt it is, from 1.
+  public var attempt: UInt16
+  /// The prompt, exactly as it was let out.
+  public var prompt: String
+  /// The message's own project, else the session's.
+  public var project: String?
+
+  init(_ order: StartOrder, in workspace: Workspace) {
+    session = order.session
+    message = order.message
+    attempt = order.attempt
+    prompt = order.text
+    project =
+      (try? workspace.message(order.message))?.project
+      ?? workspace.session(order.session)?.project
+  }
+}
+
+/// What whoever runs agents has to do.
+public enum ExecutionOrder: Hashable, Sendable {
+  /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it.
+  case begin(ExecutionStart)
+  /// Stop the agent at work on this attempt, and say that it ended.
+  case stop(SessionID, attempt: UInt16)
+  /// Nothing runs any more, and nothing will begin.
+  case drained
+
+  init(_ order: AgentOrder, in workspace: Workspace) {
+    self =
+      switch order {
+      case .begin(let start): .begin(ExecutionStart(start, in: workspace))
+      case .stop(let session, let attempt): .stop(session, attempt: attempt)
+      case .drained: .drained
+      }
+  }
+}
+
+/// How an attempt ended.
+public enum ExecutionResult: Hashable, Sendable {
+  /// The agent did it; a line of what.
+  case succeeded(summary: String)
+  /// The agent says, or its exit code does, that it did not.
+  case failed(String)
+  /// The agent's process died, or ended without a word.
+  case died(String)
+  /// The agent cannot work before a time, in milliseconds since 1970.
+  case tryLater(Int64, reason: String)
+  /// There was no agent that could have got the prompt.
+  case notStarted(String)
+
+  var core: RunResult {
+    switch self {
+    case .succeeded(let summary): .succeeded(summary: summary)
+    case .failed(let error): .failed(error)
+    case .died(let how): .died(how)
+    case .tryLater(let time, let reason): .tryLater(time, reason: reason)
+    case .notStarted(let reason): .notStarted(reason)
+    }
+  }
+}
+
+/// What to do with an attempt of which nobody knows what became of it.
+public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable, Codable {
+  /// A person decides.
+  case ask
+  /// Go on without it.
+  case skip
+  /// Try it again, at the risk that the agent did it already.
+  case retry
+
+  var core: ExecutorSettings.UnknownPolicy {
+    switch self {
+    case .ask: .ask
+    case .skip: .skip
+    case .retry: .retry
+    }
+  }
+}
+
+/// How a device runs messages.
+public struct ExecutionSettings: Hashable, Sendable {
+  /// Whether there is an agent; without one nothing is claimed.
+  public var isEnabled: Bool
+  /// What to do with an attempt of which nobody knows what became of it.
+  public var onUnknown: UnknownPolicy
+  /// Whether the queue goes on without a message that failed.
+  public var skipsFailed: Bool
+
+  /// Puts the settings together.
+  public init(isEnabled: Bool, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false) {
+    self.isEnabled = isEnabled
+    self.onUnknown = onUnknown
+    self.skipsFailed = skipsFailed
+  }
+
+  var core: ExecutorSettings {
+    var settings = ExecutorSettings()
+    settings.isEnabled = isEnabled
+    settings.onUnknown = onUnknown.core
+    settings.skipsFailed = skipsFailed
+    return settings
+  }
+}
+
+/// Counts of what this device ran since it was opened.
+public struct ExecutionCounts: Hashable, Sendable, Codable {
+  /// Leases asked for.
+  public var claims: Int
+  /// Agents started.
+  public var starts: Int
+  /// Leases lost.
+  public var fenced: Int
+  /// Attempts of which nobody knows what became of them.
+  public var unknown: Int
+}

@@ -1,0 +1,197 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+import WireProtocol
+
+/// Running messages: this device does, for the sessions whose host it is.
+///
+/// The authority, the server or the device itself where it has none, lets every attempt out once;
+/// what is let out is stored as an intent before `begin` comes. So an attempt starts at most once,
+/// and after a crash it is known which ones may have started.
+extension QueueClient {
+  /// The device's id, as sessions name their host.
+  public var deviceID: DeviceID { engine.latest.core.replica.record.device }
+
+  /// What earlier runs of the program handed to agents without learning what became of it.
+  public var unfinishedExecutions: [ExecutionStart] {
+    let workspace = engine.latest.workspace
+    return loadedExecution.intents.map { ExecutionStart($0, in: workspace) }
+  }
+
+  /// Runs messages from now on, until the client closes: the caller does what the orders say.
+  ///
+  /// - Parameter deadAgents: those of `unfinishedExecutions` whose agents are known to have died;
+  ///   of the others nobody knows anything.
+  /// - Throws: `.closed`, also where somebody runs messages already.
+  public func execute(
+    _ settings: ExecutionSettings, deadAgents: Set<MessageID> = []
+  ) async throws(ClientError) -> AsyncStream<ExecutionOrder> {
+    let loaded = loadedExecution
+    let orders = await engine.beginExecuting { core, occasion, store in
+      core.executionStarted(
+        settings.core, loaded: loaded, deadAgents: deadAgents, at: occasion, store: store)
+    }
+    guard let orders else { throw .closed }
+    return orders
+  }
+
+  /// Takes other settings for what begins from now on.
+  public func apply(_ settings: ExecutionSettings) async {
+    await engine.note { core, occasion, store in
+      core.executionSettingsChanged(settings.core, at: occasion, store: store)
+    }
+  }
+
+  /// An attempt ended.
+  public func executionEnded(_ start: ExecutionStart, with result: ExecutionResult) async {
+    await engine.note { core, occasion, store in
+      core.agentEnded(
+        start.session, attempt: start.attempt, with: result.core, at: occasion, store: store)
+    }
+  }
+
+  /// Somebody works at the prompt of a session's agent, so that nothing may start there.
+  public func setBusy(_ isBusy: Bool, in session: SessionID) async {
+    await engine.note { core, occasion, store in
+      core.sessionBusyChanged(session, isBusy: isBusy, at: occasion, store: store)
+    }
+  }
+
+  /// Begins nothing any more; `drained` comes when nothing runs.
+  public func drainExecution() async {
+    await engine.note { core, occasion, store in core.drainRequested(at: occasion, store: store) }
+  }
+
+  /// Stops what still runs.
+  public func endDrainGrace() async {
+    await engine.note { core, occasion, store in core.drainGraceEnded(at: occasion, store: store) }
+  }
+
+  /// Stops the agent of a session on this device; its message counts as cancelled.
+  ///
+  /// - Returns: whether one was at work here.
+  public func stopAgent(of session: SessionID) async throws(ClientError) -> Bool {
+    try await engine.submit { core, occasion, store throws(Replica.Fault) in
+      let actions = core.agentStopRequested(session, at: occasion, store: store)
+      return (actions != nil, actions ?? [])
+    }
+  }
+
+  /// What agents work on here, by session.
+  public func executing() -> [SessionID: MessageID] {
+    engine.latest.core.running.mapValues(\.message)
+  }
+
+  /// What this device ran since it was opened.
+  public func executionCounts() -> ExecutionCounts {
+    let counters = engine.latest.core.executionCounters
+    return ExecutionCounts(
+      claims: counters.claims, starts: counters.starts, fenced: counters.fenced,
+      unknown: counters.unknown)
+  }
+
+  /// The agent's own id of a session's conversation.
+  public func conversation(
+    of session: SessionID, with agent: String
+  ) async throws(ClientError) -> String? {
+    try await engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.conversation(of: session, with: agent), [])
+      } catch { throw .store(error) }
+    }
+  }
+
+  /// Remembers it.
+  public func setConversation(
+    _ conversation: String, of session: SessionID, with agent: String
+  ) async throws(ClientError) {
+    try await engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.keep(conversation: conversation, of: session, with: agent), [])
+      } catch { throw .store(error) }
+    }
+  }
+
+  /// What an agent that runs here reports; nothing follows from it for the queues, since the
+  /// executor sees to those.
+  public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
+    _ = device.receive(signal, in: session)
+  }
+}
+
+/// What became of a withdrawal.
+public enum CancelOutcome: Hashable, Sendable {
+  /// The authority knows of it: the text will never reach an agent.
+  case cancelled
+  /// It came too late: the agent has the text.
+  case invoked
+  /// The authority cannot be asked now; it is cancelled unless it has started meanwhile.
+  case unconfirmed
+}
+
+/// Races with the start of a message: the authority decides.
+extension QueueClient {
+  /// How long the authority may take to say how a race ended.
+  static let raceAnswerLimit = Duration.seconds(5)
+
+  /// Withdraws messages, and says of each whether that was in time.
+  ///
+  /// - Throws: as `perform`; `.queue(.alreadyStarted)` where this device knows already that it came
+  ///   too late.
+  public func cancel(
+    _ ids: [MessageID]
+  ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
+    let attempts = attempts(of: ids)
+    let receipt = try await perform(.cancel(ids))
+    var outcomes: [MessageID: CancelOutcome] = [:]
+    for id in ids {
+      switch await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit) {
+      case .outcome(let attempt, _, _):
+        outcomes[id] = attempt > attempts[id] ?? 0 ? .invoked : .cancelled
+      default:
+        outcomes[id] = .unconfirmed
+      }
+    }
+    return (receipt, outcomes)
+  }
+
+  /// Edits a message; where it started with another text meanwhile, the text is kept as the
+  /// session's draft.
+  ///
+  /// - Throws: as `perform`; `.queue(.alreadyStarted)` where the agent has another text.
+  public func edit(
+    _ id: MessageID, content: String, base: EditBase?
+  ) async throws(ClientError) -> CommandReceipt {
+    let attempts = attempts(of: [id])
+    let receipt: CommandReceipt
+    do {
+      receipt = try await perform(.edit(id, content: content, base: base))
+    } catch .queue(.alreadyStarted(let started)) {
+      try await keepAsDraft(content, of: id)
+      throw .queue(.alreadyStarted(id: started))
+    }
+    guard let view = try? workspace().message(id),
+      case .outcome(let attempt, _, let digest) = await engine.ask(
+        .outcome(id), within: QueueClient.raceAnswerLimit),
+      attempt > attempts[id] ?? 0, digest != DispatchRequest.contentDigest(view.content)
+    else { return receipt }
+    try await keepAsDraft(content, of: id)
+    throw .queue(.alreadyStarted(id: id.description))
+  }
+
+  /// The latest attempts whose ends are known here.
+  private func attempts(of ids: [MessageID]) -> [MessageID: UInt16] {
+    let workspace = engine.latest.workspace
+    var attempts: [MessageID: UInt16] = [:]
+    for id in ids { attempts[id] = (try? workspace.message(id))?.run?.attempt }
+    return attempts
+  }
+
+  /// Nothing that was written before is lost with it.
+  private func keepAsDraft(_ content: String, of id: MessageID) async throws(ClientError) {
+    guard let session = (try? workspace().message(id))?.session else { return }
+    let before = try await draft(of: session)?.text
+    guard before?.contains(content) != true else { return }
+    try await setDraft((before.map { $0 + "\n\n" } ?? "") + content, of: session)
+  }
+}

@@ -1,0 +1,33 @@
+/// What runs the messages of the sessions whose host this device is.
+public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
+  /// Nothing does: messages wait.
+  case none
+  /// The command that `command` says.
+  case command
+}
+
+/// How agents run on this device.
+public struct AgentSettings: Hashable, Sendable {
+  /// What runs messages.
+  public var kind: AgentKind
+  /// The command, for `AgentKind.command`.
+  public var command: String?
+  /// After so many seconds an agent is stopped and its message has failed; nil for never.
+  public var timeoutSeconds: Int?
+  /// What to do with an attempt of which nobody knows what became of it.
+  public var onUnknown: UnknownPolicy
+  /// Seconds that agents may go on for when the daemon is told to stop.
+  public var graceSeconds: Int
+
+  /// Puts the settings together.
+  public init(
+    kind: AgentKind = .none, command: String? = nil, timeoutSeconds: Int? = nil,
+    onUnknown: UnknownPolicy = .ask, graceSeconds: Int = SettingName.agentGraceDefault
+  ) {
+    self.kind = kind
+    self.command = command
+    self.timeoutSeconds = timeoutSeconds
+    self.onUnknown = onUnknown
+    self.graceSeconds = graceSeconds.clamped(to: SettingName.agentGraceRange)
+  }
+}

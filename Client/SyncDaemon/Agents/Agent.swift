@@ -1,0 +1,76 @@
+import AgentFormats
+import QueueModel
+
+/// Something that works on prompts, one turn at a time: a command, or a program with a preset.
+///
+/// The executor calls `run` once for each attempt it was allowed to start, and never twice for one.
+/// Cancelling the task stops the agent; `run` returns only when nothing of it is left.
+protocol Agent: Sendable {
+  /// Works on one prompt until the turn is over.
+  ///
+  /// - Parameter report: takes what happens meanwhile, in order; it does not wait for anything slow.
+  /// - Returns: how the turn ended. After a cancellation the answer counts only where it is
+  ///   `.succeeded`.
+  func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
+}
+
+/// One attempt at one message.
+struct AgentTurn: Hashable, Sendable {
+  var session: SessionID
+  var message: MessageID
+  /// From 1; the same message may come again with a greater one.
+  var attempt: UInt16
+  /// The text, exactly as it was let out.
+  var prompt: String
+  /// The folder to work in; nil where the session names none that exists here.
+  var folder: String?
+  /// The name of the project, as the session has it.
+  var project: String?
+  /// The agent's own id of the conversation so far, where an earlier turn reported one.
+  var conversation: String?
+
+  /// What every agent's process finds in its environment.
+  var environment: [String: String] {
+    var environment = [
+      "COSPOOL_SESSION": session.rawValue,
+      "COSPOOL_MESSAGE": message.description,
+      "COSPOOL_ATTEMPT": "\(attempt)",
+    ]
+    environment["COSPOOL_PROJECT"] = project
+    return environment
+  }
+}
+
+/// What happens while an agent works.
+enum TurnEvent: Hashable, Sendable {
+  /// Its process runs.
+  case started
+  /// What its output says: tools, approvals, its own id of the conversation.
+  case said(AgentEvent)
+  /// What it wrote, for the log: what people would see in a terminal.
+  case wrote([UInt8])
+}
+
+/// What to start.
+struct AgentCommandLine: Hashable, Sendable {
+  /// The program, by path or by name on `PATH`, and its arguments.
+  var words: [String]
+  /// What goes to standard input, which is then closed.
+  var input: String?
+  /// Besides what `AgentTurn.environment` names.
+  var environment: [String: String] = [:]
+}
+
+/// How a turn ended.
+enum AgentResult: Hashable, Sendable {
+  /// The agent says that it is done; a line of what it did, possibly empty.
+  case succeeded(summary: String)
+  /// The agent says, or its exit code does, that it is not.
+  case failed(String)
+  /// The process died, or ended without the word that its format ends with.
+  case died(String)
+  /// The agent cannot work before a time, in milliseconds since 1970; this was no failure.
+  case tryLater(milliseconds: Int64, reason: String)
+  /// No process could be started, so that nobody got the prompt.
+  case notStarted(String)
+}

@@ -1,0 +1,232 @@
+import AgentFormats
+import Foundation
+import Logging
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+import Synchronization
+
+/// Runs agents as the executor says, for as long as the daemon runs.
+struct AgentService: Service {
+  var client: QueueClient
+  var settings: SettingsKeeper
+  var output: OutputFolder
+  var logger: Logger
+
+  /// How long agents that are made to stop may take, at most.
+  static let stopLimit = Duration.seconds(15)
+
+  func run() async throws {
+    // Before anything begins: what an earlier daemon left behind must not go on unseen.
+    let dead = await OrphanedAgents.end(client.unfinishedExecutions, logger: logger)
+    let orders = try await client.execute(executionSettings, deadAgents: dead)
+    let turns = TurnTable()
+    let (stops, stop) = AsyncStream<Void>.makeStream()
+    await withGracefulShutdownHandler {
+      await withDiscardingTaskGroup { group in
+        group.addTask { await drain(when: stops) }
+        group.addTask { await followSettings() }
+        for await order in orders {
+          switch order {
+          case .begin(let start):
+            let stops = turns.begin(start)
+            group.addTask { await work(on: start, until: stops, turns) }
+          case .stop(let session, let attempt):
+            turns.stop(session, attempt: attempt)
+          case .drained:
+            break
+          }
+        }
+        group.cancelAll()
+      }
+    } onGracefulShutdown: {
+      stop.yield()
+    }
+  }
+
+  private var executionSettings: ExecutionSettings {
+    let device = client.settings
+    return ExecutionSettings(
+      isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
+      skipsFailed: device.onFailure == .proceed)
+  }
+
+  private func followSettings() async {
+    for await event in client.deviceEvents() {
+      if case .settings = event { await client.apply(executionSettings) }
+    }
+  }
+
+  /// What runs may end in peace for a while; then it is stopped.
+  private func drain(when stops: AsyncStream<Void>) async {
+    for await _ in stops {
+      await client.drainExecution()
+      do {
+        try await Task.sleep(for: .seconds(client.settings.agents.graceSeconds))
+      } catch {
+        return
+      }
+      await client.endDrainGrace()
+    }
+  }
+
+  // MARK: - Turns
+
+  private func work(
+    on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
+  ) async {
+    client.noteActivity(.turnStarted, in: start.session)
+    let agent: any Agent
+    let kind = client.settings.agents.kind
+    let result: AgentResult
+    do {
+      agent = try AgentCatalog.agent(for: client.settings.agents)
+      let turn = try await turn(start, kind)
+      let log = output.writer(of: start.message, attempt: start.attempt)
+      result = await run(agent, turn, kind, log, until: stops, turns)
+      log.close()
+    } catch {
+      result = .notStarted("\(error)")
+    }
+    logger.info("message \(start.message), attempt \(start.attempt): \(result)")
+    turns.end(start.session, attempt: start.attempt)
+    client.noteActivity(result.signal, in: start.session)
+    await client.setBusy(false, in: start.session)
+    await client.executionEnded(start, with: result.execution)
+  }
+
+  private func turn(_ start: ExecutionStart, _ kind: AgentKind) async throws -> AgentTurn {
+    var isFolder: ObjCBool = false
+    let project = start.project.map { ($0 as NSString).expandingTildeInPath }
+    let exists = project.map { FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder) }
+    let conversation = try await client.conversation(of: start.session, with: kind.rawValue)
+    return AgentTurn(
+      session: start.session, message: start.message, attempt: start.attempt,
+      prompt: start.prompt, folder: exists == true && isFolder.boolValue ? project : nil,
+      project: start.project,
+      conversation: conversation?.isEmpty == true ? nil : conversation)
+  }
+
+  /// What one of the tasks of a turn ends with.
+  private enum Part {
+    case result(AgentResult)
+    case stopWanted
+    case over
+  }
+
+  private func run(
+    _ agent: any Agent, _ turn: AgentTurn, _ kind: AgentKind, _ log: OutputWriter,
+    until stops: AsyncStream<Void>, _ turns: TurnTable
+  ) async -> AgentResult {
+    let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    return await withTaskGroup(of: Part.self) { group in
+      group.addTask {
+        let result = await agent.run(turn) { event in
+          switch event {
+          case .started: break
+          case .said(.session(let id)): name.yield(id)
+          // The next turn begins a new one.
+          case .said(.sessionLost): name.yield("")
+          case .said(let event):
+            if let signal = event.signal { client.noteActivity(signal, in: turn.session) }
+          case .wrote(let bytes): log.append(bytes)
+          }
+        }
+        // Lets the other tasks end, after what is still in their streams.
+        name.finish()
+        turns.end(turn.session, attempt: turn.attempt)
+        return .result(result)
+      }
+      group.addTask {
+        await keepConversation(names, of: turn.session, kind)
+        return .over
+      }
+      group.addTask {
+        for await _ in stops { return .stopWanted }
+        return .over
+      }
+      var result = AgentResult.died("the agent ended without a word")
+      for await part in group {
+        switch part {
+        case .result(let end): result = end
+        case .stopWanted: group.cancelAll()
+        case .over: break
+        }
+      }
+      return result
+    }
+  }
+
+  private func keepConversation(
+    _ names: AsyncStream<String>, of session: SessionID, _ kind: AgentKind
+  ) async {
+    for await id in names {
+      do {
+        try await client.setConversation(id, of: session, with: kind.rawValue)
+      } catch {
+        logger.warning("cannot keep the conversation's id: \(error)")
+      }
+    }
+  }
+}
+
+/// The turns that run, to be stopped by their sessions.
+final class TurnTable: Sendable {
+  private let stops = Mutex<[SessionID: (attempt: UInt16, AsyncStream<Void>.Continuation)]>([:])
+
+  /// - Returns: what tells that the turn is to be stopped.
+  func begin(_ start: ExecutionStart) -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream<Void>.makeStream()
+    stops.withLock { $0[start.session] = (start.attempt, continuation) }
+    return stream
+  }
+
+  func stop(_ session: SessionID, attempt: UInt16) {
+    stops.withLock { stops in
+      guard let turn = stops[session], turn.attempt == attempt else { return }
+      turn.1.yield()
+    }
+  }
+
+  func end(_ session: SessionID, attempt: UInt16) {
+    stops.withLock { stops in
+      guard let turn = stops[session], turn.attempt == attempt else { return }
+      stops[session] = nil
+      turn.1.finish()
+    }
+  }
+}
+
+extension AgentEvent {
+  /// What it means for the activity of the session; nil where it means nothing.
+  var signal: AgentSignal? {
+    switch self {
+    case .toolStarted(let id, _): .toolStarted(id: id)
+    case .toolEnded(let id): .toolEnded(id: id)
+    case .approvalRequested: .approvalRequested
+    case .approvalAnswered: .approvalAnswered
+    case .session, .sessionLost, .text, .rateLimited, .trouble: nil
+    }
+  }
+}
+
+extension AgentResult {
+  /// What it means for the activity of the session.
+  var signal: AgentSignal {
+    switch self {
+    case .succeeded, .tryLater: .turnEnded
+    case .failed(let reason), .died(let reason), .notStarted(let reason):
+      .turnFailed(message: reason)
+    }
+  }
+
+  var execution: ExecutionResult {
+    switch self {
+    case .succeeded(let summary): .succeeded(summary: summary)
+    case .failed(let error): .failed(error)
+    case .died(let how): .died(how)
+    case .tryLater(let time, let reason): .tryLater(time, reason: reason)
+    case .notStarted(let reason): .notStarted(reason)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/// Why a command cannot be split into words.
+struct CommandLineFault: Error, Hashable, CustomStringConvertible {
+  var reason: String
+  var description: String { reason }
+}
+
+/// Splits a command as a shell does, without expanding anything: blanks separate words, single
+/// quotes take everything as it is, double quotes leave the backslash its meaning in front of `"`,
+/// `\`, `$` and a backquote, and a backslash outside takes the next character as it is.
+enum CommandWords {
+  static func split(_ command: String) throws(CommandLineFault) -> [String] {
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    var rest = command[...]
+    while let character = rest.popFirst() {
+      switch (quote, character) {
+      case (nil, " "), (nil, "\t"), (nil, "\n"):
+        if let done = word { words.append(done) }
+        word = nil
+      case (nil, "'"), (nil, "\""):
+        quote = character
+        word = word ?? ""
+      case ("'"?, "'"), ("\""?, "\""):
+        quote = nil
+      case (nil, "\\"):
+        guard let next = rest.popFirst() else {
+          throw CommandLineFault(reason: "the command ends with a backslash")
+        }
+        word = (word ?? "") + String(next)
+      case ("\""?, "\\"):
+        if let next = rest.first, "\"\\$`".contains(next) {
+          rest.removeFirst()
+          word = (word ?? "") + String(next)
+        } else {
+          word = (word ?? "") + "\\"
+        }
+      default:
+        word = (word ?? "") + String(character)
+      }
+    }
+    if let quote {
+      throw CommandLineFault(reason: "the command has a \(quote) without its partner")
+    }
+    if let done = word { words.append(done) }
+    return words
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import QueueModel
+import Synchronization
+
+/// What agents wrote, in files beside the store: a file for each attempt, bounded, and a bounded
+/// number of them.
+struct OutputFolder: Sendable {
+  /// Bytes kept of one attempt: its beginning is dropped, since the end says what happened.
+  static let attemptBytesMax = 1 << 20
+  /// Attempts kept; the oldest go first.
+  static let attemptsMax = 500
+
+  let path: String
+
+  init(dataDirectory: String) {
+    path = dataDirectory + "/output"
+  }
+
+  /// What one attempt wrote.
+  struct Record: Codable, Equatable, Sendable {
+    var attempt: Int
+    var text: String
+    /// Whether it wrote more than is kept.
+    var truncated: Bool
+  }
+
+  /// The output of a message's attempt, or of its latest one; nil where nothing is kept.
+  func record(of message: MessageID, attempt: Int? = nil) -> Record? {
+    let latest =
+      attempt
+      ?? names().compactMap { name -> Int? in
+        guard name.hasPrefix("\(message)-"), name.hasSuffix(".log") else { return nil }
+        return Int(name.dropFirst("\(message)-".count).dropLast(4))
+      }.max()
+    guard let latest else { return nil }
+    let file = "\(path)/\(message)-\(latest).log"
+    guard let text = FileManager.default.contents(atPath: file) else { return nil }
+    let earlier = FileManager.default.contents(atPath: file + ".1")
+    return Record(
+      attempt: latest, text: String(decoding: (earlier ?? Data()) + text, as: UTF8.self),
+      truncated: FileManager.default.fileExists(atPath: file + ".cut"))
+  }
+
+  /// Where an attempt writes; one that cannot be kept is dropped, and the agent goes on.
+  func writer(of message: MessageID, attempt: UInt16) -> OutputWriter {
+    try? FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    prune()
+    return OutputWriter(path: "\(path)/\(message)-\(attempt).log")
+  }
+
+  private func names() -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+  }
+
+  private func prune() {
+    let logs = names().filter { $0.hasSuffix(".log") }
+    guard logs.count >= OutputFolder.attemptsMax else { return }
+    let dated = logs.map { name in
+      let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+      return (name: name, date: attributes?[.modificationDate] as? Date ?? .distantPast)
+    }
+    let surplus = dated.sorted { $0.date < $1.date }.prefix(
+      logs.count - OutputFolder.attemptsMax + 1)
+    for (name, _) in surplus {
+      for suffix in ["", ".1", ".cut"] { unlink("\(path)/\(name)\(suffix)") }
+    }
+  }
+}
+
+/// One attempt's output file: two halves, of which the older one is dropped when the newer is full.
+final class OutputWriter: Sendable {
+  private struct State {
+    var file: FileHandle?
+    var size = 0
+  }
+
+  private let path: String
+  private let state: Mutex<State>
+
+  init(path: String) {
+    self.path = path
+    state = Mutex(State(file: OutputWriter.open(path)))
+  }
+
+  private static func open(_ path: String) -> FileHandle? {
+    _ = FileManager.default.createFile(
+      atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+    return FileHandle(forWritingAtPath: path)
+  }
+
+  /// Adds bytes; what the disk does not take is lost, and nothing else.
+  func append(_ piece: [UInt8]) {
+    let bytes = Data(piece.suffix(OutputFolder.attemptBytesMax / 2))
+    state.withLock { state in
+      if state.size + bytes.count > OutputFolder.attemptBytesMax / 2 { turn(&state) }
+      state.size += bytes.count
+      try? state.file?.write(contentsOf: bytes)
+    }
+  }
+
+  private func turn(_ state: inout State) {
+    try? state.file?.close()
+    if FileManager.default.fileExists(atPath: path + ".1") {
+      _ = FileManager.default.createFile(atPath: path + ".cut", contents: nil)
+    }
+    rename(path, path + ".1")
+    state = State(file: OutputWriter.open(path))
+  }
+
+  func close() {
+    state.withLock { state in
+      try? state.file?.close()
+      state.file = nil
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import AgentFormats
+import Dispatch
+import Foundation
+import QueueModel
+import Subprocess
+import Synchronization
+import SystemPackage
+
+/// An agent that is a process: started for each turn, fed, read and waited for. A preset is a command
+/// line and a reader of its output.
+struct ProcessAgent<Reader: AgentOutputReader>: Agent {
+  /// What to start for a turn.
+  ///
+  /// - Throws: any error, whose text the message's failure shows: nothing was started then.
+  var commandLine: @Sendable (AgentTurn) throws -> AgentCommandLine
+  /// A fresh reader for each turn.
+  var reader: @Sendable (AgentTurn) -> Reader
+  /// After so long the process is stopped; nil lets it take as long as it wants.
+  var timeoutSeconds: Int?
+  /// Between SIGTERM and SIGKILL.
+  var stopGrace = Duration.seconds(10)
+  /// Milliseconds since 1970.
+  var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+  /// How long a message waits that is to be tried later, where nobody says when.
+  static var tryLaterMilliseconds: Int64 { 60_000 }
+
+  func run(
+    _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult {
+    let state = Mutex(reader(turn))
+    let queue = DispatchQueue(label: "cospool.agent")
+    let line: AgentCommandLine
+    let output: BytePipe
+    let errors: BytePipe
+    do {
+      line = try commandLine(turn)
+      output = try BytePipe(on: queue) { bytes in
+        report(.wrote(Array(bytes)))
+        for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
+      }
+      errors = try BytePipe(on: queue) { report(.wrote(Array($0))) }
+    } catch {
+      return .notStarted("\(error)")
+    }
+    let outcome = await ended(line, turn, (output, errors), report)
+    // Whatever the process left behind and still holds the pipe must not keep the turn open.
+    await output.finish(within: .seconds(1))
+    await errors.finish(within: .seconds(1))
+    switch outcome {
+    case .ended(let end):
+      let last = state.withLock { $0.ended(end, now: wall()) }
+      for event in last.events { report(.said(event)) }
+      return result(last.verdict, of: end)
+    case .timedOut(let seconds):
+      return .failed("the agent took longer than \(seconds) seconds and was stopped")
+    case .notStarted(let reason):
+      return .notStarted(reason)
+    }
+  }
+
+  private func result(_ verdict: AgentVerdict, of end: ProcessEnd) -> AgentResult {
+    switch (verdict, end) {
+    case (.succeeded(let summary), _):
+      .succeeded(summary: summary)
+    case (.tryLater(let reason, let until), _):
+      .tryLater(milliseconds: until ?? wall() + Self.tryLaterMilliseconds, reason: reason)
+    case (.failed(let reason), .signalled):
+      .died(reason)
+    case (.failed(let reason), .exited):
+      .failed(reason)
+    }
+  }
+
+  private enum Outcome: Sendable {
+    case ended(ProcessEnd)
+    case timedOut(seconds: Int)
+    case notStarted(String)
+  }
+
+  private func ended(
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: (output: BytePipe, errors: BytePipe),
+    _ report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> Outcome {
+    guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
+    return await withTaskGroup(of: Outcome?.self) { group in
+      group.addTask { await process(line, turn, pipes, report) }
+      group.addTask {
+        do {
+          try await Task.sleep(for: .seconds(timeoutSeconds))
+          return .timedOut(seconds: timeoutSeconds)
+        } catch {
+          return nil
+        }
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      // The process is gone when its task ends.
+      for await _ in group {}
+      return first ?? .ended(.signalled(SIGTERM))
+    }
+  }
+
+  private func process(
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: (output: BytePipe, errors: BytePipe),
+    _ report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> Outcome {
+    guard let program = line.words.first, !Task.isCancelled else {
+      return .notStarted("no command is set")
+    }
+    var options = PlatformOptions()
+    // A session of its own, so that everything it starts can be stopped with it.
+    options.createSession = true
+    options.teardownSequence = [
+      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
+    ]
+    var values: [Environment.Key: String?] = [:]
+    for (name, value) in turn.environment.merging(line.environment, uniquingKeysWith: { $1 }) {
+      if let key = Environment.Key(rawValue: name) { values[key] = value }
+    }
+    let leader = Mutex<pid_t>(0)
+    defer {
+      let group = leader.withLock { $0 }
+      if group > 0 { kill(-group, SIGKILL) }
+    }
+    do {
+      let input = try PromptFile.descriptor(holding: line.input)
+      guard let output = pipes.output.takeWriter(), let errors = pipes.errors.takeWriter() else {
+        return .notStarted("the pipes are in use")
+      }
+      let result = try await Subprocess.run(
+        program.contains("/") ? .path(FilePath(program)) : .name(program),
+        arguments: Arguments(Array(line.words.dropFirst())),
+        environment: .inherit.updating(values),
+        workingDirectory: turn.folder.map { FilePath($0) },
+        platformOptions: options,
+        input: .fileDescriptor(input, closeAfterSpawningProcess: true),
+        output: .fileDescriptor(output, closeAfterSpawningProcess: true),
+        error: .fileDescriptor(errors, closeAfterSpawningProcess: true)
+      ) { execution in
+        leader.withLock { $0 = execution.processIdentifier.value }
+        report(.started)
+      }
+      switch result.terminationStatus {
+      case .exited(let code): return .ended(.exited(code: code))
+      case .signaled(let signal): return .ended(.signalled(signal))
+      }
+    } catch is CancellationError {
+      return .ended(.signalled(SIGTERM))
+    } catch {
+      return .notStarted("\(program): \(error)")
+    }
+  }
+}

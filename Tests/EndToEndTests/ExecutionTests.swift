@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// Queues drain: real daemons, a real server, and a script for an agent.
+  @Suite struct ExecutionTests {
+    // S0-23 … S0-26, S1-27, C-2: in order, one at a time; without a server the device decides for itself.
+    @Test func queueDrainsInOrderWithoutAServer() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["review"], on: device)
+        var sent: [String] = []
+        for number in 1...4 { sent.append(try await device.send("review", "prompt \(number)")) }
+        try await bed.eventually("all have run", within: 90) { agent.ends().count == 4 }
+        #expect(agent.ends() == sent)
+        #expect(agent.starts().map(\.attempt) == [1, 1, 1, 1])
+        try await bed.eventually("the queue is empty", within: 90) {
+          try await device.queue("review").messages.isEmpty
+        }
+        let log = try await device.cospool("log", sent[1])
+        #expect(log.contains("working on prompt 2"), "\(log)")
+        let status = try await device.message(sent[0]).status
+        #expect(status == "succeeded")
+      }
+    }
+
+    // S0-27, S0-62 … S0-66, story 5: ten over night, the fourth fails, and the queue stands; a
+    // retry from another device makes it go on.
+    @Test func failureStopsTheQueueUntilAnotherDeviceDecides() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let host = try await bed.device("host", of: server)
+        let phone = try await bed.device("phone", of: server)
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["night"], on: host)
+        try await host.synchronise()
+        var sent: [String] = []
+        for number in 1...10 {
+          let text = number == 4 ? "prompt 4 fails" : "prompt \(number)"
+          sent.append(try await phone.send("night", text))
+        }
+        let fourth = sent[3]
+        try await bed.eventually("the failure is seen on the phone", within: 90) {
+          try await phone.message(fourth).status == "failed"
+        }
+        let failed = try await phone.message(fourth)
+        #expect(failed.lastError?.contains("no such branch") == true)
+        #expect(failed.attempts == 1)
+        #expect(failed.position == 1)
+        #expect(agent.ends() == Array(sent[..<3]))
+        #expect(agent.starts().count == 4)
+        #expect(try await phone.cospool("queue", "list", "-s", "night").contains("stands still"))
+        agent.mend()
+        try await phone.cospool("queue", "retry", sent[3])
+        try await bed.eventually("the rest has run", within: 90) { agent.ends().count == 10 }
+        #expect(agent.ends() == sent)
+        #expect(agent.starts()[4] == .init(message: sent[3], attempt: 2, prompt: "prompt 4 fails"))
+        try await bed.agreement(host, phone)
+      }
+    }
+
+    // A daemon that is told to stop lets its agent end, for a while; then it stops it and says so.
+    @Test func stoppedDaemonLetsItsAgentEnd() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device, settings: ["agentGrace": "600"])
+        let first = try await device.send("s", "stuck one")
+        try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        device.daemon?.send(SIGTERM)
+        agent.letGo()
+        try await device.daemon?.ended(within: 90)
+        #expect(agent.ends() == [first])
+        try await device.start()
+        #expect(try await device.message(first).status == "succeeded")
+      }
+    }
+
+    @Test func agentThatDoesNotEndInTimeIsStopped() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device, settings: ["agentGrace": "0"])
+        let first = try await device.send("s", "stuck one")
+        try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        device.daemon?.send(SIGTERM)
+        try await device.daemon?.ended(within: 90)
+        try await device.start()
+        #expect(try await device.message(first).status == "interrupted")
+        #expect(agent.ends() == [])
+        #expect(agent.starts().count == 1)
+      }
+    }
+
+    // C-10: only the host starts anything; taking a session over moves its queue.
+    @Test func takingOverASessionMovesItsAgent() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        let (first, second) = (
+          try ScriptAgent(bed, name: "first"), try ScriptAgent(bed, name: "second")
+        )
+        try await first.serve(["s"], on: a)
+        try await second.serve([], on: b)
+        try await a.synchronise()
+        let one = try await a.send("s", "one")
+        try await bed.eventually("a ran it", within: 90) { first.ends() == [one] }
+        try await b.synchronise()
+        let answer = try await b.cospool("session", "host", "s", "this")
+        #expect(answer.contains("warning"), "\(answer)")
+        let two = try await b.send("s", "two")
+        try await bed.eventually("b ran it", within: 120) { second.ends() == [two] }
+        #expect(first.starts().count == 1)
+        #expect(second.starts().count == 1)
+      }
+    }
+
+    @Test func stopEndsTheAgentAndCancelsItsMessage() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device)
+        let first = try await device.send("s", "stuck one")
+        try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        let refused = try await device.attempt("queue", "cancel", first)
+        #expect(!refused.isSuccess)
+        #expect(try await device.cospool("queue", "stop", "-s", "s").contains("stopping"))
+        try await bed.eventually("it is cancelled", within: 90) {
+          try await device.message(first).status == "cancelled"
+        }
+        #expect(agent.ends() == [])
+      }
+    }
+  }
+}
+
+extension Device {
+  /// `cospool queue show --json`.
+  struct Message: Decodable {
+    var id: String
+    var content: String
+    var status: String
+    var position: Int
+    var attempts: Int?
+    var lastError: String?
+  }
+
+  func message(_ id: String) async throws -> Message {
+    try await attempt("queue", "show", id, "--json").succeeded().decoded()
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+
+/// An agent for tests: a script that notes what it gets, then does what the prompt says.
+struct ScriptAgent: Sendable {
+  /// What it was started with.
+  struct Start: Hashable, Sendable {
+    var message: String
+    var attempt: Int
+    var prompt: String
+  }
+
+  let folder: String
+
+  /// Writes the script; its files are in a folder of their own.
+  init(_ bed: TestBed, name: String = "agent") throws {
+    folder = bed.path(name)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    // One printf is one write, which appends as a whole.
+    let script = """
+      #!/bin/sh
+      printf '%s %s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" "$1" >> \(folder)/starts
+      echo "working on $1"
+      case "$1" in
+        *stuck*) while [ ! -e \(folder)/go ]; do sleep 0.02; done ;;
+        *slow*) sleep 0.2 ;;
+        *fails*) [ -e \(folder)/works ] || { echo "no such branch"; exit 3; } ;;
+      esac
+      printf '%s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" >> \(folder)/ends
+      """
+    try Data(script.utf8).write(to: URL(filePath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+  }
+
+  private var path: String { folder + "/agent.sh" }
+
+  /// Makes a device the host of sessions, with this agent.
+  func serve(_ sessions: [String], on device: Device, settings: [String: String] = [:]) async throws
+  {
+    try await device.cospool("config", "set", "command", "\(path) {}")
+    try await device.cospool("config", "set", "maxQueueSize", "1000")
+    for (name, value) in settings { try await device.cospool("config", "set", name, value) }
+    try await device.cospool("config", "set", "agent", "command")
+    for session in sessions {
+      try await device.cospool("session", "add", session)
+      try await device.cospool("session", "host", session, "this")
+    }
+  }
+
+  /// Lets prompts go on that are stuck.
+  func letGo() { _ = FileManager.default.createFile(atPath: folder + "/go", contents: nil) }
+  /// Lets prompts succeed that fail.
+  func mend() { _ = FileManager.default.createFile(atPath: folder + "/works", contents: nil) }
+
+  /// Every start, in order.
+  func starts() -> [Start] {
+    lines("starts").compactMap { line in
+      let words = line.split(separator: " ", maxSplits: 2)
+      guard words.count == 3, let attempt = Int(words[1]) else { return nil }
+      return Start(message: String(words[0]), attempt: attempt, prompt: String(words[2]))
+    }
+  }
+
+  /// The messages that were finished, in order.
+  func ends() -> [String] {
+    lines("ends").compactMap { $0.split(separator: " ").first.map(String.init) }
+  }
+
+  private func lines(_ name: String) -> [Substring] {
+    let data = FileManager.default.contents(atPath: "\(folder)/\(name)") ?? Data()
+    return String(decoding: data, as: UTF8.self).split(separator: "\n")
+  }
+}

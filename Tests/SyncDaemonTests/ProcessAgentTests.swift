@@ -1,0 +1,157 @@
+import Foundation
+import QueueModel
+import Synchronization
+import Testing
+
+@testable import SyncDaemon
+
+/// Commands as agents: real processes.
+@Suite(.timeLimit(.minutes(5)))
+struct ProcessAgentTests {
+  /// What came out of one turn.
+  private struct Outcome {
+    var result: AgentResult
+    var events: [TurnEvent]
+
+    var output: [String] {
+      let bytes = events.flatMap { if case .wrote(let bytes) = $0 { bytes } else { [UInt8]() } }
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+  }
+
+  private func turn(_ prompt: String) throws -> AgentTurn {
+    AgentTurn(
+      session: try SessionID("review"), message: MessageID(high: 1, low: 2), attempt: 3,
+      prompt: prompt, folder: NSTemporaryDirectory(), project: "shop")
+  }
+
+  private func run(
+    _ command: String, prompt: String = "hello", timeoutSeconds: Int? = nil
+  ) async throws -> Outcome {
+    let events = Mutex<[TurnEvent]>([])
+    var agent = try CommandAgent.agent(
+      command: command, timeoutSeconds: timeoutSeconds, stopGrace: .milliseconds(200))
+    agent.wall = { 1_000 }
+    let result = await agent.run(try turn(prompt)) { event in events.withLock { $0.append(event) } }
+    return Outcome(result: result, events: events.withLock { $0 })
+  }
+
+  @Test func thePromptComesByStandardInput() async throws {
+    let outcome = try await run("cat", prompt: "first line\nlast line")
+    #expect(outcome.result == .succeeded(summary: "last line"))
+    #expect(outcome.output == ["first line", "last line"])
+    #expect(outcome.events.contains(.started))
+  }
+
+  @Test func thePromptComesAsAnArgumentAsItIs() async throws {
+    let prompt = "it's \"quoted\" $HOME `id` \\ *\nand has lines"
+    let outcome = try await run("printf '%s' {}", prompt: prompt)
+    #expect(outcome.output.joined(separator: "\n") == prompt)
+  }
+
+  @Test func aPromptThatNobodyReadsBlocksNobody() async throws {
+    let prompt = String(repeating: "x", count: 3_000_000)
+    #expect(try await run("true", prompt: prompt).result == .succeeded(summary: ""))
+  }
+
+  @Test func theEnvironmentNamesTheTurn() async throws {
+    let outcome = try await run(
+      "sh -c 'echo $COSPOOL_SESSION $COSPOOL_PROJECT $COSPOOL_MESSAGE $COSPOOL_ATTEMPT'")
+    #expect(
+      outcome.output == ["review shop \(MessageID(high: 1, low: 2)) 3"])
+  }
+
+  @Test func exitCodesSayHowItEnded() async throws {
+    let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
+    #expect(failed.result == .failed("exit code 3: gave up"))
+    #expect(Set(failed.output) == ["working", "no disk", "gave up"])
+    let later = try await run("sh -c 'exit 75'")
+    #expect(
+      later.result
+        == .tryLater(
+          milliseconds: 61_000, reason: "the command asked to try later (exit code 75)"))
+    let killed = try await run("sh -c 'kill -9 $$'")
+    #expect(killed.result == .died("signal 9"))
+  }
+
+  @Test func whatCannotBeStartedIsNotStarted() async throws {
+    let outcome = try await run("/nowhere/agent {}")
+    guard case .notStarted(let reason) = outcome.result else {
+      Issue.record("\(outcome.result)")
+      return
+    }
+    #expect(reason.contains("/nowhere/agent"))
+    #expect(!outcome.events.contains(.started))
+  }
+
+  @Test func aCommandThatTakesTooLongIsStopped() async throws {
+    let outcome = try await run("sh -c 'sleep 1000 & wait'", timeoutSeconds: 1)
+    #expect(
+      outcome.result == .failed("the agent took longer than 1 seconds and was stopped"))
+  }
+
+  /// A turn ends with its process, whatever the process left behind; that is stopped.
+  @Test func whatItLeftBehindEndsWithIt() async throws {
+    let outcome = try await run("sh -c 'sleep 1000 & echo $!'")
+    guard case .succeeded(let text) = outcome.result, let child = pid_t(text) else {
+      Issue.record("\(outcome.result)")
+      return
+    }
+    try await expectGone(child)
+  }
+
+  @Test func cancellingStopsTheWholeFamily() async throws {
+    let child = Mutex<pid_t>(0)
+    let agent = try CommandAgent.agent(
+      command: #"sh -c 'trap "" TERM; sleep 1000 & echo $!; wait; wait'"#, timeoutSeconds: nil,
+      stopGrace: .milliseconds(200))
+    let turn = try turn("")
+    let (lines, continuation) = AsyncStream<String>.makeStream()
+    let task = Task {
+      await agent.run(turn) { event in
+        guard case .wrote(let bytes) = event else { return }
+        continuation.yield(
+          String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines))
+      }
+    }
+    for await line in lines {
+      child.withLock { $0 = pid_t(line) ?? 0 }
+      break
+    }
+    task.cancel()
+    let result = await task.value
+    if case .succeeded = result { Issue.record("\(result)") }
+    #expect(child.withLock { $0 } > 0)
+    try await expectGone(child.withLock { $0 })
+  }
+
+  private func expectGone(_ process: pid_t) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while isAlive(process) {
+      guard ContinuousClock.now < deadline else {
+        Issue.record("process \(process) still runs")
+        return
+      }
+      await Task.yield()
+    }
+  }
+
+  /// A zombie that its new parent did not fetch yet is gone.
+  private func isAlive(_ process: pid_t) -> Bool {
+    guard kill(process, 0) == 0 else { return false }
+    guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else {
+      return false
+    }
+    return stat.split(separator: ")").last?.split(separator: " ").first != "Z"
+  }
+
+  @Test func commandsAreSplitAsAShellDoes() throws {
+    #expect(
+      try CommandWords.split(" a  'b c' \"d \\\" e\" f\\ g ''") == [
+        "a", "b c", "d \" e", "f g", "",
+      ])
+    #expect(try CommandWords.split("a\\b \"c\\d\"") == ["ab", "c\\d"])
+    #expect(throws: CommandLineFault.self) { try CommandWords.split("a 'b") }
+    #expect(throws: CommandLineFault.self) { try CommandWords.split("a \\") }
+  }
+}
