@@ -11,8 +11,10 @@ import Testing
     _ fixture: CommandFixture, _ event: String, _ arguments: [String] = [],
     variables: [String: String] = [:]
   ) async -> (outcome: CommandRunner.Outcome, complaints: [String]) {
-    await Self.run(
-      ["hook", "--explain"] + arguments, stdin: event,
+    // The hook's own limit is no matter of these tests, and a busy machine takes its time.
+    let patience = arguments.contains("--timeout") ? [] : ["--timeout", "60"]
+    return await Self.run(
+      ["hook", "--explain"] + patience + arguments, stdin: event,
       variables: variables.merging(["COSPOOL_DATA": fixture.directory]) { own, _ in own })
   }
 
