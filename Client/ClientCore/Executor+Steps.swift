@@ -235,8 +235,9 @@ extension Executor {
       return [end(.interrupted, how)]
     case (.tryLater(let time, let reason), nil):
       return [
-        end(.interrupted, reason), .perform(.retry(order.message)),
-        .perform(.setNotBefore(order.message, time)),
+        // The time first: with the retry alone it would start again at once.
+        end(.interrupted, reason), .perform(.setNotBefore(order.message, time)),
+        .perform(.retry(order.message)),
       ]
     case (.notStarted(let reason), nil):
       // The agent never got the prompt, so trying again is harmless; but not for ever.
