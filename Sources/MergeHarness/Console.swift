@@ -14,6 +14,15 @@ enum Console {
 
   static var standardErrorIsTerminal: Bool { isatty(FileHandle.standardError.fileDescriptor) == 1 }
 
+  /// Why a file could not be read or written, in the system's words where it has some.
+  static func reason(_ error: any Error) -> String {
+    let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    guard let cause, cause.domain == NSPOSIXErrorDomain else {
+      return error.localizedDescription
+    }
+    return String(cString: strerror(Int32(clamping: cause.code)))
+  }
+
   /// Hours, minutes and seconds, as short as can be.
   static func duration(_ seconds: Double) -> String {
     guard seconds.isFinite, seconds < 1e9 else { return "?" }

@@ -162,15 +162,13 @@ extension Simulation {
       if store.hasDied { end(device, losesPower: false) } else { scheduleWake(of: device) }
       throw error
     }
-    if store.hasDied {
-      end(device, losesPower: false)
-      return nil
-    }
-    guard let result else { return nil }
-    let after = device.process?.core.replica.record
+    if store.hasDied { end(device, losesPower: false) }
+    // What was committed before a death counts.
+    let after = store.files.database.record
     if before?.ownReplicas != after?.ownReplicas || before?.repairs != after?.repairs {
       note(.reauthored(device: device.index))
     }
+    guard !store.hasDied, let result else { return nil }
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
     scheduleWake(of: device)

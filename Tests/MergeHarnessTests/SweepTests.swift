@@ -28,11 +28,15 @@ import Testing
       Sweep(first: seeds[0], count: UInt64(seeds.count), profiles: .one(profile), jobs: 2))
   }
 
+  /// Of the profile with a little of everything, of which long runs found nothing any more: what is
+  /// rare elsewhere is for those, and must not stop a change that has nothing to do with it.
   @Test func freshSeedsHold() async {
     let first = UInt64.random(in: 1_000_000..<1 << 40)
-    print("fresh seeds \(first) to \(first + UInt64(Self.freshSeeds) - 1), all profiles")
+    print(
+      "fresh seeds: cospool-harness run --profile smoke --first \(first) --seeds \(Self.freshSeeds)"
+    )
     await expectNoViolations(
-      Sweep(first: first, count: UInt64(Self.freshSeeds), profiles: .all, jobs: 2))
+      Sweep(first: first, count: UInt64(Self.freshSeeds), profiles: .one(.smoke), jobs: 2))
   }
 
   @Test func sameSeedsGiveTheSameOnAnyNumberOfThreads() async {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants every bug of Tests/Mutants into a copy of the pure rooms, builds it, and counts the seeds
+# Plants every bug of Tests/Mutants into a copy of the rooms, builds the pure ones, and counts the seeds
 # until the simulation finds each, in which it finds nothing without the bug. The bugs that need no
 # change inside the cores (PlantedBug) come along. Usage: Tests/Scripts/mutants.sh [seeds]
 # With COSPOOL_MUTANTS_DIR the copy stays there, so that the next time is built quickly.
@@ -9,11 +9,10 @@ seeds="${1:-1000}"
 copy="${COSPOOL_MUTANTS_DIR:-$(mktemp -d)}"
 mkdir -p "$copy"
 cd "$root"
-for room in Sources/SequenceCRDT Sources/QueueModel Sources/QueueOracle Sources/SyncSimulation \
-  Protocol Server/ServerCore Client/ClientCore; do
-  rm -rf "${copy:?}/$room"
-  mkdir -p "$copy/$room"
-  cp -Rp "$room/." "$copy/$room/"
+for folder in Sources Protocol Server Client; do
+  rm -rf "${copy:?}/$folder"
+  mkdir -p "$copy/$folder"
+  cp -Rp "$folder/." "$copy/$folder/"
 done
 cp Package.swift "$copy/Package.swift"
 mkdir -p "$copy/Sources/MutantRunner"

@@ -25,6 +25,9 @@ struct HashesCommand: ParsableCommand {
     let table: TraceHashTable
     do {
       table = try TraceHashTable(String(contentsOfFile: check, encoding: .utf8))
+    } catch let error as CocoaError {
+      Console.write("\(check): \(Console.reason(error))", to: .standardError)
+      throw ExitCode.usage
     } catch {
       Console.write("\(check): \(error)", to: .standardError)
       throw ExitCode.usage

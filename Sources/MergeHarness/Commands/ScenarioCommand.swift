@@ -47,7 +47,7 @@ enum ScenarioFile {
       bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
     } catch {
       throw ScenarioError(
-        "the file cannot be read: \(error.localizedDescription)", at: .start)
+        "the file cannot be read: \(Console.reason(error))", at: .start)
     }
     return try ScenarioParser.parse(bytes)
   }

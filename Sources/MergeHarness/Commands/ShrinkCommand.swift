@@ -53,7 +53,7 @@ struct ShrinkCommand: ParsableCommand {
     do {
       try Data(ScenarioWriter.text(of: scenario).utf8).write(to: URL(fileURLWithPath: path))
     } catch {
-      throw ValidationError("\(path) cannot be written: \(error.localizedDescription)")
+      throw ValidationError("\(path) cannot be written: \(Console.reason(error))")
     }
     Console.write(
       """
