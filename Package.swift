@@ -159,8 +159,8 @@ let rooms: [Room] = [
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: ["AgentFormats", "QueueModel", "SyncClient"],
     foreign: [
-      "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "Subprocess",
-      "SystemPackage",
+      "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
+      "NIOPosix", "Subprocess", "SystemPackage",
     ],
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(

@@ -105,6 +105,15 @@ extension ClientCore {
     }
   }
 
+  /// The agent of a session waits for a prompt, or does not any more.
+  package mutating func sessionGateChanged(
+    _ session: SessionID, isOpen: Bool, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    executing(at: occasion, store: store) { executor, workspace in
+      executor.gateChanged(session, isOpen: isOpen, in: workspace, at: occasion)
+    }
+  }
+
   /// A person wants the agent of a session stopped.
   ///
   /// - Returns: nil where none works here.

@@ -3,6 +3,16 @@ package import QueueModel
 import SequenceCRDT
 import WireProtocol
 
+/// When the messages of a session may start.
+package enum StartMode: Hashable, Sendable {
+  /// Never here.
+  case off
+  /// When their turn comes.
+  case free
+  /// When their turn comes while the agent waits for them.
+  case gated
+}
+
 /// How an executor behaves.
 package struct ExecutorSettings: Hashable, Sendable {
   /// What to do with an attempt of which nobody knows what became of it.
@@ -17,6 +27,10 @@ package struct ExecutorSettings: Hashable, Sendable {
 
   /// Whether there are agents; without them nothing is claimed.
   package var isEnabled = true
+  /// Whether sessions are `gated` where `modes` says nothing.
+  package var isGated = false
+  /// Sessions that differ from the rest.
+  package var modes: [SessionID: StartMode] = [:]
   package var onUnknown = UnknownPolicy.ask
   /// Whether the queue goes on without a message that failed.
   package var skipsFailed = false

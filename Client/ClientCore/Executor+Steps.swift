@@ -42,7 +42,7 @@ extension Executor {
     guard let seat = seats[session] else { return [] }
     if seat.run != nil { return renewal(session, at: occasion) }
     let isHost = workspace.host(of: session) == .some(.some(device))
-    let mayRun = isHost && !isDraining && settings.isEnabled && !busy.contains(session)
+    let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
     let head = mayRun ? candidate(in: session, workspace, at: occasion) : nil
     guard let head else { return rest(session, isHost: isHost, at: occasion) }
     seats[session]?.idleSince = nil

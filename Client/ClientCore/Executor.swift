@@ -33,6 +33,8 @@ package struct Executor: Sendable {
   var seats: [SessionID: Seat] = [:]
   /// Sessions in which somebody works at the agent's own prompt.
   var busy: Set<SessionID> = []
+  /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
+  var opened: Set<SessionID> = []
   package private(set) var isDraining = false
   package internal(set) var counters = ExecutionCounters()
 
@@ -135,6 +137,24 @@ package struct Executor: Sendable {
   ) -> [Action] {
     if isBusy { busy.insert(session) } else { busy.remove(session) }
     return queuesChanged([session], in: workspace, at: occasion)
+  }
+
+  /// The agent of a session waits for a prompt, or does not any more.
+  package mutating func gateChanged(
+    _ session: SessionID, isOpen: Bool, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    if isOpen { opened.insert(session) } else { opened.remove(session) }
+    return queuesChanged([session], in: workspace, at: occasion)
+  }
+
+  /// Whether the settings let anything start in a session now.
+  func mayStart(in session: SessionID) -> Bool {
+    let standard: StartMode = settings.isEnabled ? settings.isGated ? .gated : .free : .off
+    return switch settings.modes[session] ?? standard {
+    case .off: false
+    case .free: true
+    case .gated: opened.contains(session)
+    }
   }
 
   /// An order could not be stored, and so must not be carried out.

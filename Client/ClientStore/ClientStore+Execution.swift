@@ -65,6 +65,22 @@ extension ClientStore {
     }
   }
 
+  /// What is kept of all sessions under an agent's name.
+  package func conversations(with agent: String) throws(StoreError) -> [(SessionID, String)] {
+    do {
+      return try database.read { database in
+        try Row.fetchAll(
+          database, sql: "SELECT session, conversation FROM conversations WHERE agent = ?",
+          arguments: [agent]
+        ).compactMap { row in
+          (try? SessionID(row[0] as String)).map { ($0, row[1] as String) }
+        }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   /// Remembers it in the place of the one before.
   package func keep(
     conversation: String, of session: SessionID, with agent: String

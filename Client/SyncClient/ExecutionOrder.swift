@@ -95,9 +95,19 @@ public struct ExecutionSettings: Hashable, Sendable {
   /// Whether the queue goes on without a message that failed.
   public var skipsFailed: Bool
 
+  /// Whether messages start only while their agent waits for them: see `setGate`.
+  public var isGated: Bool
+  /// Sessions whose agent is another than the device's.
+  public var agents: [SessionID: AgentKind]
+
   /// Puts the settings together.
-  public init(isEnabled: Bool, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false) {
+  public init(
+    isEnabled: Bool, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false,
+    isGated: Bool = false, agents: [SessionID: AgentKind] = [:]
+  ) {
     self.isEnabled = isEnabled
+    self.isGated = isGated
+    self.agents = agents
     self.onUnknown = onUnknown
     self.skipsFailed = skipsFailed
   }
@@ -105,6 +115,14 @@ public struct ExecutionSettings: Hashable, Sendable {
   var core: ExecutorSettings {
     var settings = ExecutorSettings()
     settings.isEnabled = isEnabled
+    settings.isGated = isGated
+    settings.modes = agents.mapValues { kind in
+      switch kind {
+      case .none: .off
+      case .hooks: .gated
+      case .command, .claude, .codex, .opencode: .free
+      }
+    }
     settings.onUnknown = onUnknown.core
     settings.skipsFailed = skipsFailed
     return settings

@@ -57,6 +57,14 @@ extension QueueClient {
     }
   }
 
+  /// The agent of a session waits for a prompt from now on, or not any more; where the settings have
+  /// its messages start only then.
+  public func setGate(of session: SessionID, isOpen: Bool) async {
+    await engine.note { core, occasion, store in
+      core.sessionGateChanged(session, isOpen: isOpen, at: occasion, store: store)
+    }
+  }
+
   /// Begins nothing any more; `drained` comes when nothing runs.
   public func drainExecution() async {
     await engine.note { core, occasion, store in core.drainRequested(at: occasion, store: store) }

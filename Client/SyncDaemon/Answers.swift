@@ -45,6 +45,8 @@ struct MessageAnswer: Codable, Equatable, Sendable {
   var project: String?
   var attempts: Int?
   var lastError: String?
+  /// When it may start at the earliest, where it has to wait for a time.
+  var notBefore: String?
   var attachments: [Attachment]?
   /// For an edit against this content; where one message is asked for alone.
   var base: String?
@@ -61,6 +63,7 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     project = view.project
     attempts = view.attempts == 0 ? nil : view.attempts
     lastError = view.lastError
+    notBefore = view.notBefore.map { Timestamp.text(milliseconds: $0) }
     attachments = view.attachments.isEmpty ? nil : view.attachments
   }
 
@@ -78,6 +81,7 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     try container.encodeIfPresent(project, forKey: .project)
     try container.encodeIfPresent(attempts, forKey: .attempts)
     try container.encodeIfPresent(lastError, forKey: .lastError)
+    try container.encodeIfPresent(notBefore, forKey: .notBefore)
     try container.encodeIfPresent(attachments, forKey: .attachments)
     try container.encodeIfPresent(base, forKey: .base)
   }

@@ -64,8 +64,9 @@ struct Daemon: Sendable {
     _ client: QueueClient, at place: SocketPlace, stop: AsyncStream<Void>
   ) async throws(DaemonFailure) {
     let output = OutputFolder(dataDirectory: dataDirectory)
+    let seats = LiveSeats()
     let api = LocalAPI(
-      client: client, settings: settings, output: output,
+      client: client, settings: settings, output: output, seats: seats,
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
@@ -87,7 +88,7 @@ struct Daemon: Sendable {
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
     let agents = AgentService(
-      client: client, settings: settings, output: output, logger: logger)
+      client: client, settings: settings, output: output, seats: seats, logger: logger)
     var services = ServiceGroupConfiguration(
       services: [SyncService(client: client, logger: logger), agents, application],
       logger: apiLogger)

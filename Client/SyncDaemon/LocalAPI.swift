@@ -22,6 +22,7 @@ struct LocalAPI: Sendable {
   var client: QueueClient
   var settings: SettingsKeeper
   var output: OutputFolder
+  var seats = LiveSeats()
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
@@ -51,6 +52,8 @@ struct LocalAPI: Sendable {
     addAttachmentRoutes(to: api)
     addQueueFileRoutes(to: api)
     addExecutionRoutes(to: api)
+    addFeedingRoutes(to: api)
+    addAgentRoutes(to: api)
     return router
   }
 

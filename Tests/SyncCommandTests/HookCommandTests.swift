@@ -183,7 +183,8 @@ import Testing
     let settings = try HookSettings(Array(text.utf8))
     #expect(settings.installed.map(\.event) == HookEvent.Name.allCases.map(\.rawValue))
     for (event, installed) in settings.installed {
-      #expect(installed == (event == "Stop" ? command + " --feed" : command))
+      let feeds = ["Stop", "UserPromptSubmit", "SessionEnd"].contains(event)
+      #expect(installed == (feeds ? command + " --feed" : command))
     }
     #expect(text.contains("\"model\": \"opus\"") && text.contains("\"timeout\": 10"))
     let attributes = try FileManager.default.attributesOfItem(atPath: path)

@@ -65,8 +65,8 @@ enum RoomTable {
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: ["AgentFormats", "QueueModel", "SyncClient"],
       foreign: [
-        "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "Subprocess",
-        "SystemPackage",
+        "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
+        "NIOPosix", "Subprocess", "SystemPackage",
       ],
       system: platform),
     RoomRule(

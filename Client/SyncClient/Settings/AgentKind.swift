@@ -4,6 +4,14 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   case none
   /// The command that `command` says.
   case command
+  /// Claude Code, a process for each message.
+  case claude
+  /// Codex, a process for each message.
+  case codex
+  /// opencode's server.
+  case opencode
+  /// Agents that a person works with: their Stop hooks ask for the next prompt.
+  case hooks
 }
 
 /// How agents run on this device.

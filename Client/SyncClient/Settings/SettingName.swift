@@ -114,7 +114,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .queueEnabled: "whether sending queues the thread, and the thread queue is shown"
     case .onFailure: "what a session's queue does when its agent failed"
     case .agent: "what runs the messages of sessions whose host this device is"
-    case .command: "the command for agent = command; {} is the prompt, else it gets it on stdin"
+    case .command: "the agent's command; {} is the prompt, else it comes on stdin"
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
     case .onUnknown: "what happens to a message of which nobody knows whether the agent did it"

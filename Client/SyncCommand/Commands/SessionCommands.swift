@@ -13,7 +13,9 @@ struct SessionCommands: ParsableCommand {
         cospool session delete review
         cospool session host review this
       """,
-    subcommands: [List.self, Add.self, Rename.self, Delete.self, Host.self])
+    subcommands: [
+      List.self, Add.self, Rename.self, Delete.self, Host.self, SessionAgentCommand.self,
+    ])
 
   @OptionGroup var options: GlobalOptions
 

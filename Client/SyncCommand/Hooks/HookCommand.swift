@@ -72,24 +72,30 @@ struct HookCommand: LocalCommand {
     let id = session ?? named ?? event.agentSession
     let connection = DaemonConnection(
       dataDirectory: try environment.dataDirectory(flag: options.data))
+    if feed, let request = try HookFeed.request(of: event, session: id, seconds: timeout) {
+      let answer = try await tell(request, of: event, session: id, connection)
+      // It told the end of the turn as well.
+      if event.name == .stop { return answer.map(HookFeed.answer) ?? "" }
+    }
     for request in try event.requests(for: id) {
       try await tell(request, of: event, session: id, connection)
     }
-    guard feed, event.name == .stop else { return "" }
-    return try await HookFeed(connection: connection, session: id, seconds: timeout).answer()
+    return ""
   }
 
   /// Sends a request; a session that the daemon does not know yet is made known.
+  @discardableResult
   private func tell(
     _ request: APIRequest, of event: HookEvent, session: String, _ connection: DaemonConnection
-  ) async throws {
+  ) async throws -> Answer? {
     do {
-      _ = try await connection.answer(to: request)
+      return try await connection.answer(to: request)
     } catch let failure as CommandFailure where failure.code == "sessionNotFound" {
       _ = try await connection.answer(to: try event.known(session))
-      _ = try await connection.answer(to: request)
+      return try await connection.answer(to: request)
     } catch let failure as CommandFailure where failure.code == "threadQueueOff" {
       // A device without a thread queue has none to put it into.
+      return nil
     }
   }
 }

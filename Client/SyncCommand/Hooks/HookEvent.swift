@@ -12,6 +12,9 @@ struct HookEvent: Sendable {
     case notification = "Notification"
     case stop = "Stop"
     case sessionEnd = "SessionEnd"
+
+    /// Whether it says where a fed turn is.
+    var feeds: Bool { self == .stop || self == .userPromptSubmit || self == .sessionEnd }
   }
 
   var name: Name
@@ -23,8 +26,8 @@ struct HookEvent: Sendable {
   var tool: String?
   /// What kind of notification it is.
   var notification: String?
-  /// Whether the turn goes on because a Stop hook said so.
-  var wasContinued: Bool
+  /// What the agent said last.
+  var summary: String?
 
   /// nil for whatever is no event of a kind that is known.
   init?(_ bytes: [UInt8]) {
@@ -37,7 +40,7 @@ struct HookEvent: Sendable {
     folder = (object["cwd"]?.text).flatMap { $0.hasPrefix("/") ? $0 : nil }
     tool = object["tool_use_id"]?.text ?? object["tool_name"]?.text
     notification = object["notification_type"]?.text
-    wasContinued = object["stop_hook_active"]?.flag ?? false
+    summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 
   /// The requests that tell it, for the session of this id.

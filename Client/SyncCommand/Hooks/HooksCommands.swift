@@ -79,7 +79,7 @@ struct HooksCommands: ParsableCommand {
       let handlers = agent.events.map { event in
         (
           event: event.rawValue,
-          command: feed && event == .stop ? command + " --feed" : command,
+          command: feed && event.feeds ? command + " --feed" : command,
           timeout: Self.seconds + Self.graceSeconds
         )
       }
@@ -96,7 +96,8 @@ struct HooksCommands: ParsableCommand {
         return JSONTree.object(["file": .string(path), "changed": .boolean(isNew)]).line
       }
       let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
-      return TextStyle.line(what) + (isNew ? "\n" + agent.advice : "")
+      let next = feed ? "\nSessions that are to be fed: cospool config set agent hooks" : ""
+      return TextStyle.line(what) + (isNew ? "\n" + agent.advice : "") + next
     }
   }
 

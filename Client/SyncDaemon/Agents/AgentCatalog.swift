@@ -1,17 +1,31 @@
+import Foundation
 import SyncClient
 
 /// The agents that there are, by what the settings call them.
 enum AgentCatalog {
   /// - Throws: what a person has to set right.
-  static func agent(for settings: AgentSettings) throws -> any Agent {
-    switch settings.kind {
+  static func agent(
+    _ kind: AgentKind, _ settings: AgentSettings, _ seats: LiveSeats
+  ) throws -> any Agent {
+    // The device's command is for the device's agent.
+    let command = kind == settings.kind ? settings.command : nil
+    let timeout = settings.timeoutSeconds
+    switch kind {
     case .none:
       throw CommandLineFault(reason: "no agent is set: cospool config set agent command")
     case .command:
       guard let command = settings.command else {
         throw CommandLineFault(reason: "no command is set: cospool config set command \"…\"")
       }
-      return try CommandAgent.agent(command: command, timeoutSeconds: settings.timeoutSeconds)
+      return try CommandAgent.agent(command: command, timeoutSeconds: timeout)
+    case .claude:
+      return try PresetAgents.claude(command: command, timeoutSeconds: timeout)
+    case .codex:
+      return try PresetAgents.codex(command: command, timeoutSeconds: timeout)
+    case .opencode:
+      return try OpencodeAgent(address: command, timeoutSeconds: timeout)
+    case .hooks:
+      return LiveAgent(seats: seats) { Int64(Date().timeIntervalSince1970 * 1_000) }
     }
   }
 }

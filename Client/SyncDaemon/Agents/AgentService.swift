@@ -11,6 +11,7 @@ struct AgentService: Service {
   var client: QueueClient
   var settings: SettingsKeeper
   var output: OutputFolder
+  var seats: LiveSeats
   var logger: Logger
 
   /// How long agents that are made to stop may take, at most.
@@ -19,7 +20,8 @@ struct AgentService: Service {
   func run() async throws {
     // Before anything begins: what an earlier daemon left behind must not go on unseen.
     let dead = await OrphanedAgents.end(client.unfinishedExecutions, logger: logger)
-    let orders = try await client.execute(executionSettings, deadAgents: dead)
+    let orders = try await client.execute(
+      try await AgentService.executionSettings(of: client), deadAgents: dead)
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
@@ -44,16 +46,23 @@ struct AgentService: Service {
     }
   }
 
-  private var executionSettings: ExecutionSettings {
+  /// How messages are to be run, as the device and its sessions are set.
+  static func executionSettings(of client: QueueClient) async throws -> ExecutionSettings {
     let device = client.settings
     return ExecutionSettings(
       isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
-      skipsFailed: device.onFailure == .proceed)
+      skipsFailed: device.onFailure == .proceed, isGated: device.agents.kind == .hooks,
+      agents: try await client.agentKinds())
   }
 
   private func followSettings() async {
     for await event in client.deviceEvents() {
-      if case .settings = event { await client.apply(executionSettings) }
+      guard case .settings = event else { continue }
+      do {
+        await client.apply(try await AgentService.executionSettings(of: client))
+      } catch {
+        logger.warning("the agents' settings cannot be read: \(error)")
+      }
     }
   }
 
@@ -77,10 +86,10 @@ struct AgentService: Service {
   ) async {
     client.noteActivity(.turnStarted, in: start.session)
     let agent: any Agent
-    let kind = client.settings.agents.kind
     let result: AgentResult
     do {
-      agent = try AgentCatalog.agent(for: client.settings.agents)
+      let kind = try await client.agentKind(of: start.session)
+      agent = try AgentCatalog.agent(kind, client.settings.agents, seats)
       let turn = try await turn(start, kind)
       let log = output.writer(of: start.message, attempt: start.attempt)
       result = await run(agent, turn, kind, log, until: stops, turns)

@@ -30,6 +30,23 @@ extension APIDescription {
           schema: ["type": "integer", "minimum": 1])
       ],
       answer: .json("Output")),
+    APIOperation(
+      method: "GET", path: "/v1/sessions/{session}/agent", id: "readAgent",
+      summary: "What runs its messages on this device.", answer: .json("Agent"),
+      refusals: [404]),
+    APIOperation(
+      method: "PUT", path: "/v1/sessions/{session}/agent", id: "setAgent",
+      summary: "Gives it an agent of its own on this device.",
+      body: .fields("AgentRequest", isRequired: true), answer: .json("Agent"), refusals: [404]),
+    APIOperation(
+      method: "DELETE", path: "/v1/sessions/{session}/agent", id: "unsetAgent",
+      summary: "Lets the device's agent run it.", answer: .json("Agent"), refusals: [404]),
+    APIOperation(
+      method: "POST", path: "/v1/sessions/{session}/feed", id: "feed",
+      summary:
+        "A live agent's hook: tells where it is, and asks for the next prompt at the end of a "
+        + "turn.",
+      body: .fields("FeedRequest", isRequired: true), answer: .json("Feed"), refusals: [404]),
   ]
 
   static let executionSchemas: [String: JSONValue] = [
@@ -49,6 +66,13 @@ extension APIDescription {
         "host": Schema.uuid, "name": Schema.text, "previous": Schema.uuid,
         "warning": Schema.text,
       ]),
+    "Agent": Schema.object([
+      "session": Schema.sessionID, "agent": Schema.text, "own": Schema.flag,
+    ]),
+    "AgentRequest": Schema.body(["agent": Schema.text]),
+    "FeedRequest": Schema.body(
+      ["type": Schema.text], optional: ["waitSeconds": ["type": "number"], "summary": Schema.text]),
+    "Feed": Schema.object([:], optional: ["text": Schema.text]),
     "Stop": Schema.object(["stopped": Schema.flag]),
     "HoldRequest": Schema.body([:], optional: ["seconds": ["type": "integer", "minimum": 1]]),
     "Output": Schema.object([

@@ -107,7 +107,7 @@ extension APIDescription {
       messageFields,
       optional: [
         "session": Schema.sessionID, "base": base, "project": Schema.text,
-        "attempts": Schema.count, "lastError": Schema.text,
+        "attempts": Schema.count, "lastError": Schema.text, "notBefore": Schema.time,
         "attachments": Schema.list(Schema.reference("Attachment")),
       ]),
     "Queue": Schema.object(

@@ -1,0 +1,42 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+
+/// Which agent a session has on this device.
+extension QueueClient {
+  /// What stands in the place of an agent's name where a session's choice is kept.
+  private static let choice = ""
+
+  /// The session's own agent, else the device's.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
+  public func agentKind(of session: SessionID) async throws(ClientError) -> AgentKind {
+    let own = try await conversation(of: session, with: QueueClient.choice)
+    return own.flatMap(AgentKind.init) ?? settings.agents.kind
+  }
+
+  /// Gives a session an agent of its own on this device; nil is the device's. Holds for what starts
+  /// from now on, once `apply` was told.
+  ///
+  /// - Throws: `.queue` with `sessionNotFound` or `persistenceFailed`, `.closed`.
+  public func setAgentKind(_ kind: AgentKind?, of session: SessionID) async throws(ClientError) {
+    guard workspace().session(session) != nil else {
+      throw .queue(.sessionNotFound(id: session.rawValue))
+    }
+    try await setConversation(kind?.rawValue ?? "", of: session, with: QueueClient.choice)
+  }
+
+  /// The sessions that have an agent of their own.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  public func agentKinds() async throws(ClientError) -> [SessionID: AgentKind] {
+    let choices = try await engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.conversations(with: QueueClient.choice), [])
+      } catch { throw .store(error) }
+    }
+    var kinds: [SessionID: AgentKind] = [:]
+    for (session, name) in choices { kinds[session] = AgentKind(rawValue: name) }
+    return kinds
+  }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+
+/// `cospool session agent`
+struct SessionAgentCommand: DaemonCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "agent",
+    abstract: "Show or set what runs a session's messages on this device.",
+    discussion: """
+      EXAMPLES
+        cospool session agent review
+        cospool session agent review codex
+        cospool session agent review device
+
+      Agents: command, claude, codex, opencode, and hooks for one that a person works with (cospool
+      hooks install --feed). "device" is what cospool config get agent says. A session runs on the
+      device that is its host: cospool session host.
+      """)
+  @Argument(help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
+  var session: String
+  @Argument(
+    help: "The agent; left out, it is shown.",
+    completion: .list(["command", "claude", "codex", "opencode", "hooks", "device"]))
+  var agent: String?
+  @OptionGroup var options: GlobalOptions
+
+  func request(input: StandardInput) throws -> APIRequest {
+    let path = ["sessions", session, "agent"]
+    guard let agent else { return APIRequest(.get, path) }
+    if agent == "device" { return APIRequest(.delete, path) }
+    return try APIRequest(.put, path, body: ["agent": agent])
+  }
+
+  func text(of answer: Answer, style: TextStyle) throws -> String {
+    struct Shown: Decodable {
+      var agent: String
+      var own: Bool
+    }
+    let shown = try answer.decoded(Shown.self)
+    return TextStyle.line(shown.own ? shown.agent : "\(shown.agent), as the device is set")
+  }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import Hummingbird
+import QueueModel
+import SyncClient
+
+extension LocalAPI {
+  // MARK: - Agents that a person works with
+
+  func addFeedingRoutes(to api: RouterGroup<Context>) {
+    api.post("sessions/:session/feed") { request, context in
+      let session = try session(context)
+      let body = try await decoded(FeedRequest.self, from: request)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      switch try body.moment() {
+      case .promptTyped:
+        seats.end(session, with: .failed("Its person typed another prompt before it was done."))
+        return CanonicalJSON.response(FeedAnswer())
+      case .sessionEnded:
+        seats.end(session, with: .died("The agent's session ended."))
+        return CanonicalJSON.response(FeedAnswer())
+      case .turnEnded:
+        return CanonicalJSON.response(try await feed(session, body))
+      }
+    }
+  }
+
+  func addAgentRoutes(to api: RouterGroup<Context>) {
+    api.get("sessions/:session/agent") { _, context in
+      let session = try session(context)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      return CanonicalJSON.response(try await agent(of: session))
+    }
+    api.put("sessions/:session/agent") { request, context in
+      let body = try await decoded(AgentRequest.self, from: request)
+      guard let kind = AgentKind(rawValue: body.agent), kind != .none else {
+        let names = AgentKind.allCases.filter { $0 != .none }.map(\.rawValue)
+        throw APIProblem(
+          .unprocessableContent, code: "invalidAgent",
+          message: "There is no agent \"\(body.agent)\": choose from "
+            + names.joined(separator: ", ") + ".", exitCode: 2)
+      }
+      return try await setAgent(kind, of: try session(context))
+    }
+    api.delete("sessions/:session/agent") { _, context in
+      try await setAgent(nil, of: try session(context))
+    }
+  }
+
+  private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
+    try await client.setAgentKind(kind, of: session)
+    await client.apply(try await AgentService.executionSettings(of: client))
+    return CanonicalJSON.response(try await agent(of: session))
+  }
+
+  private func agent(of session: SessionID) async throws -> AgentAnswer {
+    let kind = try await client.agentKind(of: session)
+    let isOwn = try await client.agentKinds()[session] != nil
+    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
+  }
+
+  /// The longest a hook may wait for a prompt.
+  static let feedSecondsMax: Double = 30
+
+  /// The turn is over: the next message goes the way of all messages, lease and dispatch check, and
+  /// ends at the hook that waits here.
+  private func feed(_ session: SessionID, _ body: FeedRequest) async throws -> FeedAnswer {
+    let isFed = try await client.agentKind(of: session) == .hooks
+    if isFed, client.workspace().session(session)?.host == nil {
+      // The device where its agent just spoke.
+      try await client.perform(.setHost(session, client.deviceID))
+    }
+    let seat = isFed ? seats.open(session) : nil
+    // Opened first, so that what follows on the end of this turn finds the hook waiting.
+    if !seats.end(session, with: .succeeded(summary: body.summary ?? "")) {
+      try await client.receive(.turnEnded, in: session)
+    }
+    guard let seat else { return FeedAnswer() }
+    guard hasWork(session) else {
+      _ = seats.close(session, number: seat.number)
+      return FeedAnswer()
+    }
+    await client.setGate(of: session, isOpen: true)
+    let seconds = min(max(0.1, body.waitSeconds ?? 2), LocalAPI.feedSecondsMax)
+    let text = await prompt(at: seat, of: session, within: .seconds(seconds))
+    await client.setGate(of: session, isOpen: false)
+    return FeedAnswer(text: text)
+  }
+
+  private func prompt(
+    at seat: (number: UInt64, prompts: AsyncStream<String>), of session: SessionID,
+    within limit: Duration
+  ) async -> String? {
+    await withTaskGroup(of: String?.self) { group in
+      group.addTask {
+        for await prompt in seat.prompts { return prompt }
+        return nil
+      }
+      group.addTask {
+        // A wait that is cut short ends the same way.
+        try? await Task.sleep(for: limit)
+        _ = seats.close(session, number: seat.number)
+        return nil
+      }
+      for await part in group {
+        // nil is the time that is over, or the end of the stream behind it; a prompt that was given
+        // out at that moment comes after it.
+        guard let part else { continue }
+        group.cancelAll()
+        return part
+      }
+      return nil
+    }
+  }
+
+  /// Whether anything waits that this device may start.
+  private func hasWork(_ session: SessionID) -> Bool {
+    guard let queue = try? client.workspace().messageQueue(session), !queue.paused else {
+      return false
+    }
+    return queue.messages.contains { $0.status == .queued }
+  }
+}
+
+/// `POST /v1/sessions/SESSION/feed`: where a live agent is.
+struct FeedRequest: Codable {
+  enum Moment: String, CaseIterable {
+    case turnEnded = "turn_end"
+    case promptTyped = "prompt"
+    case sessionEnded = "session_end"
+  }
+
+  var type: String
+  /// How long to wait for a prompt.
+  var waitSeconds: Double?
+  /// What the agent said at the end of its turn.
+  var summary: String?
+
+  func moment() throws -> Moment {
+    guard let moment = Moment(rawValue: type) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidSignal",
+        message: "There is no moment \"\(type)\": choose from "
+          + Moment.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
+    }
+    return moment
+  }
+}
+
+/// `PUT /v1/sessions/SESSION/agent`.
+struct AgentRequest: Codable {
+  var agent: String
+}
+
+/// What runs a session's messages on this device.
+struct AgentAnswer: Codable, Equatable, Sendable {
+  var session: SessionID
+  var agent: String
+  /// Whether the session has one of its own; else it is the device's.
+  var own: Bool
+}
+
+/// The next prompt; nothing where there is none.
+struct FeedAnswer: Codable, Equatable, Sendable {
+  var text: String?
+}

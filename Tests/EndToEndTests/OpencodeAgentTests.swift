@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// opencode by its HTTP interface: a stand-in server with its routes and events.
+  @Suite struct OpencodeAgentTests {
+    private func serve(_ bed: TestBed, _ sessions: [String], on device: Device) async throws
+      -> String
+    {
+      let folder = bed.path("opencode")
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Scripts/fake_opencode.py").path(percentEncoded: false)
+      let process = Process()
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      process.arguments = ["python3", script, folder]
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      bed.atEnd { process.terminate() }
+      try await bed.eventually("it listens", within: 120) {
+        FileManager.default.fileExists(atPath: folder + "/port")
+      }
+      let port = try String(contentsOfFile: folder + "/port", encoding: .utf8)
+      try await device.cospool("config", "set", "command", "http://127.0.0.1:\(port)")
+      try await device.cospool("config", "set", "agent", "opencode")
+      for session in sessions {
+        try await device.cospool("session", "add", session)
+        try await device.cospool("session", "host", session, "this")
+      }
+      return folder
+    }
+
+    private func prompts(_ folder: String) -> [String] {
+      let data = FileManager.default.contents(atPath: folder + "/prompts") ?? Data()
+      return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// The second answer is lost on its way: the list of messages tells what became of the prompt, and
+    /// it is not sent again.
+    @Test func promptsRunInOneConversationEachOnce() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        var last = ""
+        for text in ["one", "two cut", "three"] { last = try await device.send("s", text) }
+        try await bed.eventually("all are done", within: 120) {
+          try await device.message(last).status == "succeeded"
+        }
+        #expect(prompts(folder) == ["ses_1|one", "ses_1|two cut", "ses_1|three"])
+        let failed = try await device.send("s", "this fails")
+        try await bed.eventually("it failed", within: 120) {
+          try await device.message(failed).status == "failed"
+        }
+        #expect(try await device.message(failed).lastError == "no key")
+      }
+    }
+
+    @Test func aLimitWaitsAndIsNotTriedAtOnce() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        let limited = try await device.send("s", "over the limit")
+        try await bed.eventually("it waits", within: 120) {
+          try await device.cospool("queue", "show", limited, "--json").contains("notBefore")
+        }
+        #expect(try await device.message(limited).status == "queued")
+        #expect(prompts(folder) == ["ses_1|over the limit"])
+      }
+    }
+
+    @Test func aServerThatIsNotThereGetsNoPrompt() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        try await device.cospool("config", "set", "command", "http://127.0.0.1:1")
+        try await device.cospool("config", "set", "agent", "opencode")
+        try await device.cospool("session", "add", "s")
+        try await device.cospool("session", "host", "s", "this")
+        let message = try await device.send("s", "hello")
+        try await bed.eventually("it is given up", within: 120) {
+          try await device.message(message).status == "failed"
+        }
+        #expect(try await device.message(message).lastError?.contains("127.0.0.1:1") == true)
+      }
+    }
+  }
+}

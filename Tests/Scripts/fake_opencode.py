@@ -1,0 +1,111 @@
+"""A stand-in for `opencode serve` in tests: its routes and events, without a model.
+
+Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port and every prompt to FOLDER/prompts. A
+prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
+connection after the work is done, "hangs" never ends.
+"""
+
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+folder = sys.argv[1]
+lock = threading.Lock()
+sessions = {}
+listeners = []
+
+
+def tell(kind, **properties):
+    line = f"data: {json.dumps({'type': kind, 'properties': properties})}\n\n".encode()
+    with lock:
+        for listener in listeners:
+            listener.put(line)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def answer(self, value, status=200):
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def body(self):
+        return json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+
+    def do_GET(self):
+        parts = self.path.split("?")[0].strip("/").split("/")
+        if parts == ["event"]:
+            return self.events()
+        messages = sessions.get(parts[1])
+        if messages is None:
+            return self.answer({"name": "NotFoundError"}, 404)
+        self.answer(messages if parts[2:] == ["message"] else {"id": parts[1]})
+
+    def events(self):
+        mine = queue.Queue()
+        with lock:
+            listeners.append(mine)
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b'data: {"type":"server.connected","properties":{}}\n\n')
+        while True:
+            self.wfile.write(mine.get())
+
+    def do_POST(self):
+        parts = self.path.split("?")[0].strip("/").split("/")
+        body = self.body()
+        if parts == ["session"]:
+            with lock:
+                session = f"ses_{len(sessions) + 1}"
+                sessions[session] = []
+            return self.answer({"id": session, "title": body.get("title")})
+        session, verb = parts[1], parts[2]
+        if verb == "abort":
+            return self.answer(True)
+        text = body["parts"][0]["text"]
+        with open(f"{folder}/prompts", "a") as file:
+            file.write(f"{session}|{text}\n")
+        number = len(sessions[session])
+        prompt, reply = f"msg_{number + 1}", f"msg_{number + 2}"
+        sessions[session].append({"info": {"id": prompt, "role": "user", "sessionID": session}})
+        tool = {"id": "prt_1", "sessionID": session, "type": "tool", "callID": "call_1"}
+        tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "running"}})
+        while "hangs" in text:
+            time.sleep(60)
+        tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "completed"}})
+        info = {"id": reply, "role": "assistant", "sessionID": session, "parentID": prompt,
+                "time": {"created": 1, "completed": 2}, "finish": "stop"}
+        if "fails" in text:
+            info["error"] = {"name": "ProviderAuthError", "data": {"message": "no key"}}
+        if "limit" in text:
+            info["error"] = {"name": "APIError",
+                             "data": {"message": "slow down", "statusCode": 429}}
+        message = {"info": info, "parts": [{"type": "text", "text": f"Did {text}."}]}
+        sessions[session].append(message)
+        tell("session.idle", sessionID=session)
+        if "cut" in text:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        self.answer(message)
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+with open(f"{folder}/port.new", "w") as file:
+    file.write(str(server.server_address[1]))
+os.rename(f"{folder}/port.new", f"{folder}/port")
+server.serve_forever()
