@@ -42,8 +42,9 @@ extension EndToEnd {
         let device = Device(bed, "a")
         try await device.start()
         let folder = try await serve(bed, ["s"], on: device)
-        var last = ""
-        for text in ["one", "two cut", "three"] { last = try await device.send("s", text) }
+        try await device.send("s", "one")
+        try await device.send("s", "two cut")
+        let last = try await device.send("s", "three")
         try await bed.eventually("all are done", within: 120) {
           try await device.message(last).status == "succeeded"
         }
