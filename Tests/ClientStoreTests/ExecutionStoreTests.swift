@@ -1,0 +1,71 @@
+import ClientCore
+import ClientStore
+import DispatchAuthority
+import Foundation
+import QueueModel
+import SequenceCRDT
+import Testing
+
+/// What agents have, and what the device granted itself, survive the process.
+@Suite struct ExecutionStoreTests {
+  private let message = MessageID(high: 7, low: 1)
+
+  private func order() throws -> StartOrder {
+    StartOrder(
+      session: try SessionID("a"), message: message, attempt: 2, token: 1 << 39,
+      text: "émoji 👍\u{0}end")
+  }
+
+  private func report(
+    _ phase: RunPhase, _ intents: IntentChanges, _ shelf: Shelf, _ open: inout Shelf.Open
+  ) throws {
+    let occasion = shelf.occasion()
+    let run = try order().run(phase, milliseconds: occasion.wall, note: "")
+    _ = try open.replica.perform(
+      .reportRun(message, run), queueSizeMax: 10, wall: occasion.wall, intents: intents,
+      at: occasion, store: open.store)
+  }
+
+  @Test func anIntentIsThereUntilItsEndIsStored() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    let order = try order()
+    try report(.running, IntentChanges(begun: order), shelf, &open)
+    try open.store.close()
+    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.intents == [order])
+    open = try shelf.open()
+    #expect(open.replica.workspace.status(message) == .running)
+    try report(.succeeded, IntentChanges(ended: message), shelf, &open)
+    try open.store.close()
+    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.intents == [])
+  }
+
+  @Test func leasesAndDispatchesTakeTheOlderOnesPlaces() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open()
+    let session = try SessionID("a")
+    let holder = LeaseHolder(device: DeviceID(high: 1, low: 2), replica: ReplicaID(rawValue: .max))
+    func store(_ records: AuthorityRecords) throws {
+      var transaction = StoreTransaction(record: open.replica.record)
+      transaction.authority = records
+      try open.store.commit(transaction)
+    }
+    try store(
+      AuthorityRecords(
+        leases: [Lease(session: session, token: 5, holder: holder)],
+        dispatches: [
+          Dispatch(message: message, token: 5, attempt: 1, request: .max, content: .max - 1)
+        ]))
+    let latest = AuthorityRecords(
+      leases: [Lease(session: session, token: 6, holder: nil)],
+      dispatches: [Dispatch(message: message, token: 6, attempt: 2, request: 1, content: .max)])
+    try store(latest)
+    try open.store.close()
+    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.authority == latest)
+  }
+}
+
+extension Workspace {
+  fileprivate func status(_ id: MessageID) -> MessageStatus? { (try? message(id))?.status }
+}
