@@ -138,8 +138,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncSimulation", path: "Sources/SyncSimulation",
     rooms: [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
-      "ClientCore",
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "DispatchAuthority", "ServerCore", "ClientCore",
     ],
     articles: ["README.md"]),
   Room(

@@ -58,6 +58,7 @@ extension ClientCore {
     _ settings: ExecutorSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    let occasion = corrected(occasion)
     var executor = Executor(
       device: replica.record.device, settings: settings, firstRequest: occasion.random(6))
     execution.isServerAsked = hasServer
@@ -79,6 +80,7 @@ extension ClientCore {
   package mutating func executionSettingsChanged(
     _ settings: ExecutorSettings, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    let occasion = corrected(occasion)
     let sessions = Set(replica.workspace.sessions().map(\.id))
     return executing(at: occasion, store: store) { executor, workspace in
       executor.settings = settings
@@ -91,7 +93,8 @@ extension ClientCore {
     _ session: SessionID, attempt: UInt16, with result: RunResult, at occasion: Occasion,
     store: some ReplicaStore
   ) -> [Action] {
-    executing(at: occasion, store: store) { executor, workspace in
+    let occasion = corrected(occasion)
+    return executing(at: occasion, store: store) { executor, workspace in
       executor.ended(session, attempt: attempt, with: result, in: workspace, at: occasion)
     }
   }
@@ -100,7 +103,8 @@ extension ClientCore {
   package mutating func sessionBusyChanged(
     _ session: SessionID, isBusy: Bool, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    executing(at: occasion, store: store) { executor, workspace in
+    let occasion = corrected(occasion)
+    return executing(at: occasion, store: store) { executor, workspace in
       executor.busyChanged(session, isBusy, in: workspace, at: occasion)
     }
   }
@@ -130,6 +134,7 @@ extension ClientCore {
   package mutating func drainRequested(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    let occasion = corrected(occasion)
     guard execution.executor != nil else { return [.agent(.drained)] }
     return executing(at: occasion, store: store) { executor, workspace in
       executor.drainRequested(in: workspace, at: occasion)
@@ -140,7 +145,9 @@ extension ClientCore {
   package mutating func drainGraceEnded(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    executing(at: occasion, store: store) { executor, _ in executor.graceEnded(at: occasion) }
+    let occasion = corrected(occasion)
+    return executing(at: occasion, store: store) { executor, _ in executor.graceEnded(at: occasion)
+    }
   }
 
   /// Asks the authority something for a person, behind everything that was done before; the answer
@@ -164,6 +171,7 @@ extension ClientCore {
   package mutating func executionFollowing(
     _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    let occasion = corrected(occasion)
     var next: [Action] = takeResponses(at: occasion, store: store)
     if case .exchanging(let exchange) = link, exchange.hasCaughtUp {
       if execution.connection != exchange.connection {
@@ -200,6 +208,11 @@ extension ClientCore {
 }
 
 extension ClientCore {
+  /// The occasion with the best known time: holds and not-before times are compared with that.
+  private func corrected(_ occasion: Occasion) -> Occasion {
+    Occasion(now: occasion.now, wall: time(at: occasion), random: occasion.random)
+  }
+
   /// Lets the executor decide and does what it says, until it has nothing more to say.
   private mutating func executing(
     at occasion: Occasion, store: some ReplicaStore,

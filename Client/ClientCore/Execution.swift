@@ -166,6 +166,8 @@ struct Seat: Hashable, Sendable {
   /// When the head may start, in milliseconds since 1970.
   var wakeAtWall: Int64?
   var idleSince: Int64?
+  /// The last attempt that ended here; its report may not be stored yet.
+  var lastEnded: StartOrder?
   var failures = 0
   var spawnFailures = 0
 
@@ -177,7 +179,7 @@ struct Seat: Hashable, Sendable {
   func deadline(wall: Int64, now: Int64, settings: ExecutorSettings) -> Int64? {
     var times: [Int64] = []
     if let asking { times.append(asking.repeatAt(settings)) }
-    if let pause { times.append(pause.until) }
+    if let pause, asking == nil { times.append(pause.until) }
     if let backoffUntil { times.append(backoffUntil) }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     if let wakeAtWall { times.append(now + min(max(0, wakeAtWall - wall), 60_000)) }
@@ -185,7 +187,9 @@ struct Seat: Hashable, Sendable {
       let term =
         asking == nil ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds
       times.append(lease.provenAt + term)
-      if let idleSince { times.append(idleSince + settings.idleMilliseconds) }
+      if let idleSince, asking == nil, pause == nil, run == nil {
+        times.append(idleSince + settings.idleMilliseconds)
+      }
     }
     return times.min()
   }

@@ -10,6 +10,7 @@ extension Executor {
   ) -> [Action] {
     guard let seat = seats[session] else { return [] }
     var actions: [Action] = []
+    forgetPastTimes(of: session, at: occasion)
     if let lease = seat.lease, occasion.now - lease.provenAt >= Authority.selfStopMilliseconds {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
       loseLease(session)
@@ -36,6 +37,16 @@ extension Executor {
     return actions + next(session, in: workspace, at: occasion)
   }
 
+  /// A time that has come wakes nobody again, whatever else stands in the way.
+  private mutating func forgetPastTimes(of session: SessionID, at occasion: Occasion) {
+    if let time = seats[session]?.backoffUntil, time <= occasion.now {
+      seats[session]?.backoffUntil = nil
+    }
+    if let time = seats[session]?.wakeAtWall, time <= occasion.wall {
+      seats[session]?.wakeAtWall = nil
+    }
+  }
+
   private mutating func next(
     _ session: SessionID, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
@@ -44,7 +55,11 @@ extension Executor {
     let isHost = workspace.host(of: session) == .some(.some(device))
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
     let head = mayRun ? candidate(in: session, workspace, at: occasion) : nil
-    guard let head else { return rest(session, isHost: isHost, at: occasion) }
+    guard let head else {
+      let lost = isHost && !isDraining ? orphan(of: session, in: workspace) : nil
+      return lost.map { takeUp($0.message, $0.run, of: session, at: occasion) }
+        ?? rest(session, isHost: isHost, at: occasion)
+    }
     seats[session]?.idleSince = nil
     guard let lease = seat.lease else {
       counters.claims += 1
@@ -55,10 +70,7 @@ extension Executor {
       return renewal(session, at: occasion)
     }
     seats[session]?.wakeAtWall = nil
-    if let backoffUntil = seat.backoffUntil {
-      guard occasion.now >= backoffUntil else { return renewal(session, at: occasion) }
-      seats[session]?.backoffUntil = nil
-    }
+    guard seats[session]?.backoffUntil == nil else { return renewal(session, at: occasion) }
     let renewal = renewal(session, at: occasion)
     guard renewal.isEmpty else { return renewal }
     seats[session]?.proposal = head
@@ -66,6 +78,51 @@ extension Executor {
       session: session, message: head.message, token: lease.token, attempt: head.attempt,
       tags: head.tags, content: DispatchRequest.contentDigest(head.text))
     return [ask(.dispatch(request), for: session, at: occasion)]
+  }
+
+  /// A message that an agent is said to have, and none has here: whoever was to report of it has
+  /// lost its host's place, or its memory.
+  private func orphan(
+    of session: SessionID, in workspace: Workspace
+  ) -> (message: MessageID, run: Run)? {
+    guard let seat = seats[session], seat.run == nil,
+      let head = try? workspace.messageQueue(session).messages.first(where: {
+        $0.status == .running
+      }), let run = head.run,
+      seat.lastEnded?.message != head.id || seat.lastEnded?.attempt != run.attempt
+    else { return nil }
+    return (head.id, run)
+  }
+
+  /// The lease says that nobody else runs the session; so what became of the message is unknown.
+  private mutating func takeUp(
+    _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
+  ) -> [Action] {
+    guard let lease = seats[session]?.lease else {
+      counters.claims += 1
+      return [ask(.lease(session: session, token: 0), for: session, at: occasion)]
+    }
+    guard lease.token >= run.token else { return renewal(session, at: occasion) }
+    let order = StartOrder(
+      session: session, message: message, attempt: run.attempt, token: run.token, text: "")
+    seats[session]?.lastEnded = order
+    return recover(order, .unknown, at: occasion)
+  }
+
+  /// Says that nobody knows what became of an attempt, and does what the settings say then.
+  mutating func recover(
+    _ order: StartOrder, _ phase: RunPhase, at occasion: Occasion
+  ) -> [Action] {
+    counters.unknown += 1
+    let report = Command.reportRun(
+      order.message, order.run(phase, milliseconds: occasion.wall, note: ""))
+    let policy: [Action] =
+      switch settings.onUnknown {
+      case .ask: []
+      case .skip: [.perform(.skip(order.message))]
+      case .retry: [.perform(.retry(order.message))]
+      }
+    return [.end(report, order.message)] + policy
   }
 
   /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,

@@ -66,20 +66,9 @@ package struct Executor: Sendable {
     _ intents: [StartOrder], deadAgents: Set<MessageID> = [], in workspace: Workspace,
     at occasion: Occasion
   ) -> [Action] {
-    var actions: [Action] = []
-    for order in intents {
-      counters.unknown += 1
-      let phase: RunPhase = deadAgents.contains(order.message) ? .interrupted : .unknown
-      let report = Command.reportRun(
-        order.message, order.run(phase, milliseconds: occasion.wall, note: ""))
-      actions.append(.end(report, order.message))
-      switch settings.onUnknown {
-      case .ask: break
-      case .skip: actions.append(.perform(.skip(order.message)))
-      case .retry: actions.append(.perform(.retry(order.message)))
-      }
+    intents.flatMap { order in
+      recover(order, deadAgents.contains(order.message) ? .interrupted : .unknown, at: occasion)
     }
-    return actions
   }
 
   /// Queues changed, or the program began.
@@ -192,6 +181,7 @@ package struct Executor: Sendable {
   ) -> [Action] {
     guard let run = seats[session]?.run, run.order.attempt == attempt else { return [] }
     seats[session]?.run = nil
+    seats[session]?.lastEnded = run.order
     let actions = reports(of: run, result, at: occasion)
     return actions + step(session, in: workspace, at: occasion)
   }

@@ -29,6 +29,8 @@ struct DeviceFiles {
     var receipts: [Receipt] = []
     /// By number; as values, since their stored form is ClientStore's own.
     var undo: [Int64: UndoHistory.Entry] = [:]
+    /// What agents have, or had when the process ended.
+    var intents: [MessageID: StartOrder] = [:]
   }
 
   /// The file that tells the database from an older or copied one.
@@ -80,11 +82,14 @@ struct DeviceFiles {
     for entry in database.entries { tail.append(try DeviceFiles.decode(entry)) }
     var pending: [Operation] = []
     for delta in database.pending { pending += try DeviceFiles.unpack(delta) }
-    return LoadedReplica(
+    var loaded = LoadedReplica(
       record: database.record, workspace: try stored(), tail: tail,
       lastEntry: max(database.entries.last?.id ?? 0, database.prunedThrough), pending: pending,
       receipts: database.receipts,
       undo: database.undo.sorted { $0.key < $1.key }.map(\.value))
+    loaded.execution = LoadedReplica.Execution(
+      intents: database.intents.sorted { $0.key < $1.key }.map(\.value))
+    return loaded
   }
 
   /// The stored state, opened as the device's own store does it.

@@ -131,6 +131,8 @@ final class DeviceStore: ReplicaStore {
     }
     for number in transaction.undo.removed { database.undo[number] = nil }
     for entry in transaction.undo.written { database.undo[entry.number] = entry }
+    if let begun = transaction.intents.begun { database.intents[begun.message] = begun }
+    if let ended = transaction.intents.ended { database.intents[ended] = nil }
     database.record = transaction.record
   }
 

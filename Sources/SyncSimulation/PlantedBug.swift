@@ -15,6 +15,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case unsentForgotten = "unsent-forgotten"
   /// A batch that fans out misses one of its receivers.
   case fanOutSkipsOne = "fan-out-skips-one"
+  /// What agents had when a host died is handed to them again.
+  case intentsRunAgain = "intents-run-again"
 
   /// What is wrong, in words.
   package var about: String {
@@ -25,6 +27,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .stampClampOff: "the server takes stamps however far ahead of its clock they are"
     case .moveEventMissing: "observers are not told of moves"
     case .unsentForgotten: "what the server does not have yet is forgotten at a restart"
+    case .intentsRunAgain: "agents get again what they had when their host died (with agents)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }

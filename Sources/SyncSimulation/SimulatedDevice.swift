@@ -36,6 +36,14 @@ final class SimulatedDevice {
     var clockOrigin: Int64
     var scheduledWake: Int64?
     var pipes: [ClientConnectionID: Pipe] = [:]
+    /// Agents at work, by session.
+    var agents: [SessionID: Agent] = [:]
+  }
+
+  /// An agent that has a prompt.
+  struct Agent {
+    var order: StartOrder
+    var endsAt: Int64
   }
 
   let index: Int
@@ -51,6 +59,8 @@ final class SimulatedDevice {
   var condition = StoreCondition.working
   var generator: SeededGenerator
   var backups: [String: DeviceFiles] = [:]
+  /// What executing came to in the processes that ended.
+  var pastExecution = ExecutionReport()
 
   init(index: Int, name: String, files: DeviceFiles, generator: SeededGenerator) {
     self.index = index
@@ -60,6 +70,13 @@ final class SimulatedDevice {
   }
 
   var isAsleep: Bool { sleepsUntil != nil }
+
+  /// What executing came to in all processes.
+  var execution: ExecutionReport {
+    var sum = pastExecution
+    if let process { sum.add(process.core.executionCounters) }
+    return sum
+  }
 
   /// The files as they are now, open or not.
   var currentFiles: DeviceFiles { process?.store.files ?? files }

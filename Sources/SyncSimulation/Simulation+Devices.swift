@@ -72,10 +72,13 @@ extension Simulation {
         options.seed, .store, device.index << 16 | device.life))
     store.condition = device.condition
     let origin = now - Int64(device.generator.below(1_000_000))
+    let executed: LoadedReplica.Execution
     do {
+      let loaded = try device.files.load()
+      executed = loaded.execution
       let replica = try Replica(
         Replica.Opening(
-          loaded: device.files.load(), device: device.files.device, deviceName: device.name,
+          loaded: loaded, device: device.files.device, deviceName: device.name,
           needsFreshReplica: device.files.isForeign),
         at: occasion(of: device, origin: origin), store: store)
       let core = ClientCore(
@@ -99,13 +102,15 @@ extension Simulation {
     log("device \(device.index): started")
     note(.started(device: device.index))
     tell(device) { core, occasion, store in core.started(at: occasion, store: store) }
-    return true
+    if options.runsAgents { startExecuting(device, executed) }
+    return device.process != nil
   }
 
   /// The process ends at once; with `losesPower` the whole machine does.
   func end(_ device: SimulatedDevice, losesPower: Bool) {
     guard let process = device.process else { return }
     device.files = process.store.filesLeft(losingPower: losesPower)
+    device.pastExecution = device.execution
     device.process = nil
     device.life += 1
     device.sleepsUntil = nil
@@ -157,7 +162,11 @@ extension Simulation {
     let occasion = occasion(of: device, origin: origin)
     let result: (value: Value, actions: [ClientCore.Action])?
     do {
-      result = try device.process?.core.run { try event(&$0, occasion, store) }
+      result = try device.process?.core.run { core in
+        let (value, actions) = try event(&core, occasion, store)
+        guard options.runsAgents else { return (value, actions) }
+        return (value, actions + core.executionFollowing(actions, at: occasion, store: store))
+      }
     } catch {
       if store.hasDied { end(device, losesPower: false) } else { scheduleWake(of: device) }
       throw error
@@ -197,7 +206,9 @@ extension Simulation {
       note(.changed(device: device.index, touched))
     case .report(let trouble):
       log("device \(device.index): reports \(trouble.message)")
-    case .agent, .told:
+    case .agent(let order):
+      follow(order, on: device)
+    case .told:
       break
     }
   }

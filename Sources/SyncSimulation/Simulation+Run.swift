@@ -1,13 +1,17 @@
 extension Simulation {
   /// Runs a seed: draws the run, does its steps, and stops at the first violation.
   ///
-  /// - Parameter joining: makes checkers that watch beside the standard ones. A checker belongs to
-  ///   one run, so it is asked for each.
+  /// - Parameters:
+  ///   - runsAgents: whether hosts run what waits.
+  ///   - joining: makes checkers that watch beside the standard ones. A checker belongs to one run,
+  ///     so it is asked for each.
   package static func run(
-    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false,
-    joining: () -> [any SimulationChecker] = { [] }
+    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
+    keepsTrace: Bool = false, joining: () -> [any SimulationChecker] = { [] }
   ) -> SimulationReport {
-    var plan = SwarmPlan(seed: seed, profile: profile, planted: planted, keepsTrace: keepsTrace)
+    var plan = SwarmPlan(
+      seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
+      keepsTrace: keepsTrace)
     let simulation = Simulation(
       plan.options, checkers: standardCheckers(for: plan.options) + joining())
     var steps: [Step] = []
@@ -53,6 +57,8 @@ extension Simulation {
     report.faults = faults
     report.virtualMilliseconds = now
     report.drainMilliseconds = drainMilliseconds
+    report.execution = execution
+    for device in devices { report.execution += device.execution }
     report.trace = trace
     return report
   }

@@ -1,3 +1,4 @@
+import DispatchAuthority
 import QueueModel
 import QueueOracle
 import SequenceCRDT
@@ -179,6 +180,8 @@ extension Simulation {
       server.synced = server.backup()
     }
     note(.committed(batch.appends, wallMilliseconds: pending.wallMilliseconds))
+    let letOut = batch.records.flatMap(\.records.dispatches)
+    if !letOut.isEmpty { note(.letOut(letOut)) }
     return outcome
   }
 

@@ -87,6 +87,7 @@ extension Simulation {
       add("quiescence", "2 minutes after the outboxes drained: \(unsettled)")
       return
     }
+    if options.runsAgents, !bringAgentsToRest() { return }
     hash.add(now)
     log("settled")
     check()

@@ -20,6 +20,7 @@ package final class Simulation {
     case serverStart(life: Int)
     case timer(device: Int, life: Int)
     case wake(device: Int, until: Int64)
+    case agentEnd(device: Int, life: Int, StartOrder)
     /// An acknowledgement that the server never gave, where that bug is planted.
     case bogusAck(device: Int, life: Int, ClientConnectionID, batch: UInt64)
   }
@@ -41,6 +42,7 @@ package final class Simulation {
   package internal(set) var faults = 0
   /// How long the slowest draining took after healing.
   package internal(set) var drainMilliseconds: Int64 = 0
+  package internal(set) var execution = ExecutionReport()
 
   var devices: [SimulatedDevice] = []
   let server: SimulatedServer
@@ -150,6 +152,8 @@ package final class Simulation {
     case .timer(let index, let life): timerFired(devices[index], life: life)
     case .wake(let index, let until):
       if devices[index].sleepsUntil == until { wake(devices[index]) }
+    case .agentEnd(let index, let life, let order):
+      agentEnds(devices[index], life: life, order)
     case .bogusAck(let index, let life, let id, let batch):
       guard devices[index].life == life else { return }
       tell(devices[index]) { core, occasion, store in
@@ -189,7 +193,7 @@ package final class Simulation {
 }
 
 extension Simulation {
-  /// A fresh one of every checker. Others, such as the coming "no attempt starts twice", join by
+  /// A fresh one of every checker. Others join by
   /// `run(seed:profile:planted:keepsTrace:joining:)` or by the initializer.
   package static func standardCheckers(
     for options: SimulationOptions
@@ -198,6 +202,6 @@ extension Simulation {
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), CompactionChecker(),
-    ]
+    ] + (options.runsAgents ? [ExecutionChecker()] : [])
   }
 }

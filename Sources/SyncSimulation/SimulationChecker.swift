@@ -1,3 +1,5 @@
+package import ClientCore
+package import DispatchAuthority
 package import QueueModel
 package import ServerCore
 
@@ -33,6 +35,12 @@ package enum Observation {
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.
   case added(device: Int)
+  /// The server's store holds that these attempts were let out, behind what was committed with it.
+  case letOut([Dispatch])
+  /// A device handed a prompt to an agent.
+  case agentStarted(device: Int, StartOrder)
+  /// The agent was done.
+  case agentSucceeded(device: Int, StartOrder)
 }
 
 /// Who holds data.

@@ -32,6 +32,8 @@ package struct SimulationOptions: Hashable, Sendable {
   package var drainMillisecondsMax: Int64 = 120_000
   /// Compares with the oracle, which takes time that grows faster than the number of operations.
   package var usesOracle = true
+  /// Sessions have hosts, and hosts run what waits in them.
+  package var runsAgents = false
 
   package init(seed: UInt64, devices: Int) {
     self.seed = seed

@@ -1,3 +1,5 @@
+import ClientCore
+
 /// Something that must not be, with the place where it showed.
 package struct Violation: Hashable, Sendable {
   /// The checker's name.
@@ -43,9 +45,46 @@ package struct SimulationReport: Hashable, Sendable {
   package var virtualMilliseconds: Int64 = 0
   /// How long the slowest outbox took to drain after the last healing, virtual milliseconds.
   package var drainMilliseconds: Int64 = 0
+  package var execution = ExecutionReport()
   package var trace: [String] = []
 
   package init(run: RecordedRun) {
     self.run = run
+  }
+}
+
+/// What came of executing, in one run or in several together.
+package struct ExecutionReport: Hashable, Sendable {
+  /// Prompts that agents got.
+  package var starts = 0
+  /// Those of them that ended as done.
+  package var successes = 0
+  /// Leases that devices asked for.
+  package var claims = 0
+  /// Leases that devices lost.
+  package var fenced = 0
+  /// Attempts of which nobody could say what became of them.
+  package var unknown = 0
+  /// Attempts that agents got twice, though no store went back in time between.
+  package var doubleStarts = 0
+  /// Attempts that agents got a second time after the server's store went back to before the first.
+  package var repeatsAfterRestore = 0
+
+  package init() {}
+
+  mutating func add(_ counters: ExecutionCounters) {
+    claims += counters.claims
+    fenced += counters.fenced
+    unknown += counters.unknown
+  }
+
+  package static func += (sum: inout ExecutionReport, other: ExecutionReport) {
+    sum.starts += other.starts
+    sum.successes += other.successes
+    sum.claims += other.claims
+    sum.fenced += other.fenced
+    sum.unknown += other.unknown
+    sum.doubleStarts += other.doubleStarts
+    sum.repeatsAfterRestore += other.repeatsAfterRestore
   }
 }

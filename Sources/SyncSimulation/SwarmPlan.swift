@@ -27,12 +27,16 @@ struct SwarmPlan {
   private var generator: SeededGenerator
   private var labels = 0
 
-  init(seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], keepsTrace: Bool = false) {
+  init(
+    seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
+    keepsTrace: Bool = false
+  ) {
     var generator = Simulation.generator(seed, .plan, 0)
     self.profile = profile
     let devices = SwarmPlan.deviceCount(profile, using: &generator)
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
+    options.runsAgents = runsAgents
     options.keepsTrace = keepsTrace
     // From numbers of their own, so that what was drawn before this was there stays the same.
     var compactions = Simulation.generator(seed, .plan, 1)
@@ -44,12 +48,19 @@ struct SwarmPlan {
     faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
     faults = SwarmPlan.faultWeights(profile, using: &generator)
     pacePercent = [20, 100, 100, 400][generator.below(4)]
-    let pattern =
+    var pattern =
       generator.chance(profile == .hostile ? 15 : 50)
-      ? .human : generator.pick(Workload.Pattern.allCases) ?? .human
+      ? .human : generator.pick(Workload.Pattern.drawn) ?? .human
+    if runsAgents, devices < 10, Simulation.generator(seed, .plan, 2).seed % 4 == 0 {
+      // Long queues that are worked off; the oracle would take longer than all the rest.
+      pattern = .batches
+      stepCount *= 3
+      options.usesOracle = false
+      options.queueSizeMax = 1_000
+    }
     workload = Workload(
       pattern: pattern, sessionCount: 1 + generator.below(5),
-      longTextScalars: profile == .hostile ? 20_000 : 4_000,
+      longTextScalars: profile == .hostile ? 20_000 : 4_000, hostCount: runsAgents ? devices : 0,
       generator: Simulation.generator(seed, .workload, 0))
     self.generator = generator
   }

@@ -10,7 +10,7 @@ import SequenceCRDT
 /// something was lost or came twice.
 struct Workload {
   /// Where the commands of a run meet.
-  enum Pattern: CaseIterable {
+  enum Pattern {
     /// A bit of everything.
     case human
     /// Everybody moves to the front of one queue.
@@ -23,12 +23,26 @@ struct Workload {
     case emptyQueues
     /// The thread queue above all.
     case threads
+    /// Much is sent, for hosts to run; whoever looks in lets queues that stopped go on.
+    case batches
+
+    /// Those that a run draws from; batches make sense where something is run.
+    static let drawn: [Pattern] = [.human, .head, .gap, .hugeText, .emptyQueues, .threads]
   }
 
   enum Kind: CaseIterable {
     case addSession, renameSession, deleteSession, send, open, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
+    // Only where hosts run what waits; behind the others, so that those are drawn the same.
+    case setHost, retry, skip, hold, setNotBefore
+
+    var needsHosts: Bool {
+      switch self {
+      case .setHost, .retry, .skip, .hold, .setNotBefore: true
+      default: false
+      }
+    }
   }
 
   private static let marksFirst: UInt32 = 0xF_0000
@@ -41,16 +55,22 @@ struct Workload {
   private let pattern: Pattern
   private let weights: [(weight: Int, value: Kind)]
   private let longTextScalars: Int
+  /// The first devices, which may be hosts; 0 where nothing is run.
+  private let hostCount: Int
   private var messages: [MessageID] = []
   private var nextMark: UInt32 = 0
   private var generator: SeededGenerator
 
-  init(pattern: Pattern, sessionCount: Int, longTextScalars: Int, generator: SeededGenerator) {
+  init(
+    pattern: Pattern, sessionCount: Int, longTextScalars: Int, hostCount: Int = 0,
+    generator: SeededGenerator
+  ) {
     var generator = generator
     self.pattern = pattern
     self.longTextScalars = longTextScalars
+    self.hostCount = hostCount
     sessions = (1...max(sessionCount, 1)).compactMap { try? SessionID("session-\($0)") }
-    weights = Workload.weights(for: pattern, using: &generator)
+    weights = Workload.weights(for: pattern, withHosts: hostCount > 0, using: &generator)
     self.generator = generator
   }
 
@@ -59,10 +79,10 @@ struct Workload {
 
   /// Every run leaves some kinds out and does others often.
   private static func weights(
-    for pattern: Pattern, using generator: inout SeededGenerator
+    for pattern: Pattern, withHosts: Bool, using generator: inout SeededGenerator
   ) -> [(weight: Int, value: Kind)] {
     var weights: [(weight: Int, value: Kind)] = []
-    for kind in Kind.allCases {
+    for kind in Kind.allCases where withHosts || !kind.needsHosts {
       var weight = usualWeight(of: kind)
       switch generator.below(6) {
       case 0: weight = 0
@@ -71,7 +91,8 @@ struct Workload {
       }
       weights.append((weight, kind))
     }
-    for (kind, least) in favourites(of: pattern) {
+    for (kind, least) in favourites(of: pattern) + (withHosts ? [(.send, 40), (.setHost, 12)] : [])
+    {
       for index in weights.indices where weights[index].value == kind {
         weights[index].weight = max(weights[index].weight, least)
       }
@@ -84,11 +105,11 @@ struct Workload {
     case .send: 24
     case .edit: 20
     case .move: 16
-    case .cancel, .restore, .moveThread, .open, .insertText, .undo: 8
+    case .cancel, .restore, .moveThread, .open, .insertText, .undo, .setHost, .retry: 8
     case .setPriority: 6
     case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
-    case .renameSession, .deleteSession, .unlockThread: 3
-    case .clear: 2
+    case .renameSession, .deleteSession, .unlockThread, .skip, .hold: 3
+    case .clear, .setNotBefore: 2
     case .clearThreads: 1
     }
   }
@@ -100,6 +121,7 @@ struct Workload {
     case .head, .gap: [(.send, 20), (.move, 60)]
     case .hugeText: [(.send, 15), (.edit, 60), (.open, 15)]
     case .emptyQueues: [(.send, 10), (.cancel, 30), (.clear, 20), (.restore, 20)]
+    case .batches: [(.send, 600), (.retry, 60), (.resume, 60), (.setHost, 20), (.edit, 20)]
     case .threads: [(.send, 20), (.moveThread, 40), (.removeThreads, 15), (.unlockThread, 10)]
     }
   }
@@ -141,7 +163,38 @@ struct Workload {
     case .deleteText: return deletion(workspace)
     case .undo: return .command(.undo)
     case .redo: return .command(.redo)
+    case .setHost: return .command(.setHost(session, host(device)))
+    case .retry: return .command(.retry(stopped(in: workspace)))
+    case .skip: return .command(.skip(stopped(in: workspace)))
+    case .hold: return .command(.hold(anyMessage(workspace), until: soon(workspace)))
+    case .setNotBefore: return .command(.setNotBefore(anyMessage(workspace), soon(workspace)))
     }
+  }
+
+  /// Mostly the device itself; now and then another, or none.
+  private mutating func host(_ device: SimulatedDevice) -> DeviceID? {
+    switch generator.below(20) {
+    case ..<12: return device.currentFiles.device
+    case ..<19: return DeviceID(high: 0xD, low: UInt64(1 + generator.below(hostCount)))
+    default: return nil
+    }
+  }
+
+  /// A message that waits for a decision, where there is one.
+  private mutating func stopped(in workspace: Workspace) -> MessageID {
+    for session in sessions {
+      let waiting = (try? workspace.messageQueue(session))?.messages ?? []
+      if let stopped = waiting.first(where: { $0.status.standsInFront && $0.status != .running }) {
+        return stopped.id
+      }
+    }
+    return anyMessage(workspace)
+  }
+
+  /// A time within a minute of the last thing that happened, or none.
+  private mutating func soon(_ workspace: Workspace) -> Int64? {
+    guard generator.chance(80) else { return nil }
+    return workspace.latestStamp.milliseconds + Int64(generator.below(60_000))
   }
 
   /// Typing, now and then past the end of the text.

@@ -68,7 +68,10 @@ import Testing
     func records(_ leases: [Lease], attempt: UInt16) -> AuthorityRecords {
       AuthorityRecords(
         leases: leases,
-        dispatches: [Dispatch(message: message, token: 1, attempt: attempt, request: .max, content: .max - 1)])
+        dispatches: [
+          Dispatch(
+            message: message, token: 1, attempt: attempt, request: .max, content: .max - 1)
+        ])
     }
     var batch = CommitBatch()
     batch.records = [

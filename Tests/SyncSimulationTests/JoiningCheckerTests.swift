@@ -3,7 +3,7 @@ import Testing
 
 /// A checker that is not one of the standard ones takes part in runs, replays and shrinking.
 @Suite struct JoiningCheckerTests {
-  /// Finds a device that starts more than once, as "no attempt starts twice" will find attempts.
+  /// Finds a device that starts more than once.
   private final class StartChecker: SimulationChecker {
     let name = "starts"
     private var starts: [Int: Int] = [:]

@@ -25,16 +25,19 @@ import Testing
     Case(bug: .moveEventMissing, checkers: ["events"]),
     Case(bug: .unsentForgotten, checkers: ["invariants", "loss"]),
     Case(bug: .fanOutSkipsOne, checkers: ["convergence", "quiescence", "drain"]),
+    Case(bug: .intentsRunAgain, profile: .crash, checkers: ["execution"]),
   ]
 
   @Test(arguments: cases) func isFound(_ planted: Case) {
-    for seed in UInt64(1)...20 {
-      let report = Simulation.run(seed: seed, profile: planted.profile, planted: [planted.bug])
+    for seed in UInt64(1)...40 {
+      let report = Simulation.run(
+        seed: seed, profile: planted.profile, planted: [planted.bug],
+        runsAgents: planted.bug == .intentsRunAgain)
       guard let violation = report.violations.first else { continue }
       #expect(planted.checkers.contains(violation.checker), "\(violation)")
       return
     }
-    Issue.record("\(planted.bug.rawValue) was not found in 20 seeds")
+    Issue.record("\(planted.bug.rawValue) was not found in 40 seeds")
   }
 
   @Test func everyBugIsTried() {

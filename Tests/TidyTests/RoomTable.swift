@@ -51,7 +51,7 @@ enum RoomTable {
       name: "ClientCore", folder: "Client/ClientCore", rooms: wire.union(["DispatchAuthority"])),
     RoomRule(
       name: "SyncSimulation", folder: "Sources/SyncSimulation",
-      rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore"])),
+      rooms: wire.union(["DispatchAuthority", "QueueOracle", "ServerCore", "ClientCore"])),
     RoomRule(
       name: "ClientStore", folder: "Client/ClientStore",
       rooms: wire.union(["DispatchAuthority", "ClientCore"]),

@@ -12,13 +12,18 @@ struct RunArguments: ParsableArguments {
   @Option(name: .customLong("plant"), help: "Add a bug on purpose, to see it found.")
   var planted: [PlantedBug] = []
 
+  @Flag(help: "Sessions have hosts, and hosts run what waits.")
+  var agents = false
+
   func validate() throws {
     guard seed <= UInt64(Int64.max) else {
       throw ValidationError("Seeds lie below 2 to the power of 63.")
     }
   }
 
-  var name: RunName { RunName(seed: seed, profile: profile, planted: Set(planted)) }
+  var name: RunName {
+    RunName(seed: seed, profile: profile, planted: Set(planted), runsAgents: agents)
+  }
 }
 
 /// One seed again.
@@ -39,8 +44,7 @@ struct ReplayCommand: ParsableCommand {
 
   func run() throws {
     let name = chosen.name
-    let report = Simulation.run(
-      seed: name.seed, profile: name.profile, planted: name.planted, keepsTrace: trace)
+    let report = name.run(keepsTrace: trace)
     for line in report.trace { Console.write(line) }
     for violation in report.violations {
       Console.write(

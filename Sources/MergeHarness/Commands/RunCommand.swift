@@ -12,6 +12,7 @@ struct RunCommand: AsyncParsableCommand {
         cospool-harness run
         cospool-harness run --seeds 10000 --first 1 --profile all
         cospool-harness run --profile partition --minutes 5 --json
+        cospool-harness run --profile all --agents
 
       With --profile all, seeds take the profiles in turn. Without --seeds and with --minutes, it \
       runs until the time is over.
@@ -25,6 +26,9 @@ struct RunCommand: AsyncParsableCommand {
 
   @Option(help: "What goes wrong in the world.")
   var profile: ProfileChoice = .one(.standard)
+
+  @Flag(help: "Sessions have hosts, and hosts run what waits.")
+  var agents = false
 
   @Option(help: "End after so many minutes.")
   var minutes: Double?
@@ -57,6 +61,7 @@ struct RunCommand: AsyncParsableCommand {
     let count = seeds ?? (minutes == nil ? 100 : nil)
     let sweep = Sweep(
       first: first, count: count, profiles: profile, planted: Set(planted),
+      runsAgents: agents,
       jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
       secondsMax: minutes.map { $0 * 60 })
     let interruption = Interruption()
@@ -103,7 +108,15 @@ enum SweepText {
       \(result.faults) faults in \(Console.decimal(result.seconds)) s \
       (\(Console.decimal(rate)) seeds a second); slowest drain after healing \
       \(result.drainMillisecondsMax) virtual ms
-      """
+      """ + (result.execution.claims > 0 ? "\n" + executed(result.execution) : "")
+  }
+
+  private static func executed(_ execution: ExecutionReport) -> String {
+    """
+    \(execution.starts) starts, \(execution.successes) done, \(execution.claims) claims, \
+    \(execution.fenced) fenced, \(execution.unknown) unknown, \(execution.doubleStarts) started \
+    twice, \(execution.repeatsAfterRestore) repeated after the server was put back
+    """
   }
 
   private struct Output: Encodable {
@@ -119,6 +132,28 @@ enum SweepText {
     var steps: Int
     var violations: [Violation]
     var seconds: Double
+    var execution: Execution?
+  }
+
+  /// Counters of what hosts did; only with `--agents`.
+  private struct Execution: Encodable {
+    var starts: Int
+    var successes: Int
+    var claims: Int
+    var fenced: Int
+    var unknown: Int
+    var doubleStart: Int
+    var repeatsAfterRestore: Int
+
+    init(_ report: ExecutionReport) {
+      starts = report.starts
+      successes = report.successes
+      claims = report.claims
+      fenced = report.fenced
+      unknown = report.unknown
+      doubleStart = report.doubleStarts
+      repeatsAfterRestore = report.repeatsAfterRestore
+    }
   }
 
   static func json(of result: SweepResult) throws -> String {
@@ -130,7 +165,8 @@ enum SweepText {
         Output.Violation(
           seed: $0.name.seed, profile: $0.name.profile.rawValue, checker: $0.violation.checker,
           message: $0.violation.message)
-      }, seconds: result.seconds)
+      }, seconds: result.seconds,
+      execution: result.execution.claims > 0 ? Execution(result.execution) : nil)
     return String(decoding: try encoder.encode(output), as: UTF8.self)
   }
 }

@@ -31,8 +31,7 @@ struct ShrinkCommand: ParsableCommand {
 
   func run() throws {
     let name = chosen.name
-    let report = Simulation.run(
-      seed: name.seed, profile: name.profile, planted: name.planted)
+    let report = name.run()
     guard let violation = report.violations.first else {
       Console.write(
         "seed \(name.seed) of profile \(name.profile.rawValue) does not fail; nothing to shrink",

@@ -103,6 +103,21 @@ enum DeviceVerbParser {
           .sessionDelete(try fields.session())
         }
       ),
+      ("host", host),
+      ("retry", { fields throws(ScenarioError) in .retry(try fields.label("message")) }),
+      ("skip", { fields throws(ScenarioError) in .skip(try fields.label("message")) }),
+      (
+        "hold",
+        { fields throws(ScenarioError) in
+          .hold(try fields.label("message"), until: try time(&fields))
+        }
+      ),
+      (
+        "not-before",
+        { fields throws(ScenarioError) in
+          .notBefore(try fields.label("message"), try time(&fields))
+        }
+      ),
       ("undo", { _ throws(ScenarioError) in .undo }),
       ("redo", { _ throws(ScenarioError) in .redo }),
     ])
@@ -115,6 +130,18 @@ enum DeviceVerbParser {
         isUrgent: try fields.boolean("urgent", otherwise: false),
         project: try fields.optionalString("project"),
         requeuesThread: try fields.boolean("requeues", otherwise: true)))
+  }
+
+  private static func host(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {
+    .host(
+      try fields.session(), number: try fields.optionalInteger("number", in: 1...1_000))
+  }
+
+  /// Milliseconds since 1970.
+  private static func time(_ fields: inout FieldReader) throws(ScenarioError) -> Int64? {
+    try fields.optional("timeMs").map { json throws(ScenarioError) in
+      try json.integer(as: "timeMs", in: 0...Int64.max)
+    }
   }
 
   private static func move(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {

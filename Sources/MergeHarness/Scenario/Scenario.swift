@@ -48,6 +48,8 @@ struct ScenarioWorld: Hashable, Sendable {
   var queueSizeMax: Int?
   /// Virtual milliseconds after healing within which outboxes must be empty.
   var drainMillisecondsMax: Int64?
+  /// Hosts run what waits in their sessions.
+  var runsAgents = false
   /// Names of bugs that are there on purpose.
   var planted: [Scenario.Label] = []
 }
@@ -108,6 +110,13 @@ enum DeviceVerb: Hashable, Sendable {
   case sessionAdd(Label, name: String?, project: String?)
   case sessionRename(Label, name: String)
   case sessionDelete(Label)
+  /// The number of the device that runs the session's messages, from 1; nil for none.
+  case host(Label, number: Int?)
+  case retry(Label)
+  case skip(Label)
+  /// Until a time in milliseconds since 1970; nil for no longer.
+  case hold(Label, until: Int64?)
+  case notBefore(Label, Int64?)
   case undo
   case redo
 }

@@ -109,7 +109,8 @@ struct ScenarioCheck {
       introduce(session: label)
     case .edit(let label, _, _), .open(let label), .insertText(let label, _, _),
       .deleteText(let label, _, _),
-      .restore(let label), .priority(let label, _):
+      .restore(let label), .priority(let label, _), .retry(let label), .skip(let label),
+      .hold(let label, _), .notBefore(let label, _):
       try message(label)
     case .move(let labels, let place):
       for label in labels { try message(label) }
@@ -120,7 +121,7 @@ struct ScenarioCheck {
     case .cancel(let labels):
       for label in labels { try message(label) }
     case .clear(let label), .pause(let label, _), .resume(let label), .threadUnlock(let label),
-      .sessionRename(let label, _), .sessionDelete(let label):
+      .sessionRename(let label, _), .sessionDelete(let label), .host(let label, _):
       try session(label)
     case .threadAdd(let labels), .threadRemove(let labels):
       for label in labels { try session(label) }

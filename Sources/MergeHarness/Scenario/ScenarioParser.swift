@@ -57,6 +57,7 @@ enum ScenarioParser {
     world.drainMillisecondsMax = try fields.optionalInteger(
       "drainMs", in: 0...millisecondsMax
     ).map(Int64.init)
+    world.runsAgents = try fields.boolean("agents", otherwise: false)
     world.planted =
       try fields.optional("planted").map { json throws(ScenarioError) in
         try json.labels(as: "planted")

@@ -122,10 +122,14 @@ enum ScenarioTranscript {
       case .unlockThread(let id): .threadUnlock(session(id))
       case .undo: .undo
       case .redo: .redo
-      case .importDocument, .attach, .detach, .requeueThread, .setHost, .retry, .skip,
-        .setNotBefore, .hold,
-        .reportRun:
-        preconditionFailure("the workload imports nothing, has no files and runs no messages")
+      case .setHost(let id, let device):
+        .host(session(id), number: device.map { Int(truncatingIfNeeded: $0.low) })
+      case .retry(let id): .retry(message(id))
+      case .skip(let id): .skip(message(id))
+      case .hold(let id, let time): .hold(message(id), until: time)
+      case .setNotBefore(let id, let time): .notBefore(message(id), time)
+      case .importDocument, .attach, .detach, .requeueThread, .reportRun:
+        preconditionFailure("the workload imports nothing, has no files and reports no runs")
       }
     }
 

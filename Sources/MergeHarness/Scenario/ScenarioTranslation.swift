@@ -22,6 +22,7 @@ extension SimulationOptions {
     if let dead = world.compactionDeadMin { server.compactionDeadMin = dead }
     if let size = world.queueSizeMax { queueSizeMax = size }
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
+    runsAgents = world.runsAgents
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
   }
 }
@@ -36,7 +37,7 @@ extension ScenarioWorld {
       snapshotEntries: options.server.snapshotEntries,
       partBytesMax: options.server.partBytesMax,
       compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
-      drainMillisecondsMax: options.drainMillisecondsMax,
+      drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)
       })
@@ -94,6 +95,17 @@ extension DeviceVerb {
       .command(.renameSession(.labelled(session), name: name))
     case .sessionDelete(let session):
       .command(.deleteSession(.labelled(session)))
+    case .host(let session, let number):
+      .command(
+        .setHost(.labelled(session), number.map { DeviceID(high: 0xD, low: UInt64($0)) }))
+    case .retry(let message):
+      .command(.retry(book.note(message.name)))
+    case .skip(let message):
+      .command(.skip(book.note(message.name)))
+    case .hold(let message, let time):
+      .command(.hold(book.note(message.name), until: time))
+    case .notBefore(let message, let time):
+      .command(.setNotBefore(book.note(message.name), time))
     case .undo:
       .command(.undo)
     case .redo:

@@ -31,6 +31,19 @@ extension ScenarioWriter {
       return ("restore", [("message", .label(message))])
     case .priority(let message, let priority):
       return ("priority", [("message", .label(message)), ("value", .string(priority.name))])
+    case .host(let session, let number):
+      return (
+        "host",
+        [("session", .label(session))] + (number.map { [("number", .integer($0))] } ?? [])
+      )
+    case .retry(let message):
+      return ("retry", [("message", .label(message))])
+    case .skip(let message):
+      return ("skip", [("message", .label(message))])
+    case .hold(let message, let time):
+      return ("hold", [("message", .label(message))] + self.time(time))
+    case .notBefore(let message, let time):
+      return ("not-before", [("message", .label(message))] + self.time(time))
     case .undo:
       return ("undo", [])
     case .redo:
@@ -70,6 +83,10 @@ extension ScenarioWriter {
     default:
       return ("thread-clear", [])
     }
+  }
+
+  private static func time(_ time: Int64?) -> Fields {
+    time.map { [("timeMs", .integer($0))] } ?? []
   }
 
   private static func fields(of send: DeviceVerb.Send) -> Fields {

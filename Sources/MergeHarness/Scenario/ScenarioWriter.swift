@@ -30,6 +30,7 @@ enum ScenarioWriter {
     if let dead = world.compactionDeadMin { fields.append(("compactionDeadMin", .integer(dead))) }
     if let size = world.queueSizeMax { fields.append(("queueSizeMax", .integer(size))) }
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
+    if world.runsAgents { fields.append(("agents", .boolean(true))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

@@ -7,11 +7,21 @@ struct RunName: Hashable, Sendable {
   var profile: Profile
   /// Bugs that are there on purpose.
   var planted: Set<PlantedBug> = []
+  /// Whether hosts run what waits.
+  var runsAgents = false
 
   /// The one command that runs it again.
   var replayCommand: String {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
-    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)\(plants)"
+    let agents = runsAgents ? " --agents" : ""
+    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)\(agents)\(plants)"
+  }
+
+  /// Runs it.
+  func run(keepsTrace: Bool = false) -> SimulationReport {
+    Simulation.run(
+      seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
+      keepsTrace: keepsTrace)
   }
 }
 

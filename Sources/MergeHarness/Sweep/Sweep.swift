@@ -14,6 +14,8 @@ struct SweepResult: Sendable {
   var faults = 0
   /// The slowest drain of all, virtual milliseconds.
   var drainMillisecondsMax: Int64 = 0
+  /// What was run; nothing where no agents are.
+  var execution = ExecutionReport()
   var failures: [Failure] = []
   var seconds = 0.0
   /// Whether it ended before all seeds were done.
@@ -25,6 +27,7 @@ struct SweepResult: Sendable {
     steps += report.run.steps.count
     commands += report.commands
     faults += report.faults
+    execution += report.execution
     drainMillisecondsMax = max(drainMillisecondsMax, report.drainMilliseconds)
     failures += report.violations.map { Failure(name: name, violation: $0) }
   }
@@ -40,6 +43,8 @@ struct Sweep: Sendable {
   var count: UInt64?
   var profiles: ProfileChoice
   var planted: Set<PlantedBug> = []
+  /// Whether hosts run what waits.
+  var runsAgents = false
   var jobs: Int
   var secondsMax: Double?
 
@@ -71,8 +76,7 @@ struct Sweep: Sendable {
           guard let name = next.next() else { break }
           running += 1
           group.addTask {
-            var report = Simulation.run(
-              seed: name.seed, profile: name.profile, planted: name.planted)
+            var report = name.run()
             report.trace = []
             return (name, report)
           }
@@ -94,7 +98,8 @@ struct Sweep: Sendable {
   private var names: some Sequence<RunName> {
     let last = count.map { first &+ $0 &- 1 } ?? UInt64(Int64.max)
     return (first...max(first, last)).lazy.map { seed in
-      RunName(seed: seed, profile: profiles.profile(of: seed), planted: planted)
+      RunName(
+        seed: seed, profile: profiles.profile(of: seed), planted: planted, runsAgents: runsAgents)
     }
   }
 }

@@ -46,7 +46,9 @@ final class CommandChecker: SimulationChecker {
     case .restore(let message):
       return (try? workspace.message(message))?.status == .cancelled ? "stays cancelled" : nil
     case .clear(let session):
-      let left = (try? workspace.messageQueue(session))?.messages ?? []
+      // What an agent has stays in front.
+      let left = ((try? workspace.messageQueue(session))?.messages ?? [])
+        .filter { $0.status != .running }
       return left.isEmpty ? nil : "leaves \(left.count) messages"
     case .pause(let session, _):
       return workspace.session(session)?.paused == false ? "is not paused" : nil

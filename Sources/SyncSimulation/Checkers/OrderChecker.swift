@@ -53,6 +53,8 @@ final class OrderChecker: SimulationChecker {
     switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
+    // The device died over it: it may be there, and another may have sent the same.
+    case .send(let send): disturbed.insert(send.id)
     default: break
     }
   }
@@ -63,7 +65,8 @@ final class OrderChecker: SimulationChecker {
     }
     var places: [MessageID: Int] = [:]
     for session in workspace.sessions() {
-      for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
+      for message in (try? workspace.messageQueue(session.id))?.messages ?? []
+      where message.status == .queued {
         places[message.id] = message.position
       }
     }

@@ -1,0 +1,112 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import WireProtocol
+
+/// No attempt starts twice, nothing starts that the server knew to be cancelled, agents get the text
+/// that the server knew, and in the end it is known of every start what became of it, or why not.
+///
+/// After the server's store went back to before a start, it cannot know of it unless a device tells:
+/// such repeats are counted apart.
+final class ExecutionChecker: SimulationChecker {
+  let name = "execution"
+
+  private struct Attempt: Hashable {
+    var message: MessageID
+    var number: UInt16
+  }
+
+  private struct Start {
+    var device: Int
+    var token: UInt64
+    /// How often the server's store had gone back in time before.
+    var serverRestores: Int
+  }
+
+  private var starts: [Attempt: Start] = [:]
+  /// What the server let out, with the text it knew.
+  private var letOut: [Attempt: (token: UInt64, content: UInt64)] = [:]
+  private var succeeded: Set<MessageID> = []
+  private var serverRestores = 0
+  private var deviceRestores = 0
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .rolledBack(.server):
+      serverRestores += 1
+    case .rolledBack(.device):
+      deviceRestores += 1
+    case .letOut(let dispatches):
+      return check(dispatches, in: simulation)
+    case .agentStarted(let device, let order):
+      return check(order, by: device, in: simulation)
+    case .agentSucceeded(_, let order):
+      succeeded.insert(order.message)
+    default:
+      break
+    }
+    return []
+  }
+
+  /// What is let out waits in its queue, as the server knows it in the same moment.
+  private func check(_ dispatches: [Dispatch], in simulation: Simulation) -> [String] {
+    guard let workspace = try? simulation.serverWorkspace() else { return [] }
+    return dispatches.compactMap { dispatch in
+      let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
+      letOut[attempt] = (dispatch.token, dispatch.content)
+      guard let message = try? workspace.message(dispatch.message) else {
+        return "\(dispatch.message) was let out, and the server does not know it"
+      }
+      guard message.status == .queued else {
+        return "\(dispatch.message) was let out while \(message.status)"
+      }
+      return DispatchRequest.contentDigest(message.content) == dispatch.content
+        ? nil : "\(dispatch.message) was let out with another text than the server knows"
+    }
+  }
+
+  private func check(
+    _ order: StartOrder, by device: Int, in simulation: Simulation
+  ) -> [String] {
+    var found: [String] = []
+    let attempt = Attempt(message: order.message, number: order.attempt)
+    if let earlier = starts[attempt] {
+      if earlier.serverRestores == serverRestores {
+        simulation.execution.doubleStarts += 1
+        found.append(
+          "attempt \(order.attempt) of \(order.message) started on device \(earlier.device) with "
+            + "token \(earlier.token), and on device \(device) with token \(order.token)")
+      } else {
+        simulation.execution.repeatsAfterRestore += 1
+      }
+    }
+    starts[attempt] = Start(
+      device: device, token: order.token, serverRestores: serverRestores)
+    guard let grant = letOut[attempt], grant.token == order.token else {
+      return found + ["\(order.message) started on device \(device), and nobody let it out"]
+    }
+    if grant.content != DispatchRequest.contentDigest(order.text) {
+      found.append("the agent of \(order.message) got another text than was let out")
+    }
+    return found
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
+      return []
+    }
+    // What went back in time may not know of it any more.
+    guard serverRestores == 0, deviceRestores == 0 else { return [] }
+    var found: [String] = []
+    for attempt in starts.keys.sorted(by: { $0.message < $1.message }) {
+      guard let message = try? workspace.message(attempt.message) else { continue }
+      if succeeded.contains(attempt.message), message.status == .queued {
+        found.append("\(attempt.message) was done, and waits again")
+      }
+      if (message.run?.attempt ?? 0) < attempt.number {
+        found.append("nobody knows of attempt \(attempt.number) of \(attempt.message)")
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,139 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import QueueOracle
+
+/// Hosts that run what waits: agents that work for a while, fail, die with their machine, or have to
+/// wait themselves.
+extension Simulation {
+  /// A host starts to run agents, and reports on those of its earlier life.
+  func startExecuting(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
+    var settings = ExecutorSettings()
+    settings.onUnknown = [.ask, .skip, .retry][device.generator.below(3)]
+    settings.skipsFailed = device.generator.chance(20)
+    let dead = executed.intents.map(\.message).filter { _ in device.generator.chance(50) }
+    if options.planted.contains(.intentsRunAgain) {
+      for start in executed.intents { begin(start, on: device) }
+    }
+    tell(device) { core, occasion, store in
+      core.executionStarted(
+        settings, loaded: executed, deadAgents: Set(dead), at: occasion, store: store)
+    }
+  }
+
+  func follow(_ order: AgentOrder, on device: SimulatedDevice) {
+    switch order {
+    case .begin(let start):
+      begin(start, on: device)
+    case .stop(let session, let attempt):
+      guard var agent = device.process?.agents[session], agent.order.attempt == attempt else {
+        return
+      }
+      agent.endsAt = min(agent.endsAt, now + Int64(device.generator.below(10_000)))
+      device.process?.agents[session] = agent
+      queue.add(
+        .agentEnd(device: device.index, life: device.life, agent.order), at: agent.endsAt)
+    case .drained:
+      break
+    }
+  }
+
+  private func begin(_ start: StartOrder, on device: SimulatedDevice) {
+    log("device \(device.index): begins \(start.message), attempt \(start.attempt)")
+    hash.add(start.message.low)
+    hash.add(Int(start.attempt))
+    if device.process?.agents[start.session] != nil {
+      add("execution", "device \(device.index) runs two agents in \(start.session)")
+    }
+    execution.starts += 1
+    let span = device.generator.pick(weighted: [(60, 500), (30, 8_000), (10, 60_000)])
+    let endsAt = now + Int64(device.generator.below(span))
+    device.process?.agents[start.session] = SimulatedDevice.Agent(order: start, endsAt: endsAt)
+    queue.add(.agentEnd(device: device.index, life: device.life, start), at: endsAt)
+    note(.agentStarted(device: device.index, start))
+  }
+
+  /// An agent is done, where it has not been stopped before and its machine runs.
+  func agentEnds(_ device: SimulatedDevice, life: Int, _ order: StartOrder) {
+    guard device.life == life, let agent = device.process?.agents[order.session],
+      agent.order == order, agent.endsAt <= now
+    else { return }
+    if let until = device.sleepsUntil {
+      return queue.add(.agentEnd(device: device.index, life: life, order), at: until)
+    }
+    device.process?.agents[order.session] = nil
+    let result = agentResult(on: device)
+    log("device \(device.index): \(order.message) ends: \(result)")
+    if case .succeeded = result {
+      execution.successes += 1
+      note(.agentSucceeded(device: device.index, order))
+    }
+    tell(device) { core, occasion, store in
+      core.agentEnded(
+        order.session, attempt: order.attempt, with: result, at: occasion, store: store)
+    }
+  }
+
+  private func agentResult(on device: SimulatedDevice) -> RunResult {
+    switch device.generator.below(100) {
+    case ..<86: .succeeded(summary: "done")
+    case ..<90: .failed("exit code 1")
+    case ..<93: .died("signal 9")
+    case ..<96: .tryLater(wall &+ device.clockOffset &+ 3_000, reason: "rate limit")
+    default: .notStarted("no such command")
+    }
+  }
+
+  // MARK: - Rest
+
+  /// How long hosts may take, after healing, to run whatever can be run.
+  private static let restMillisecondsMax: Int64 = 3_600_000
+
+  /// Lets hosts run until nothing can be run any more.
+  ///
+  /// - Returns: whether they came to that.
+  func bringAgentsToRest() -> Bool {
+    let end = now + Simulation.restMillisecondsMax
+    while now < end {
+      guard settle(withinMilliseconds: 120_000) else { continue }
+      if openWork == nil { return true }
+      advance(milliseconds: 500)
+    }
+    add("stall", "an hour after healing, \(openWork ?? "devices are not quiet: \(unsettled)")")
+    return false
+  }
+
+  /// What is being run or could be, in words; nil where there is nothing.
+  private var openWork: String? {
+    for device in devices {
+      guard let process = device.process else { continue }
+      if let agent = process.agents.values.first {
+        return "device \(device.index) runs \(agent.order.message)"
+      }
+      let workspace = process.core.replica.workspace
+      for session in workspace.sessions()
+      where workspace.host(of: session.id) == .some(.some(device.files.device)) {
+        if let message = startable(in: session.id, workspace) {
+          return "\(message) waits for device \(device.index)"
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The message that its host ought to start now.
+  private func startable(in session: SessionID, _ workspace: Workspace) -> MessageID? {
+    guard let view = try? workspace.messageQueue(session), let head = view.messages.first else {
+      return nil
+    }
+    // No agent has it any more, so that the host has to find out.
+    if head.status == .running { return head.id }
+    guard !view.paused, head.status == .queued,
+      let state = workspace.dispatchState(of: head.id), !state.queueStands,
+      (head.run?.attempt ?? 0) < .max
+    else { return nil }
+    // Clocks may be decades off, so a time that was set is one that may never come.
+    let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
+    return earliest > wall - 3_600_000 ? nil : head.id
+  }
+}
