@@ -14,9 +14,15 @@ extension EndToEnd {
       let process = Process()
       process.executableURL = URL(filePath: "/usr/bin/env")
       process.arguments = ["python3", script, folder]
+      // What it holds open, whoever waits for this process's output would wait for, too.
+      process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
       try process.run()
-      bed.atEnd { process.terminate() }
+      // It may have inherited a mask that holds SIGTERM back.
+      bed.atEnd {
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+      }
       try await bed.eventually("it listens", within: 120) {
         FileManager.default.fileExists(atPath: folder + "/port")
       }
