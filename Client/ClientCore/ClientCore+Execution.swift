@@ -71,7 +71,7 @@ extension ClientCore {
     execution.executor = executor
     let sessions = Set(replica.workspace.sessions().map(\.id))
     return carryOut(recovery, at: occasion, store: store)
-      + executing(at: occasion, store: store) { executor, workspace in
+      + executing(at: occasion, store: store) { executor, workspace, occasion in
         executor.queuesChanged(sessions, in: workspace, at: occasion)
       }
   }
@@ -80,9 +80,8 @@ extension ClientCore {
   package mutating func executionSettingsChanged(
     _ settings: ExecutorSettings, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let occasion = corrected(occasion)
     let sessions = Set(replica.workspace.sessions().map(\.id))
-    return executing(at: occasion, store: store) { executor, workspace in
+    return executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.settings = settings
       return executor.queuesChanged(sessions, in: workspace, at: occasion)
     }
@@ -93,8 +92,7 @@ extension ClientCore {
     _ session: SessionID, attempt: UInt16, with result: RunResult, at occasion: Occasion,
     store: some ReplicaStore
   ) -> [Action] {
-    let occasion = corrected(occasion)
-    return executing(at: occasion, store: store) { executor, workspace in
+    executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.ended(session, attempt: attempt, with: result, in: workspace, at: occasion)
     }
   }
@@ -103,8 +101,7 @@ extension ClientCore {
   package mutating func sessionBusyChanged(
     _ session: SessionID, isBusy: Bool, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let occasion = corrected(occasion)
-    return executing(at: occasion, store: store) { executor, workspace in
+    executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.busyChanged(session, isBusy, in: workspace, at: occasion)
     }
   }
@@ -113,7 +110,7 @@ extension ClientCore {
   package mutating func sessionGateChanged(
     _ session: SessionID, isOpen: Bool, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    executing(at: occasion, store: store) { executor, workspace in
+    executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.gateChanged(session, isOpen: isOpen, in: workspace, at: occasion)
     }
   }
@@ -125,7 +122,7 @@ extension ClientCore {
     _ session: SessionID, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action]? {
     guard running[session] != nil else { return nil }
-    return executing(at: occasion, store: store) { executor, _ in
+    return executing(at: occasion, store: store) { executor, _, _ in
       executor.stopRequested(session)
     }
   }
@@ -134,9 +131,8 @@ extension ClientCore {
   package mutating func drainRequested(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let occasion = corrected(occasion)
     guard execution.executor != nil else { return [.agent(.drained)] }
-    return executing(at: occasion, store: store) { executor, workspace in
+    return executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.drainRequested(in: workspace, at: occasion)
     }
   }
@@ -145,8 +141,8 @@ extension ClientCore {
   package mutating func drainGraceEnded(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let occasion = corrected(occasion)
-    return executing(at: occasion, store: store) { executor, _ in executor.graceEnded(at: occasion)
+    executing(at: occasion, store: store) { executor, _, occasion in
+      executor.graceEnded(at: occasion)
     }
   }
 
@@ -178,7 +174,7 @@ extension ClientCore {
         execution.connection = exchange.connection
         next += abandonQuestions()
         execution.held = []
-        next += executing(at: occasion, store: store) { executor, _ in
+        next += executing(at: occasion, store: store) { executor, _, occasion in
           executor.connected(at: occasion)
         }
       }
@@ -195,7 +191,7 @@ extension ClientCore {
     for case .changed(let queues) in actions { touched.formUnion(queues) }
     let isDue = execution.deadline.map { $0 <= occasion.now } ?? false
     next += retryStoring(at: occasion, store: store)
-    next += executing(at: occasion, store: store) { executor, workspace in
+    next += executing(at: occasion, store: store) { executor, workspace, occasion in
       var orders = executor.queuesChanged(touched.sessions, in: workspace, at: occasion)
       if isDue { orders += executor.timePassed(in: workspace, at: occasion) }
       return orders
@@ -213,15 +209,17 @@ extension ClientCore {
     Occasion(now: occasion.now, wall: time(at: occasion), random: occasion.random)
   }
 
-  /// Lets the executor decide and does what it says, until it has nothing more to say.
+  /// Lets the executor decide, by the best known time, and does what it says, until it has nothing
+  /// more to say.
   private mutating func executing(
     at occasion: Occasion, store: some ReplicaStore,
-    _ event: (inout Executor, Workspace) -> [Executor.Action]
+    _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
   ) -> [Action] {
     guard var executor = execution.executor else { return [] }
+    let occasion = corrected(occasion)
     // The copy in place would make every change of it copy its seats.
     execution.executor = nil
-    let orders = event(&executor, replica.workspace)
+    let orders = event(&executor, replica.workspace, occasion)
     execution.executor = executor
     return carryOut(orders, at: occasion, store: store)
   }
@@ -269,7 +267,7 @@ extension ClientCore {
       guard !outcome.operations.isEmpty else { return [] }
       let sessions = outcome.touched.sessions
       return [.changed(outcome.touched)] + pumped(at: occasion, store: store)
-        + executing(at: occasion, store: store) { executor, workspace in
+        + executing(at: occasion, store: store) { executor, workspace, occasion in
           executor.queuesChanged(sessions, in: workspace, at: occasion)
         }
     } catch {
@@ -308,7 +306,7 @@ extension ClientCore {
   ) -> [Action] {
     guard hasServer else {
       let answer = decide(request, id: id, at: occasion, store: store) ?? .unavailable
-      return executing(at: occasion, store: store) { executor, workspace in
+      return executing(at: occasion, store: store) { executor, workspace, occasion in
         executor.answered(id, answer, in: workspace, at: occasion)
       }
     }
@@ -365,7 +363,7 @@ extension ClientCore {
       guard let question = execution.executor?.question(response.id) else { continue }
       // An answer that breaks the specification is as good as none.
       let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
-      actions += executing(at: occasion, store: store) { executor, workspace in
+      actions += executing(at: occasion, store: store) { executor, workspace, occasion in
         executor.answered(response.id, answer, in: workspace, at: occasion)
       }
     }
