@@ -28,17 +28,13 @@ package struct ClaudeReader: AgentOutputReader {
   package init() {}
 
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
-    var whole: [[UInt8]] = []
-    lines.received(bytes) { whole.append($0) }
-    return whole.flatMap { events(of: $0) }
+    lines.received(bytes).flatMap { events(of: $0) }
   }
 
   package mutating func ended(
     _ end: ProcessEnd, now: Int64
   ) -> (events: [AgentEvent], verdict: AgentVerdict) {
-    var whole: [[UInt8]] = []
-    lines.ended { whole.append($0) }
-    let events = whole.flatMap { self.events(of: $0) } + tools.endAll()
+    let events = lines.ended().flatMap { self.events(of: $0) } + tools.endAll()
     return (events, verdict(end))
   }
 

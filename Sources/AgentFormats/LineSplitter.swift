@@ -10,12 +10,14 @@ package struct LineSplitter: Sendable {
     self.bytesMax = bytesMax
   }
 
-  /// Takes bytes in and hands out every line that they complete, without its end. Blank lines are
-  /// handed out too.
-  package mutating func received(_ bytes: some Sequence<UInt8>, _ body: ([UInt8]) -> Void) {
+  /// Takes bytes in.
+  ///
+  /// - Returns: every line that they complete, without its end; blank lines too.
+  package mutating func received(_ bytes: some Sequence<UInt8>) -> [[UInt8]] {
+    var lines: [[UInt8]] = []
     for byte in bytes {
       if byte == UInt8(ascii: "\n") {
-        if isDropping { droppedCount += 1 } else { handOut(body) }
+        if isDropping { droppedCount += 1 } else { lines.append(withoutReturn) }
         line.removeAll(keepingCapacity: line.capacity <= 1 << 16)
         isDropping = false
       } else if line.count == bytesMax {
@@ -25,16 +27,20 @@ package struct LineSplitter: Sendable {
         line.append(byte)
       }
     }
+    return lines
   }
 
   /// The stream is complete; a last line may have no end.
-  package mutating func ended(_ body: ([UInt8]) -> Void) {
-    if isDropping { droppedCount += 1 } else if !line.isEmpty { handOut(body) }
-    line = []
-    isDropping = false
+  package mutating func ended() -> [[UInt8]] {
+    defer {
+      line = []
+      isDropping = false
+    }
+    if isDropping { droppedCount += 1 }
+    return isDropping || line.isEmpty ? [] : [withoutReturn]
   }
 
-  private func handOut(_ body: ([UInt8]) -> Void) {
-    body(line.last == UInt8(ascii: "\r") ? Array(line.dropLast()) : line)
+  private var withoutReturn: [UInt8] {
+    line.last == UInt8(ascii: "\r") ? Array(line.dropLast()) : line
   }
 }

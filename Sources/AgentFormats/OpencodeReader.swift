@@ -16,9 +16,7 @@ package struct OpencodeReader: Sendable {
 
   /// Takes in what came of the event stream.
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
-    var whole: [[UInt8]] = []
-    lines.received(bytes) { whole.append($0) }
-    return whole.flatMap { field($0) }
+    lines.received(bytes).flatMap { field($0) }
   }
 
   /// The turn is over, or the stream broke: nothing runs that anybody would hear the end of.

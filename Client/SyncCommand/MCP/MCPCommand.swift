@@ -33,8 +33,7 @@ struct MCPCommand: LocalCommand {
     var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
     var dropped = 0
     for await piece in environment.pieces() {
-      var whole: [[UInt8]] = []
-      lines.received(piece) { whole.append($0) }
+      var whole = lines.received(piece)
       if lines.droppedCount > dropped {
         dropped = lines.droppedCount
         // Not even its id is known.
