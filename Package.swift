@@ -42,6 +42,10 @@ struct Room {
 
 /// Foreign products by name, with the package each comes from.
 let foreignProducts: [String: (package: String, dependency: Package.Dependency)] = [
+  "AsyncHTTPClient": (
+    "async-http-client",
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
+  ),
   "ArgumentParser": (
     "swift-argument-parser",
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
@@ -61,6 +65,9 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
   "NIOCore": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
   "NIOPosix": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
   "NIOHTTP1": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
+  "NIOHTTP2": (
+    "swift-nio-http2", .package(url: "https://github.com/apple/swift-nio-http2", from: "1.40.0")
+  ),
   "NIOWebSocket": (
     "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
   ),
@@ -118,6 +125,10 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
+  Room(
+    name: "PushDelivery", path: "Server/PushDelivery",
+    foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL"],
+    articles: ["README.md", "SETTING-UP.md", "PRIVACY.md"]),
   Room(
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
@@ -218,6 +229,9 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
       "SyncTestSupport",
     ]),
+  test(
+    "PushDeliveryTests", ["PushDelivery", "SyncTestSupport"],
+    foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOPosix"]),
   test(
     "SyncSimulationTests",
     [

@@ -39,6 +39,12 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "ServerCore"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
+      name: "PushDelivery", folder: "Server/PushDelivery",
+      foreign: [
+        "AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
+      ],
+      system: platform),
+    RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union(["ServerCore", "ServerStore"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],

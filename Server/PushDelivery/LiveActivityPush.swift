@@ -1,0 +1,72 @@
+/// What a Live Activity shows, or another provider's message that is updated in place.
+package struct LiveActivityPush: Hashable, Sendable {
+  package enum Event: Hashable, Sendable {
+    /// Shows it. APNs needs the name of the app's attributes type for that.
+    case start(attributesType: String)
+    case update
+    /// Takes it down; it stays visible until `dismissalAt` where one is given.
+    case end(dismissalAt: Int64?)
+  }
+
+  /// The name that all pushes of one activity share.
+  package var id: PushNoticeID
+  package var event: Event
+  package var sessionID: String
+  package var content: ActivityContent
+  /// Milliseconds since 1970 at which this was so. A device drops an older one that comes later.
+  package var timestamp: Int64
+  /// Milliseconds since 1970 after which the content counts as out of date.
+  package var staleAt: Int64?
+
+  package init(
+    id: PushNoticeID, event: Event, sessionID: String, content: ActivityContent,
+    timestamp: Int64, staleAt: Int64? = nil
+  ) {
+    self.id = id
+    self.event = event
+    self.sessionID = sessionID
+    self.content = content
+    self.timestamp = timestamp
+    self.staleAt = staleAt
+  }
+}
+
+/// The state of one task. Elapsed time is derived from `startedAt` where it is shown.
+package struct ActivityContent: Hashable, Sendable {
+  package enum Status: String, Hashable, Sendable, CaseIterable {
+    case idle
+    case processing
+    case awaitingApproval
+    case awaitingAnswer
+    case completed
+    case error
+  }
+
+  package struct Progress: Hashable, Sendable {
+    package var completed: Int
+    package var total: Int
+    package var currentTask: String?
+
+    package init(completed: Int, total: Int, currentTask: String? = nil) {
+      self.completed = completed
+      self.total = total
+      self.currentTask = currentTask
+    }
+  }
+
+  package var status: Status
+  /// What it is at, in a few words.
+  package var operation: String?
+  package var progress: Progress?
+  /// Milliseconds since 1970.
+  package var startedAt: Int64
+
+  package init(
+    status: Status, operation: String? = nil, progress: Progress? = nil, startedAt: Int64
+  ) {
+    self.status = status
+    self.operation = operation
+    self.progress = progress
+    self.startedAt = startedAt
+  }
+}

@@ -1,0 +1,97 @@
+/// What is to be pushed.
+package enum Push: Hashable, Sendable {
+  /// Something a person should see.
+  case alert(PushNotice)
+  /// The notice of this id was answered or has expired: it should vanish where it is shown.
+  case retract(PushNoticeID)
+  /// The state of a running task, shown in place.
+  case liveActivity(LiveActivityPush)
+
+  /// The name under which a provider replaces or drops an earlier one.
+  package var collapseID: PushNoticeID {
+    switch self {
+    case .alert(let notice): notice.id
+    case .retract(let id): id
+    case .liveActivity(let push): push.id
+    }
+  }
+}
+
+/// The name of a notice: 1 to 64 letters, digits, `-` and `_`.
+///
+/// Apple takes 64 bytes of anything as a collapse id; ntfy takes these characters as a sequence id.
+package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
+  package static let bytesMax = 64
+
+  package let text: String
+
+  /// Fails on other characters, on none and on too many.
+  package init?(_ text: String) {
+    guard (1...Self.bytesMax).contains(text.utf8.count),
+      text.utf8.allSatisfy(ASCII.isIdentifier)
+    else { return nil }
+    self.text = text
+  }
+
+  package var description: String { text }
+}
+
+/// One notification as a person sees it.
+package struct PushNotice: Hashable, Sendable {
+  package enum Category: String, Hashable, Sendable, CaseIterable {
+    case approvalRequest = "APPROVAL_REQUEST"
+    case questionAsked = "QUESTION_ASKED"
+    case taskComplete = "TASK_COMPLETE"
+    case taskError = "TASK_ERROR"
+    case threadReady = "THREAD_READY"
+  }
+
+  package var id: PushNoticeID
+  package var category: Category
+  package var title: String
+  package var body: String
+  /// More than the body, shown where the person opens the notice.
+  package var details: String?
+  package var sessionID: String
+  /// The approval or question that can be answered.
+  package var requestID: String?
+  /// Where a tap leads; `DeepLink`.
+  package var link: String
+  /// Milliseconds since 1970.
+  package var createdAt: Int64
+  /// Milliseconds since 1970 after which nobody needs to see it; nil: it stays of use.
+  package var expiresAt: Int64?
+  /// Breaks through a focus mode that allows it.
+  package var isTimeSensitive: Bool
+
+  package init(
+    id: PushNoticeID, category: Category, title: String, body: String, details: String? = nil,
+    sessionID: String, requestID: String? = nil, link: String, createdAt: Int64,
+    expiresAt: Int64? = nil, isTimeSensitive: Bool = false
+  ) {
+    self.id = id
+    self.category = category
+    self.title = title
+    self.body = body
+    self.details = details
+    self.sessionID = sessionID
+    self.requestID = requestID
+    self.link = link
+    self.createdAt = createdAt
+    self.expiresAt = expiresAt
+    self.isTimeSensitive = isTimeSensitive
+  }
+}
+
+/// The links that a notice opens.
+package enum DeepLink {
+  package static let scheme = "cospool"
+
+  package static func session(_ id: String) -> String { link("session", id) }
+  package static func approval(_ requestID: String) -> String { link("approval", requestID) }
+  package static func question(_ requestID: String) -> String { link("question", requestID) }
+
+  private static func link(_ kind: String, _ id: String) -> String {
+    "\(scheme)://\(kind)/\(ASCII.percentEncoded(id))"
+  }
+}
