@@ -22,7 +22,7 @@ extension ClientCore {
         return fail(
           Trouble(message: "the server reports error \(fault.code): \(fault.message)"),
           at: occasion)
-      case .unknownOptional:
+      case .unknownOptional, .notification:
         return []
       case .response(let response):
         execution.responses.append(response)
@@ -32,7 +32,7 @@ extension ClientCore {
           return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
         }
         return try exchanged(frame, exchange, at: occasion, store: store)
-      case .pair, .paired, .hello, .request, .epoch:
+      case .pair, .paired, .hello, .request, .epoch, .notified:
         return fail(Trouble(message: "the server sent a frame out of turn"), at: occasion)
       }
     } catch {

@@ -249,15 +249,6 @@ extension ByteReader {
     UInt16(truncatingIfNeeded: try count(max: Int(UInt16.max), "an attempt"))
   }
 
-  fileprivate mutating func sessionID() throws(DecodingFault) -> SessionID {
-    let offset = position
-    let name = try text(max: Limits.sessionIDBytesMax, "a session id")
-    guard let session = try? SessionID(name), session.rawValue == name else {
-      throw DecodingFault(.invalidText, at: offset, "this is no session id")
-    }
-    return session
-  }
-
   fileprivate mutating func dispatchRequest() throws(DecodingFault) -> DispatchRequest {
     let session = try sessionID()
     let message = try identifier(MessageID.self)

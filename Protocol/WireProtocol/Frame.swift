@@ -37,6 +37,10 @@ package enum Frame: Hashable, Sendable {
   case compact(Compaction)
   /// Client: what follows was made in this epoch.
   case epoch(UInt64)
+  /// Server: something that the person of this device should see.
+  case notification(InboxNotification)
+  /// Client: everything in its inbox up to this position is stored on the device.
+  case notified(UInt64)
   /// A frame type that this version does not know and the sender marked optional.
   case unknownOptional(type: UInt8)
 }

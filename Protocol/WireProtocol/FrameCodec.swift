@@ -49,6 +49,12 @@ package enum FrameCodec {
     case .epoch(let epoch):
       writer.begin(.epoch)
       writer.number(epoch)
+    case .notification(let notification):
+      writer.begin(.notification)
+      writer.write(notification)
+    case .notified(let position):
+      writer.begin(.notified)
+      writer.number(position)
     case .unknownOptional(let type):
       writer.byte(type | FrameType.optional)
     }
@@ -74,11 +80,11 @@ package enum FrameCodec {
 
 extension ByteWriter {
   fileprivate mutating func begin(_ type: FrameType) {
-    byte(type.rawValue)
+    byte(type.head)
   }
 
   /// Text for people, cut where it is too long.
-  fileprivate mutating func message(_ value: String) {
+  mutating func message(_ value: String) {
     var cut = value.unicodeScalars[...]
     while String(cut).utf8.count > WireLimits.messageBytesMax {
       let excess = String(cut).utf8.count - WireLimits.messageBytesMax

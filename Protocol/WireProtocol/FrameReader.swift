@@ -11,8 +11,10 @@ extension ByteReader {
       if head != number { return .unknownOptional(type: number) }
       throw DecodingFault(.unsupported, at: 0, "frame type \(number) is unknown here: update")
     }
-    guard head == number else {
-      throw DecodingFault(.invalidValue, at: 0, "frame type \(number) is not optional")
+    guard head == type.head else {
+      throw DecodingFault(
+        .invalidValue, at: 0,
+        "frame type \(number) is \(type.isOptional ? "" : "not ")optional")
     }
     return switch type {
     case .pair: .pair(try pairRequest())
@@ -35,6 +37,8 @@ extension ByteReader {
     case .epoch: .epoch(try self.number())
     case .error:
       .error(ProtocolFault(code: try short("a code"), message: try message()))
+    case .notification: .notification(try notification())
+    case .notified: .notified(try self.number())
     }
   }
 

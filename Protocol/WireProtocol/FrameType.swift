@@ -1,4 +1,4 @@
-/// The numbers of the frames; SPECIFICATION.md, section "Frames".
+/// The numbers of the frames, without bit 7; SPECIFICATION.md, section "Frames".
 enum FrameType: UInt8, CaseIterable {
   case pair = 1
   case paired = 2
@@ -16,7 +16,15 @@ enum FrameType: UInt8, CaseIterable {
   case error = 14
   case compact = 15
   case epoch = 16
+  case notification = 18
+  case notified = 19
 
   /// Set in the first byte of frames that a reader may skip when it does not know their number.
   static let optional: UInt8 = 0x80
+
+  /// Whether a reader of an earlier version does without it.
+  var isOptional: Bool { rawValue > 16 }
+
+  /// The first byte of such a frame.
+  var head: UInt8 { isOptional ? rawValue | FrameType.optional : rawValue }
 }

@@ -38,4 +38,18 @@ package enum WireLimits {
   package static let presenceMax = 1_000
   /// Parts of one snapshot.
   package static let snapshotPartsMax = 65_536
+  /// UTF-8 bytes of a notification's title.
+  package static let notificationTitleBytesMax = 200
+  /// UTF-8 bytes of what it says below.
+  package static let notificationBodyBytesMax = 1_024
+  /// Notifications that wait for one device.
+  package static let inboxMax = 1_000
+  /// Addresses that one device has its notifications pushed to.
+  package static let pushTargetsMax = 8
+  /// UTF-8 bytes of such an address.
+  package static let pushAddressBytesMax = 4_096
+  /// UTF-8 bytes of the name of a kind of push target.
+  package static let pushKindBytesMax = 32
+  /// Categories that one device may turn off.
+  package static let categoriesMax = 255
 }

@@ -47,14 +47,15 @@ extension ServerCore {
       asked(connection, session, for: ranges, at: now)
     case .request(let request):
       requested(request, by: connection, session, at: now)
-    case .unknownOptional:
+    case .unknownOptional, .notified:
       break
     case .error(let fault):
       act(.report(.faulted(id, message: "the client says: \(fault.message)")))
       close(id, .normal, "the client cannot go on")
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
-    case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .compact:
+    case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .compact,
+      .notification:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }

@@ -157,6 +157,34 @@ public struct WorkspaceID: UniqueIdentifier {
   }
 }
 
+/// Names one approval or question that an agent waits for; made by the device it runs on.
+public struct RequestID: UniqueIdentifier {
+  /// The first eight bytes, big-endian.
+  public let high: UInt64
+  /// The last eight bytes, big-endian.
+  public let low: UInt64
+
+  /// Puts an identifier together from its two halves.
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+}
+
+/// Names one address that a device has its notifications pushed to; made by the device.
+public struct PushTargetID: UniqueIdentifier {
+  /// The first eight bytes, big-endian.
+  public let high: UInt64
+  /// The last eight bytes, big-endian.
+  public let low: UInt64
+
+  /// Puts an identifier together from its two halves.
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+}
+
 /// Names a session (a *thread*, seen from the thread queue): 1 to 128 bytes, lower-cased.
 public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
   /// The lower-cased name.

@@ -1,5 +1,6 @@
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
 /// Values in words, for readers of the vectors: every field by name, ids as `replica:seq`.
 enum VectorText {
@@ -21,6 +22,7 @@ enum VectorText {
     case let field as TagField: return "\(field.rawValue)"
     case let field as RegisterField: return "\(field.rawValue)"
     case let code as any RawRepresentable<UInt16>: return "\(code.rawValue)"
+    case let category as NotificationCategory: return "\(category.rawValue)"
     case let text as String: return quoted(text)
     default: return reflect(value)
     }

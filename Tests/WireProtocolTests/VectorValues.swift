@@ -188,6 +188,11 @@ enum VectorValues {
     ),
   ]
 
+  private static let inboxSession: SessionID = {
+    guard let session = try? SessionID("api-server") else { fatalError("a plain name is an id") }
+    return session
+  }()
+
   static let frames: [(name: String, description: String, frame: Frame)] = [
     (
       "pair", "A device trades a code.",
@@ -277,6 +282,23 @@ enum VectorValues {
           cut: VersionVector([alice: 40, bob: 9])))
     ),
     ("epoch", "What follows was made in it.", .epoch(1 << 32 | 0x00C0_FFEE)),
+    (
+      "notification", "An agent asks for permission; the device was away.",
+      .notification(
+        InboxNotification(
+          position: 41, name: OperationID(replica: alice, seq: 300), category: .approvalRequest,
+          isMissed: true, session: inboxSession, request: RequestID(high: 7, low: 8),
+          milliseconds: 1_767_225_600_123, title: "Approval Needed: Bash", body: "swift test"))
+    ),
+    (
+      "notification/no request", "A thread needs its person; nothing is asked.",
+      .notification(
+        InboxNotification(
+          position: 42, name: OperationID(replica: bob, seq: 1),
+          category: NotificationCategory(rawValue: 5), isMissed: false, session: inboxSession,
+          milliseconds: -1, title: "Your turn", body: ""))
+    ),
+    ("notified", "Everything up to there is stored.", .notified(42)),
     ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
   ]
 

@@ -1,0 +1,131 @@
+import DeltaCodec
+package import QueueModel
+package import SequenceCRDT
+
+/// One entry of a device's inbox as the server delivers it; SPECIFICATION.md, section
+/// "Notifications".
+package struct InboxNotification: Hashable, Sendable {
+  /// Rises with every notification of the workspace.
+  package var position: UInt64
+  /// The operation that made it: its name, the same for every device.
+  package var name: OperationID
+  package var category: NotificationCategory
+  /// It came while the device was not connected.
+  package var isMissed: Bool
+  package var session: SessionID
+  /// The approval or question that can be answered.
+  package var request: RequestID?
+  /// When it came about, milliseconds since 1970.
+  package var milliseconds: Int64
+  package var title: String
+  package var body: String
+
+  package init(
+    position: UInt64, name: OperationID, category: NotificationCategory, isMissed: Bool,
+    session: SessionID, request: RequestID? = nil, milliseconds: Int64, title: String, body: String
+  ) {
+    self.position = position
+    self.name = name
+    self.category = category
+    self.isMissed = isMissed
+    self.session = session
+    self.request = request
+    self.milliseconds = milliseconds
+    self.title = title
+    self.body = body
+  }
+}
+
+/// What a notification is about; raw values are the wire's, unknown ones are kept.
+package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sendable {
+  package var rawValue: UInt8
+
+  package init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  /// An agent waits to be allowed something.
+  package static let approvalRequest = NotificationCategory(rawValue: 1)
+  /// An agent waits for an answer.
+  package static let questionAsked = NotificationCategory(rawValue: 2)
+  /// A task ended well.
+  package static let taskComplete = NotificationCategory(rawValue: 3)
+  /// A task failed.
+  package static let taskError = NotificationCategory(rawValue: 4)
+  /// A thread needs its person again.
+  package static let threadReady = NotificationCategory(rawValue: 5)
+
+  /// The categories of this version.
+  package static let all: [NotificationCategory] = [
+    .approvalRequest, .questionAsked, .taskComplete, .taskError, .threadReady,
+  ]
+
+  package static func < (left: NotificationCategory, right: NotificationCategory) -> Bool {
+    left.rawValue < right.rawValue
+  }
+
+  /// Whether somebody waits for an answer to it.
+  package var isRequest: Bool { self == .approvalRequest || self == .questionAsked }
+}
+
+extension ByteWriter {
+  /// - Precondition: title and body are within their limits.
+  mutating func write(_ notification: InboxNotification) {
+    number(notification.position)
+    fixed(notification.name.replica.rawValue)
+    number(UInt64(notification.name.seq))
+    byte(notification.category.rawValue)
+    byte(notification.isMissed ? 1 : 0)
+    text(notification.session.rawValue)
+    identifier(notification.request ?? RequestID(high: 0, low: 0))
+    signed(Int(notification.milliseconds))
+    text(notification.title)
+    text(notification.body)
+  }
+}
+
+extension ByteReader {
+  mutating func notification() throws(DecodingFault) -> InboxNotification {
+    let position = try number()
+    let name = try operationName()
+    let category = NotificationCategory(rawValue: try byte())
+    let isMissed = try flag()
+    let session = try sessionID()
+    let request = try identifier(RequestID.self)
+    return InboxNotification(
+      position: position, name: name, category: category, isMissed: isMissed, session: session,
+      request: request == RequestID(high: 0, low: 0) ? nil : request,
+      milliseconds: Int64(try signed()),
+      title: try text(max: WireLimits.notificationTitleBytesMax, "a title"),
+      body: try text(max: WireLimits.notificationBodyBytesMax, "a body"))
+  }
+
+  private mutating func operationName() throws(DecodingFault) -> OperationID {
+    let offset = self.position
+    let replica = try fixed()
+    let seq = try count(max: Int(Limits.sequenceMax), "a sequence number")
+    guard replica != 0, seq >= 1 else {
+      throw DecodingFault(.invalidValue, at: offset, "no operation has this id")
+    }
+    return OperationID(
+      replica: ReplicaID(rawValue: replica), seq: UInt32(truncatingIfNeeded: seq))
+  }
+
+  mutating func flag() throws(DecodingFault) -> Bool {
+    let offset = position
+    let value = try byte()
+    guard value <= 1 else {
+      throw DecodingFault(.invalidValue, at: offset, "\(value) is neither 0 nor 1")
+    }
+    return value == 1
+  }
+
+  mutating func sessionID() throws(DecodingFault) -> SessionID {
+    let offset = position
+    let name = try text(max: Limits.sessionIDBytesMax, "a session id")
+    guard let session = SessionID(canonical: name) else {
+      throw DecodingFault(.invalidText, at: offset, "this is no session id")
+    }
+    return session
+  }
+}

@@ -1,0 +1,226 @@
+import DeltaCodec
+package import QueueModel
+
+/// A request about the notifications of the device that asks; SPECIFICATION.md, section
+/// "Notifications".
+package enum InboxRequest: Hashable, Sendable {
+  /// Whether the person looks at the device, as far as this connection knows.
+  case visibility(Bool)
+  /// To push to an address from now on, in the place of the one that the target had before.
+  case setTarget(PushTargetID, kind: String, address: String)
+  case removeTarget(PushTargetID)
+  case targets
+  case setPreferences(NotificationPreferences)
+
+  /// The number on the wire.
+  package var kind: UInt16 {
+    switch self {
+    case .visibility: 7
+    case .setTarget: 8
+    case .removeTarget: 9
+    case .targets: 10
+    case .setPreferences: 11
+    }
+  }
+}
+
+/// What a device wants to be notified of, and how.
+package struct NotificationPreferences: Hashable, Sendable {
+  /// Categories of which nothing comes.
+  package var off: Set<NotificationCategory>
+  /// What is pushed tells more than what kind of thing happened.
+  package var showsDetails: Bool
+  /// The state of running tasks is pushed to targets that show it.
+  package var showsLiveStatus: Bool
+
+  package init(
+    off: Set<NotificationCategory> = [], showsDetails: Bool = false, showsLiveStatus: Bool = true
+  ) {
+    self.off = off
+    self.showsDetails = showsDetails
+    self.showsLiveStatus = showsLiveStatus
+  }
+}
+
+/// A push target as its device is told of it.
+package struct PushTargetState: Hashable, Sendable {
+  package var id: PushTargetID
+  package var kind: String
+  /// The address without its secrets.
+  package var address: String
+  package var isValid: Bool
+  /// Why it is not valid, in the provider's word, or what went wrong last; empty for nothing.
+  package var reason: String
+
+  package init(
+    id: PushTargetID, kind: String, address: String, isValid: Bool, reason: String = ""
+  ) {
+    self.id = id
+    self.kind = kind
+    self.address = address
+    self.isValid = isValid
+    self.reason = reason
+  }
+}
+
+/// The answer to such a request.
+package enum InboxAnswer: Hashable, Sendable {
+  case done
+  case targets([PushTargetState])
+  /// The server cannot store now: ask again.
+  case unavailable
+  /// What is wrong with the request.
+  case unusable(String)
+  /// The server is older, or says something that this version does not know.
+  case unknown(status: UInt16)
+}
+
+extension InboxRequest {
+  /// The frame that asks.
+  ///
+  /// - Precondition: kind and address are within their limits.
+  package func request(id: UInt64) -> Request {
+    var writer = ByteWriter()
+    switch self {
+    case .visibility(let isVisible):
+      writer.byte(isVisible ? 1 : 0)
+    case .setTarget(let target, let kind, let address):
+      writer.identifier(target)
+      writer.text(kind)
+      writer.text(address)
+    case .removeTarget(let target):
+      writer.identifier(target)
+    case .targets:
+      break
+    case .setPreferences(let preferences):
+      writer.count(preferences.off.count)
+      for category in preferences.off.sorted() { writer.byte(category.rawValue) }
+      writer.byte(preferences.showsDetails ? 1 : 0)
+      writer.byte(preferences.showsLiveStatus ? 1 : 0)
+    }
+    return Request(id: id, kind: kind, payload: writer.bytes)
+  }
+
+  /// Reads a request.
+  ///
+  /// - Returns: nil where it is of another kind.
+  /// - Throws: `WireError` where the payload breaks the specification.
+  package init?(_ request: Request) throws(WireError) {
+    var reader = ByteReader(request.payload)
+    do throws(DecodingFault) {
+      switch request.kind {
+      case 7:
+        self = .visibility(try reader.flag())
+      case 8:
+        self = .setTarget(
+          try reader.identifier(PushTargetID.self), kind: try reader.pushKind(),
+          address: try reader.pushAddress())
+      case 9:
+        self = .removeTarget(try reader.identifier(PushTargetID.self))
+      case 10:
+        self = .targets
+      case 11:
+        self = .setPreferences(try reader.preferences())
+      default:
+        return nil
+      }
+      try reader.requireEnd("the request")
+    } catch {
+      throw WireError(error)
+    }
+  }
+}
+
+extension InboxAnswer {
+  /// The frame that answers.
+  package func response(id: UInt64) -> Response {
+    var writer = ByteWriter()
+    switch self {
+    case .targets(let targets):
+      writer.count(targets.count)
+      for target in targets {
+        writer.identifier(target.id)
+        writer.text(target.kind)
+        writer.text(target.address)
+        writer.byte(target.isValid ? 1 : 0)
+        writer.message(target.reason)
+      }
+    case .unusable(let problem):
+      writer.message(problem)
+    case .done, .unavailable, .unknown:
+      break
+    }
+    return Response(id: id, status: status, payload: writer.bytes)
+  }
+
+  private var status: UInt16 {
+    switch self {
+    case .done, .targets: 0
+    case .unavailable: 11
+    case .unusable: 14
+    case .unknown(let status): status
+    }
+  }
+
+  /// Reads the answer to a request.
+  ///
+  /// - Throws: `WireError` where the payload breaks the specification.
+  package init(_ response: Response, to request: InboxRequest) throws(WireError) {
+    var reader = ByteReader(response.payload)
+    do throws(DecodingFault) {
+      switch (response.status, request) {
+      case (0, .targets): self = .targets(try reader.pushTargets())
+      case (0, _): self = .done
+      case (11, _): self = .unavailable
+      case (14, _):
+        self = .unusable(try reader.text(max: WireLimits.messageBytesMax, "a message"))
+      default:
+        self = .unknown(status: response.status)
+        return
+      }
+      try reader.requireEnd("the response")
+    } catch {
+      throw WireError(error)
+    }
+  }
+}
+
+extension ByteReader {
+  fileprivate mutating func pushKind() throws(DecodingFault) -> String {
+    try text(max: WireLimits.pushKindBytesMax, "a kind of target")
+  }
+
+  fileprivate mutating func pushAddress() throws(DecodingFault) -> String {
+    try text(max: WireLimits.pushAddressBytesMax, "an address")
+  }
+
+  /// Categories ascend, so that equal preferences have equal bytes.
+  fileprivate mutating func preferences() throws(DecodingFault) -> NotificationPreferences {
+    let count = try count(ofAtLeast: 1, max: WireLimits.categoriesMax, "categories")
+    var off: Set<NotificationCategory> = []
+    var last: NotificationCategory?
+    for _ in 0..<count {
+      let offset = position
+      let category = NotificationCategory(rawValue: try byte())
+      if let last, category <= last {
+        throw DecodingFault(.invalidValue, at: offset, "categories ascend")
+      }
+      off.insert(category)
+      last = category
+    }
+    return NotificationPreferences(
+      off: off, showsDetails: try flag(), showsLiveStatus: try flag())
+  }
+
+  fileprivate mutating func pushTargets() throws(DecodingFault) -> [PushTargetState] {
+    let count = try count(ofAtLeast: 20, max: WireLimits.pushTargetsMax, "targets")
+    var targets: [PushTargetState] = []
+    for _ in 0..<count {
+      targets.append(
+        PushTargetState(
+          id: try identifier(PushTargetID.self), kind: try pushKind(), address: try pushAddress(),
+          isValid: try flag(), reason: try text(max: WireLimits.messageBytesMax, "a reason")))
+    }
+    return targets
+  }
+}

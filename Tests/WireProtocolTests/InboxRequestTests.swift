@@ -1,0 +1,136 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+@testable import WireProtocol
+
+/// Requests about notifications and their answers as bytes.
+@Suite struct InboxRequestTests {
+  private static let target = PushTargetID(high: 3, low: 4)
+
+  private static let requests: [InboxRequest] = [
+    .visibility(true), .visibility(false),
+    .setTarget(target, kind: "ntfy", address: "https://ntfy.example/topic"),
+    .setTarget(
+      target, kind: String(repeating: "k", count: WireLimits.pushKindBytesMax),
+      address: String(repeating: "a", count: WireLimits.pushAddressBytesMax)),
+    .removeTarget(target), .targets,
+    .setPreferences(NotificationPreferences()),
+    .setPreferences(
+      NotificationPreferences(
+        off: [.threadReady, .taskComplete, NotificationCategory(rawValue: 200)],
+        showsDetails: true, showsLiveStatus: false)),
+  ]
+
+  private static let answers: [(InboxRequest, InboxAnswer)] = [
+    (.visibility(true), .done), (.targets, .targets([])),
+    (
+      .targets,
+      .targets([
+        PushTargetState(id: target, kind: "apns", address: "…1234", isValid: true),
+        PushTargetState(
+          id: PushTargetID(high: 5, low: 6), kind: "webhook", address: "https://hooks.example",
+          isValid: false, reason: "410 Gone"),
+      ])
+    ),
+    (.removeTarget(target), .unavailable),
+    (.setTarget(target, kind: "x", address: ""), .unusable("no such kind of target")),
+    (.targets, .unknown(status: 999)),
+  ]
+
+  private func code(_ kind: UInt16, _ payload: [UInt8]) -> WireError.Code? {
+    do {
+      _ = try InboxRequest(Request(id: 1, kind: kind, payload: payload))
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    for request in InboxRequestTests.requests {
+      #expect(try InboxRequest(request.request(id: 9)) == request)
+    }
+    for (request, answer) in InboxRequestTests.answers {
+      let response = answer.response(id: 9)
+      #expect(response.id == 9)
+      #expect(try InboxAnswer(response, to: request) == answer)
+    }
+  }
+
+  @Test func whatIsCutOffIsRefused() throws {
+    for request in InboxRequestTests.requests {
+      let whole = request.request(id: 1)
+      for length in whole.payload.indices {
+        #expect(code(whole.kind, Array(whole.payload[..<length])) != nil)
+      }
+      #expect(code(whole.kind, whole.payload + [0]) == .trailingBytes)
+    }
+    let (request, answer) = InboxRequestTests.answers[2]
+    let whole = answer.response(id: 1)
+    for length in whole.payload.indices {
+      let part = Response(id: 1, status: 0, payload: Array(whole.payload[..<length]))
+      #expect(throws: WireError.self) { try InboxAnswer(part, to: request) }
+    }
+  }
+
+  @Test func otherKindsAreOthersBusiness() throws {
+    for kind in [0, 1, 4, 12, 999] as [UInt16] {
+      #expect(try InboxRequest(Request(id: 1, kind: kind, payload: [1])) == nil)
+    }
+  }
+
+  @Test func limitsHoldAtThemAndOnePast() {
+    let id = Array(repeating: UInt8(1), count: 16)
+    let kind = { (count: Int) in [UInt8(count)] + Array(repeating: UInt8(0x6B), count: count) }
+    #expect(code(8, id + kind(32) + [0]) == nil)
+    #expect(code(8, id + kind(33) + [0]) == .limitExceeded)
+    let address = Array(repeating: UInt8(0x61), count: 4_097)
+    #expect(code(8, id + kind(1) + [0x80, 0x20] + address.dropLast()) == nil)
+    #expect(code(8, id + kind(1) + [0x81, 0x20] + address) == .limitExceeded)
+    #expect(code(11, [2, 1, 1, 0, 0]) == .malformed, "categories ascend")
+    #expect(code(11, [2, 2, 1, 0, 0]) == .malformed, "categories ascend")
+    #expect(code(11, [1, 2, 2, 0]) == .malformed, "neither 0 nor 1")
+    #expect(code(7, [2]) == .malformed, "neither 0 nor 1")
+    let nine = [9] + Array(repeating: UInt8(0), count: 400)
+    #expect(throws: WireError.self) {
+      try InboxAnswer(Response(id: 1, status: 0, payload: nine), to: .targets)
+    }
+  }
+
+  @Test func notificationsWithImpossibleFieldsAreRefused() throws {
+    let good = InboxNotification(
+      position: 1, name: OperationID(replica: ReplicaID(rawValue: 1), seq: 1),
+      category: .taskComplete, isMissed: false, session: try SessionID("a"), milliseconds: 0,
+      title: "", body: "")
+    let bytes = FrameCodec.encode(.notification(good))
+    #expect(try FrameCodec.decode(bytes) == .notification(good))
+    for length in bytes.indices {
+      #expect(throws: WireError.self) { try FrameCodec.decode(Array(bytes[..<length])) }
+    }
+    let changes: [(offset: Int, value: UInt8)] = [(2, 0), (10, 0), (12, 2), (14, 0x41)]
+    for change in changes {
+      var other = bytes
+      other[change.offset] = change.value
+      #expect(throws: WireError.self, "byte \(change.offset)") { try FrameCodec.decode(other) }
+    }
+    for (title, body, isRead) in [(200, 1_024, true), (201, 0, false), (0, 1_025, false)] {
+      var long = good
+      long.title = String(repeating: "t", count: title)
+      long.body = String(repeating: "b", count: body)
+      let bytes = FrameCodec.encode(.notification(long))
+      #expect(((try? FrameCodec.decode(bytes)) != nil) == isRead)
+    }
+  }
+
+  @Test func randomRequestsNeverTrap() {
+    var generator = TestSeeds.generator(standard: 11)
+    for _ in 0..<20_000 {
+      let bytes = (0..<generator.below(60)).map { _ in UInt8(generator.below(256)) }
+      _ = try? InboxRequest(
+        Request(id: 1, kind: UInt16(7 + generator.below(5)), payload: bytes))
+      _ = try? InboxAnswer(Response(id: 1, status: 0, payload: bytes), to: .targets)
+    }
+  }
+}
