@@ -6,18 +6,24 @@ import Foundation
 struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-bench",
-    abstract: "Measures editing, merging, opening, sizes on the wire, and a server under load.",
+    abstract: """
+      Measures editing, merging, opening, sizes on the wire, a server under load, running agents.
+      """,
     discussion: """
       EXAMPLES
         cospool-bench all --traces traces
         cospool-bench delta --json
         cospool-bench text --traces traces --runs 9
         cospool-bench sync
+        cospool-bench execution
 
       sync starts the cospool-server that lies beside cospool-bench, or in $COSPOOL_BIN, on a free \
       port of 127.0.0.1 with data in a temporary folder, and connects up to 2,000 devices to it \
       from this process. It takes about a minute, at most 3 runs are made, and whatever is stuck \
       ends after two minutes.
+
+      execution starts a server and two cospoold, and has one run what the other sends: 320 \
+      messages, one after the other, and 20 seconds of idling.
 
       Values are medians of the runs. On a shared machine compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.

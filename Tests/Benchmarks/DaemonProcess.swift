@@ -5,8 +5,9 @@ import Foundation
 /// It is started by `posix_spawn`, and answers are read by hand: what is measured are the daemon
 /// and the command line, and not a library of this process.
 final class DaemonProcess {
+  let directory: String
   private let pid: pid_t
-  private let socketPath: String
+  private var socketPath: String { directory + "/cospool.sock" }
   private var isRunning = true
 
   /// Where an executable lies: beside this one, or in `COSPOOL_BIN`.
@@ -18,16 +19,19 @@ final class DaemonProcess {
   }
 
   /// Starts it and returns when it says that it answers.
-  init(directory: String) throws {
+  ///
+  /// - Parameter name: the device's; nil takes the machine's.
+  init(directory: String, isNamed name: String? = nil) throws {
     guard let path = Self.executable("cospoold") else {
       throw BenchFailure("there is no cospoold beside cospool-bench")
     }
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw BenchFailure("no pipe: errno \(errno)") }
     defer { close(ends[0]) }
-    pid = try Self.spawn(path, ["--data", directory, "--log-level", "error"], output: ends[1])
+    let arguments = ["--data", directory, "--log-level", "error"]
+    pid = try Self.spawn(path, arguments + (name.map { ["--name", $0] } ?? []), output: ends[1])
+    self.directory = directory
     close(ends[1])
-    socketPath = directory + "/cospool.sock"
     var line: [UInt8] = []
     var byte: UInt8 = 0
     while read(ends[0], &byte, 1) == 1, byte != UInt8(ascii: "\n") { line.append(byte) }
@@ -58,6 +62,54 @@ final class DaemonProcess {
     var status: Int32 = 0
     guard waitpid(pid, &status, 0) == pid, status == 0 else {
       throw BenchFailure("\(path) \(arguments.joined(separator: " ")) failed: \(status)")
+    }
+  }
+
+  /// Runs one of the product's executables to its end; what it wrote on standard output.
+  static func output(_ name: String, _ arguments: [String]) throws -> String {
+    guard let path = executable(name) else { throw BenchFailure("there is no \(name)") }
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw BenchFailure("no pipe: errno \(errno)") }
+    defer { close(ends[0]) }
+    let pid = try spawn(path, arguments, output: ends[1])
+    close(ends[1])
+    var written: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = read(ends[0], &buffer, buffer.count)
+      guard count > 0 else { break }
+      written += buffer[..<count]
+    }
+    var status: Int32 = 0
+    guard waitpid(pid, &status, 0) == pid, status == 0 else {
+      throw BenchFailure("\(name) \(arguments.joined(separator: " ")) failed: \(status)")
+    }
+    return String(decoding: written, as: UTF8.self)
+  }
+
+  /// Seconds of processor time that it has used, to the nanosecond: all its threads' together.
+  var processorSeconds: Double {
+    get throws {
+      let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")
+      let nanoseconds = threads.compactMap { thread -> Double? in
+        // A thread may have ended meanwhile; its time is lost to this reading.
+        let text = try? String(
+          contentsOfFile: "/proc/\(pid)/task/\(thread)/schedstat", encoding: .utf8)
+        return text?.split(separator: " ").first.flatMap { Double($0) }
+      }
+      guard !nanoseconds.isEmpty else { throw BenchFailure("no processor time of \(pid)") }
+      return nanoseconds.reduce(0, +) / 1e9
+    }
+  }
+
+  /// Bytes of memory it holds now.
+  var residentMemory: Double {
+    get throws {
+      let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
+      guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Double($0) }) else {
+        throw BenchFailure("the memory of \(pid) cannot be read")
+      }
+      return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
     }
   }
 

@@ -5,6 +5,7 @@ enum Suite: String, CaseIterable {
   case delta
   case workspace
   case sync
+  case execution
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -16,6 +17,7 @@ enum Suite: String, CaseIterable {
       try WorkspaceSuite.measure(runs: options.runs)
         + WorkspaceScaleSuite.measure(runs: options.runs) + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
+    case .execution: try ExecutionSuite().measure()
     }
   }
 
@@ -34,6 +36,7 @@ enum Suite: String, CaseIterable {
     case .text where options.traces == nil:
       "the suite text needs --traces DIR with the editing traces; see RESULTS.md"
     case .sync: SyncSuite.obstacle
+    case .execution: ExecutionSuite.obstacle
     default: nil
     }
   }

@@ -45,7 +45,7 @@ for suite in text list delta; do
   ours+=("$results/ours-$suite.json")
   theirs+=("$results/peers-$suite.json")
 done
-for suite in workspace sync; do
+for suite in workspace sync execution; do
   "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
   ours+=("$results/ours-$suite.json")
 done

@@ -8,14 +8,14 @@ import Testing
 
   /// How many numbers each part has.
   static let parts: [(name: String, count: Int)] = [
-    ("S0", 74), ("S1", 31), ("S2", 103), ("S3", 59), ("C", 17),
+    ("S0", 74), ("S1", 31), ("S2", 103), ("S3", 59), ("C", 17), ("S4", 53), ("N", 14),
   ]
 
   /// Those that must have a test by name.
   static let tested: Set<String> = Set(
     (70...74).map { "S0-\($0)" } + (26...30).map { "S1-\($0)" } + ["S2-31", "S2-33", "S2-103"]
       + (59...83).map { "S2-\($0)" } + (37...47).map { "S3-\($0)" }
-      + (49...59).map { "S3-\($0)" })
+      + (49...59).map { "S3-\($0)" } + ["S4-53"])
 
   /// One row of the table.
   struct Row {
@@ -30,7 +30,9 @@ import Testing
 
     /// nil for what is no requirement's row.
     init?(_ cells: [String]) {
-      guard cells.count == 4, cells[0].wholeMatch(of: #/(S[0-3]|C)-\d+/#) != nil else { return nil }
+      guard cells.count == 4, cells[0].wholeMatch(of: #/(S[0-4]|C|N)-\d+/#) != nil else {
+        return nil
+      }
       number = cells[0]
       isTested = cells[1] == "T"
       asks = cells[2]
@@ -108,8 +110,8 @@ import Testing
 
   /// The requirement numbers in a comment; `S2-63 to S2-65` names three.
   static func numbers(in comment: String) -> Set<String> {
-    var numbers = Set(comment.matches(of: #/\b(?:S[0-3]|C)-\d+\b/#).map { String($0.output) })
-    for range in comment.matches(of: #/\b(S[0-3]|C)-(\d+) to (S[0-3]|C)-(\d+)\b/#) {
+    var numbers = Set(comment.matches(of: #/\b(?:S[0-4]|C|N)-\d+\b/#).map { String($0.output) })
+    for range in comment.matches(of: #/\b(S[0-4]|C|N)-(\d+) to (S[0-4]|C|N)-(\d+)\b/#) {
       guard range.1 == range.3, let first = Int(range.2), let last = Int(range.4), first <= last
       else { continue }
       numbers.formUnion((first...last).map { "\(range.1)-\($0)" })

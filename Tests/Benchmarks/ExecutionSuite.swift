@@ -1,0 +1,165 @@
+import Foundation
+
+/// A server, the host of a session and another device, all real processes: how long a prompt that is
+/// sent on the one takes until its agent has begun on the other, and what a host costs that idles.
+struct ExecutionSuite {
+  /// Messages that are sent, each after the one before has ended.
+  var messages = 300
+  /// The first of them warm up and are not counted.
+  var warmUp = 20
+  /// How long the idle host is watched.
+  var idleSeconds = 20.0
+
+  /// What is missing to measure it; nil where nothing is.
+  static var obstacle: String? {
+    ["cospool-server", "cospoold", "cospool"].first { DaemonProcess.executable($0) == nil }.map {
+      "the suite execution needs \($0) beside cospool-bench: swift build -c release --product \($0)"
+    }
+  }
+
+  func measure() throws -> [Result] {
+    // Short: a socket's path has room for about a hundred bytes.
+    let directory = "/tmp/cse-\(UInt32.random(in: .min ... .max))"
+    for name in ["server", "a", "b"] {
+      try FileManager.default.createDirectory(
+        atPath: "\(directory)/\(name)", withIntermediateDirectories: true)
+    }
+    // A leftover directory must not hide the benchmark's own failure.
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let server = try SyncServerProcess(directory: "\(directory)/server")
+    defer { server.stop() }
+    let host = try DaemonProcess(directory: "\(directory)/a", isNamed: "host")
+    defer { host.stop() }
+    let phone = try DaemonProcess(directory: "\(directory)/b", isNamed: "phone")
+    defer { phone.stop() }
+    let agent = try BenchAgent(directory: directory)
+    try pair([host, phone], with: server, directory: directory)
+    try serve(agent, on: host)
+    try Self.cospool(phone, "sync", "wait", "--timeout", "30")
+
+    let alone = try (0..<50).map { _ in try agent.runAlone() }.sorted()
+    let latencies = try send(from: phone, to: agent).sorted()
+    let own = alone[alone.count / 2]
+    let idle = try idleCost(of: host)
+    return [
+      Result(
+        name: "execution/send-to-start-p50", metric: "seconds",
+        value: latencies[latencies.count / 2] - own),
+      Result(
+        name: "execution/send-to-start-p99", metric: "seconds",
+        value: latencies[latencies.count * 99 / 100] - own),
+      Result(name: "execution/agent-alone", metric: "seconds", value: own),
+      Result(name: "execution/idle/processor-share", metric: "ratio", value: idle.share),
+      Result(name: "execution/idle/memory", metric: "bytes", value: idle.memory),
+    ]
+  }
+
+  // MARK: - The world
+
+  private func pair(
+    _ devices: [DaemonProcess], with server: SyncServerProcess, directory: String
+  ) throws {
+    struct Grant: Decodable { var code: String }
+    for device in devices {
+      let answer = try DaemonProcess.output(
+        "cospool-server", ["pair", "--json", "--data", "\(directory)/server"])
+      let grant = try JSONDecoder().decode(Grant.self, from: Data(answer.utf8))
+      try Self.cospool(device, "pair", "ws://127.0.0.1:\(server.port)", grant.code)
+    }
+  }
+
+  private func serve(_ agent: BenchAgent, on host: DaemonProcess) throws {
+    try Self.cospool(host, "config", "set", "command", agent.command)
+    try Self.cospool(host, "config", "set", "agent", "command")
+    try Self.cospool(host, "session", "add", "s")
+    try Self.cospool(host, "session", "host", "s", "this")
+    try Self.cospool(host, "sync", "wait", "--timeout", "30")
+  }
+
+  private static func cospool(_ device: DaemonProcess, _ arguments: String...) throws {
+    _ = try DaemonProcess.output("cospool", arguments + ["--data", device.directory])
+  }
+
+  // MARK: - What is measured
+
+  /// Seconds from the request on the one device to the first thing the agent does on the other.
+  private func send(from phone: DaemonProcess, to agent: BenchAgent) throws -> [Double] {
+    var latencies: [Double] = []
+    for number in 0..<warmUp + messages {
+      let clock = ContinuousClock()
+      let begin = clock.now
+      let answer = try phone.request(
+        "POST", "/v1/sessions/s/queue", #"{"text":"prompt number \#(number)"}"#)
+      try BenchFailure.require(answer.hasPrefix("HTTP/1.1 201"), String(answer.prefix(300)))
+      try agent.waitForStart()
+      if number >= warmUp { latencies.append((clock.now - begin) / .seconds(1)) }
+      try waitUntilEmpty(at: phone)
+    }
+    return latencies
+  }
+
+  /// The queue is idle again, as the device that sent sees it.
+  private func waitUntilEmpty(at phone: DaemonProcess) throws {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while ContinuousClock.now < deadline {
+      let answer = try phone.request("GET", "/v1/sessions/s/queue")
+      if answer.contains(#""messages":[]"#) { return }
+      usleep(1_000)
+    }
+    throw BenchFailure("a message did not end within 30 seconds")
+  }
+
+  private func idleCost(of host: DaemonProcess) throws -> (share: Double, memory: Double) {
+    // What the last message left to do is not idling.
+    usleep(2_000_000)
+    let before = try host.processorSeconds
+    usleep(useconds_t(idleSeconds * 1e6))
+    return ((try host.processorSeconds - before) / idleSeconds, try host.residentMemory)
+  }
+}
+
+/// An agent that says by a named pipe that it has begun, and ends.
+private final class BenchAgent {
+  private let pipePath: String
+  private let reading: Int32
+  private let script: String
+
+  var command: String { "\(script) {}" }
+
+  init(directory: String) throws {
+    pipePath = "\(directory)/started"
+    script = "\(directory)/agent.sh"
+    guard mkfifo(pipePath, 0o600) == 0 else { throw BenchFailure("no pipe: errno \(errno)") }
+    // For writing too, so that reading waits where no agent has it open.
+    reading = open(pipePath, O_RDWR | O_CLOEXEC)
+    guard reading >= 0 else { throw BenchFailure("\(pipePath): errno \(errno)") }
+    try Data("#!/bin/sh\necho > \(pipePath)\n".utf8).write(to: URL(filePath: script))
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+  }
+
+  deinit { close(reading) }
+
+  /// Waits for the next start.
+  func waitForStart() throws {
+    var waiting = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+    guard poll(&waiting, 1, 30_000) == 1 else {
+      throw BenchFailure("no agent began within 30 seconds")
+    }
+    var byte: UInt8 = 0
+    guard read(reading, &byte, 1) == 1 else { throw BenchFailure("\(pipePath): errno \(errno)") }
+  }
+
+  /// Seconds until the agent says that it has begun, started by this process.
+  func runAlone() throws -> Double {
+    let clock = ContinuousClock()
+    let begin = clock.now
+    let pid = try DaemonProcess.spawn(script, ["prompt"], output: STDERR_FILENO)
+    try waitForStart()
+    let duration = clock.now - begin
+    var status: Int32 = 0
+    guard waitpid(pid, &status, 0) == pid, status == 0 else {
+      throw BenchFailure("the agent failed: \(status)")
+    }
+    return duration / .seconds(1)
+  }
+}
