@@ -234,9 +234,13 @@ extension ClientCore {
         actions += ask(request, id: id, at: occasion, store: store)
       case .begin(let start):
         let run = start.run(.running, milliseconds: time(at: occasion), note: "")
-        let done = perform(
-          .reportRun(start.message, run), IntentChanges(begun: start), at: occasion, store: store)
-        if let done {
+        let known = replica.workspace.dispatchState(of: start.message)?.runState.run
+        // An agent whose beginning nobody would learn of must not begin.
+        if known.map({ $0.fence < run.fence }) ?? true,
+          let done = perform(
+            .reportRun(start.message, run), IntentChanges(begun: start), at: occasion,
+            store: store)
+        {
           actions += [.agent(.begin(start))] + done
         } else {
           execution.executor?.beginFailed(start, at: occasion)

@@ -89,7 +89,9 @@ extension Executor {
       let head = try? workspace.messageQueue(session).messages.first(where: {
         $0.status == .running
       }), let run = head.run,
-      seat.lastEnded?.message != head.id || seat.lastEnded?.attempt != run.attempt
+      seat.lastEnded?.message != head.id || seat.lastEnded?.attempt != run.attempt,
+      // Somebody may have moved it here while its agent works for another session.
+      !seats.values.contains(where: { $0.run?.order.message == head.id })
     else { return nil }
     return (head.id, run)
   }
@@ -102,7 +104,12 @@ extension Executor {
       counters.claims += 1
       return [ask(.lease(session: session, token: 0), for: session, at: occasion)]
     }
-    guard lease.token >= run.token else { return renewal(session, at: occasion) }
+    guard lease.token >= run.token else {
+      // It ran in another queue, or the lease is no longer this device's: only a later one counts.
+      seats[session]?.lease = nil
+      wait(session, endsWithChange: false, at: occasion)
+      return []
+    }
     let order = StartOrder(
       session: session, message: message, attempt: run.attempt, token: run.token, text: "")
     seats[session]?.lastEnded = order

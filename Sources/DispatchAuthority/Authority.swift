@@ -159,6 +159,8 @@ package struct Authority: Hashable, Sendable {
       !state.runState.isFinal
     else { return .cancelled }
     let run = state.runState.run
+    // It ran in another queue, under a later lease: what this one's holder wrote would not count.
+    guard run?.token ?? 0 <= request.token else { return .fenced }
     // What became of the latest attempt has to be known before another one begins.
     if let known, known.attempt > run?.attempt ?? 0 { return .duplicate(attempt: known.attempt) }
     guard state.session == request.session, state.tags == request.tags.sorted(),

@@ -180,6 +180,10 @@ extension Simulation {
     guard !store.hasDied, let result else { return nil }
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
+    // Every change of the event is in the workspace, so the mirror is compared behind the last.
+    for case .changed(let touched) in result.actions where device.life == life {
+      note(.changed(device: device.index, touched))
+    }
     scheduleWake(of: device)
     return result.value
   }
@@ -203,7 +207,6 @@ extension Simulation {
     case .changed(let touched):
       guard let workspace = device.process?.core.replica.workspace else { return }
       device.process?.mirror.follow(workspace, touched: touched)
-      note(.changed(device: device.index, touched))
     case .report(let trouble):
       log("device \(device.index): reports \(trouble.message)")
     case .agent(let order):

@@ -99,6 +99,27 @@ struct LocalExecutionTests {
     #expect(scene.begun == [[1, 1], [1, 2], [2, 1]])
   }
 
+  /// The lease of the queue that it comes to is older than the one it ran under.
+  @Test func aMessageMovedToAnotherQueueRunsAndEndsThere() throws {
+    var scene = try serving(1)
+    let other = SessionID.named("t")
+    try scene.perform(.addSession(other, name: nil, project: nil))
+    try scene.perform(.setHost(other, Scene.device))
+    try scene.perform(.send("text 2", as: 2, in: "t"))
+    #expect(scene.begun == [[1, 1], [2, 1]])
+    scene.tell { $0.agentEnded(other, attempt: 1, with: .died("x"), at: $1, store: $2) }
+    try scene.perform(.move([.numbered(2)], to: .after(.numbered(1))))
+    try scene.perform(.retry(.numbered(2)))
+    scene.end(1, .succeeded(summary: ""))
+    // A fresh lease is asked for after a moment.
+    scene.now += 20_000
+    scene.tell { $0.timePassed(at: $1, store: $2) }
+    #expect(scene.begun == [[1, 1], [2, 1], [2, 2]])
+    scene.end(2, attempt: 2, .succeeded(summary: ""))
+    #expect(scene.status(2) == .succeeded)
+    #expect(scene.store.intents.isEmpty)
+  }
+
   @Test(arguments: [true, false])
   func aKilledDaemonSaysWhatItKnows(agentDied: Bool) throws {
     let before = try serving(1)

@@ -172,6 +172,18 @@ struct AuthorityTests {
   }
 
   // MODEL: edit ∥ dispatch, cancel ∥ dispatch
+  /// Its reports would lose against those of the later lease, so that nobody learned of its end.
+  @Test func whatRanInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
+    var scene = try Scene(messages: 1)
+    let token = try scene.lease()
+    try scene.report(.failed, of: 1, token: token + 1)
+    try scene.device.perform(.retry(.numbered(1)))
+    #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .fenced)
+    let fresh = try scene.lease()
+    #expect(fresh > token + 1)
+    #expect(scene.ask(try scene.dispatch(1, token: fresh, attempt: 2)) == .go)
+  }
+
   @Test func whatTheHostHasNotSeenIsNotOverruled() throws {
     var scene = try Scene(messages: 2)
     let token = try scene.lease()

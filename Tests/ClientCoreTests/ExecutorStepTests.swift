@@ -1,0 +1,75 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// What an executor makes of queues that others change while it runs them.
+struct ExecutorStepTests {
+  /// An executor whose authority says yes.
+  private struct Scene {
+    var executor = Executor(device: Scene.device, firstRequest: 1)
+    var host = TestDevice(1)
+    var leases: UInt64 = 0
+    var ended: [Command] = []
+    var begun: [StartOrder] = []
+    static let device = DeviceID(high: 0xD, low: 1)
+
+    private var occasion: Occasion {
+      Occasion(now: 1_000, wall: TestDevice.startOfTime + 1_000, random: 7)
+    }
+
+    /// Looks at all queues, and gives every answer that is asked for.
+    mutating func run() throws {
+      let sessions = Set(host.workspace.sessions().map(\.id))
+      try follow(executor.queuesChanged(sessions, in: host.workspace, at: occasion))
+    }
+
+    private mutating func follow(_ actions: [Executor.Action]) throws {
+      for action in actions {
+        switch action {
+        case .ask(let request, let id):
+          leases += 1
+          let answer: AuthorityAnswer =
+            switch request {
+            case .lease: .leased(token: leases, milliseconds: 30_000)
+            case .release: .released
+            case .dispatch, .outcome: .go
+            }
+          try follow(executor.answered(id, answer, in: host.workspace, at: occasion))
+        case .begin(let order):
+          begun.append(order)
+          let run = order.run(.running, milliseconds: 1, note: "")
+          try host.perform(.reportRun(order.message, run))
+        case .end(let command, _), .perform(let command):
+          ended.append(command)
+          try host.perform(command)
+        case .stop, .drained: break
+        }
+      }
+    }
+  }
+
+  /// Another device moves the message before it knows that it runs.
+  @Test func whatRunsHereIsNotUnknownInTheQueueItWasMovedTo() throws {
+    var scene = Scene()
+    for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
+      try scene.host.perform(.send("text", as: number, in: session))
+      try scene.host.perform(.setHost(.named(session), Scene.device))
+    }
+    try scene.host.perform(.pause(.named("t"), reason: nil))
+    var other = TestDevice(2)
+    try other.merge(scene.host.made)
+    try other.perform(.move([.numbered(1)], to: .before(.numbered(2))))
+    try scene.run()
+    #expect(scene.begun.map(\.message) == [.numbered(1)])
+    try scene.host.merge(other.made)
+    try scene.run()
+    let queue = try scene.host.workspace.messageQueue(.named("t")).messages
+    #expect(queue.map(\.id) == [.numbered(1), .numbered(2)])
+    #expect(scene.host.workspace.status(1) == .running)
+    #expect(scene.ended == [])
+  }
+}
