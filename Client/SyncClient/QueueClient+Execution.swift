@@ -153,6 +153,11 @@ extension QueueClient {
     let receipt = try await perform(.cancel(ids))
     var outcomes: [MessageID: CancelOutcome] = [:]
     for id in ids {
+      // What is done has nothing to be withdrawn from: the agent had it.
+      if (try? workspace().message(id))?.status == .succeeded {
+        outcomes[id] = .invoked
+        continue
+      }
       switch await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit) {
       case .outcome(let attempt, _, _):
         outcomes[id] = attempt > attempts[id] ?? 0 ? .invoked : .cancelled
@@ -166,7 +171,8 @@ extension QueueClient {
   /// Edits a message; where it started with another text meanwhile, the text is kept as the
   /// session's draft.
   ///
-  /// - Throws: as `perform`; `.queue(.alreadyStarted)` where the agent has another text.
+  /// - Throws: as `perform`; `.queue(.alreadyStarted)` where the agent has another text, and
+  ///   `.queue(.messageFinished)` where it is done with it.
   public func edit(
     _ id: MessageID, content: String, base: EditBase?
   ) async throws(ClientError) -> CommandReceipt {
@@ -174,9 +180,13 @@ extension QueueClient {
     let receipt: CommandReceipt
     do {
       receipt = try await perform(.edit(id, content: content, base: base))
-    } catch .queue(.alreadyStarted(let started)) {
-      try await keepAsDraft(content, of: id)
-      throw .queue(.alreadyStarted(id: started))
+    } catch {
+      switch error {
+      case .queue(.alreadyStarted), .queue(.messageFinished):
+        try await keepAsDraft(content, of: id)
+      default: break
+      }
+      throw error
     }
     guard let view = try? workspace().message(id),
       case .outcome(let attempt, _, let digest) = await engine.ask(

@@ -1,0 +1,47 @@
+import QueueModel
+import SyncClient
+import Testing
+
+/// What a person says about a message that the agent is already done with. No server is asked: a
+/// device without one decides for itself.
+@Suite struct LateChangeTests {
+  private let message = MessageID(high: 9, low: 1)
+
+  @Test(.timeLimit(.minutes(10)))
+  func aMessageThatIsDoneIsNotSaidToBeCancelled() async throws {
+    try await withDoneMessage { client in
+      let outcomes = try await client.cancel([message]).outcomes
+      #expect(outcomes == [message: .invoked])
+      let status = try client.workspace().message(message).status
+      #expect(status == .succeeded)
+    }
+  }
+
+  @Test(.timeLimit(.minutes(10)))
+  func anEditOfAMessageThatIsDoneIsKeptAsADraft() async throws {
+    try await withDoneMessage { client in
+      await #expect(throws: ClientError.queue(.messageFinished(id: message.description))) {
+        _ = try await client.edit(message, content: "what was meant", base: nil)
+      }
+      let draft = try await client.draft(of: SessionID("a"))
+      #expect(draft?.text == "what was meant")
+    }
+  }
+
+  /// Opens a client on which one message has run.
+  private func withDoneMessage(_ body: (QueueClient) async throws -> Void) async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("do it", 1))
+      try await client.perform(.setHost(session, client.deviceID))
+      let orders = try await client.execute(ExecutionSettings(isEnabled: true))
+      for await case .begin(let start) in orders {
+        await client.executionEnded(start, with: .succeeded(summary: "done"))
+        break
+      }
+      try await body(client)
+      await client.close()
+    }
+  }
+}
