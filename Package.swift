@@ -191,6 +191,9 @@ let rooms: [Room] = [
     name: "SyncTestSupport", path: "Tests/SyncTestSupport",
     rooms: ["SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol"]),
   Room(
+    name: "PushTestSupport", path: "Tests/PushTestSupport",
+    foreign: ["Crypto", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOSSL"]),
+  Room(
     name: "Benchmarks", path: "Tests/Benchmarks", kind: .executable(product: "cospool-bench"),
     rooms: [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "CZlib",
@@ -230,8 +233,8 @@ let rooms: [Room] = [
       "SyncTestSupport",
     ]),
   test(
-    "PushDeliveryTests", ["PushDelivery", "SyncTestSupport"],
-    foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOPosix"]),
+    "PushDeliveryTests", ["PushDelivery", "PushTestSupport", "SyncTestSupport"],
+    foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
   test(
     "SyncSimulationTests",
     [

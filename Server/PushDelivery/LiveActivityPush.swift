@@ -70,3 +70,13 @@ package struct ActivityContent: Hashable, Sendable {
     self.startedAt = startedAt
   }
 }
+
+extension LiveActivityPush.Event {
+  var word: String {
+    switch self {
+    case .start: "start"
+    case .update: "update"
+    case .end: "end"
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import Foundation
+
+/// The payload of one push, as Apple and the app read it. Texts are cut until it fits.
+enum APNsPayload {
+  /// The bytes of the payload.
+  ///
+  /// - Throws: `APNsPayloadTooLarge` if ids and links alone are over the limit.
+  static func bytes(for push: Push) throws -> [UInt8] {
+    switch push {
+    case .alert(let notice): try alert(notice)
+    case .retract(let id): try JSONText.bytes(Retraction(id))
+    case .liveActivity(let push): try activity(push)
+    }
+  }
+
+  private static func alert(_ notice: PushNotice) throws -> [UInt8] {
+    var notice = notice
+    // Details go first, the title last.
+    notice.details = try fitted(notice.details) { text in
+      var tried = notice
+      tried.details = text
+      return Alert(tried)
+    }
+    notice.body =
+      try fitted(notice.body) { text in
+        var tried = notice
+        tried.body = text ?? ""
+        return Alert(tried)
+      } ?? ""
+    notice.title =
+      try fitted(notice.title) { text in
+        var tried = notice
+        tried.title = text ?? ""
+        return Alert(tried)
+      } ?? ""
+    return try checked(JSONText.bytes(Alert(notice)))
+  }
+
+  private static func activity(_ push: LiveActivityPush) throws -> [UInt8] {
+    var push = push
+    let task = try fitted(push.content.progress?.currentTask) { text in
+      var tried = push
+      tried.content.progress?.currentTask = text
+      return Activity(tried)
+    }
+    push.content.progress?.currentTask = task
+    push.content.operation = try fitted(push.content.operation) { text in
+      var tried = push
+      tried.content.operation = text
+      return Activity(tried)
+    }
+    return try checked(JSONText.bytes(Activity(push)))
+  }
+
+  /// As much of `text` as fits, cut between characters and with an ellipsis; nil if none does.
+  ///
+  /// A byte of text may be six of JSON, so the place is searched for.
+  private static func fitted(
+    _ text: String?, in payload: (String?) -> some Encodable
+  ) throws -> String? {
+    let limit = PushLimits.apnsPayloadBytesMax
+    guard let text, try JSONText.bytes(payload(text)).count > limit else { return text }
+    var best: String?
+    var low = 0
+    var high = min(text.utf8.count, limit)
+    while low <= high {
+      let middle = (low + high) / 2
+      let kept = text.prefixWithin(bytes: middle)
+      let tried = kept.isEmpty ? nil : kept + "…"
+      if try JSONText.bytes(payload(tried)).count <= limit {
+        best = tried
+        low = middle + 1
+      } else {
+        high = middle - 1
+      }
+    }
+    return best
+  }
+
+  private static func checked(_ bytes: [UInt8]) throws -> [UInt8] {
+    guard bytes.count <= PushLimits.apnsPayloadBytesMax else { throw APNsPayloadTooLarge() }
+    return bytes
+  }
+}
+
+/// Ids and links do not fit into a payload.
+struct APNsPayloadTooLarge: Error {}
+
+private struct Alert: Encodable {
+  struct APS: Encodable {
+    struct Text: Encodable {
+      var title: String
+      var body: String
+    }
+
+    var alert: Text
+    var category: String
+    var threadID: String
+    var sound = "default"
+    var interruptionLevel: String
+
+    enum CodingKeys: String, CodingKey {
+      case alert, category, sound
+      case threadID = "thread-id"
+      case interruptionLevel = "interruption-level"
+    }
+  }
+
+  var aps: APS
+  var noticeId: String
+  var sessionId: String
+  var requestId: String?
+  var link: String
+  var details: String?
+  var createdAt: Int64
+  var expiresAt: Int64?
+
+  init(_ notice: PushNotice) {
+    aps = APS(
+      alert: APS.Text(title: notice.title, body: notice.body),
+      category: notice.category.rawValue, threadID: notice.sessionID,
+      interruptionLevel: notice.isTimeSensitive ? "time-sensitive" : "active")
+    noticeId = notice.id.text
+    sessionId = notice.sessionID
+    requestId = notice.requestID
+    link = notice.link
+    details = notice.details
+    createdAt = notice.createdAt
+    expiresAt = notice.expiresAt
+  }
+}
+
+private struct Retraction: Encodable {
+  struct APS: Encodable {
+    var contentAvailable = 1
+
+    enum CodingKeys: String, CodingKey { case contentAvailable = "content-available" }
+  }
+
+  var aps = APS()
+  var clearApprovalId: String
+
+  init(_ id: PushNoticeID) {
+    clearApprovalId = id.text
+  }
+}
+
+private struct Activity: Encodable {
+  struct APS: Encodable {
+    struct State: Encodable {
+      struct Progress: Encodable {
+        var completed: Int
+        var total: Int
+        var currentTask: String?
+      }
+
+      var status: String
+      var operation: String?
+      var progress: Progress?
+      /// Milliseconds since 1970; a number, so that the app's date strategy does not matter.
+      var startedAt: Int64
+    }
+
+    struct Attributes: Encodable {
+      var sessionId: String
+    }
+
+    struct Text: Encodable {
+      var title: String
+      var body: String
+    }
+
+    var timestamp: Int64
+    var event: String
+    var contentState: State
+    var staleDate: Int64?
+    var dismissalDate: Int64?
+    var attributesType: String?
+    var attributes: Attributes?
+    var alert: Text?
+
+    enum CodingKeys: String, CodingKey {
+      case timestamp, event, attributes, alert
+      case contentState = "content-state"
+      case staleDate = "stale-date"
+      case dismissalDate = "dismissal-date"
+      case attributesType = "attributes-type"
+    }
+  }
+
+  var aps: APS
+
+  /// Apple takes seconds.
+  init(_ push: LiveActivityPush) {
+    let content = push.content
+    let state = APS.State(
+      status: content.status.rawValue, operation: content.operation,
+      progress: content.progress.map {
+        APS.State.Progress(
+          completed: $0.completed, total: $0.total, currentTask: $0.currentTask)
+      }, startedAt: content.startedAt)
+    aps = APS(
+      timestamp: push.timestamp / 1_000, event: push.event.word, contentState: state,
+      staleDate: push.staleAt.map { $0 / 1_000 })
+    switch push.event {
+    case .start(let type):
+      aps.attributesType = type
+      aps.attributes = APS.Attributes(sessionId: push.sessionID)
+      // Without an alert the system does not start it.
+      aps.alert = APS.Text(title: "Task Running", body: "An agent works on a task.")
+    case .update: break
+    case .end(let dismissalAt): aps.dismissalDate = dismissalAt.map { $0 / 1_000 }
+    }
+  }
+}

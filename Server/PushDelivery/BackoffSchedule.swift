@@ -1,0 +1,90 @@
+/// When a push that failed is tried again, and when it is given up.
+///
+/// Exponential with full jitter: the wait is drawn evenly between nothing and a bound that doubles,
+/// so that many pushes which failed together do not come back together. What a provider asked for
+/// is waited for first.
+package struct BackoffSchedule: Hashable, Sendable {
+  /// The bound of the first wait, milliseconds.
+  package var firstMilliseconds: Int64
+  /// The bound that it stops growing at, milliseconds.
+  package var longestMilliseconds: Int64
+  package var attemptsMax: Int
+  /// How long after the first attempt the last one may be, milliseconds.
+  package var spanMilliseconds: Int64
+
+  /// Two seconds to ten minutes, twelve attempts, one day.
+  package static let standard = BackoffSchedule(
+    firstMilliseconds: 2_000, longestMilliseconds: 600_000, attemptsMax: 12,
+    spanMilliseconds: 86_400_000)
+
+  package init(
+    firstMilliseconds: Int64, longestMilliseconds: Int64, attemptsMax: Int,
+    spanMilliseconds: Int64
+  ) {
+    precondition(firstMilliseconds > 0 && longestMilliseconds >= firstMilliseconds)
+    precondition(attemptsMax > 0 && spanMilliseconds > 0)
+    self.firstMilliseconds = firstMilliseconds
+    self.longestMilliseconds = longestMilliseconds
+    self.attemptsMax = attemptsMax
+    self.spanMilliseconds = spanMilliseconds
+  }
+
+  package enum Next: Hashable, Sendable {
+    /// Milliseconds since 1970.
+    case again(at: Int64)
+    /// It is a dead letter now; the caller keeps it as one.
+    case deadLetter(reason: String)
+  }
+
+  /// What follows an attempt that failed for a while only.
+  ///
+  /// - Parameters:
+  ///   - attempts: how many were made, the failed one included.
+  ///   - firstAttemptAt, now, expiresAt: milliseconds since 1970; after `expiresAt` the notice is of
+  ///     no use.
+  ///   - retryAfter: what the provider asked for.
+  ///   - random: any 64 bits, drawn anew for each call.
+  package func next(
+    attempts: Int, firstAttemptAt: Int64, now: Int64, retryAfter: Duration? = nil,
+    expiresAt: Int64? = nil, random: UInt64
+  ) -> Next {
+    guard attempts < attemptsMax else {
+      return .deadLetter(reason: "not delivered in \(attempts) attempts")
+    }
+    let asked = retryAfter.map(\.wholeMilliseconds) ?? 0
+    let jitter = Int64(random % UInt64(bound(after: attempts) + 1))
+    // Both are bounded by what an Int64 of milliseconds holds many times over.
+    let at = now.addingClamped(max(asked, 0)).addingClamped(jitter)
+    if let expiresAt, at > expiresAt { return .deadLetter(reason: "expired") }
+    guard at <= firstAttemptAt.addingClamped(spanMilliseconds) else {
+      return .deadLetter(reason: "not delivered in \(spanMilliseconds / 60_000) minutes")
+    }
+    return .again(at: at)
+  }
+
+  /// The longest wait after so many failed attempts, milliseconds.
+  package func bound(after attempts: Int) -> Int64 {
+    let doublings = min(max(attempts - 1, 0), 40)
+    let (grown, overflow) = firstMilliseconds.multipliedReportingOverflow(by: 1 << doublings)
+    return overflow ? longestMilliseconds : min(grown, longestMilliseconds)
+  }
+}
+
+extension Duration {
+  /// Rounded up, so that a wait is never cut short; bounded to what fits.
+  var wholeMilliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
+    if overflow { return seconds < 0 ? .min : .max }
+    let unit: Int64 = 1_000_000_000_000_000
+    return whole.addingClamped(attoseconds / unit + (attoseconds % unit > 0 ? 1 : 0))
+  }
+}
+
+extension Int64 {
+  /// The sum, or the nearest number there is.
+  func addingClamped(_ other: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? (other < 0 ? .min : .max) : sum
+  }
+}

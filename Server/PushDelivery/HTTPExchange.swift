@@ -1,0 +1,150 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+/// What a provider answered.
+struct HTTPAnswer: Sendable {
+  var status: Int
+  var headers: HTTPHeaders
+  /// At most `PushLimits.answerBytesMax` bytes; empty where there were more.
+  var body: [UInt8]
+  /// What its header `Retry-After` asks for, at most a day.
+  var retryAfter: Duration?
+}
+
+/// Why there is no answer, in words of our own: what libraries say may hold addresses.
+struct TransportFailure: Error, Hashable {
+  var reason: String
+  /// The time was over.
+  var isDeadline = false
+}
+
+/// One request with a deadline over everything, redirects refused and a bounded answer.
+struct HTTPExchange: Sendable {
+  var client: HTTPClient
+  var deadline: Duration
+
+  /// - Parameter now: milliseconds since 1970, for a `Retry-After` that names a date.
+  func send(_ request: HTTPClientRequest, now: Int64) async throws(TransportFailure) -> HTTPAnswer {
+    let result: Result<HTTPAnswer, TransportFailure>
+    do {
+      result = .success(
+        try await withThrowingTaskGroup(of: HTTPAnswer?.self) { group in
+          group.addTask { try await answer(to: request, now: now) }
+          // The library's own deadline ends with the head of the answer.
+          group.addTask {
+            try await Task.sleep(for: deadline)
+            return nil
+          }
+          defer { group.cancelAll() }
+          guard let first = try await group.next(), let answer = first else {
+            throw TransportFailure.late
+          }
+          return answer
+        })
+    } catch let failure as TransportFailure {
+      result = .failure(failure)
+    } catch {
+      result = .failure(TransportFailure(error))
+    }
+    return try result.get()
+  }
+
+  private func answer(to request: HTTPClientRequest, now: Int64) async throws -> HTTPAnswer {
+    let time = TimeAmount.milliseconds(max(deadline.wholeMilliseconds, 1))
+    let response = try await client.execute(request, timeout: time)
+    var body: [UInt8] = []
+    do {
+      body = Array(
+        try await response.body.collect(upTo: PushLimits.answerBytesMax).readableBytesView)
+    } catch is NIOTooManyBytesError {
+      // The status says enough; what is so long is not read on.
+    }
+    return HTTPAnswer(
+      status: Int(response.status.code), headers: response.headers, body: body,
+      retryAfter: response.headers.first(name: "Retry-After").flatMap {
+        RetryAfter.duration($0, now: now)
+      })
+  }
+}
+
+extension TransportFailure {
+  static let late = TransportFailure(
+    reason: "no answer before the deadline", isDeadline: true)
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as HTTPClientError where Self.lateErrors.contains(error): self = .late
+    case let error as HTTPClientError where error == .tlsHandshakeTimeout:
+      self.init(reason: "the TLS handshake took too long", isDeadline: true)
+    case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+      self.init(reason: "TLS failed: the server's certificate is not trusted or not for its name")
+    case is NIOConnectionError: self.init(reason: "the server cannot be reached")
+    case is CancellationError: self.init(reason: "stopped")
+    case let error as HTTPClientError where error == .cancelled || error == .alreadyShutdown:
+      self.init(reason: "stopped")
+    default: self.init(reason: "the connection broke (\(type(of: error)))")
+    }
+  }
+
+  private static let lateErrors: [HTTPClientError] = [
+    .deadlineExceeded, .connectTimeout, .readTimeout, .getConnectionFromPoolTimeout,
+  ]
+}
+
+/// The header `Retry-After` (RFC 9110, 10.2.3).
+enum RetryAfter {
+  static let secondsMax: Int64 = 86_400
+
+  static func duration(_ text: String, now: Int64) -> Duration? {
+    if let seconds = Int64(text) {
+      return seconds >= 0 ? .seconds(min(seconds, secondsMax)) : nil
+    }
+    let format = DateFormatter()
+    format.locale = Locale(identifier: "en_US_POSIX")
+    format.timeZone = TimeZone(secondsFromGMT: 0)
+    format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+    guard let date = format.date(from: text) else { return nil }
+    let seconds = date.timeIntervalSince1970 - Double(now) / 1_000
+    return .seconds(min(max(Int64(seconds.rounded(.up)), 0), secondsMax))
+  }
+}
+
+/// Makes the clients that pushes are sent by.
+struct PushTransport: Sendable {
+  private let tls: TLSConfiguration
+
+  /// - Parameter trustedRootFile: a root certificate, PEM, that counts beside the system's. It is
+  ///   read now, so that a wrong path is told when it is set up and not when a push is due.
+  init(trustedRootFile: String?) throws(PushConfigurationError) {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    tls.minimumTLSVersion = .tlsv12
+    if let trustedRootFile {
+      // What the library says of a file without PEM is no help; the file's name is.
+      guard let roots = try? NIOSSLCertificate.fromPEMFile(trustedRootFile), !roots.isEmpty else {
+        throw .noTrustedRoot(file: trustedRootFile)
+      }
+      tls.additionalTrustRoots = [.certificates(roots)]
+    }
+    self.tls = tls
+  }
+
+  /// A client that follows no redirects, checks certificates, and gives up at once where nobody
+  /// listens: waiting is the caller's schedule's. It must be shut down.
+  func makeClient(_ version: HTTPClient.Configuration.HTTPVersion) -> HTTPClient {
+    // One connection while it is not yet known that HTTP/2 is spoken, so that many first requests
+    // do not open one each.
+    let pool = HTTPClient.Configuration.ConnectionPool(
+      idleTimeout: .minutes(10),
+      concurrentHTTP1ConnectionsPerHostSoftLimit: version == .automatic ? 1 : 8)
+    var configuration = HTTPClient.Configuration(
+      tlsConfiguration: tls, redirectConfiguration: .disallow,
+      timeout: HTTPClient.Configuration.Timeout(connect: .seconds(10)), connectionPool: pool)
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.httpVersion = version
+    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }
+}

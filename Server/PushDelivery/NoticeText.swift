@@ -1,0 +1,69 @@
+/// What a notice says. Titles are the same whatever agent runs; bodies tell nothing of the work
+/// unless the person switched details on.
+package struct NoticeText: Hashable, Sendable {
+  package var title: String
+  package var body: String
+  package var details: String?
+
+  /// What happened, in the agent's own words where it has some.
+  package enum Event: Hashable, Sendable {
+    case approval(tool: String, summary: String, details: String?)
+    case question(String, options: [String])
+    case taskComplete(summary: String?)
+    case taskFailed(error: String?)
+    case threadReady(name: String?)
+
+    package var category: PushNotice.Category {
+      switch self {
+      case .approval: .approvalRequest
+      case .question: .questionAsked
+      case .taskComplete: .taskComplete
+      case .taskFailed: .taskError
+      case .threadReady: .threadReady
+      }
+    }
+  }
+
+  package static let detailsCharactersMax = 1_000
+
+  /// - Parameter showsDetails: the person's setting; off unless it was switched on.
+  package init(_ event: Event, showsDetails: Bool = false) {
+    self = Self.plain(event.category)
+    guard showsDetails else { return }
+    switch event {
+    case .approval(let tool, let summary, let details):
+      say(summary.isEmpty ? tool : "\(tool): \(summary)", details: details)
+    case .question(let question, let options):
+      say(question, details: options.isEmpty ? nil : options.joined(separator: "\n"))
+    case .taskComplete(let text), .taskFailed(let text), .threadReady(let text):
+      say(text ?? "", details: nil)
+    }
+  }
+
+  /// The title of a category and a body that tells nothing.
+  package static func plain(_ category: PushNotice.Category) -> NoticeText {
+    switch category {
+    case .approvalRequest:
+      NoticeText(title: "Approval Needed", body: "An agent needs permission to continue.")
+    case .questionAsked:
+      NoticeText(title: "An agent has a question", body: "It waits for your answer.")
+    case .taskComplete: NoticeText(title: "Task Complete", body: "An agent has finished a task.")
+    case .taskError: NoticeText(title: "Task Failed", body: "An agent could not finish a task.")
+    case .threadReady: NoticeText(title: "Thread Ready", body: "A thread waits for you.")
+    }
+  }
+
+  private init(title: String, body: String) {
+    self.title = title
+    self.body = body
+  }
+
+  private mutating func say(_ text: String, details: String?) {
+    let shown = Redaction.shown(text)
+    if !shown.isEmpty { body = shown }
+    self.details = details.flatMap { text in
+      let shown = Redaction.shown(text, charactersMax: Self.detailsCharactersMax)
+      return shown.isEmpty ? nil : shown
+    }
+  }
+}

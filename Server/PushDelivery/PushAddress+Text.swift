@@ -1,0 +1,163 @@
+import Foundation
+
+// The text form of an address:
+//
+//   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity
+//   ntfy+https://HOST[:PORT]/TOPIC[#ACCESS-TOKEN]
+//   webhook+https://HOST[:PORT]/PATH?QUERY#SECRET
+//
+// What stands after # is never part of a URL that is asked for, so the secrets stand there.
+
+extension PushAddress {
+  /// Reads the text form.
+  ///
+  /// - Throws: what is wrong with it and how to put it right, without quoting it.
+  package init(text: String) throws(PushAddressError) {
+    guard text.utf8.count <= PushLimits.addressBytesMax else { throw PushAddressError(.tooLong) }
+    if text.hasPrefix("apns://") {
+      self = .apns(try APNsAddress(rest: text.dropFirst("apns://".count)))
+    } else if text.hasPrefix("ntfy+http") {
+      self = .ntfy(try NtfyAddress(url: text.dropFirst("ntfy+".count)))
+    } else if text.hasPrefix("webhook+http") {
+      self = .webhook(try WebhookAddress(url: text.dropFirst("webhook+".count)))
+    } else {
+      throw PushAddressError(.unknownKind)
+    }
+  }
+
+  /// The text form, with the address's secrets. `init(text:)` reads it.
+  package var text: Secret {
+    switch self {
+    case .apns(let address):
+      Secret(
+        "apns://\(address.topic)/\(address.deviceToken.reveal())"
+          + "?environment=\(address.environment.rawValue)&purpose=\(address.purpose.rawValue)")
+    case .ntfy(let address):
+      Secret(
+        "ntfy+\(address.server)/\(address.topic.reveal())"
+          + (address.accessToken.map { "#" + $0.reveal() } ?? ""))
+    case .webhook(let address):
+      Secret("webhook+\(address.url.reveal())#\(address.secret.reveal())")
+    }
+  }
+}
+
+extension PushAddress: CustomStringConvertible {
+  /// Which address it is, for a person, without what would let anybody else send there or read.
+  package var description: String {
+    switch self {
+    case .apns(let address):
+      "apns \(address.topic) \(address.environment.rawValue) \(address.purpose.rawValue) "
+        + address.deviceToken.reveal().prefix(6) + "…"
+    case .ntfy(let address): "ntfy \(address.server)/\(address.topic.reveal().prefix(3))…"
+    case .webhook(let address): "webhook \(WebParts(address.url.reveal())?.origin ?? "?")/…"
+    }
+  }
+}
+
+extension APNsAddress {
+  fileprivate init(rest: Substring) throws(PushAddressError) {
+    let halves = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = halves[0].split(separator: "/", omittingEmptySubsequences: false)
+    guard path.count == 2 else { throw PushAddressError(.badDeviceToken) }
+    let topic = String(path[0])
+    guard (1...155).contains(topic.utf8.count),
+      topic.utf8.allSatisfy({
+        ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == 0x2D || $0 == 0x2E
+      })
+    else { throw PushAddressError(.badAppTopic) }
+    let token = path[1].lowercased()
+    guard token.utf8.allSatisfy(ASCII.isHexDigit), token.utf8.count.isMultiple(of: 2),
+      PushLimits.deviceTokenBytes.contains(token.utf8.count / 2)
+    else { throw PushAddressError(.badDeviceToken) }
+    var environment: Environment?
+    var purpose = Purpose.alert
+    for pair in halves.dropFirst().first?.split(separator: "&") ?? [] {
+      let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+      switch parts.first {
+      case "environment": environment = parts.last.flatMap(Environment.init)
+      case "purpose":
+        guard let named = parts.last.flatMap(Purpose.init) else {
+          throw PushAddressError(.badPurpose)
+        }
+        purpose = named
+      default: throw PushAddressError(.badEnvironment)
+      }
+    }
+    // Never guessed: each of Apple's two services takes the other's tokens for broken ones.
+    guard let environment else { throw PushAddressError(.badEnvironment) }
+    self.init(
+      deviceToken: Secret(token), topic: topic, environment: environment, purpose: purpose)
+  }
+}
+
+extension NtfyAddress {
+  fileprivate init(url: Substring) throws(PushAddressError) {
+    let halves = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let parts = WebParts(String(halves[0])), parts.query == nil else {
+      throw PushAddressError(.badServer)
+    }
+    guard parts.isSafe else { throw PushAddressError(.plainHTTP) }
+    let topic = String(parts.path.dropFirst())
+    guard !topic.isEmpty, !topic.contains("/") else { throw PushAddressError(.badServer) }
+    guard (1...64).contains(topic.utf8.count), topic.utf8.allSatisfy(ASCII.isIdentifier) else {
+      throw PushAddressError(.badNtfyTopic)
+    }
+    var token: Secret?
+    if let text = halves.dropFirst().first {
+      guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw PushAddressError(.badAccessToken)
+      }
+      token = Secret(String(text))
+    }
+    self.init(server: parts.origin, topic: Secret(topic), accessToken: token)
+  }
+}
+
+extension WebhookAddress {
+  package static let secretBytesMin = 16
+
+  fileprivate init(url: Substring) throws(PushAddressError) {
+    let halves = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    let plain = String(halves[0])
+    guard let parts = WebParts(plain) else { throw PushAddressError(.badURL) }
+    guard parts.isSafe else { throw PushAddressError(.plainHTTP) }
+    guard let secret = halves.dropFirst().first, secret.utf8.count >= Self.secretBytesMin else {
+      throw PushAddressError(.missingSecret)
+    }
+    self.init(url: Secret(plain), secret: Secret(String(secret)))
+  }
+}
+
+/// The parts of an http or https URL without user name and fragment.
+struct WebParts {
+  var scheme: String
+  var host: String
+  var port: Int?
+  var path: String
+  var query: String?
+
+  init?(_ text: String) {
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+      let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
+      scheme == "https" || scheme == "http", let host = parts.host, !host.isEmpty,
+      parts.user == nil, parts.password == nil, parts.fragment == nil,
+      parts.port.map({ (1...65_535).contains($0) }) ?? true
+    else { return nil }
+    self.scheme = scheme
+    self.host = host.lowercased()
+    port = parts.port
+    path = parts.percentEncodedPath
+    query = parts.percentEncodedQuery
+  }
+
+  /// Scheme, host and port.
+  var origin: String {
+    "\(scheme)://\(host)" + (port.map { ":\($0)" } ?? "")
+  }
+
+  /// Encrypted, or never leaving this machine.
+  var isSafe: Bool {
+    scheme == "https" || ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
+  }
+}

@@ -1,0 +1,44 @@
+/// How a server sends pushes.
+package struct PushConfiguration: Sendable {
+  /// Nil: no pushes to Apple's devices.
+  package var apns: APNsConfiguration?
+  /// Nil: notices of ntfy have no buttons that answer.
+  package var answering: NtfyAnswering?
+  /// A root certificate, PEM, that counts beside the system's: a private authority's.
+  package var trustedRootFile: String?
+  package var deadline: Duration
+
+  package init(
+    apns: APNsConfiguration? = nil, answering: NtfyAnswering? = nil,
+    trustedRootFile: String? = nil, deadline: Duration = PushLimits.requestDeadline
+  ) {
+    self.apns = apns
+    self.answering = answering
+    self.trustedRootFile = trustedRootFile
+    self.deadline = deadline
+  }
+}
+
+/// A team with Apple, and the apps it pushes to.
+package struct APNsConfiguration: Sendable {
+  package var key: APNsSigningKey
+  /// The bundle ids that may be pushed to.
+  package var topics: Set<String>
+  /// The addresses of Apple's two services, or of what stands in for them in a test.
+  package var servers: [APNsAddress.Environment: String]
+
+  package static let appleServers: [APNsAddress.Environment: String] = [
+    .development: "https://api.sandbox.push.apple.com",
+    .production: "https://api.push.apple.com",
+  ]
+
+  package init(
+    key: APNsSigningKey, topics: Set<String>,
+    servers: [APNsAddress.Environment: String] = appleServers
+  ) throws(PushConfigurationError) {
+    guard !topics.isEmpty else { throw .noTopic }
+    self.key = key
+    self.topics = topics
+    self.servers = servers
+  }
+}

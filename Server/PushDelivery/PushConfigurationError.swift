@@ -1,0 +1,26 @@
+/// What is wrong with the set-up of a provider, in words for the server's operator. It quotes no key.
+package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+  case keyNotReadable
+  case badKeyID
+  case badTeamID
+  case noTopic
+  case badAnswerURL
+  case noTrustedRoot(file: String)
+
+  package var description: String {
+    switch self {
+    case .keyNotReadable:
+      "The file holds no private key of APNs. Give the AuthKey_….p8 file as Apple made it: PEM, "
+        + "P-256, without a passphrase."
+    case .badKeyID:
+      "The key id is 10 capital letters and digits. Apple shows it beside the key, and in the "
+        + "file's name."
+    case .badTeamID:
+      "The team id is 10 capital letters and digits. Apple shows it under Membership."
+    case .noTopic: "Name the app's bundle id as the topic."
+    case .badAnswerURL:
+      "The address that answers are sent to must be an https URL without a user name."
+    case .noTrustedRoot(let file): "\(file) holds no certificate in PEM."
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import AsyncHTTPClient
+
+/// Sends pushes to targets of every kind. One per server; `shutDown` ends it.
+///
+/// It keeps no queue and tries nothing twice: an outcome says what happened, and the caller decides.
+/// It logs nothing.
+package final class PushSender: Sendable {
+  private let apns: APNsSender?
+  private let web: HTTPClient
+  private let ntfy: NtfySender
+  private let webhook: WebhookSender
+  private let clock: @Sendable () -> Int64
+
+  /// - Parameter clock: milliseconds since 1970.
+  package init(
+    _ configuration: PushConfiguration, clock: @escaping @Sendable () -> Int64
+  ) throws(PushConfigurationError) {
+    let transport = try PushTransport(trustedRootFile: configuration.trustedRootFile)
+    let deadline = configuration.deadline
+    self.clock = clock
+    web = transport.makeClient(.http1Only)
+    let exchange = HTTPExchange(client: web, deadline: deadline)
+    ntfy = NtfySender(exchange: exchange, answering: configuration.answering)
+    webhook = WebhookSender(exchange: exchange)
+    apns = configuration.apns.map {
+      APNsSender($0, transport: transport, deadline: deadline, clock: clock)
+    }
+  }
+
+  /// Sends one push once, within the configuration's deadline.
+  ///
+  /// - Parameter ignoringStop: tries even where Apple said that the set-up is wrong; for a test by
+  ///   the operator.
+  package func send(
+    _ push: Push, to target: PushTarget, ignoringStop: Bool = false
+  ) async -> PushOutcome {
+    if case .invalid(let reason, let since) = target.validity {
+      return .invalidTarget(reason: reason, since: since)
+    }
+    switch target.address {
+    case .apns(let address):
+      guard let apns else {
+        return .configurationError(
+          reason: "no key for Apple's devices is set up: cospool-server push configure apns")
+      }
+      return await apns.send(push, to: target, at: address, ignoringStop: ignoringStop)
+    case .ntfy(let address): return await ntfy.send(push, at: address, now: clock())
+    case .webhook(let address): return await webhook.send(push, at: address, now: clock())
+    }
+  }
+
+  /// What keeps pushes of a kind from being sent, for a status display.
+  package var problems: [String] { apns?.problems ?? [] }
+
+  /// Ends what is under way and closes all connections.
+  package func shutDown() async {
+    await apns?.shutDown()
+    // Nobody uses what failed to close.
+    try? await web.shutdown()
+  }
+}
+
+extension PushSender: CustomReflectable {
+  /// Keys and connections are nobody's to look at.
+  package var customMirror: Mirror { Mirror(self, children: ["problems": problems]) }
+}

@@ -1,0 +1,53 @@
+/// Makes a text fit for a locked screen and for other people's servers: what looks like a key, a
+/// token or a password is taken out, and the rest is cut to a length.
+///
+/// It errs on the side of taking out too much: a long hash or an id may go with the secrets. It is
+/// no proof against somebody who hides a secret on purpose.
+package enum Redaction {
+  /// What stands where something was taken out.
+  package static let mark = "[redacted]"
+
+  /// `text` without secrets, with at most `charactersMax` characters, cut between characters.
+  ///
+  /// - Complexity: O(n) for up to `PushLimits.redactedBytesMax` bytes; the rest is not looked at.
+  package static func shown(
+    _ text: String, charactersMax: Int = PushLimits.shownCharactersMax
+  ) -> String {
+    let redacted = redacted(text.prefixWithin(bytes: PushLimits.redactedBytesMax))
+    guard redacted.count > charactersMax else { return redacted }
+    return redacted.prefix(max(charactersMax - 1, 0)) + "…"
+  }
+
+  /// `text` with `mark` in the place of everything that looks like a secret.
+  package static func redacted(_ text: String) -> String {
+    var scanner = SecretScanner(text)
+    let found = scanner.secrets()
+    guard !found.isEmpty else { return text }
+    var bytes: [UInt8] = []
+    var index = 0
+    for range in found {
+      bytes += scanner.bytes[index..<range.lowerBound]
+      bytes += mark.utf8
+      index = range.upperBound
+    }
+    bytes += scanner.bytes[index...]
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension StringProtocol {
+  /// As many whole characters from the beginning as fit into so many bytes of UTF-8.
+  func prefixWithin(bytes limit: Int) -> String {
+    guard utf8.count > limit else { return String(self) }
+    var taken = 0
+    var end = startIndex
+    while end < endIndex {
+      let next = index(after: end)
+      let size = self[end..<next].utf8.count
+      guard taken + size <= limit else { break }
+      taken += size
+      end = next
+    }
+    return String(self[..<end])
+  }
+}

@@ -1,0 +1,52 @@
+import PushDelivery
+import Testing
+
+/// What notices say with and without details.
+@Suite struct NoticeTextTests {
+  static let events: [NoticeText.Event] = [
+    .approval(tool: "Bash", summary: "planted work", details: "planted details"),
+    .question("planted question?", options: ["planted yes", "planted no"]),
+    .taskComplete(summary: "planted result"), .taskFailed(error: "planted error"),
+    .threadReady(name: "planted name"),
+  ]
+
+  @Test(arguments: events) func detailsAreOffUnlessSwitchedOn(event: NoticeText.Event) {
+    let text = NoticeText(event)
+    #expect(text == NoticeText.plain(event.category))
+    #expect(!"\(text)".contains("planted"))
+    #expect(text.details == nil)
+  }
+
+  @Test func titlesAreThoseOfTheTable() {
+    #expect(
+      Self.events.map { NoticeText($0).title } == [
+        "Approval Needed", "An agent has a question", "Task Complete", "Task Failed",
+        "Thread Ready",
+      ])
+    #expect(Set(Self.events.map(\.category)) == Set(PushNotice.Category.allCases))
+  }
+
+  @Test func withDetailsTheyTellTheWork() {
+    let approval = NoticeText(Self.events[0], showsDetails: true)
+    #expect(approval.body == "Bash: planted work")
+    #expect(approval.details == "planted details")
+    let question = NoticeText(Self.events[1], showsDetails: true)
+    #expect(question.body == "planted question?")
+    #expect(question.details == "planted yes\nplanted no")
+    #expect(NoticeText(Self.events[3], showsDetails: true).body == "planted error")
+    let tool = NoticeText(.approval(tool: "Bash", summary: "", details: nil), showsDetails: true)
+    #expect(tool.body == "Bash")
+    #expect(
+      NoticeText(.taskComplete(summary: nil), showsDetails: true) == .plain(.taskComplete))
+  }
+
+  @Test func detailsAreRedactedAndCut() {
+    let event = NoticeText.Event.approval(
+      tool: "Bash", summary: "curl -H 'Authorization: Bearer planted'",
+      details: String(repeating: "x ", count: 2_000) + "password=planted")
+    let text = NoticeText(event, showsDetails: true)
+    #expect(!"\(text)".contains("planted"))
+    #expect(text.body.count <= PushLimits.shownCharactersMax)
+    #expect(text.details?.count == NoticeText.detailsCharactersMax)
+  }
+}
