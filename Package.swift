@@ -111,6 +111,7 @@ let rooms: [Room] = [
   Room(
     name: "WireProtocol", path: "Protocol/WireProtocol",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
+  Room(name: "PushNotices", path: "Protocol/PushNotices", articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
@@ -126,7 +127,7 @@ let rooms: [Room] = [
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
-    name: "PushDelivery", path: "Server/PushDelivery",
+    name: "PushDelivery", path: "Server/PushDelivery", rooms: ["PushNotices"],
     foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL"],
     articles: ["README.md", "SETTING-UP.md", "PRIVACY.md"]),
   Room(
@@ -232,8 +233,9 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
       "SyncTestSupport",
     ]),
+  test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
   test(
-    "PushDeliveryTests", ["PushDelivery", "PushTestSupport", "SyncTestSupport"],
+    "PushDeliveryTests", ["PushNotices", "PushDelivery", "PushTestSupport"],
     foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
   test(
     "SyncSimulationTests",

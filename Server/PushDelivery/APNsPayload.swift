@@ -1,4 +1,5 @@
 import Foundation
+import PushNotices
 
 /// The payload of one push, as Apple and the app read it. Texts are cut until it fits.
 enum APNsPayload {

@@ -1,3 +1,5 @@
+import PushNotices
+
 /// Every reason that Apple documents for refusing a push ("Handling notification responses from
 /// APNs", table "Response error strings").
 package enum APNsReason: String, Hashable, Sendable, CaseIterable {

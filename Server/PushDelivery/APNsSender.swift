@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PushNotices
 import Synchronization
 
 /// Sends to Apple's devices, over one connection to each of Apple's two services.

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import PushNotices
 
 /// What a provider answered.
 struct HTTPAnswer: Sendable {

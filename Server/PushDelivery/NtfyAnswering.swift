@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+package import PushNotices
 
 /// Where the buttons of an ntfy notification send an answer.
 ///

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import PushNotices
 
 /// Publishes to an ntfy server, as JSON (ntfy's documentation, "Publish as JSON").
 struct NtfySender: Sendable {

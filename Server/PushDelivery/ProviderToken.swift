@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+package import PushNotices
 
 /// A team's signing key with Apple.
 package struct APNsSigningKey: Sendable {

@@ -1,3 +1,5 @@
+package import PushNotices
+
 /// How a server sends pushes.
 package struct PushConfiguration: Sendable {
   /// Nil: no pushes to Apple's devices.

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+package import PushNotices
 
 /// Sends pushes to targets of every kind. One per server; `shutDown` ends it.
 ///

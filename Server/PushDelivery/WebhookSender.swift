@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import PushNotices
 
 /// Posts signed JSON to an address of the person's own.
 struct WebhookSender: Sendable {

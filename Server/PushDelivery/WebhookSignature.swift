@@ -1,4 +1,5 @@
 import Crypto
+package import PushNotices
 
 /// The signature of a webhook's request: HMAC-SHA256 over the time in seconds since 1970, a dot, and
 /// the body, in hexadecimal digits, with the key that was registered with the address.

@@ -1,4 +1,5 @@
 import PushDelivery
+import PushNotices
 import PushTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import PushDelivery
+import PushNotices
 import PushTestSupport
 import Testing
 

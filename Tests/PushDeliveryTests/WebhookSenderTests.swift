@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import PushDelivery
+import PushNotices
 import PushTestSupport
 import Testing
 

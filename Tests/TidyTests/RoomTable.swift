@@ -31,6 +31,7 @@ enum RoomTable {
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
+    RoomRule(name: "PushNotices", folder: "Protocol/PushNotices"),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
       name: "ServerCore", folder: "Server/ServerCore", rooms: wire.union(["DispatchAuthority"])),
@@ -39,7 +40,7 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "ServerCore"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
-      name: "PushDelivery", folder: "Server/PushDelivery",
+      name: "PushDelivery", folder: "Server/PushDelivery", rooms: ["PushNotices"],
       foreign: [
         "AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
       ],

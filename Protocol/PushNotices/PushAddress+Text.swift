@@ -1,5 +1,3 @@
-import Foundation
-
 // The text form of an address:
 //
 //   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity
@@ -126,38 +124,5 @@ extension WebhookAddress {
       throw PushAddressError(.missingSecret)
     }
     self.init(url: Secret(plain), secret: Secret(String(secret)))
-  }
-}
-
-/// The parts of an http or https URL without user name and fragment.
-struct WebParts {
-  var scheme: String
-  var host: String
-  var port: Int?
-  var path: String
-  var query: String?
-
-  init?(_ text: String) {
-    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-      let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
-      scheme == "https" || scheme == "http", let host = parts.host, !host.isEmpty,
-      parts.user == nil, parts.password == nil, parts.fragment == nil,
-      parts.port.map({ (1...65_535).contains($0) }) ?? true
-    else { return nil }
-    self.scheme = scheme
-    self.host = host.lowercased()
-    port = parts.port
-    path = parts.percentEncodedPath
-    query = parts.percentEncodedQuery
-  }
-
-  /// Scheme, host and port.
-  var origin: String {
-    "\(scheme)://\(host)" + (port.map { ":\($0)" } ?? "")
-  }
-
-  /// Encrypted, or never leaving this machine.
-  var isSafe: Bool {
-    scheme == "https" || ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
   }
 }

@@ -37,7 +37,7 @@ package enum Redaction {
 
 extension StringProtocol {
   /// As many whole characters from the beginning as fit into so many bytes of UTF-8.
-  func prefixWithin(bytes limit: Int) -> String {
+  package func prefixWithin(bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var taken = 0
     var end = startIndex

@@ -72,7 +72,7 @@ package struct ActivityContent: Hashable, Sendable {
 }
 
 extension LiveActivityPush.Event {
-  var word: String {
+  package var word: String {
     switch self {
     case .start: "start"
     case .update: "update"

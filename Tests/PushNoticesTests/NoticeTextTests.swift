@@ -1,4 +1,4 @@
-import PushDelivery
+import PushNotices
 import Testing
 
 /// What notices say with and without details.

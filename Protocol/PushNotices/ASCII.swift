@@ -1,22 +1,22 @@
 /// What bytes are, for the texts that addresses and ids are made of.
-enum ASCII {
-  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+package enum ASCII {
+  package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-  static func isLetter(_ byte: UInt8) -> Bool {
+  package static func isLetter(_ byte: UInt8) -> Bool {
     (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
   }
 
-  static func isHexDigit(_ byte: UInt8) -> Bool {
+  package static func isHexDigit(_ byte: UInt8) -> Bool {
     isDigit(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
   }
 
   /// A letter, a digit, `-` or `_`.
-  static func isIdentifier(_ byte: UInt8) -> Bool {
+  package static func isIdentifier(_ byte: UInt8) -> Bool {
     isLetter(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
   }
 
   /// `text` with every byte but the unreserved ones of RFC 3986 as `%XX`.
-  static func percentEncoded(_ text: String) -> String {
+  package static func percentEncoded(_ text: String) -> String {
     var encoded = ""
     for byte in text.utf8 {
       if isIdentifier(byte) || byte == 0x2E || byte == 0x7E {

@@ -72,7 +72,7 @@ package struct BackoffSchedule: Hashable, Sendable {
 
 extension Duration {
   /// Rounded up, so that a wait is never cut short; bounded to what fits.
-  var wholeMilliseconds: Int64 {
+  package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
     if overflow { return seconds < 0 ? .min : .max }
@@ -83,7 +83,7 @@ extension Duration {
 
 extension Int64 {
   /// The sum, or the nearest number there is.
-  func addingClamped(_ other: Int64) -> Int64 {
+  package func addingClamped(_ other: Int64) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? (other < 0 ? .min : .max) : sum
   }

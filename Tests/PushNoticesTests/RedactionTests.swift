@@ -1,4 +1,4 @@
-import PushDelivery
+import PushNotices
 import SyncTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import PushDelivery
+import PushNotices
 import Testing
 
 /// The names of notices, and what a secret shows of itself.
