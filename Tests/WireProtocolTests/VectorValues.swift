@@ -189,7 +189,9 @@ enum VectorValues {
   ]
 
   private static let inboxSession: SessionID = {
-    guard let session = try? SessionID("api-server") else { fatalError("a plain name is an id") }
+    guard let session = try? SessionID("api-server") else {
+      preconditionFailure("a plain name is an id")
+    }
     return session
   }()
 
