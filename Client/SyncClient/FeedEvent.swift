@@ -68,6 +68,8 @@ public enum FeedEvent: Hashable, Sendable {
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
+  /// What a session's agent does changed.
+  case task(TaskState)
   /// Where sync stands now.
   case sync(SyncStatus)
   /// A queue grew to 80 % of this device's cap, or further (C-7).
@@ -85,6 +87,7 @@ public enum FeedEvent: Hashable, Sendable {
     case .messages(let session, let steps): self = .messages(session, steps)
     case .session(let view): self = .session(view)
     case .sessionDeleted(let id): self = .sessionDeleted(id)
+    case .task(let task): self = .task(task)
     }
   }
 
@@ -95,6 +98,7 @@ public enum FeedEvent: Hashable, Sendable {
     case .messages(let session, let steps): .messages(session, steps)
     case .session(let view): .session(view)
     case .sessionDeleted(let id): .sessionDeleted(id)
+    case .task(let task): .task(task)
     case .resumed, .sync, .warning, .threadReady, .device, .present: nil
     }
   }

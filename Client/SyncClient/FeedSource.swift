@@ -73,7 +73,7 @@ struct FeedSource {
         mirror?.waiting[id] = nil
       case .threads(let steps):
         for step in steps { note(step, in: &notices) }
-      case .messages:
+      case .messages, .task:
         break
       }
     }

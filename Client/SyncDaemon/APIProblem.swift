@@ -145,7 +145,9 @@ struct APIProblem: Error, Equatable {
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError
-    case .executionFailed, .alreadyStarted, .messageFinished, .messageNotFailed: .conflict
+    case .executionFailed, .alreadyStarted, .messageFinished, .messageNotFailed,
+      .illegalTaskMove:
+      .conflict
     case .stateDamaged: .internalServerError
     }
   }

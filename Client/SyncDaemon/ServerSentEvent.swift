@@ -32,6 +32,8 @@ struct ServerSentEvent {
       try self.init("session", SessionAnswer(view))
     case .sessionDeleted(let id):
       try self.init("sessionDeleted", SessionDeletedEvent(id: id))
+    case .task(let task):
+      try self.init("task", task)
     case .sync(let status):
       try self.init("sync", status)
     case .warning(let warning):

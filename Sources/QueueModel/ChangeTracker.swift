@@ -6,21 +6,25 @@ public enum WorkspaceChange: Hashable, Sendable {
   /// removed from the one and inserted into the other, one step in each, so that a queue can be
   /// followed without the others; the removal comes first.
   case messages(SessionID, [QueueChange<MessageView>])
-  /// A session appeared, or its summary (name, project, pause, lock, count) changed.
+  /// A session appeared, or its summary (name, project, pause, lock, count) changed. What its agent
+  /// does is told by `task`; the view has what it does at this moment.
   ///
   /// Its place in the thread queue is not told of: the steps of `threads` say it already, and one
   /// of them shifts the places of all sessions behind. The view has the place of this moment.
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
+  /// What a session's agent does changed.
+  case task(TaskState)
 }
 
 /// Keeps the views as last reported and turns touched queues into minimal changes.
 public struct ChangeTracker: Sendable {
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
-  /// Without places in the thread queue.
+  /// Without places in the thread queue, and without tasks.
   private var sessions: [SessionID: SessionView]
+  private var tasks: [SessionID: TaskState]
 
   /// Starts from a workspace as it is now; the first changes are those after it.
   public init(workspace: Workspace) {
@@ -30,8 +34,10 @@ public struct ChangeTracker: Sendable {
       .mapValues { session in
         var summary = session
         summary.threadPosition = nil
+        summary.task = nil
         return summary
       }
+    tasks = Dictionary(known.compactMap { view in view.task.map { (view.id, $0) } }) { $1 }
     messages = Dictionary(
       known.map { ($0.id, (try? workspace.messageQueue($0.id))?.messages ?? []) }
     ) { first, _ in first }
@@ -88,9 +94,14 @@ public struct ChangeTracker: Sendable {
   ) {
     var summary = view
     summary?.threadPosition = nil
-    guard sessions[session] != summary else { return }
-    sessions[session] = summary
-    changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
+    summary?.task = nil
+    if sessions[session] != summary {
+      sessions[session] = summary
+      changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
+    }
+    guard tasks[session] != view?.task else { return }
+    tasks[session] = view?.task
+    if let task = view?.task { changes.append(.task(task)) }
   }
 }
 

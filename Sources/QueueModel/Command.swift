@@ -59,6 +59,9 @@ public enum Command: Hashable, Sendable {
   case hold(MessageID, until: Int64?)
   /// Says how far the host has come with a message. Only the holder of the session's lease says so.
   case reportRun(MessageID, Run)
+  /// Says what a session's agent does. Only the session's host says so or, where it has none, the
+  /// device that its agent works on.
+  case reportTask(TaskReport)
   /// Makes what a document holds and the workspace does not.
   case importDocument(WorkspaceDocument)
   /// Takes back this device's latest change that is not taken back yet.

@@ -91,6 +91,8 @@ public enum HistoryAction: Hashable, Sendable {
   case skipped
   /// The message waits for a time, or for an edit; nothing more to wait for where it is 0.
   case postponed(until: Int64)
+  /// The session's agent came into this state; a note says what it does, asks, or ended with.
+  case task(TaskStatus.Kind, note: String)
   /// A newer version did something that this one does not know.
   case unknown
 
@@ -124,6 +126,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .retried: "retried"
     case .skipped: "skipped"
     case .postponed: "postponed"
+    case .task: "task"
     case .unknown: "unknown"
     }
   }
@@ -166,6 +169,7 @@ extension HistoryAction: CustomStringConvertible {
     case .skipped: "went on without the message"
     case .postponed(let time):
       time == 0 ? "let the message go" : "let the message wait until \(time) ms after 1970"
+    case .task(let kind, let note): "task: \(kind.words)" + (note.isEmpty ? "" : ", \(note)")
     case .unknown: "did something that this version does not know"
     }
   }

@@ -44,6 +44,18 @@ public enum Limits {
   public static let runningToolsMax = 1_000
   /// UTF-8 bytes of an agent's id for a tool.
   public static let toolIDBytesMax = 256
+  /// UTF-8 bytes of what a task's agent does, of a tool's name, and of one answer to choose.
+  public static let taskNameBytesMax = 200
+  /// UTF-8 bytes of a task's result or error, and of what a request asks leave for.
+  public static let taskSummaryBytesMax = 1_000
+  /// UTF-8 bytes of the details of a request.
+  public static let taskDetailsBytesMax = 4_000
+  /// UTF-8 bytes of a question.
+  public static let taskQuestionBytesMax = 2_000
+  /// Answers to choose from.
+  public static let taskOptionsMax = 10
+  /// UTF-8 bytes of an answer to a question, and of a remark that goes with another answer.
+  public static let answerBytesMax = 4_096
   /// Sequence numbers a replica uses before it takes a new replica id.
   public static let sequenceMax: UInt32 = 1 << 31
 }

@@ -236,6 +236,10 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   public static let agent = RegisterField(rawValue: 11)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
+  /// What a session's agent does: text, fenced, see `TaskState`.
+  public static let task = RegisterField(rawValue: 129)
+  /// Where the text of `task` goes on, in order; each fenced as `task` is.
+  package static let taskPieces = [task] + (130...134).map(RegisterField.init(rawValue:))
 }
 
 /// What a register can hold.

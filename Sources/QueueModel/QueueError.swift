@@ -40,6 +40,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageFinished(id: String)
   /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
   case messageNotFailed(id: String)
+  /// A task cannot come from its present state into the one reported (S4-47).
+  case illegalTaskMove(session: String, move: TaskMoveError)
   /// A stretch of a message's text that is not there.
   case invalidTextRange(first: Int, last: Int, count: Int)
   /// What was to be imported cannot be used.
@@ -79,6 +81,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .alreadyStarted: "alreadyStarted"
     case .messageFinished: "messageFinished"
     case .messageNotFailed: "messageNotFailed"
+    case .illegalTaskMove: "illegalTaskMove"
     case .invalidTextRange: "invalidTextRange"
     case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
@@ -137,6 +140,8 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) was done already. Send its text again to have it done once more."
     case .messageNotFailed(let id):
       "Message \(id) did not fail, so there is nothing to retry or skip."
+    case .illegalTaskMove(let session, let move):
+      "The task of \(session) cannot go on so: \(move)"
     case .invalidTextRange(let first, let last, let count):
       "There is no text from \(first) to \(last): the message has \(count) characters."
     case .invalidDocument(let reason):

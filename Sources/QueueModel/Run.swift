@@ -102,7 +102,7 @@ extension RunPhase {
 
 extension StringProtocol {
   /// The longest beginning of whole characters with at most so many bytes of UTF-8.
-  fileprivate func cut(toUTF8Bytes limit: Int) -> String {
+  package func cut(toUTF8Bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var bytes = 0
     var end = startIndex

@@ -254,7 +254,8 @@ extension Command {
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
-    case .undo, .redo, .requeueThread, .setHost, .retry, .skip, .setNotBefore, .hold, .reportRun:
+    case .undo, .redo, .requeueThread, .setHost, .retry, .skip, .setNotBefore, .hold, .reportRun,
+      .reportTask:
       nil
     }
   }

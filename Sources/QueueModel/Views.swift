@@ -157,4 +157,6 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var locked: Bool
   /// The device where its agent runs; nil where none was named.
   public var host: DeviceID?
+  /// What its agent does; nil where nobody ever said.
+  public var task: TaskState?
 }

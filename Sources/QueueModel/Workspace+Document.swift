@@ -9,12 +9,14 @@ extension Workspace {
       sessions: sessions().map { view in
         let queue = try? messageQueue(view.id)
         let element = elementState(.session(view.id))
-        return WorkspaceDocument.Session(
+        var session = WorkspaceDocument.Session(
           id: view.id, name: element?.text(.name).flatMap { $0.isEmpty ? nil : $0 },
           project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
           pauses: element?.notes(.paused) ?? [], locked: view.locked,
           messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
           cancelled: cancelledMessages(of: view.id).map(WorkspaceDocument.Message.init))
+        session.task = view.task
+        return session
       },
       threads: threadQueue().threads.map {
         WorkspaceDocument.Thread(session: $0.session, queuedAt: $0.queuedAt)

@@ -61,6 +61,13 @@ extension Workspace {
       entry.action = .ran(run.phase, attempt: Int(run.attempt), note: run.note)
       entry.milliseconds = run.milliseconds
       name(element, in: &entry)
+    case .setRegister(let element, .task, let value, _):
+      let text = TaskText(value)
+      entry.action = .task(text.status.kind, note: text.status.note)
+      entry.milliseconds = text.milliseconds
+      name(element, in: &entry)
+    case .setRegister(_, let field, _, _) where RegisterField.taskPieces.contains(field):
+      return nil
     case .setRegister(let element, let field, let value, _):
       entry.action = HistoryAction(writing: value, to: field)
       name(element, in: &entry)
@@ -156,6 +163,8 @@ extension HistoryEntry {
       entry.message = next.message
       entry.isSignOfLife = false
     case (.restored, .addedSession) where session == next.session: break
+    case (.task(.processing, _), .task(.processing, _)) where session == next.session:
+      entry.action = next.action
     case (.movedThread, .queuedThread), (.removedThread, .queuedThread):
       guard session == next.session, case .setRegister = operation.body else { return nil }
     default:

@@ -182,6 +182,8 @@ extension Workspace {
       try setTime(time, .heldUntil, of: id, by: &author)
     case .reportRun(let id, let run):
       try reportRun(run, of: id, by: &author)
+    case .reportTask(let report):
+      try reportTask(report, by: &author)
     case .importDocument(let document):
       try importDocument(document, by: &author)
     case .undo:

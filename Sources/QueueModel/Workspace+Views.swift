@@ -153,7 +153,7 @@ extension Workspace {
     SessionView(
       id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
       paused: session.isPaused, waiting: session.waiting, threadPosition: threadPosition,
-      locked: session.isLocked, host: session.host)
+      locked: session.isLocked, host: session.host, task: session.task?.state)
   }
 
   func existingSession(_ id: SessionID) throws(QueueError) -> SessionState {

@@ -98,6 +98,7 @@ extension Command {
       .setHost(let id, _):
       [id]
     case .send(let send): [send.session]
+    case .reportTask(let report): [report.session]
     case .addThreads(let ids), .moveThreads(let ids, _): ids
     default: []
     }

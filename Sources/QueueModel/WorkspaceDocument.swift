@@ -41,6 +41,8 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
+    /// What its agent did when the document was written, for people; an import does not use it.
+    public var task: TaskState?
 
     /// Puts the parts together.
     public init(

@@ -45,6 +45,8 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
+    /// What its agent does; nil where nobody ever said.
+    public var task: TaskState?
   }
 
   /// One message.
@@ -104,7 +106,7 @@ extension Workspace {
     return WorkspaceDump.Session(
       session: session.id, name: session.name, project: session.project, paused: session.paused,
       pauseReasons: queue?.pauseReasons ?? [], messages: (queue?.messages ?? []).map(dump(of:)),
-      cancelled: cancelledMessages(of: session.id).map(dump(of:)))
+      cancelled: cancelledMessages(of: session.id).map(dump(of:)), task: session.task)
   }
 
   private func dump(of message: MessageView) -> WorkspaceDump.Message {

@@ -5,7 +5,9 @@ package struct QueueMirror {
   private var tracker: ChangeTracker
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
+  /// Without tasks, which are told apart.
   private var sessions: [SessionID: SessionView]
+  private var tasks: [SessionID: TaskState] = [:]
   /// Where each message stands.
   private var places: [MessageID: SessionID] = [:]
   /// Events that put a message into a queue while another one showed it, in words.
@@ -18,6 +20,8 @@ package struct QueueMirror {
     sessions = [:]
     for session in workspace.sessions() {
       sessions[session.id] = session
+      sessions[session.id]?.task = nil
+      tasks[session.id] = session.task
       messages[session.id] = (try? workspace.messageQueue(session.id))?.messages
       for message in messages[session.id] ?? [] { places[message.id] = session.id }
     }
@@ -31,8 +35,13 @@ package struct QueueMirror {
         for step in steps { step.apply(to: &threads) }
       case .messages(let session, let steps):
         for step in steps { apply(step, to: session) }
-      case .session(let view): sessions[view.id] = view
-      case .sessionDeleted(let session): sessions[session] = nil
+      case .session(let view):
+        sessions[view.id] = view
+        sessions[view.id]?.task = nil
+      case .sessionDeleted(let session):
+        sessions[session] = nil
+        tasks[session] = nil
+      case .task(let task): tasks[task.sessionId] = task
       }
     }
   }
@@ -58,6 +67,7 @@ package struct QueueMirror {
     let mirrored = sessions.values.sorted { $0.id < $1.id }.map { session in
       var session = session
       session.threadPosition = positions[session.id]
+      session.task = tasks[session.id]
       return session
     }
     report.check("mirrored sessions", known, mirrored)

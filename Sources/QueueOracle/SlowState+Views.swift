@@ -151,6 +151,22 @@ extension SlowState {
     }.map(\.value)
   }
 
+  /// What the session's agent does: the pieces that were written together with the first.
+  package func task(of key: SessionID) -> TaskState? {
+    guard let registers = sessions[key]?.registers,
+      let first = registers[RegisterField(rawValue: 129)]
+    else { return nil }
+    var whole = ""
+    for number in UInt8(129)...134 {
+      guard let piece = registers[RegisterField(rawValue: number)],
+        piece.stamp == first.stamp, piece.writer.replica == first.writer.replica,
+        case .text(let text) = piece.value
+      else { break }
+      whole += text
+    }
+    return TaskState(TaskText(text: whole), session: key, project: project(of: key))
+  }
+
   /// What was noted when the message was imported, and what ran since.
   private func attempts(of id: MessageID) -> Int {
     let here = Int(run(of: id)?.attempt ?? 0)
@@ -230,6 +246,7 @@ extension SlowState {
       report.check("pause of \(key)", session.paused, isPaused(key))
       report.check("waiting of \(key)", session.waiting, effectiveOrder(of: key).count)
       report.check("lock of \(key)", session.locked, isLocked(key))
+      report.check("task of \(key)", session.task, task(of: key))
       report.check(
         "thread position of \(key)", session.threadPosition,
         threads.firstIndex(of: key).map { $0 + 1 })

@@ -58,6 +58,7 @@ package struct CommandGenerator {
     case .undo: return .undo
     case .redo: return .redo
     case .reportRun: return report(in: workspace, &generator)
+    case .reportTask: return task(of: session, &generator)
     case .retry: return .retry(anyMessage(workspace, &generator))
     case .skip: return .skip(anyMessage(workspace, &generator))
     case .setHost:
@@ -85,11 +86,36 @@ package struct CommandGenerator {
         milliseconds: Int64(generator.below(1_000_000)), note: name(&generator)))
   }
 
+  /// Something a host might say of its agent; half of it is refused, because it does not follow.
+  private func task(
+    of session: SessionID, _ generator: inout SeededGenerator
+  ) -> Command {
+    let request = RequestID(high: 0xA, low: UInt64(generator.below(5)))
+    let text = String(repeating: name(&generator) + "\n\\", count: generator.below(400))
+    let status: TaskStatus? = generator.pick([
+      .idle, .processing(operation: nil), .processing(operation: name(&generator)),
+      .processing(operation: nil), .completed(.success(summary: text)), .completed(.cancelled),
+      .awaitingApproval(
+        ApprovalRequest(id: request, toolName: "Bash", summary: name(&generator), details: text)),
+      .awaitingAnswer(
+        UserQuestion(id: request, question: text, options: [name(&generator), "no"])),
+      .error(message: name(&generator)),
+    ])
+    return .reportTask(
+      TaskReport(
+        session: session, status: status ?? .idle, milliseconds: Int64(generator.below(1_000_000)),
+        todoProgress: generator.chance(20) ? TodoProgress(completed: 1, total: 3) : nil,
+        outcome: generator.chance(20)
+          ? AskOutcome(request: request, ending: .allowed, device: DeviceID(high: 0xD, low: 1))
+          : nil,
+        token: generator.chance(50) ? UInt64(generator.below(4)) : nil))
+  }
+
   private enum Kind {
     case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case addThreads, insertText, deleteText, undo, redo, attach, detach
-    case reportRun, retry, skip, setHost, wait
+    case reportRun, retry, skip, setHost, wait, reportTask
   }
 
   private static let weights: [(weight: Int, value: Kind)] = [
@@ -102,7 +128,7 @@ package struct CommandGenerator {
   ]
 
   private static let executionWeights: [(weight: Int, value: Kind)] = [
-    (8, .reportRun), (4, .retry), (3, .skip), (2, .setHost), (4, .wait),
+    (8, .reportRun), (4, .retry), (3, .skip), (2, .setHost), (4, .wait), (10, .reportTask),
   ]
 
   private static let texts = [

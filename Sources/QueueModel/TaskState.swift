@@ -1,0 +1,120 @@
+/// What a session's agent does, since when, and how far it is (S4-26). Elapsed time is derived.
+public struct TaskState: Hashable, Sendable {
+  /// The session.
+  public var sessionId: SessionID
+  /// Its project path; empty where none was given.
+  public var projectPath: String
+  /// What the agent does.
+  public var status: TaskStatus
+  /// When the task began, in milliseconds since 1970 on the host's clock.
+  public var startTime: Int64
+  /// When the host wrote it last, in milliseconds since 1970 on its clock.
+  public var lastUpdateTime: Int64
+  /// How far the agent says it is.
+  public var todoProgress: TodoProgress?
+  /// What became of the latest request; nil until then, and from the next request on.
+  public var outcome: AskOutcome?
+
+  /// Puts the parts together.
+  public init(
+    sessionId: SessionID, projectPath: String = "", status: TaskStatus, startTime: Int64,
+    lastUpdateTime: Int64, todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil
+  ) {
+    self.sessionId = sessionId
+    self.projectPath = projectPath
+    self.status = status
+    self.startTime = startTime
+    self.lastUpdateTime = lastUpdateTime
+    self.todoProgress = todoProgress
+    self.outcome = outcome
+  }
+
+  package init(_ text: TaskText, session: SessionID, project: String) {
+    self.init(
+      sessionId: session, projectPath: project, status: text.status, startTime: text.start,
+      lastUpdateTime: text.milliseconds, todoProgress: text.todo, outcome: text.outcome)
+  }
+}
+
+/// How far an agent is with what it set itself (S4-27).
+public struct TodoProgress: Hashable, Sendable, Codable {
+  /// How many points are done.
+  public var completed: Int
+  /// How many there are.
+  public var total: Int
+  /// The point it works on.
+  public var currentTask: String?
+
+  /// Puts the parts together; numbers below 0 count as 0.
+  public init(completed: Int, total: Int, currentTask: String? = nil) {
+    self.completed = max(completed, 0)
+    self.total = max(total, 0)
+    self.currentTask = currentTask
+  }
+}
+
+/// What became of a request that a task awaited.
+public struct AskOutcome: Hashable, Sendable {
+  /// The request.
+  public var request: RequestID
+  /// What became of it.
+  public var ending: Ending
+  /// The device that answered; nil where none did.
+  public var device: DeviceID?
+
+  /// The ways a request ends; the raw values are those of the register.
+  public enum Ending: String, Hashable, Sendable, Codable, CaseIterable {
+    /// A device allowed it.
+    case allowed
+    /// A device denied it.
+    case denied
+    /// A device answered the question.
+    case answered
+    /// A device cancelled the question.
+    case cancelled
+    /// Nobody answered in time.
+    case expired
+    /// The agent went on by itself, or ended.
+    case withdrawn
+
+    /// Whether a device did it.
+    public var isByDevice: Bool { self != .expired && self != .withdrawn }
+  }
+
+  /// Puts the parts together; nil where a device lacks, or is one too many.
+  public init?(request: RequestID, ending: Ending, device: DeviceID? = nil) {
+    guard ending.isByDevice == (device != nil) else { return nil }
+    self.request = request
+    self.ending = ending
+    self.device = device
+  }
+}
+
+/// What a host says of its agent, as the command that writes it.
+public struct TaskReport: Hashable, Sendable {
+  /// The session.
+  public var session: SessionID
+  /// What the agent does now.
+  public var status: TaskStatus
+  /// The time, in milliseconds since 1970.
+  public var milliseconds: Int64
+  /// How far it is; nil leaves what was said of the same task.
+  public var todoProgress: TodoProgress?
+  /// What became of the request that was awaited; nil leaves what was said.
+  public var outcome: AskOutcome?
+  /// The token of the session's lease, if the writer holds it; nil: the greatest token it knows.
+  public var token: UInt64?
+
+  /// Puts the parts together.
+  public init(
+    session: SessionID, status: TaskStatus, milliseconds: Int64,
+    todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil, token: UInt64? = nil
+  ) {
+    self.session = session
+    self.status = status
+    self.milliseconds = milliseconds
+    self.todoProgress = todoProgress
+    self.outcome = outcome
+    self.token = token
+  }
+}

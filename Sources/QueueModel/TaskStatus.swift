@@ -1,0 +1,174 @@
+/// What a session's agent does (S4-20 to S4-25).
+public enum TaskStatus: Hashable, Sendable {
+  /// Nothing.
+  case idle
+  /// It works; what on, where it said so.
+  case processing(operation: String?)
+  /// It waits until somebody allows or denies something.
+  case awaitingApproval(ApprovalRequest)
+  /// It waits until somebody answers a question.
+  case awaitingAnswer(UserQuestion)
+  /// It came to an end.
+  case completed(TaskResult)
+  /// It stopped without an end.
+  case error(message: String)
+
+  /// A status without what belongs to it; the raw values are those of files and answers.
+  public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+    /// See `TaskStatus`.
+    case idle, processing, awaitingApproval, awaitingAnswer, completed, error
+  }
+
+  /// The status without what belongs to it.
+  public var kind: Kind {
+    switch self {
+    case .idle: .idle
+    case .processing: .processing
+    case .awaitingApproval: .awaitingApproval
+    case .awaitingAnswer: .awaitingAnswer
+    case .completed: .completed
+    case .error: .error
+    }
+  }
+
+  /// The request that it waits for; nil where it waits for none.
+  public var request: RequestID? {
+    switch self {
+    case .awaitingApproval(let request): request.id
+    case .awaitingAnswer(let question): question.id
+    case .idle, .processing, .completed, .error: nil
+    }
+  }
+
+  /// From when on nobody can answer, in milliseconds since 1970; nil where it waits for ever, or
+  /// for nothing.
+  public var expiresAt: Int64? {
+    switch self {
+    case .awaitingApproval(let request): request.expiresAt
+    case .awaitingAnswer(let question): question.expiresAt
+    case .idle, .processing, .completed, .error: nil
+    }
+  }
+
+  /// What there is to say besides its name: what is done, asked, or was the result.
+  public var note: String {
+    switch self {
+    case .idle: ""
+    case .processing(let operation): operation ?? ""
+    case .awaitingApproval(let request):
+      request.summary.isEmpty ? request.toolName : "\(request.toolName): \(request.summary)"
+    case .awaitingAnswer(let question): question.question
+    case .completed(.success(let summary)): summary ?? ""
+    case .completed(.failure(let error)): error
+    case .completed(.cancelled): "cancelled"
+    case .error(let message): message
+    }
+  }
+}
+
+extension TaskStatus.Kind {
+  /// The name as people read it.
+  public var words: String {
+    switch self {
+    case .idle: "idle"
+    case .processing: "processing"
+    case .awaitingApproval: "awaiting approval"
+    case .awaitingAnswer: "awaiting an answer"
+    case .completed: "completed"
+    case .error: "error"
+    }
+  }
+
+  /// The states that may follow (S4-39 to S4-47); SPECIFICATION.md, section "Tasks".
+  public var successors: Set<TaskStatus.Kind> {
+    switch self {
+    case .idle: [.processing]
+    case .processing: [.processing, .awaitingApproval, .awaitingAnswer, .completed, .error]
+    case .awaitingApproval, .awaitingAnswer: [.processing, .completed]
+    case .completed, .error: [.processing, .idle]
+    }
+  }
+
+  /// Refuses a move that no writer makes.
+  public func checkMove(to next: TaskStatus.Kind) throws(TaskMoveError) {
+    guard successors.contains(next) else { throw TaskMoveError(from: self, to: next) }
+  }
+}
+
+/// A move from one state of a task to another that is none.
+public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What the task was.
+  public var from: TaskStatus.Kind
+  /// What it should have become.
+  public var to: TaskStatus.Kind
+
+  /// Puts the parts together.
+  public init(from: TaskStatus.Kind, to: TaskStatus.Kind) {
+    self.from = from
+    self.to = to
+  }
+
+  /// Both names, and what may follow instead.
+  public var description: String {
+    let names = from.successors.map(\.rawValue).sorted().joined(separator: ", ")
+    return "\(to.rawValue) does not follow \(from.rawValue); what may: \(names)."
+  }
+}
+
+/// How a task ended (S4-30).
+public enum TaskResult: Hashable, Sendable {
+  /// It did what it was asked; what, where it said so.
+  case success(summary: String?)
+  /// It failed, with this error.
+  case failure(error: String)
+  /// A person stopped it.
+  case cancelled
+}
+
+/// Something that an agent asks leave for (S4-28).
+public struct ApprovalRequest: Hashable, Sendable, Codable {
+  /// The request's name for ever.
+  public var id: RequestID
+  /// The tool that the agent wants to use.
+  public var toolName: String
+  /// What for, in a line.
+  public var summary: String
+  /// What exactly, where there is more to say.
+  public var details: String?
+  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
+  public var expiresAt: Int64?
+
+  /// Puts the parts together.
+  public init(
+    id: RequestID, toolName: String, summary: String, details: String? = nil,
+    expiresAt: Int64? = nil
+  ) {
+    self.id = id
+    self.toolName = toolName
+    self.summary = summary
+    self.details = details
+    self.expiresAt = expiresAt
+  }
+}
+
+/// Something that an agent wants to know (S4-29).
+public struct UserQuestion: Hashable, Sendable, Codable {
+  /// The question's name for ever.
+  public var id: RequestID
+  /// The question.
+  public var question: String
+  /// Answers to choose from; another text may be given as well.
+  public var options: [String]
+  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
+  public var expiresAt: Int64?
+
+  /// Puts the parts together.
+  public init(
+    id: RequestID, question: String, options: [String] = [], expiresAt: Int64? = nil
+  ) {
+    self.id = id
+    self.question = question
+    self.options = options
+    self.expiresAt = expiresAt
+  }
+}

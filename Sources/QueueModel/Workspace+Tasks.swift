@@ -1,0 +1,118 @@
+package import SequenceCRDT
+
+/// A task as its register holds it.
+package struct TaskRecord: Hashable, Sendable {
+  package var state: TaskState
+  /// The operation that wrote it.
+  package var writer: OperationID
+  /// The token above the step of its fence.
+  package var token: UInt64
+  /// The step, from 1.
+  package var step: UInt64
+
+  /// The greatest step; a register that stands there is not written under its token any more.
+  package static let stepMax: UInt64 = 1 << 24 - 1
+}
+
+extension SessionState {
+  /// What its agent does; nil where nobody ever said.
+  var task: TaskRecord? {
+    guard let first = element.registers[.task] else { return nil }
+    var text = ""
+    for field in RegisterField.taskPieces {
+      // A piece of another write belongs to a longer text of before.
+      guard let piece = element.registers[field], piece.stamp == first.stamp,
+        piece.writer.replica == first.writer.replica, case .text(let part) = piece.value
+      else { break }
+      text += part
+    }
+    return TaskRecord(
+      state: TaskState(
+        TaskText(text: text), session: key, project: element.text(.project) ?? ""),
+      writer: first.writer, token: first.stamp.rawValue >> 24,
+      step: first.stamp.rawValue & TaskRecord.stepMax)
+  }
+}
+
+extension Workspace {
+  /// What a session's agent does; nil where nobody ever said, or there is no such session.
+  public func task(of session: SessionID) -> TaskState? { taskRecord(of: session)?.state }
+
+  /// The same with who wrote it under what fence.
+  package func taskRecord(of id: SessionID) -> TaskRecord? {
+    guard let session = head(of: id), session.exists else { return nil }
+    return session.task
+  }
+
+  /// The device that wrote a session's task; nil where nobody did, or its announcement lacks.
+  package func taskDevice(of session: SessionID) -> DeviceID? {
+    taskRecord(of: session).flatMap { device(of: $0.writer.replica)?.id }
+  }
+
+  /// The session whose task awaits the request; nil where none does.
+  ///
+  /// - Complexity: O(sessions).
+  public func session(awaiting request: RequestID) -> SessionID? {
+    heads.first { $0.exists && $0.task?.state.status.request == request }?.key
+  }
+
+  /// Writes what a session's agent does. Its thread is locked while the agent works, and shows
+  /// while it waits for its person or is done.
+  mutating func reportTask(
+    _ report: TaskReport, by author: inout Author
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(report.session)
+    let before = session.task
+    let current = before?.state
+    let from = current?.status.kind ?? .idle
+    let to = report.status.kind
+    if report.status == current?.status ?? .idle,
+      report.todoProgress == nil || report.todoProgress == current?.todoProgress,
+      report.outcome == nil || report.outcome == current?.outcome
+    {
+      return .unchanged
+    }
+    do {
+      try from.checkMove(to: to)
+    } catch {
+      throw .illegalTaskMove(session: report.session.rawValue, move: error)
+    }
+    guard let fence = try fence(of: report, behind: before) else { return .unchanged }
+    let begins = to == .processing && [.idle, .completed, .error].contains(from)
+    let text = TaskText(
+      status: report.status,
+      start: begins ? report.milliseconds : current?.startTime ?? report.milliseconds,
+      milliseconds: report.milliseconds,
+      todo: report.todoProgress ?? (begins ? nil : current?.todoProgress),
+      outcome: report.outcome ?? (report.status.request == nil ? current?.outcome : nil))
+    let reference = try reference(of: session)
+    // The first piece last: who sees it has the others.
+    for (field, piece) in zip(RegisterField.taskPieces, text.pieces).reversed() {
+      emit(
+        .setRegister(element: reference, field: field, value: piece, stamp: fence), by: &author)
+    }
+    let locks = session.element.tagIDs(.locked)
+    if to == .processing, from != .processing, locks.isEmpty {
+      emit(.addTag(element: reference, field: .locked, clears: [], note: ""), by: &author)
+    } else if to != .processing, from == .processing, !locks.isEmpty {
+      emit(.clearTags(element: reference, field: .locked, clears: locks), by: &author)
+    }
+    return .done
+  }
+
+  /// What orders the write: one step above the register before it under the same token; nil where
+  /// the writer's lease is one that a later one has fenced off.
+  private func fence(
+    of report: TaskReport, behind before: TaskRecord?
+  ) throws(QueueError) -> Stamp? {
+    let last = before?.token ?? 0
+    let token = min(report.token ?? max(last, latestToken(of: report.session)), Fence.tokenMax)
+    guard token >= last else { return nil }
+    let step = token == last ? (before?.step ?? 0) + 1 : 1
+    guard step < TaskRecord.stepMax else {
+      throw .limitReached(
+        what: "states of one task under one lease", max: Int(TaskRecord.stepMax) - 1)
+    }
+    return Stamp(rawValue: token << 24 | step)
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import QueueModel
+import SyncTestSupport
+import Testing
+
+/// The text of the register `task`.
+struct TaskTextTests {
+  private static let snippets = [
+    "a", "two\nlines", "\r\n", "\\", "\\n", " lead", "e\u{301}", "👩‍👩‍👧‍👦", "\u{0}", "status idle",
+    "\noption x",
+  ]
+
+  private static func text(_ generator: inout SeededGenerator) -> String {
+    (0...generator.below(4)).map { _ in generator.pick(snippets) ?? "" }.joined()
+  }
+
+  private static func status(_ generator: inout SeededGenerator) -> TaskStatus {
+    let id = RequestID(high: generator.next(), low: generator.next())
+    let expiry = generator.chance(50) ? Int64(generator.below(1_000_000)) : nil
+    switch generator.below(8) {
+    case 0: return .idle
+    case 1: return .processing(operation: generator.chance(50) ? text(&generator) : nil)
+    case 2:
+      return .awaitingApproval(
+        ApprovalRequest(
+          id: id, toolName: text(&generator), summary: text(&generator),
+          details: generator.chance(50) ? text(&generator) : nil, expiresAt: expiry))
+    case 3:
+      return .awaitingAnswer(
+        UserQuestion(
+          id: id, question: text(&generator),
+          options: (0..<generator.below(4)).map { _ in text(&generator) }, expiresAt: expiry))
+    case 4: return .completed(.success(summary: generator.chance(50) ? text(&generator) : nil))
+    case 5: return .completed(.failure(error: text(&generator)))
+    case 6: return .completed(.cancelled)
+    default: return .error(message: text(&generator))
+    }
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 3)) func whatIsWrittenIsReadAgain(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<400 {
+      let written = TaskText(
+        status: Self.status(&generator), start: Int64(generator.below(1_000)),
+        milliseconds: Int64(generator.below(10_000)),
+        todo: generator.chance(50)
+          ? TodoProgress(
+            completed: generator.below(9), total: 9,
+            currentTask: generator.chance(50) ? Self.text(&generator) : nil) : nil,
+        outcome: generator.chance(50)
+          ? AskOutcome(
+            request: RequestID(high: 1, low: generator.next()), ending: .answered,
+            device: DeviceID(high: 2, low: 3)) : nil)
+      #expect(TaskText(text: written.text) == written, "seed \(seed): \(written.text)")
+      let state = TaskState(
+        written, session: try SessionID("s"), project: "/p")
+      let data = try JSONEncoder().encode(state)
+      #expect(try JSONDecoder().decode(TaskState.self, from: data) == state)
+    }
+  }
+
+  @Test(arguments: TestSeeds.list(standard: 3)) func anyTextCanBeRead(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    let names = [
+      "status", "start", "at", "operation", "request", "tool", "summary", "details", "question",
+      "option", "expires", "result", "error", "todo", "outcome", "later",
+    ]
+    for _ in 0..<400 {
+      var text = ""
+      for _ in 0..<generator.below(12) {
+        text += "\(generator.pick(names) ?? "") "
+        text +=
+          generator.chance(30)
+          ? generator.pick(TaskStatus.Kind.allCases)?.rawValue ?? "" : Self.text(&generator)
+        text += generator.chance(80) ? "\n" : ""
+      }
+      let read = TaskText(text: text)
+      // What was read can be written, and then says the same.
+      #expect(TaskText(text: read.text) == TaskText(text: TaskText(text: read.text).text))
+    }
+  }
+
+  @Test func whatIsNotKnownIsSkippedAndADoubtfulStatusIsWork() {
+    #expect(TaskText(text: "").status == .processing(operation: nil))
+    #expect(TaskText(text: "status dreaming\noperation x").status == .processing(operation: "x"))
+    #expect(TaskText(text: "status awaitingApproval\nrequest 12").status.kind == .processing)
+    #expect(TaskText(text: "status idle\nstatus error\nweather fine").status == .idle)
+    #expect(TaskText(text: "status completed\nresult odd").status.kind == .completed)
+    #expect(
+      TaskText(text: "status completed\nresult odd").status != .completed(.success(summary: nil)))
+    let huge = TaskText(text: "at 99999999999999999999\ntodo 1 x\ntodo 1 2\noutcome a b c d")
+    #expect(huge.milliseconds == 0 && huge.todo == nil && huge.outcome == nil)
+    #expect(TaskText(.number(7)).status.kind == .processing)
+  }
+
+  @Test func whatIsTooLongIsCut() {
+    let long = String(repeating: "x", count: 9_000)
+    let text = TaskText(
+      status: .awaitingAnswer(
+        UserQuestion(
+          id: RequestID(high: 0, low: 1), question: long,
+          options: (0..<12).map { "\($0)" + long })),
+      start: 0, milliseconds: 0)
+    guard case .awaitingAnswer(let question) = TaskText(text: text.text).status else {
+      Issue.record("\(text.text.prefix(80))")
+      return
+    }
+    #expect(question.question.utf8.count == Limits.taskQuestionBytesMax)
+    #expect(question.options.count == Limits.taskOptionsMax)
+    #expect(question.options.allSatisfy { $0.utf8.count == Limits.taskNameBytesMax })
+    let escaped = TaskText(
+      status: .awaitingApproval(
+        ApprovalRequest(
+          id: RequestID(high: 0, low: 1), toolName: "t", summary: "s",
+          details: String(repeating: "\\", count: 4_000))), start: 0, milliseconds: 0)
+    #expect(escaped.pieces.count == 6)
+    #expect(
+      escaped.pieces.allSatisfy { piece in
+        if case .text(let text) = piece { text.utf8.count <= Limits.nameBytesMax } else { false }
+      })
+  }
+}
