@@ -62,15 +62,14 @@ extension ClientCore {
     var executor = Executor(
       device: replica.record.device, settings: settings, firstRequest: occasion.random(6))
     execution.isServerAsked = hasServer
-    execution.authority = Authority(
-      leases: loaded.authority.leases, dispatches: loaded.authority.dispatches,
-      uptime: occasion.now)
+    execution.authority = Authority(loaded.authority, uptime: occasion.now)
     let intents = loaded.intents.sorted { $0.message < $1.message }
     let recovery = executor.recovered(
       intents, deadAgents: deadAgents, in: replica.workspace, at: occasion)
     execution.executor = executor
     let sessions = Set(replica.workspace.sessions().map(\.id))
     return carryOut(recovery, at: occasion, store: store)
+      + tasksRecovered(at: occasion, store: store)
       + executing(at: occasion, store: store) { executor, workspace, occasion in
         executor.queuesChanged(sessions, in: workspace, at: occasion)
       }
@@ -182,6 +181,7 @@ extension ClientCore {
     } else if link.connection == nil {
       next += abandonQuestions()
     }
+    next += tasksFollowing(at: occasion, store: store)
     guard execution.executor != nil else { return next }
     if execution.isServerAsked != hasServer {
       execution.isServerAsked = hasServer
@@ -321,7 +321,7 @@ extension ClientCore {
   }
 
   /// Questions go behind everything that was done before them.
-  private mutating func sendHeld() -> [Action] {
+  mutating func sendHeld() -> [Action] {
     guard !execution.held.isEmpty, case .exchanging(let exchange) = link,
       exchange.hasSent(through: replica.lastEntry) || replica.outgoing.isEmpty
     else { return [] }
@@ -331,7 +331,7 @@ extension ClientCore {
   }
 
   /// The device decides for itself; nil where it cannot store what it decided.
-  private mutating func decide(
+  mutating func decide(
     _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
   ) -> AuthorityAnswer? {
     guard var authority = execution.authority else { return nil }
@@ -349,6 +349,7 @@ extension ClientCore {
       }
     }
     execution.authority = authority
+    tasks.verdicts += outcome.changes.verdicts.map { ($0.request, $0.given) }
     return outcome.answer
   }
 
@@ -362,6 +363,10 @@ extension ClientCore {
       if let question = execution.questions.removeValue(forKey: response.id) {
         let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
         actions.append(.told(answer, response.id))
+        continue
+      }
+      if let taken = takeTaskResponse(response, at: occasion, store: store) {
+        actions += taken
         continue
       }
       guard let question = execution.executor?.question(response.id) else { continue }

@@ -24,6 +24,9 @@ extension ClientCore {
           at: occasion)
       case .unknownOptional, .notification:
         return []
+      case .answered(let notice):
+        tasks.verdicts.append((notice.request, notice.given))
+        return []
       case .response(let response):
         execution.responses.append(response)
         return []

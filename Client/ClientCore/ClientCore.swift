@@ -23,6 +23,10 @@ package struct ClientCore: Sendable {
     case agent(AgentOrder)
     /// The answer to a question of the driver's own.
     case told(AuthorityAnswer, UInt64)
+    /// For the agent that waits for it.
+    case decided(RequestID, AskDecision)
+    /// For the person that answered.
+    case answerEnded(AnswerRequest, AnswerEnding)
   }
 
   package internal(set) var replica: Replica
@@ -50,6 +54,9 @@ package struct ClientCore: Sendable {
   /// The server's clock: its reading, and the moment of the reading.
   var serverClock: (reading: Int64, at: Int64)?
   var execution = Execution()
+  var tasks = TaskDesk()
+  /// When something about tasks is due.
+  var taskDeadline: Int64?
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
     self.replica = replica
@@ -62,7 +69,7 @@ package struct ClientCore: Sendable {
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
-    [linkDeadline, execution.deadline].compactMap { $0 }.min()
+    [linkDeadline, execution.deadline, taskDeadline].compactMap { $0 }.min()
   }
 
   private var linkDeadline: Int64? {

@@ -166,7 +166,7 @@ package struct Executor: Sendable {
     switch asking.request {
     case .lease(_, let token):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
-    case .release, .outcome:
+    case .release, .outcome, .answer, .verdict:
       break
     case .dispatch(let dispatch):
       return dispatchAnswered(session, dispatch, answer, asking, in: workspace, at: occasion)

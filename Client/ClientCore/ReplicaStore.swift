@@ -74,6 +74,8 @@ package struct StoreTransaction: Sendable {
   package var intents = IntentChanges()
   /// What the device granted, where it is its own authority.
   package var authority = AuthorityRecords()
+  /// What changed of the answers that wait to be sent.
+  package var answers = AnswerChanges()
 
   package init(record: ReplicaRecord) {
     self.record = record
@@ -115,6 +117,8 @@ package struct LoadedReplica: Sendable {
   /// What can be undone and redone, in whatever order.
   package var undo: [UndoHistory.Entry]
   package var execution = Execution()
+  /// Answers that were given and neither taken nor refused, in whatever order.
+  package var answers: [PendingAnswer] = []
 
   /// What there is of executing.
   package struct Execution: Sendable {

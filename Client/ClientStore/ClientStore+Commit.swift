@@ -27,6 +27,8 @@ extension ClientStore {
         try note(transaction.sent, in: database)
         try write(transaction.intents, to: database)
         try write(transaction.authority, to: database)
+        try writeVerdicts(of: transaction.authority, to: database)
+        try write(transaction.answers, to: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }

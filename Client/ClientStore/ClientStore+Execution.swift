@@ -131,7 +131,8 @@ func fetchAuthority(_ database: Database) throws -> AuthorityRecords {
       attempt: UInt16(clamping: row[2] as Int64), request: UInt64(bitPattern: row[3] as Int64),
       content: UInt64(bitPattern: row[4] as Int64))
   }
-  return AuthorityRecords(leases: leases, dispatches: dispatches)
+  return AuthorityRecords(
+    leases: leases, dispatches: dispatches, verdicts: try fetchVerdicts(database))
 }
 
 /// An id from a column that anybody could have written.

@@ -105,6 +105,7 @@ extension ClientStore {
       undo: try fetchUndo(database))
     loaded.execution = LoadedReplica.Execution(
       intents: try fetchIntents(database), authority: try fetchAuthority(database))
+    loaded.answers = try fetchAnswers(database)
     return loaded
   }
 }

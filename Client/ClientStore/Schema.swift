@@ -8,7 +8,7 @@ enum Schema {
   static let version = names.count
   static let names = [
     "queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm", "outgoing",
-    "execution",
+    "execution", "answers",
   ]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
@@ -19,6 +19,7 @@ enum Schema {
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
       createAttachments, rewriteUndo, createOutgoing, createExecution,
+      createAnswers,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -123,6 +124,22 @@ enum Schema {
         -- The agents' own ids of their conversations.
         CREATE TABLE conversations (
           session TEXT PRIMARY KEY, agent TEXT NOT NULL, conversation TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func createAnswers(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Answers to requests of tasks that were given here and not sent yet.
+        CREATE TABLE answers (
+          request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
+          text BLOB NOT NULL, given_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        -- Answers that the device took as its own authority; kept for 7 days.
+        CREATE TABLE own_verdicts (
+          request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
+          device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         """)
   }

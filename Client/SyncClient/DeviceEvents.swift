@@ -7,6 +7,9 @@ public enum DeviceEvent: Hashable, Sendable {
   case activity(SessionActivity)
   /// A session's draft was written, removed or sent (S2-44).
   case draft(SessionID, exists: Bool)
+  /// What became of an answer that was given here and had to wait; `tooLate` and the like give the
+  /// author his text back.
+  case answer(TaskAnswer, AnswerEvent)
   /// The settings are these now.
   case settings(DeviceSettings)
 }

@@ -36,6 +36,9 @@ final class Engine: Sendable {
     var agents: AsyncStream<ExecutionOrder>.Continuation?
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
+    var waiters = Waiters()
+    /// Where the late end of an answer is told.
+    var tellsDevice: (@Sendable (DeviceEvent) -> Void)?
 
     /// Operations behind the stored image.
     var tailCount: Int {
@@ -176,6 +179,13 @@ final class Engine: Sendable {
       if isOver { state.agents?.finish() }
     case .told(let answer, let id):
       state.questions.removeValue(forKey: id)?.resume(returning: answer)
+    case .decided(let request, let decision):
+      state.waiters.tell(request, .success(decision))
+    case .answerEnded(let answer, let ending):
+      let event = AnswerEvent(ending)
+      if !state.waiters.tell(answer, .success(event)) {
+        state.tellsDevice?(.answer(TaskAnswer(answer), event))
+      }
     }
   }
 
@@ -255,6 +265,7 @@ extension Engine {
       state.agents?.finish()
       for question in state.questions.values { question.resume(returning: .unavailable) }
       state.questions = [:]
+      state.waiters.finish()
       state.observers.finish()
       do {
         try self.store.close()
@@ -350,6 +361,74 @@ extension Engine {
 
   private func answer(_ answer: AuthorityAnswer, to id: UInt64) {
     state.withLock { $0.questions.removeValue(forKey: id) }?.resume(returning: answer)
+  }
+
+  /// Raises a request and waits for its decision; withdrawn where the caller is cancelled.
+  func raise(_ ask: Ask) async throws(ClientError) -> AskDecision {
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (agent: Waiters.Agent) in
+        queue.async {
+          self.state.withLock { state in
+            guard !state.isClosed else { return agent.resume(returning: .failure(.closed)) }
+            guard state.waiters.add(agent, for: ask.id) else { return }
+            do throws(Replica.Fault) {
+              let actions = try state.core.askRaised(
+                ask, at: self.occasion(), store: self.store)
+              self.settle(&state, actions)
+            } catch {
+              state.waiters.tell(ask.id, .failure(ClientError(error)))
+            }
+          }
+        }
+      }
+    } onCancel: {
+      queue.async {
+        self.state.withLock { state in
+          guard !state.isClosed, state.waiters.leave(ask.id) else { return }
+          self.settle(
+            &state,
+            state.core.askWithdrawn(ask.id, at: self.occasion(), store: self.store))
+        }
+      }
+    }
+    return try result.get()
+  }
+
+  /// Gives an answer and waits for its end, `.waiting` where the authority cannot be asked or takes
+  /// longer than the limit.
+  func give(
+    _ answer: AnswerRequest, within limit: Duration
+  ) async throws(ClientError) -> AnswerEvent {
+    let delay = Int(clamping: Engine.milliseconds(limit))
+    queue.asyncAfter(deadline: .now() + .milliseconds(delay)) {
+      self.state.withLock { _ = $0.waiters.tell(answer, .success(.waiting)) }
+    }
+    let result = await withCheckedContinuation { (person: Waiters.Person) in
+      queue.async {
+        self.state.withLock { state in
+          guard !state.isClosed else { return person.resume(returning: .failure(.closed)) }
+          state.waiters.add(person, for: answer)
+          do throws(Replica.Fault) {
+            let (ending, actions) = try state.core.answerGiven(
+              answer, at: self.occasion(), store: self.store)
+            self.settle(&state, actions)
+            if let ending {
+              state.waiters.tell(answer, .success(AnswerEvent(ending)))
+            } else if !state.core.isAsked(answer.request) {
+              state.waiters.tell(answer, .success(.waiting))
+            }
+          } catch {
+            state.waiters.tell(answer, .failure(ClientError(error)))
+          }
+        }
+      }
+    }
+    return try result.get()
+  }
+
+  /// Where to tell of answers whose giver waits no longer.
+  func tellDevice(_ tell: @escaping @Sendable (DeviceEvent) -> Void) {
+    state.withLock { $0.tellsDevice = tell }
   }
 
   private func forget(_ id: UInt64) {

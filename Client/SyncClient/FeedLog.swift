@@ -170,6 +170,8 @@ extension FeedEvent {
     case .messages(_, let steps): 128 + steps.reduce(0) { $0 + FeedEvent.bytes(of: $1) }
     case .threads(let steps): 128 + steps.count * 256
     case .session, .threadReady: 256
+    // A task has at most so much of its agent's words.
+    case .task(let task): 256 + (task.status.request == nil ? 1_024 : 6_144)
     case .device(.activity(let activity)): 256 + activity.busy.runningTools.count * 64
     case .device: 128
     case .sync(let status): 512 + status.devices.count * 64

@@ -39,6 +39,7 @@ public final class QueueClient: Sendable {
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: engine.feedLog)
     self.configuration = configuration
     self.credentialsFile = credentialsFile
+    engine.tellDevice { [device] event in device.post(event) }
   }
 
   /// Takes the data directory's lock and opens or creates the store.
@@ -83,8 +84,9 @@ public final class QueueClient: Sendable {
     if opened.isCopy, opened.loaded.record != nil {
       logger.notice("the store is a copy of another; it goes on under a new replica id")
     }
-    let core = ClientCore(
+    var core = ClientCore(
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
+    core.answersLoaded(opened.loaded.answers, at: occasion)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger)

@@ -14,6 +14,10 @@ package enum AuthorityRequest: Hashable, Sendable {
   case dispatch(DispatchRequest)
   /// Whether a message was ever let out.
   case outcome(MessageID)
+  /// To be the one who answers a request that a task awaits.
+  case answer(AnswerRequest)
+  /// What became of such a request.
+  case verdict(VerdictRequest)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -22,6 +26,8 @@ package enum AuthorityRequest: Hashable, Sendable {
     case .release: 2
     case .dispatch: 3
     case .outcome: 4
+    case .answer: 5
+    case .verdict: 6
     }
   }
 }
@@ -71,6 +77,14 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case go
   /// This attempt, or none (0), was let out last, with a text of this digest.
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
+  /// The answer is the one that counts.
+  case taken
+  /// What became of the request; nil: nothing yet.
+  case verdict(GivenVerdict?)
+  /// Another answer came first.
+  case answeredAlready(Verdict, by: DeviceID)
+  /// Nobody waits for such an answer: it expired, was closed or withdrawn, or was never asked for.
+  case notAwaited
   /// Another store holds the lease, for so long at most.
   case held(by: DeviceID, milliseconds: UInt32)
   /// Another device is the session's host; nil where none is.
@@ -116,6 +130,10 @@ extension AuthorityRequest {
       writer.fixed(dispatch.content)
     case .outcome(let message):
       writer.identifier(message)
+    case .answer(let answer):
+      writer.write(answer)
+    case .verdict(let question):
+      writer.write(question)
     }
     return Request(id: id, kind: kind, payload: writer.bytes)
   }
@@ -136,6 +154,10 @@ extension AuthorityRequest {
         self = .dispatch(try reader.dispatchRequest())
       case 4:
         self = .outcome(try reader.identifier(MessageID.self))
+      case 5:
+        self = .answer(try reader.answerRequest())
+      case 6:
+        self = .verdict(try reader.verdictRequest())
       default:
         return nil
       }
@@ -168,7 +190,13 @@ extension AuthorityAnswer {
       writer.number(UInt64(attempt))
     case .notYet(let time):
       writer.number(UInt64(clamping: time))
-    case .released, .go, .noSession, .fenced, .cancelled, .stale, .paused, .unavailable, .unknown:
+    case .verdict(let given):
+      writer.write(given)
+    case .answeredAlready(let verdict, let device):
+      writer.byte(verdict.rawValue)
+      writer.identifier(device)
+    case .released, .go, .taken, .notAwaited, .noSession, .fenced, .cancelled, .stale, .paused,
+      .unavailable, .unknown:
       break
     }
     return Response(id: id, status: status, payload: writer.bytes)
@@ -176,7 +204,9 @@ extension AuthorityAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .leased, .released, .go, .outcome: 0
+    case .leased, .released, .go, .outcome, .taken, .verdict: 0
+    case .answeredAlready: 12
+    case .notAwaited: 13
     case .held: 2
     case .otherHost: 3
     case .noSession: 4
@@ -209,6 +239,15 @@ extension AuthorityAnswer {
         self = .outcome(
           attempt: try reader.attempt(), token: try reader.leaseToken(),
           content: try reader.fixed())
+      case (0, .answer): self = .taken
+      case (0, .verdict): self = .verdict(try reader.givenVerdict())
+      case (12, _):
+        let offset = reader.position
+        guard let verdict = try reader.verdict() else {
+          throw DecodingFault(.invalidValue, at: offset, "0 is no verdict")
+        }
+        self = .answeredAlready(verdict, by: try reader.identifier(DeviceID.self))
+      case (13, _): self = .notAwaited
       case (2, _):
         self = .held(
           by: try reader.identifier(DeviceID.self),

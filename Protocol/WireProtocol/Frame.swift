@@ -37,6 +37,8 @@ package enum Frame: Hashable, Sendable {
   case compact(Compaction)
   /// Client: what follows was made in this epoch.
   case epoch(UInt64)
+  /// Server: what became of a request that a task awaits.
+  case answered(AnsweredNotice)
   /// Server: something that the person of this device should see.
   case notification(InboxNotification)
   /// Client: everything in its inbox up to this position is stored on the device.

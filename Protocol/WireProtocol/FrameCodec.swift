@@ -49,6 +49,9 @@ package enum FrameCodec {
     case .epoch(let epoch):
       writer.begin(.epoch)
       writer.number(epoch)
+    case .answered(let notice):
+      writer.begin(.answered)
+      writer.write(notice)
     case .notification(let notification):
       writer.begin(.notification)
       writer.write(notification)

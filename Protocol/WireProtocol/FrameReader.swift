@@ -37,6 +37,7 @@ extension ByteReader {
     case .epoch: .epoch(try self.number())
     case .error:
       .error(ProtocolFault(code: try short("a code"), message: try message()))
+    case .answered: .answered(try answeredNotice())
     case .notification: .notification(try notification())
     case .notified: .notified(try self.number())
     }

@@ -16,6 +16,7 @@ enum FrameType: UInt8, CaseIterable {
   case error = 14
   case compact = 15
   case epoch = 16
+  case answered = 17
   case notification = 18
   case notified = 19
 

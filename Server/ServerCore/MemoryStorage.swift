@@ -38,6 +38,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var snapshots: [StoredSnapshot] = []
     package var leases: [SessionID: Lease] = [:]
     package var dispatches: [MessageID: Dispatch] = [:]
+    package var verdicts: [RequestID: VerdictRecord] = [:]
   }
 
   /// Everything that is stored.
@@ -152,7 +153,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           replicas: tables.replicas.values.sorted { $0.replica < $1.replica },
           devices: tables.records,
           authority: AuthorityRecords(
-            leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values)))
+            leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values),
+            verdicts: Array(tables.verdicts.values)))
       }
     }
   }
@@ -213,6 +215,15 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
         }
         for dispatch in records.dispatches {
           state.workspaces[workspace]?.dispatches[dispatch.message] = dispatch
+        }
+        for verdict in records.verdicts {
+          state.workspaces[workspace]?.verdicts[verdict.request] = verdict
+        }
+        if let limit = records.verdictsKeptSince {
+          let kept = state.workspaces[workspace]?.verdicts.filter {
+            $0.value.milliseconds >= limit
+          }
+          state.workspaces[workspace]?.verdicts = kept ?? [:]
         }
       }
       for touch in batch.touches {

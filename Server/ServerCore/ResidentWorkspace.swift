@@ -127,8 +127,7 @@ struct ResidentWorkspace: Sendable {
       floor[mark.replica] = mark.baseSeq
     }
     for device in header.devices { note(device) }
-    authority = Authority(
-      leases: header.authority.leases, dispatches: header.authority.dispatches, uptime: uptime)
+    authority = Authority(header.authority, uptime: uptime)
     content = loaded.workspace
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes

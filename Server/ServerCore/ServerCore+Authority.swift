@@ -46,6 +46,9 @@ extension ServerCore {
     for (pending, outcome) in workspaces[id]?.answerRequests(at: now) ?? [] {
       commit.answers.append((pending.connection, outcome.answer.response(id: pending.id)))
       if !outcome.changes.isEmpty { commit.records.append((id, outcome.changes)) }
+      for record in outcome.changes.verdicts {
+        commit.verdicts.append((id, pending.connection, record))
+      }
     }
   }
 
@@ -53,6 +56,18 @@ extension ServerCore {
   mutating func deliver(_ answers: [(connection: ConnectionID, response: Response)]) {
     for answer in answers where connections[answer.connection]?.session != nil {
       send(.response(answer.response), to: answer.connection)
+    }
+  }
+
+  /// Tells every other connection of a workspace what became of a request.
+  mutating func publish(
+    _ verdicts: [(workspace: WorkspaceID, by: ConnectionID, record: VerdictRecord)]
+  ) {
+    for (workspace, author, record) in verdicts {
+      let notice = AnsweredNotice(
+        session: record.session, request: record.request, given: record.given)
+      let members = (workspaces[workspace]?.members ?? []).sorted()
+      broadcast(FrameCodec.encode(.answered(notice)), to: members.filter { $0 != author })
     }
   }
 

@@ -55,7 +55,7 @@ extension ServerCore {
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
     case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .compact,
-      .notification:
+      .notification, .answered:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }
@@ -237,6 +237,7 @@ extension ServerCore {
         publish(batch, append)
       }
       deliver(commit.answers)
+      publish(commit.verdicts)
       for id in changed {
         resumeJoins(of: id, at: now)
         adoptIfPossible(id, at: now)

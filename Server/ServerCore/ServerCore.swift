@@ -75,6 +75,8 @@ package struct ServerCore: Sendable {
     var bytes = 0
     /// Leases and dispatches that are granted with it.
     var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
+    /// Requests of tasks that were answered with it, and by whose connection.
+    var verdicts: [(workspace: WorkspaceID, by: ConnectionID, record: VerdictRecord)] = []
     /// What is told once it is durable.
     var answers: [(connection: ConnectionID, response: Response)] = []
 

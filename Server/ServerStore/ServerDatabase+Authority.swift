@@ -32,7 +32,52 @@ extension ServerDatabase {
         attempt: UInt16(clamping: row["attempt"] as Int64), request: UInt64(column: row["request"]),
         content: UInt64(column: row["content"]))
     }
-    return AuthorityRecords(leases: leases, dispatches: dispatches)
+    return AuthorityRecords(
+      leases: leases, dispatches: dispatches,
+      verdicts: try verdicts(ofWorkspace: number, in: db))
+  }
+
+  private func verdicts(ofWorkspace number: Int64, in db: Database) throws -> [VerdictRecord] {
+    try Row.fetchAll(
+      db,
+      sql: """
+        SELECT request, session, verdict, device, text, taken_at FROM verdicts
+        WHERE workspace = ?
+        """,
+      arguments: [number]
+    ).compactMap { row in
+      // A verdict of a later version is none that this one could tell of.
+      guard let verdict = UInt8(exactly: row["verdict"] as Int64).flatMap(Verdict.init(rawValue:))
+      else { return nil }
+      let text: Data = row["text"]
+      return VerdictRecord(
+        request: try row.identifier("request"), session: try SessionID(row["session"] as String),
+        given: GivenVerdict(
+          verdict: verdict, device: try row.identifier("device"),
+          text: String(decoding: text, as: UTF8.self)),
+        milliseconds: row["taken_at"])
+    }
+  }
+
+  private func save(
+    _ verdicts: [VerdictRecord], keptSince limit: Int64, workspace number: Int64, in db: Database
+  ) throws {
+    for record in verdicts {
+      try db.cachedStatement(
+        sql: """
+          INSERT OR REPLACE INTO verdicts
+          (workspace, request, session, verdict, device, text, taken_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        number, record.request.column, record.session.rawValue,
+        Int64(record.given.verdict.rawValue), record.given.device.column,
+        Data(record.given.text.utf8),
+        record.milliseconds,
+      ])
+    }
+    try db.cachedStatement(sql: "DELETE FROM verdicts WHERE workspace = ? AND taken_at < ?")
+      .execute(arguments: [number, limit])
   }
 
   func save(_ records: AuthorityRecords, workspace number: Int64, in db: Database) throws {
@@ -47,6 +92,9 @@ extension ServerDatabase {
         number, lease.session.rawValue, lease.token.column, lease.holder?.device.column,
         lease.holder?.replica.column,
       ])
+    }
+    if let limit = records.verdictsKeptSince {
+      try save(records.verdicts, keptSince: limit, workspace: number, in: db)
     }
     for dispatch in records.dispatches {
       try db.cachedStatement(

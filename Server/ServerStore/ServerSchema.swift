@@ -8,6 +8,7 @@ enum ServerSchema {
   static let steps: [(name: String, sql: String)] = [
     ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
     ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
+    ("2026-05 verdicts", verdicts),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -141,6 +142,20 @@ enum ServerSchema {
       attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 65535),
       request INTEGER NOT NULL,
       PRIMARY KEY (workspace, message)
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let verdicts = """
+    -- What became of requests that tasks awaited; kept for 7 days.
+    CREATE TABLE verdicts (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      request BLOB NOT NULL CHECK (length(request) = 16),
+      session TEXT NOT NULL,
+      verdict INTEGER NOT NULL CHECK (verdict BETWEEN 1 AND 5),
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      text BLOB NOT NULL,
+      taken_at INTEGER NOT NULL,
+      PRIMARY KEY (workspace, request)
     ) STRICT, WITHOUT ROWID;
     """
 

@@ -21,25 +21,28 @@ package struct Authority: Hashable, Sendable {
   /// stored: after a restart it gets a new one, and the asker, if it took the old one, is fenced.
   private var grants: [SessionID: UInt64] = [:]
   private var dispatches: [MessageID: Dispatch] = [:]
+  var verdicts: [RequestID: VerdictRecord] = [:]
   /// The greatest token that was ever granted.
   private var latestToken: UInt64 = 0
 
   /// An authority that begins with what was stored. Leases hold for one more term from now, because
   /// nobody knows when they were renewed last.
-  package init(leases: [Lease] = [], dispatches: [Dispatch] = [], uptime: Int64) {
-    for lease in leases {
+  package init(_ stored: AuthorityRecords = AuthorityRecords(), uptime: Int64) {
+    for lease in stored.leases {
       self.leases[lease.session] = lease
       latestToken = max(latestToken, lease.token)
       if lease.holder != nil { ends[lease.session] = uptime + Authority.leaseMilliseconds }
     }
-    for dispatch in dispatches { self.dispatches[dispatch.message] = dispatch }
+    for dispatch in stored.dispatches { dispatches[dispatch.message] = dispatch }
+    for verdict in stored.verdicts { verdicts[verdict.request] = verdict }
   }
 
   /// Everything that is stored, in a fixed order.
   package var stored: AuthorityRecords {
     AuthorityRecords(
       leases: leases.values.sorted { $0.session < $1.session },
-      dispatches: dispatches.values.sorted { $0.message < $1.message })
+      dispatches: dispatches.values.sorted { $0.message < $1.message },
+      verdicts: verdicts.values.sorted { $0.request < $1.request })
   }
 
   /// Decides.
@@ -71,6 +74,10 @@ package struct Authority: Hashable, Sendable {
       }
       dispatches[dispatch.message] = record
       return (.go, AuthorityRecords(dispatches: [record]))
+    case .answer(let answer):
+      return take(answer, from: holder, workspace, wall: wall)
+    case .verdict(let question):
+      return tell(question, to: holder, workspace, wall: wall)
     case .outcome(let message):
       let record = dispatches[message]
       return (

@@ -48,15 +48,43 @@ package struct Dispatch: Hashable, Sendable {
   }
 }
 
-/// Rows of an authority: each takes the place of the one with the same session or message.
+/// What became of a request that a task awaited.
+package struct VerdictRecord: Hashable, Sendable {
+  package var request: RequestID
+  package var session: SessionID
+  package var given: GivenVerdict
+  /// When it was taken, in milliseconds since 1970 on the authority's clock.
+  package var milliseconds: Int64
+
+  package init(
+    request: RequestID, session: SessionID, given: GivenVerdict, milliseconds: Int64
+  ) {
+    self.request = request
+    self.session = session
+    self.given = given
+    self.milliseconds = milliseconds
+  }
+}
+
+/// Rows of an authority: each takes the place of the one with the same session, message or request.
+/// Verdicts that are 7 days older than a new one go with it.
 package struct AuthorityRecords: Hashable, Sendable {
   package var leases: [Lease]
   package var dispatches: [Dispatch]
+  package var verdicts: [VerdictRecord]
 
-  package init(leases: [Lease] = [], dispatches: [Dispatch] = []) {
+  package init(
+    leases: [Lease] = [], dispatches: [Dispatch] = [], verdicts: [VerdictRecord] = []
+  ) {
     self.leases = leases
     self.dispatches = dispatches
+    self.verdicts = verdicts
   }
 
-  package var isEmpty: Bool { leases.isEmpty && dispatches.isEmpty }
+  package var isEmpty: Bool { leases.isEmpty && dispatches.isEmpty && verdicts.isEmpty }
+
+  /// Verdicts taken before this time are forgotten; nil where no new one is among the rows.
+  package var verdictsKeptSince: Int64? {
+    verdicts.map(\.milliseconds).max().map { $0 - Authority.verdictMilliseconds }
+  }
 }

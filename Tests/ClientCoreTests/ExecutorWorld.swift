@@ -291,8 +291,7 @@ struct ExecutorWorld {
   }
 
   private mutating func restartAuthority() {
-    authority = Authority(
-      leases: stored.leases, dispatches: stored.dispatches, uptime: now)
+    authority = Authority(stored, uptime: now)
   }
 
   // MARK: - What hosts do

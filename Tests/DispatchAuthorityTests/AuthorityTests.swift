@@ -214,8 +214,7 @@ struct AuthorityTests {
     let request = try scene.dispatch(1, token: token)
     #expect(scene.ask(request, id: 5) == .go)
     scene.now = 29_000
-    scene.authority = Authority(
-      leases: scene.records.leases, dispatches: scene.records.dispatches, uptime: scene.now)
+    scene.authority = Authority(scene.records, uptime: scene.now)
     #expect(scene.authority.stored == scene.records)
     #expect(scene.ask(request, id: 5) == .go)
     #expect(scene.ask(request, id: 6) == .duplicate(attempt: 1))

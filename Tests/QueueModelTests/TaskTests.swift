@@ -172,7 +172,8 @@ struct TaskTests {
       report(.processing(operation: "Write")), report(.awaitingApproval(request)),
     ].flatMap { try device.perform($0).operations }
     let history = device.workspace.history(of: operations)
-    #expect(history.map(\.action.name) == ["task", "lockedThread", "task", "task", "unlockedThread"])
+    #expect(
+      history.map(\.action.name) == ["task", "lockedThread", "task", "task", "unlockedThread"])
     #expect(history[2].action.description == "task: processing, Write")
     #expect(history[3].action.description == "task: awaiting approval, Bash: make test")
     #expect(device.workspace.dump().sessions.first?.task?.status == .awaitingApproval(request))

@@ -87,8 +87,33 @@ import Testing
 
     let header = try #require(try folder.open().header(of: workspace))
     #expect(
-      Authority(leases: header.authority.leases, dispatches: header.authority.dispatches, uptime: 0)
+      Authority(header.authority, uptime: 0)
         .stored == records([first, second], attempt: .max))
+  }
+
+  @Test func verdictsAreKeptForSevenDays() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
+      VerdictRecord(
+        request: RequestID(high: number, low: .max), session: try SessionID("a"),
+        given: GivenVerdict(verdict: .answered, device: Sample.device, text: "nul \u{0} too"),
+        milliseconds: time)
+    }
+    let records = try [
+      record(1, at: 5), record(2, at: 6), record(3, at: 5 + Authority.verdictMilliseconds),
+      record(4, at: 6 + Authority.verdictMilliseconds),
+    ]
+    var batch = CommitBatch()
+    for record in records {
+      batch.records = [(workspace, AuthorityRecords(verdicts: [record]))]
+      try database.commit(batch)
+    }
+    try database.close()
+    let header = try #require(try folder.open().header(of: workspace))
+    #expect(
+      Authority(header.authority, uptime: 0).stored
+        == AuthorityRecords(verdicts: Array(records.dropFirst())))
   }
 
   @Test func entriesAreFoundByTheRangesTheyHold() throws {

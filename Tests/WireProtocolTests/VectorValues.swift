@@ -285,6 +285,42 @@ enum VectorValues {
     ),
     ("epoch", "What follows was made in it.", .epoch(1 << 32 | 0x00C0_FFEE)),
     (
+      "request/answer", "A device denies what an agent asked leave for.",
+      .request(
+        AuthorityRequest.answer(
+          AnswerRequest(
+            session: .named("api"), request: RequestID(high: 1, low: 2), verdict: .denied,
+            text: "not on main")
+        ).request(id: 10))
+    ),
+    (
+      "request/verdict", "The host closes the request.",
+      .request(
+        AuthorityRequest.verdict(
+          VerdictRequest(
+            session: .named("api"), request: RequestID(high: 1, low: 2), closes: true)
+        ).request(id: 11))
+    ),
+    (
+      "response/answered already", "Another device was first.",
+      .response(
+        AuthorityAnswer.answeredAlready(.allowed, by: DeviceID(high: 1, low: 2)).response(id: 10))
+    ),
+    (
+      "response/verdict", "What became of it.",
+      .response(
+        AuthorityAnswer.verdict(
+          GivenVerdict(verdict: .answered, device: DeviceID(high: 1, low: 2), text: "the 2nd")
+        ).response(id: 11))
+    ),
+    (
+      "answered", "A device allowed it.",
+      .answered(
+        AnsweredNotice(
+          session: .named("api"), request: RequestID(high: 1, low: 2),
+          given: GivenVerdict(verdict: .allowed, device: device, text: "go on")))
+    ),
+    (
       "notification", "An agent asks for permission; the device was away.",
       .notification(
         InboxNotification(

@@ -1,0 +1,231 @@
+package import QueueModel
+package import WireProtocol
+
+/// Something an agent waits for, as its host raises it.
+package struct Ask: Hashable, Sendable {
+  package enum Matter: Hashable, Sendable {
+    case approval(toolName: String, summary: String, details: String?)
+    case question(String, options: [String])
+  }
+
+  package var session: SessionID
+  package var id: RequestID
+  package var matter: Matter
+  /// After so long nobody can answer any more; nil: it waits for ever.
+  package var patienceMilliseconds: Int64?
+
+  package init(
+    session: SessionID, id: RequestID, matter: Matter, patienceMilliseconds: Int64?
+  ) {
+    self.session = session
+    self.id = id
+    self.matter = matter
+    self.patienceMilliseconds = patienceMilliseconds
+  }
+}
+
+/// What an agent is told of what it asked; each gets exactly one.
+package struct AskDecision: Hashable, Sendable {
+  package var ending: AskOutcome.Ending
+  /// The device that answered; nil where none did.
+  package var device: DeviceID?
+  /// The answer to a question, or a remark.
+  package var text: String
+
+  package init(ending: AskOutcome.Ending, device: DeviceID? = nil, text: String = "") {
+    self.ending = ending
+    self.device = device
+    self.text = text
+  }
+
+  init(_ given: GivenVerdict) {
+    self.init(
+      ending: given.verdict.ending, device: given.verdict == .closed ? nil : given.device,
+      text: given.text)
+  }
+}
+
+/// What this host's agents wait for: raised in the task's register, answered by whoever is first,
+/// handed to the agent once. SPECIFICATION.md, section "Answers".
+///
+/// A state machine without sockets, files and clocks; methods are events, and each returns what the
+/// driver has to do, in order.
+package struct AskBook: Sendable {
+  package enum Action: Hashable, Sendable {
+    /// Write that the task awaits it.
+    case await(Ask, expiresAt: Int64?)
+    /// Write that the task goes on, and what became of the request.
+    case goOn(SessionID, AskOutcome)
+    /// Ask the authority.
+    case ask(VerdictRequest)
+    /// Hand it to the agent.
+    case decide(RequestID, AskDecision)
+  }
+
+  /// One that is being asked or waits for its turn.
+  private struct Entry: Hashable, Sendable {
+    var ask: Ask
+    /// When nobody can answer any more, on the clock that never steps.
+    var expiresAt: Int64?
+    /// Since when the authority is asked to close it; nil before.
+    var closingSince: Int64?
+  }
+
+  /// How long a host that cannot ask goes on hoping, in milliseconds.
+  package static let closingMillisecondsMax: Int64 = 5_000
+  /// Requests of one session that may wait for their turn; an agent that asks for more is told at
+  /// once that nobody answers.
+  package static let waitingMax = 32
+
+  /// By session, in the order they were raised; the first is in the register.
+  private var entries: [SessionID: [Entry]] = [:]
+
+  package init() {}
+
+  /// When `timePassed` is due; nil where nothing waits for time.
+  package var deadline: Int64? {
+    entries.values.flatMap { $0 }.compactMap { entry in
+      entry.closingSince.map { $0 + AskBook.closingMillisecondsMax } ?? entry.expiresAt
+    }.min()
+  }
+
+  /// The requests that wait, by session.
+  package var waiting: [RequestID] {
+    entries.keys.sorted().flatMap { entries[$0]?.map(\.ask.id) ?? [] }
+  }
+
+  /// An agent asks. One request of a session is shown at a time; the others wait for their turn,
+  /// and their patience runs meanwhile.
+  package mutating func raised(_ ask: Ask, now: Int64, wall: Int64) -> [Action] {
+    let count = entries[ask.session]?.count ?? 0
+    guard count < AskBook.waitingMax else {
+      return [.decide(ask.id, AskDecision(ending: .expired))]
+    }
+    let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
+    entries[ask.session, default: []].append(entry)
+    return count == 0 ? [show(entry, now: now, wall: wall)] : []
+  }
+
+  /// The register could not be written: the agent asks at its own prompt.
+  package mutating func refused(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
+    guard let session = session(of: request) else { return [] }
+    entries[session]?.removeAll { $0.ask.id == request }
+    return [.decide(request, AskDecision(ending: .withdrawn))]
+      + showNext(session, now: now, wall: wall)
+  }
+
+  /// The authority took an answer, or says that it had.
+  package mutating func answered(
+    _ request: RequestID, _ given: GivenVerdict, now: Int64, wall: Int64
+  ) -> [Action] {
+    // Of a request that is over, or of another host, there is nothing to be told.
+    guard let session = session(of: request), entries[session]?.first?.ask.id == request
+    else { return [] }
+    return settle(session, AskDecision(given), now: now, wall: wall)
+  }
+
+  /// The authority's answer to a `VerdictRequest`.
+  package mutating func verdictTold(
+    _ question: VerdictRequest, _ answer: AuthorityAnswer, now: Int64, wall: Int64
+  ) -> [Action] {
+    switch answer {
+    case .verdict(let given?):
+      return answered(question.request, given, now: now, wall: wall)
+    case .notAwaited where question.closes:
+      // The authority never saw it awaited, or not any more: no answer can come.
+      guard entries[question.session]?.first?.ask.id == question.request else { return [] }
+      return settle(question.session, AskDecision(ending: .expired), now: now, wall: wall)
+    default:
+      return []
+    }
+  }
+
+  /// A connection to the authority is there again: answers may have come meanwhile.
+  package func connected() -> [Action] {
+    entries.keys.sorted().compactMap { session in
+      entries[session]?.first.map { entry in
+        .ask(
+          VerdictRequest(
+            session: session, request: entry.ask.id, closes: entry.closingSince != nil))
+      }
+    }
+  }
+
+  /// The agent goes on by itself, or nobody hands it the answer any more.
+  package mutating func withdrawn(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
+    guard let session = session(of: request) else { return [] }
+    guard entries[session]?.first?.ask.id == request else {
+      entries[session]?.removeAll { $0.ask.id == request }
+      return [.decide(request, AskDecision(ending: .withdrawn))]
+    }
+    return settle(session, AskDecision(ending: .withdrawn), now: now, wall: wall)
+  }
+
+  /// The agent's turn is over: nothing that it asked in it waits any more.
+  package mutating func turnEnded(_ session: SessionID) -> [Action] {
+    guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
+      return []
+    }
+    let withdrawn = AskDecision(ending: .withdrawn)
+    return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
+  }
+
+  /// Time has passed: to be called at `deadline`.
+  package mutating func timePassed(now: Int64, wall: Int64) -> [Action] {
+    var actions: [Action] = []
+    for session in entries.keys.sorted() {
+      for entry in (entries[session] ?? []).dropFirst() where isOver(entry, now) {
+        entries[session]?.removeAll { $0.ask.id == entry.ask.id }
+        actions.append(.decide(entry.ask.id, AskDecision(ending: .expired)))
+      }
+      guard let first = entries[session]?.first else { continue }
+      if let since = first.closingSince {
+        guard now - since >= AskBook.closingMillisecondsMax else { continue }
+        actions += settle(session, AskDecision(ending: .expired), now: now, wall: wall)
+      } else if isOver(first, now) {
+        entries[session]?[0].closingSince = now
+        actions.append(
+          .ask(VerdictRequest(session: session, request: first.ask.id, closes: true)))
+      }
+    }
+    return actions
+  }
+
+  private func isOver(_ entry: Entry, _ now: Int64) -> Bool {
+    entry.expiresAt.map { $0 <= now } ?? false
+  }
+
+  private func session(of request: RequestID) -> SessionID? {
+    entries.first { $0.value.contains { $0.ask.id == request } }?.key
+  }
+
+  /// The first of a session's is over: the register says so first, then the agent is told, so that
+  /// no agent knows more than the devices.
+  private mutating func settle(
+    _ session: SessionID, _ decision: AskDecision, now: Int64, wall: Int64
+  ) -> [Action] {
+    guard let entry = entries[session]?.first else { return [] }
+    entries[session]?.removeFirst()
+    return goOn(session, entry.ask.id, decision) + [.decide(entry.ask.id, decision)]
+      + showNext(session, now: now, wall: wall)
+  }
+
+  private func goOn(
+    _ session: SessionID, _ request: RequestID, _ decision: AskDecision
+  ) -> [Action] {
+    AskOutcome(request: request, ending: decision.ending, device: decision.device)
+      .map { [.goOn(session, $0)] } ?? []
+  }
+
+  private mutating func showNext(_ session: SessionID, now: Int64, wall: Int64) -> [Action] {
+    guard let next = entries[session]?.first else {
+      entries[session] = nil
+      return []
+    }
+    return [show(next, now: now, wall: wall)]
+  }
+
+  private func show(_ entry: Entry, now: Int64, wall: Int64) -> Action {
+    .await(entry.ask, expiresAt: entry.expiresAt.map { wall + max(0, $0 - now) })
+  }
+}

@@ -1,0 +1,384 @@
+package import QueueModel
+package import WireProtocol
+
+/// Tasks and answers, as a part of the core: `tasksFollowing` is called after every event.
+extension ClientCore {
+  /// Moves of tasks that were refused here because they are none.
+  package var illegalTaskMoves: Int { tasks.illegalMoves }
+
+  /// Answers that wait to be sent, by request.
+  package var pendingAnswers: [PendingAnswer] {
+    tasks.answers.values.sorted { $0.answer.request < $1.answer.request }
+  }
+
+  /// Whether the authority was asked about an answer, and has not said anything.
+  package func isAsked(_ request: RequestID) -> Bool {
+    tasks.questions.values.contains(.answer(request))
+  }
+
+  /// Takes up what the store held: answers that were given and not sent.
+  package mutating func answersLoaded(_ answers: [PendingAnswer], at occasion: Occasion) {
+    for answer in answers { tasks.answers[answer.answer.request] = answer }
+    tasks.lastQuestion = occasion.random(7)
+  }
+
+  // MARK: - Answering
+
+  /// A person answers a request.
+  ///
+  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  ///   `.answerEnded` comes later.
+  package mutating func answerGiven(
+    _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
+    // The same answer is under way already: a second tap of the same button.
+    if tasks.answers[answer.request]?.answer == answer { return (nil, []) }
+    let task = replica.workspace.task(of: answer.session)
+    guard let status = task?.status, status.request == answer.request,
+      answer.verdict.answers(status)
+    else { return (knownEnding(of: answer.request, task), []) }
+    let pending = PendingAnswer(answer: answer, givenAt: time(at: occasion))
+    try commit(AnswerChanges(kept: pending), store: store)
+    tasks.answers[answer.request] = pending
+    return (nil, sendAnswer(answer, at: occasion, store: store))
+  }
+
+  /// What the register says became of a request that is not awaited.
+  private func knownEnding(of request: RequestID, _ task: TaskState?) -> AnswerEnding {
+    guard let outcome = task?.outcome, outcome.request == request, let device = outcome.device,
+      let verdict = Verdict.allCases.first(where: { $0.ending == outcome.ending })
+    else { return .notAwaited }
+    return .answeredAlready(verdict, by: device)
+  }
+
+  private mutating func sendAnswer(
+    _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    ask(.answer(answer), as: .answer(answer.request), at: occasion, store: store)
+  }
+
+  private mutating func answerTold(
+    _ request: RequestID, _ answer: AuthorityAnswer, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    guard let pending = tasks.answers[request] else { return [] }
+    switch answer {
+    case .taken:
+      // The server tells everybody else; here the response says it.
+      tasks.verdicts.append(
+        (
+          request,
+          GivenVerdict(
+            verdict: pending.answer.verdict, device: replica.record.device,
+            text: pending.answer.text)
+        ))
+      return end(pending, .taken, store: store)
+    case .answeredAlready(let verdict, let device):
+      return end(pending, .answeredAlready(verdict, by: device), store: store)
+    case .notAwaited:
+      return end(pending, .notAwaited, store: store)
+    default:
+      // Not now: it is asked again with the next connection, or dropped in time.
+      return []
+    }
+  }
+
+  private mutating func end(
+    _ pending: PendingAnswer, _ ending: AnswerEnding, store: some ReplicaStore
+  ) -> [Action] {
+    let request = pending.answer.request
+    tasks.answers[request] = nil
+    // What cannot be forgotten now is sent or dropped once more later, which is harmless.
+    try? commit(AnswerChanges(ended: request), store: store)
+    return [.answerEnded(pending.answer, ending)]
+  }
+
+  private func commit(
+    _ changes: AnswerChanges, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    var transaction = StoreTransaction(record: replica.record)
+    transaction.answers = changes
+    do {
+      try store.commit(transaction)
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  // MARK: - The host's side
+
+  /// Something is heard of an agent that works here.
+  package mutating func taskHeard(
+    _ news: TaskNews, in session: SessionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard mayReport(session) else { return [] }
+    var actions: [Action] = []
+    switch news {
+    case .began:
+      actions += carryOut(tasks.book.turnEnded(session), at: occasion, store: store)
+      if status(of: session) != .processing {
+        actions += report(.processing(operation: nil), of: session, at: occasion, store: store)
+      }
+    case .operation(let name):
+      actions += noteProgress(session, operation: .some(name), at: occasion, store: store)
+    case .progress(let todo):
+      actions += noteProgress(session, todo: todo, at: occasion, store: store)
+    case .ended(let result):
+      actions += carryOut(tasks.book.turnEnded(session), at: occasion, store: store)
+      actions += flush(session, at: occasion, store: store)
+      tasks.progress[session] = nil
+      // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
+      if [.processing, .awaitingApproval, .awaitingAnswer].contains(status(of: session)) {
+        actions += report(.completed(result), of: session, at: occasion, store: store)
+      }
+    }
+    return actions
+  }
+
+  /// An agent here asks for something; `.decided` comes once.
+  package mutating func askRaised(
+    _ ask: Ask, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    guard replica.workspace.session(ask.session) != nil else {
+      throw .queue(.sessionNotFound(id: ask.session.rawValue))
+    }
+    let actions = tasks.book.raised(ask, now: occasion.now, wall: time(at: occasion))
+    return carryOut(actions, at: occasion, store: store)
+  }
+
+  /// The agent does not wait for it any more.
+  package mutating func askWithdrawn(
+    _ request: RequestID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    carryOut(
+      tasks.book.withdrawn(request, now: occasion.now, wall: time(at: occasion)), at: occasion,
+      store: store)
+  }
+
+  /// The program begins to run agents: what an earlier run left unfinished it does not go on with.
+  mutating func tasksRecovered(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    replica.workspace.sessions().flatMap { session -> [Action] in
+      guard let task = session.task, mayReport(session.id), isOwn(session.id),
+        ![.idle, .completed, .error].contains(task.status.kind)
+      else { return [] }
+      let outcome = task.status.request.flatMap { AskOutcome(request: $0, ending: .withdrawn) }
+      return report(
+        .error(message: "The host stopped while the agent worked; it may have gone on."),
+        of: session.id, outcome: outcome, at: occasion, store: store)
+    }
+  }
+
+  /// What follows for tasks from what came in: to be called after every event.
+  mutating func tasksFollowing(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var actions: [Action] = []
+    if case .exchanging(let exchange) = link, exchange.hasCaughtUp {
+      if tasks.connection != exchange.connection {
+        tasks.connection = exchange.connection
+        tasks.questions = [:]
+        actions += carryOut(tasks.book.connected(), at: occasion, store: store)
+        for pending in pendingAnswers {
+          actions += sendAnswer(pending.answer, at: occasion, store: store)
+        }
+      }
+    } else if link.connection == nil {
+      tasks.connection = nil
+      tasks.questions = [:]
+    }
+    while !tasks.verdicts.isEmpty {
+      let (request, given) = tasks.verdicts.removeFirst()
+      actions += carryOut(
+        tasks.book.answered(
+          request, given, now: occasion.now, wall: time(at: occasion)),
+        at: occasion, store: store)
+    }
+    actions += dropOldAnswers(at: occasion, store: store)
+    actions += carryOut(
+      tasks.book.timePassed(now: occasion.now, wall: time(at: occasion)), at: occasion,
+      store: store)
+    for session in tasks.progress.keys.sorted() where isDue(session, occasion) {
+      actions += flush(session, at: occasion, store: store)
+    }
+    taskDeadline = tasks.deadline(now: occasion.now, wall: time(at: occasion))
+    return actions
+  }
+
+  /// The authority's answer to a question of the tasks'; nil where it is another's.
+  mutating func takeTaskResponse(
+    _ response: Response, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action]? {
+    guard let question = tasks.questions.removeValue(forKey: response.id) else { return nil }
+    switch question {
+    case .verdict(let verdict):
+      // An answer that breaks the specification is as good as none.
+      let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
+      return told(question, answer, at: occasion, store: store)
+    case .answer(let request):
+      guard let pending = tasks.answers[request] else { return [] }
+      let answer =
+        (try? AuthorityAnswer(response, to: .answer(pending.answer))) ?? .unavailable
+      return told(question, answer, at: occasion, store: store)
+    }
+  }
+}
+
+extension ClientCore {
+  private func status(of session: SessionID) -> TaskStatus.Kind {
+    replica.workspace.task(of: session)?.status.kind ?? .idle
+  }
+
+  /// Whether this device is the one that says what a session's agent does.
+  private func mayReport(_ session: SessionID) -> Bool {
+    guard let host = replica.workspace.host(of: session) else { return false }
+    return host == nil || host == replica.record.device
+  }
+
+  /// Whether this device wrote the task last.
+  private func isOwn(_ session: SessionID) -> Bool {
+    replica.workspace.taskDevice(of: session) == replica.record.device
+  }
+
+  private mutating func carryOut(
+    _ orders: [AskBook.Action], at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var actions: [Action] = []
+    for order in orders {
+      switch order {
+      case .await(let ask, let expiry):
+        let done = report(status(for: ask, expiry), of: ask.session, at: occasion, store: store)
+        actions += done
+        if replica.workspace.task(of: ask.session)?.status.request != ask.id {
+          let refused = tasks.book.refused(ask.id, now: occasion.now, wall: time(at: occasion))
+          actions += carryOut(refused, at: occasion, store: store)
+        }
+      case .goOn(let session, let outcome):
+        guard replica.workspace.task(of: session)?.status.request == outcome.request else {
+          continue
+        }
+        actions += report(
+          .processing(operation: nil), of: session, outcome: outcome, at: occasion, store: store)
+      case .ask(let question):
+        actions += ask(.verdict(question), as: .verdict(question), at: occasion, store: store)
+      case .decide(let request, let decision):
+        actions.append(.decided(request, decision))
+      }
+    }
+    return actions
+  }
+
+  private func status(for ask: Ask, _ expiry: Int64?) -> TaskStatus {
+    switch ask.matter {
+    case .approval(let tool, let summary, let details):
+      .awaitingApproval(
+        ApprovalRequest(
+          id: ask.id, toolName: tool, summary: summary, details: details, expiresAt: expiry))
+    case .question(let question, let options):
+      .awaitingAnswer(
+        UserQuestion(id: ask.id, question: question, options: options, expiresAt: expiry))
+    }
+  }
+
+  private mutating func ask(
+    _ request: AuthorityRequest, as question: TaskDesk.Question, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    tasks.lastQuestion &+= 1
+    let id = tasks.lastQuestion
+    guard hasServer else {
+      let answer = decide(request, id: id, at: occasion, store: store) ?? .unavailable
+      return told(question, answer, at: occasion, store: store)
+    }
+    // Without a connection it is asked when there is one.
+    guard case .exchanging(let exchange) = link, exchange.hasCaughtUp else { return [] }
+    tasks.questions[id] = question
+    execution.held.append((request, id))
+    return sendHeld()
+  }
+
+  private mutating func told(
+    _ question: TaskDesk.Question, _ answer: AuthorityAnswer, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    switch question {
+    case .verdict(let verdict):
+      return carryOut(
+        tasks.book.verdictTold(
+          verdict, answer, now: occasion.now, wall: time(at: occasion)),
+        at: occasion, store: store)
+    case .answer(let request):
+      return answerTold(request, answer, at: occasion, store: store)
+    }
+  }
+
+  private mutating func dropOldAnswers(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let limit = time(at: occasion) - TaskDesk.answerMilliseconds
+    return pendingAnswers.filter { $0.givenAt < limit }
+      .flatMap { end($0, .tooLate, store: store) }
+  }
+
+  // MARK: - Writing the register
+
+  private func isDue(_ session: SessionID, _ occasion: Occasion) -> Bool {
+    guard let progress = tasks.progress[session], progress.isPending else { return false }
+    return occasion.now - progress.writtenAt >= TaskDesk.progressMilliseconds
+  }
+
+  /// Mere progress waits until the last of it was written long enough ago.
+  private mutating func noteProgress(
+    _ session: SessionID, operation: String?? = nil, todo: TodoProgress? = nil,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var progress =
+      tasks.progress[session]
+      ?? TaskDesk.Progress(writtenAt: occasion.now - TaskDesk.progressMilliseconds)
+    if let operation { progress.operation = operation }
+    if let todo { progress.todo = todo }
+    tasks.progress[session] = progress
+    return isDue(session, occasion) ? flush(session, at: occasion, store: store) : []
+  }
+
+  /// Writes what is known of a task's progress, where it is at work.
+  private mutating func flush(
+    _ session: SessionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard let progress = tasks.progress[session], progress.isPending else { return [] }
+    guard let task = replica.workspace.task(of: session),
+      case .processing(let operation) = task.status
+    else { return [] }
+    tasks.progress[session] = TaskDesk.Progress(writtenAt: occasion.now)
+    return report(
+      .processing(operation: progress.operation ?? operation), of: session,
+      todo: progress.todo, at: occasion, store: store)
+  }
+
+  /// Writes a status, and those that lead to it.
+  private mutating func report(
+    _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
+    outcome: AskOutcome? = nil, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let steps = status.path(from: self.status(of: session))
+    var actions: [Action] = []
+    for (index, step) in steps.enumerated() {
+      let command = Command.reportTask(
+        TaskReport(
+          session: session, status: step, milliseconds: time(at: occasion),
+          todoProgress: index == steps.count - 1 ? todo : nil,
+          outcome: index == 0 ? outcome : nil,
+          token: execution.executor?.seats[session]?.lease?.token))
+      do throws(Replica.Fault) {
+        let done = try commandGiven(command, at: occasion, store: store)
+        actions += done.actions
+      } catch {
+        if case .queue(.illegalTaskMove) = error { tasks.illegalMoves += 1 }
+        // A full disk takes nothing now; the next state is tried again.
+        return actions
+      }
+    }
+    return actions
+  }
+}

@@ -1,0 +1,113 @@
+package import QueueModel
+import WireProtocol
+
+/// What is heard of an agent's task on the device where it works.
+package enum TaskNews: Hashable, Sendable {
+  /// It began to work on a prompt.
+  case began
+  /// It does this now; nil: nothing that has a name.
+  case operation(String?)
+  /// It is so far.
+  case progress(TodoProgress)
+  /// It is done.
+  case ended(TaskResult)
+}
+
+/// An answer that a person gave on this device and that the authority has not taken or refused.
+package struct PendingAnswer: Hashable, Sendable {
+  package var answer: AnswerRequest
+  /// When it was given, in milliseconds since 1970.
+  package var givenAt: Int64
+
+  package init(answer: AnswerRequest, givenAt: Int64) {
+    self.answer = answer
+    self.givenAt = givenAt
+  }
+}
+
+/// What became of an answer.
+package enum AnswerEnding: Hashable, Sendable {
+  /// It is the one that counts.
+  case taken
+  /// Another one came first.
+  case answeredAlready(Verdict, by: DeviceID)
+  /// Nobody waits for it any more.
+  case notAwaited
+  /// It could not be sent in time.
+  case tooLate
+}
+
+/// What changed of the answers that are kept to be sent.
+package struct AnswerChanges: Hashable, Sendable {
+  package var kept: PendingAnswer?
+  package var ended: RequestID?
+
+  package init(kept: PendingAnswer? = nil, ended: RequestID? = nil) {
+    self.kept = kept
+    self.ended = ended
+  }
+
+  package var isEmpty: Bool { kept == nil && ended == nil }
+}
+
+/// What a core knows of tasks: what its agents wait for, what people answered here, and what of
+/// their progress is still to be written.
+struct TaskDesk: Sendable {
+  /// An answer that could not be sent for so long is dropped, in milliseconds (N-4).
+  static let answerMilliseconds: Int64 = 120_000
+  /// Mere progress of one task is written so often at most, in milliseconds (N-8).
+  static let progressMilliseconds: Int64 = 15_000
+
+  /// A question to the authority.
+  enum Question: Hashable, Sendable {
+    case verdict(VerdictRequest)
+    case answer(RequestID)
+  }
+
+  /// What is known of a task's progress and not written yet.
+  struct Progress: Hashable, Sendable {
+    /// When it was written last, on the clock that never steps.
+    var writtenAt: Int64
+    /// nil: nothing new.
+    var operation: String??
+    var todo: TodoProgress?
+
+    var isPending: Bool { operation != nil || todo != nil }
+  }
+
+  var book = AskBook()
+  /// Answers of this device that are under way or wait for a connection.
+  var answers: [RequestID: PendingAnswer] = [:]
+  /// Questions that were sent, by number.
+  var questions: [UInt64: Question] = [:]
+  var lastQuestion: UInt64 = 0
+  /// Verdicts that were told or taken here and not looked at yet.
+  var verdicts: [(request: RequestID, given: GivenVerdict)] = []
+  var progress: [SessionID: Progress] = [:]
+  /// The connection over which what waits was asked.
+  var connection: ConnectionID?
+  /// Moves of tasks that were refused because they are none.
+  var illegalMoves = 0
+
+  /// When something is due, on the clock that never steps.
+  func deadline(now: Int64, wall: Int64) -> Int64? {
+    let writes = progress.values.filter(\.isPending).map {
+      $0.writtenAt + TaskDesk.progressMilliseconds
+    }
+    // The wall clock may be set meanwhile, so it is looked at again now and then.
+    let drops = answers.values.map { answer in
+      now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
+    }
+    return ([book.deadline].compactMap { $0 } + writes + drops).min()
+  }
+}
+
+extension TaskStatus {
+  /// The states to go through to this one, itself included; each follows the one before.
+  func path(from current: TaskStatus.Kind) -> [TaskStatus] {
+    if current.successors.contains(kind) { return [self] }
+    let working = TaskStatus.processing(operation: nil)
+    if kind == .idle { return working.path(from: current) + [.completed(.cancelled), .idle] }
+    return [working, self]
+  }
+}

@@ -1,0 +1,148 @@
+import ClientCore
+public import QueueModel
+import WireProtocol
+
+/// Something an agent wants a person to decide.
+public enum AgentAsk: Hashable, Sendable {
+  /// It wants leave to use a tool.
+  case approval(toolName: String, summary: String, details: String? = nil)
+  /// It wants an answer.
+  case question(String, options: [String] = [])
+}
+
+/// What an agent is told of what it asked.
+public struct AskAnswer: Hashable, Sendable {
+  /// How it ended. Only `allowed`, `denied`, `answered` and `cancelled` are somebody's answer; after
+  /// the others the agent asks at its own prompt.
+  public var ending: AskOutcome.Ending
+  /// The device that answered; nil where none did.
+  public var device: DeviceID?
+  /// The answer to a question, or a remark for the agent.
+  public var text: String
+}
+
+/// An answer that a person gives to what a task awaits.
+public struct TaskAnswer: Hashable, Sendable {
+  /// The session whose task awaits it.
+  public var session: SessionID
+  /// The request.
+  public var request: RequestID
+  /// `allowed` or `denied` for an approval, `answered` or `cancelled` for a question.
+  public var verdict: Verdict
+  /// The answer, or a remark; at most `Limits.answerBytesMax` bytes.
+  public var text: String
+
+  /// Puts the parts together.
+  public init(session: SessionID, request: RequestID, verdict: Verdict, text: String = "") {
+    self.session = session
+    self.request = request
+    self.verdict = verdict
+    self.text = text
+  }
+}
+
+extension TaskAnswer {
+  init(_ request: AnswerRequest) {
+    self.init(
+      session: request.session, request: request.request, verdict: request.verdict,
+      text: request.text)
+  }
+}
+
+/// What became of an answer.
+public enum AnswerEvent: Hashable, Sendable {
+  /// It is the one that counts.
+  case taken
+  /// Another device, or this one with another answer, was first.
+  case answeredAlready(Verdict, by: DeviceID)
+  /// Nobody waits for it: the request expired, was withdrawn, or is over.
+  case notAwaited
+  /// There was no connection for two minutes: it was dropped (N-4).
+  case tooLate
+  /// There is no connection; it is kept, and sent if there is one within two minutes.
+  case waiting
+
+  init(_ ending: AnswerEnding) {
+    self =
+      switch ending {
+      case .taken: .taken
+      case .answeredAlready(let verdict, let device): .answeredAlready(verdict, by: device)
+      case .notAwaited: .notAwaited
+      case .tooLate: .tooLate
+      }
+  }
+}
+
+/// Tasks: what agents do, what they wait for, and who answers.
+extension QueueClient {
+  /// The tasks of all sessions of which something was ever said, by session.
+  public func tasks() -> [TaskState] { workspace().sessions().compactMap(\.task) }
+
+  /// The requests that are awaited, by session.
+  public func awaited() -> [TaskState] { tasks().filter { $0.status.request != nil } }
+
+  /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
+  ///
+  /// - Parameters:
+  ///   - patience: after so long nobody can answer; nil waits for ever.
+  /// - Returns: the one decision that the agent is to be told.
+  /// - Throws: `.queue(.sessionNotFound)`, `.closed`.
+  public func ask(
+    _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
+    patience: Duration? = .seconds(60)
+  ) async throws(ClientError) -> AskAnswer {
+    let matter: Ask.Matter =
+      switch ask {
+      case .approval(let tool, let summary, let details):
+        .approval(toolName: tool, summary: summary, details: details)
+      case .question(let question, let options): .question(question, options: options)
+      }
+    let decision = try await engine.raise(
+      Ask(
+        session: session, id: id, matter: matter,
+        patienceMilliseconds: patience.map(Engine.milliseconds)))
+    return AskAnswer(ending: decision.ending, device: decision.device, text: decision.text)
+  }
+
+  /// Answers what a task awaits. The first answer of all devices counts.
+  ///
+  /// - Returns: what became of it; `waiting` where the authority cannot be asked now. What becomes of
+  ///   it later is told by `DeviceEvent.answer`.
+  /// - Throws: `.queue(.contentTooLong)`, `.storage`, `.closed`.
+  public func answer(_ answer: TaskAnswer) async throws(ClientError) -> AnswerEvent {
+    let bytes = answer.text.utf8.count
+    guard bytes <= Limits.answerBytesMax else {
+      throw .queue(.contentTooLong(bytes: bytes, max: Limits.answerBytesMax))
+    }
+    let request = AnswerRequest(
+      session: answer.session, request: answer.request, verdict: answer.verdict,
+      text: answer.text)
+    return try await engine.give(request, within: QueueClient.raceAnswerLimit)
+  }
+
+  /// Says how far an agent here is with what it set itself.
+  public func noteProgress(_ progress: TodoProgress, in session: SessionID) async {
+    await noteTask(.progress(progress), in: session)
+  }
+
+  /// Says what an agent here does now, in a word or two; nil: nothing that has a name.
+  public func noteOperation(_ operation: String?, in session: SessionID) async {
+    await noteTask(.operation(operation), in: session)
+  }
+
+  /// Says that an agent here began to work on a prompt.
+  public func noteTaskBegan(in session: SessionID) async {
+    await noteTask(.began, in: session)
+  }
+
+  /// Says how an agent's work here ended.
+  public func noteTaskEnded(_ result: TaskResult, in session: SessionID) async {
+    await noteTask(.ended(result), in: session)
+  }
+
+  private func noteTask(_ news: TaskNews, in session: SessionID) async {
+    await engine.note { core, occasion, store in
+      core.taskHeard(news, in: session, at: occasion, store: store)
+    }
+  }
+}

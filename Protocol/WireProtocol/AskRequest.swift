@@ -1,0 +1,128 @@
+import DeltaCodec
+package import QueueModel
+
+/// A device's answer to a request that a task awaits; SPECIFICATION.md, section "Answers".
+package struct AnswerRequest: Hashable, Sendable {
+  package var session: SessionID
+  package var request: RequestID
+  /// Not `closed`.
+  package var verdict: Verdict
+  /// At most `Limits.answerBytesMax` bytes.
+  package var text: String
+
+  package init(session: SessionID, request: RequestID, verdict: Verdict, text: String = "") {
+    self.session = session
+    self.request = request
+    self.verdict = verdict
+    self.text = text
+  }
+}
+
+/// A host's question what became of a request.
+package struct VerdictRequest: Hashable, Sendable {
+  package var session: SessionID
+  package var request: RequestID
+  /// Nobody is to answer any more.
+  package var closes: Bool
+
+  package init(session: SessionID, request: RequestID, closes: Bool) {
+    self.session = session
+    self.request = request
+    self.closes = closes
+  }
+}
+
+/// What the server tells all but the device that answered.
+package struct AnsweredNotice: Hashable, Sendable {
+  package var session: SessionID
+  package var request: RequestID
+  package var given: GivenVerdict
+
+  package init(session: SessionID, request: RequestID, given: GivenVerdict) {
+    self.session = session
+    self.request = request
+    self.given = given
+  }
+}
+
+extension ByteWriter {
+  /// - Precondition: the text is within its limit.
+  mutating func write(_ answer: AnswerRequest) {
+    text(answer.session.rawValue)
+    identifier(answer.request)
+    byte(answer.verdict.rawValue)
+    text(answer.text)
+  }
+
+  mutating func write(_ question: VerdictRequest) {
+    text(question.session.rawValue)
+    identifier(question.request)
+    byte(question.closes ? 1 : 0)
+  }
+
+  /// - Precondition: the text is within its limit.
+  mutating func write(_ notice: AnsweredNotice) {
+    text(notice.session.rawValue)
+    identifier(notice.request)
+    write(notice.given)
+  }
+
+  /// nil: there is none yet.
+  mutating func write(_ given: GivenVerdict?) {
+    byte(given?.verdict.rawValue ?? 0)
+    identifier(given?.device ?? DeviceID(high: 0, low: 0))
+    text(given?.text ?? "")
+  }
+}
+
+extension ByteReader {
+  mutating func answerRequest() throws(DecodingFault) -> AnswerRequest {
+    let session = try sessionID()
+    let request = try identifier(RequestID.self)
+    let offset = position
+    let verdict = try verdict()
+    guard let verdict, verdict != .closed else {
+      throw DecodingFault(.invalidValue, at: offset, "this is no answer")
+    }
+    return AnswerRequest(
+      session: session, request: request, verdict: verdict, text: try answerText())
+  }
+
+  mutating func verdictRequest() throws(DecodingFault) -> VerdictRequest {
+    VerdictRequest(
+      session: try sessionID(), request: try identifier(RequestID.self), closes: try flag())
+  }
+
+  mutating func answeredNotice() throws(DecodingFault) -> AnsweredNotice {
+    let session = try sessionID()
+    let request = try identifier(RequestID.self)
+    let offset = position
+    guard let given = try givenVerdict() else {
+      throw DecodingFault(.invalidValue, at: offset, "0 is no verdict")
+    }
+    return AnsweredNotice(session: session, request: request, given: given)
+  }
+
+  /// nil: there is none yet.
+  mutating func givenVerdict() throws(DecodingFault) -> GivenVerdict? {
+    let verdict = try verdict()
+    let device = try identifier(DeviceID.self)
+    let text = try answerText()
+    return verdict.map { GivenVerdict(verdict: $0, device: device, text: text) }
+  }
+
+  /// nil for 0.
+  mutating func verdict() throws(DecodingFault) -> Verdict? {
+    let offset = position
+    let value = try byte()
+    guard value != 0 else { return nil }
+    guard let verdict = Verdict(rawValue: value) else {
+      throw DecodingFault(.invalidValue, at: offset, "\(value) is no verdict")
+    }
+    return verdict
+  }
+
+  private mutating func answerText() throws(DecodingFault) -> String {
+    try text(max: Limits.answerBytesMax, "an answer")
+  }
+}

@@ -1,0 +1,64 @@
+import QueueModel
+import WireProtocol
+
+/// Answers to what tasks await: each request has one, the first that came.
+extension Authority {
+  /// How long a verdict is kept, in milliseconds: 7 days.
+  package static let verdictMilliseconds: Int64 = 7 * 24 * 3_600 * 1_000
+
+  /// A device answers.
+  mutating func take(
+    _ answer: AnswerRequest, from holder: LeaseHolder, _ workspace: Workspace, wall: Int64
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    if let known = verdicts[answer.request] {
+      if known.given.verdict == .closed { return (.notAwaited, AuthorityRecords()) }
+      let given = GivenVerdict(
+        verdict: answer.verdict, device: holder.device, text: answer.text)
+      if known.given == given { return (.taken, AuthorityRecords()) }
+      return (
+        .answeredAlready(known.given.verdict, by: known.given.device), AuthorityRecords()
+      )
+    }
+    guard let status = workspace.task(of: answer.session)?.status,
+      status.request == answer.request, answer.verdict.answers(status),
+      status.expiresAt.map({ wall < $0 }) ?? true
+    else { return (.notAwaited, AuthorityRecords()) }
+    return (
+      .taken,
+      note(
+        VerdictRecord(
+          request: answer.request, session: answer.session,
+          given: GivenVerdict(
+            verdict: answer.verdict, device: holder.device, text: answer.text),
+          milliseconds: wall))
+    )
+  }
+
+  /// A host asks what became of a request, or waits no longer for it.
+  mutating func tell(
+    _ question: VerdictRequest, to holder: LeaseHolder, _ workspace: Workspace, wall: Int64
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    if let known = verdicts[question.request] {
+      return (.verdict(known.given), AuthorityRecords())
+    }
+    guard workspace.task(of: question.session)?.status.request == question.request else {
+      return (.notAwaited, AuthorityRecords())
+    }
+    // Only who raised it may say that nobody waits for it.
+    guard question.closes, workspace.taskDevice(of: question.session) == holder.device else {
+      return (.verdict(nil), AuthorityRecords())
+    }
+    let closed = GivenVerdict(verdict: .closed, device: holder.device)
+    let records = note(
+      VerdictRecord(
+        request: question.request, session: question.session, given: closed, milliseconds: wall))
+    return (.verdict(closed), records)
+  }
+
+  private mutating func note(_ record: VerdictRecord) -> AuthorityRecords {
+    let limit = record.milliseconds - Authority.verdictMilliseconds
+    verdicts = verdicts.filter { $0.value.milliseconds >= limit }
+    verdicts[record.request] = record
+    return AuthorityRecords(verdicts: [record])
+  }
+}

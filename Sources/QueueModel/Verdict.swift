@@ -1,0 +1,54 @@
+/// What became of a request that a task awaits; the raw value is the wire's.
+public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
+  /// The agent may do it.
+  case allowed = 1
+  /// The agent must not do it.
+  case denied = 2
+  /// The question has this answer.
+  case answered = 3
+  /// The question is not answered, and the agent is to stop.
+  case cancelled = 4
+  /// The host waits no longer: nobody answers any more.
+  case closed = 5
+
+  /// A stable name for scripts.
+  public var name: String { "\(self)" }
+
+  /// What the task's register says of it.
+  public var ending: AskOutcome.Ending {
+    switch self {
+    case .allowed: .allowed
+    case .denied: .denied
+    case .answered: .answered
+    case .cancelled: .cancelled
+    case .closed: .expired
+    }
+  }
+
+  /// Whether it answers what a task awaits: an approval is allowed or denied, a question answered or
+  /// cancelled.
+  public func answers(_ status: TaskStatus) -> Bool {
+    switch status {
+    case .awaitingApproval: self == .allowed || self == .denied
+    case .awaitingAnswer: self == .answered || self == .cancelled
+    case .idle, .processing, .completed, .error: false
+    }
+  }
+}
+
+/// A verdict with the device that gave it.
+public struct GivenVerdict: Hashable, Sendable {
+  /// What it is.
+  public var verdict: Verdict
+  /// The device that gave it.
+  public var device: DeviceID
+  /// The answer to a question; of an approval, a remark for the agent.
+  public var text: String
+
+  /// Puts the parts together.
+  public init(verdict: Verdict, device: DeviceID, text: String = "") {
+    self.verdict = verdict
+    self.device = device
+    self.text = text
+  }
+}

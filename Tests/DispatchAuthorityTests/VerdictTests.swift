@@ -1,0 +1,169 @@
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// One request, one answer: every order in which answers, closing, expiry and restarts may come.
+struct VerdictTests {
+  private static let start: Int64 = 1_800_000_000_000
+  private static let session = SessionID.named("s")
+  private static let request = RequestID(high: 5, low: 6)
+
+  private static func holder(_ number: UInt64) -> LeaseHolder {
+    LeaseHolder(
+      device: DeviceID(high: 0xD, low: number), replica: ReplicaID(rawValue: number))
+  }
+
+  private static func device(_ number: UInt64) -> DeviceID { holder(number).device }
+
+  /// An authority and a host, device 1, whose task awaits an approval until a minute from the start.
+  private struct Scene {
+    var host = TestDevice(1)
+    var authority = Authority(uptime: 0)
+    var records = AuthorityRecords()
+    var wall = VerdictTests.start
+
+    init(question: Bool = false) throws {
+      try host.perform(.addSession(VerdictTests.session, name: nil, project: nil))
+      try report(.processing(operation: nil))
+      let expiry = VerdictTests.start + 60_000
+      try report(
+        question
+          ? .awaitingAnswer(
+            UserQuestion(id: VerdictTests.request, question: "Which?", expiresAt: expiry))
+          : .awaitingApproval(
+            ApprovalRequest(
+              id: VerdictTests.request, toolName: "Bash", summary: "make", expiresAt: expiry)))
+    }
+
+    mutating func report(_ status: TaskStatus) throws {
+      try host.perform(
+        .reportTask(TaskReport(session: VerdictTests.session, status: status, milliseconds: 1)))
+    }
+
+    mutating func ask(_ request: AuthorityRequest, by number: UInt64) -> AuthorityAnswer {
+      let outcome = authority.answer(
+        request, id: 1, from: VerdictTests.holder(number), in: host.workspace, uptime: 0,
+        wall: wall)
+      records.verdicts += outcome.changes.verdicts
+      return outcome.answer
+    }
+
+    mutating func answer(
+      _ verdict: Verdict, _ text: String = "", by number: UInt64
+    ) -> AuthorityAnswer {
+      ask(
+        .answer(
+          AnswerRequest(
+            session: VerdictTests.session, request: VerdictTests.request, verdict: verdict,
+            text: text)), by: number)
+    }
+
+    mutating func verdict(closes: Bool = false, by number: UInt64 = 1) -> AuthorityAnswer {
+      ask(
+        .verdict(
+          VerdictRequest(
+            session: VerdictTests.session, request: VerdictTests.request, closes: closes)),
+        by: number)
+    }
+
+    /// Begins anew with what was stored.
+    mutating func restart() {
+      authority = Authority(records, uptime: 0)
+    }
+  }
+
+  // S4-53
+  @Test(arguments: [false, true]) func theFirstAnswerCounts(_ restarts: Bool) throws {
+    var scene = try Scene()
+    #expect(scene.verdict() == .verdict(nil))
+    #expect(scene.answer(.allowed, "fine", by: 2) == .taken)
+    if restarts { scene.restart() }
+    #expect(scene.answer(.denied, by: 3) == .answeredAlready(.allowed, by: Self.device(2)))
+    #expect(scene.answer(.denied, by: 2) == .answeredAlready(.allowed, by: Self.device(2)))
+    let given = GivenVerdict(verdict: .allowed, device: Self.device(2), text: "fine")
+    #expect(scene.verdict() == .verdict(given))
+    #expect(scene.verdict(closes: true) == .verdict(given))
+    #expect(scene.records.verdicts.count == 1)
+  }
+
+  // N-5
+  @Test(arguments: [false, true]) func tappingTwiceIsOneAnswer(_ restarts: Bool) throws {
+    var scene = try Scene()
+    #expect(scene.answer(.denied, "no", by: 2) == .taken)
+    if restarts { scene.restart() }
+    #expect(scene.answer(.denied, "no", by: 2) == .taken)
+    // The same device with other words says something else.
+    #expect(scene.answer(.denied, "never", by: 2) == .answeredAlready(.denied, by: Self.device(2)))
+    #expect(scene.records.verdicts.count == 1)
+  }
+
+  @Test(arguments: [false, true]) func afterTheClosingNobodyAnswers(_ restarts: Bool) throws {
+    var scene = try Scene()
+    let closed = GivenVerdict(verdict: .closed, device: Self.device(1))
+    #expect(scene.verdict(closes: true, by: 2) == .verdict(nil), "only the host closes")
+    #expect(scene.verdict(closes: true) == .verdict(closed))
+    if restarts { scene.restart() }
+    #expect(scene.answer(.allowed, by: 2) == .notAwaited)
+    #expect(scene.verdict(closes: true) == .verdict(closed))
+    #expect(scene.records.verdicts.count == 1)
+  }
+
+  @Test func expiryIsByTheClockOfTheAuthority() throws {
+    var scene = try Scene()
+    scene.wall = Self.start + 60_000
+    #expect(scene.answer(.allowed, by: 2) == .notAwaited)
+    #expect(scene.verdict() == .verdict(nil))
+    scene.wall = Self.start + 59_999
+    #expect(scene.answer(.allowed, by: 2) == .taken)
+    // Who asks again for what was taken is told so, however late.
+    scene.wall = Self.start + 70_000
+    #expect(scene.answer(.allowed, by: 2) == .taken)
+  }
+
+  @Test func whatIsNotAwaitedCannotBeAnswered() throws {
+    var scene = try Scene()
+    let other = AnswerRequest(
+      session: Self.session, request: RequestID(high: 9, low: 9), verdict: .allowed)
+    #expect(scene.ask(.answer(other), by: 2) == .notAwaited)
+    let elsewhere = AnswerRequest(
+      session: .named("nowhere"), request: Self.request, verdict: .allowed)
+    #expect(scene.ask(.answer(elsewhere), by: 2) == .notAwaited)
+    #expect(scene.answer(.answered, "yes", by: 2) == .notAwaited, "it is no question")
+    try scene.report(.processing(operation: nil))
+    #expect(scene.answer(.allowed, by: 2) == .notAwaited)
+    #expect(scene.verdict(closes: true) == .notAwaited)
+    #expect(scene.records.verdicts.isEmpty)
+  }
+
+  @Test func aQuestionHasAnAnswerOrIsCancelled() throws {
+    var scene = try Scene(question: true)
+    #expect(scene.answer(.allowed, by: 2) == .notAwaited)
+    #expect(scene.answer(.answered, "the second", by: 2) == .taken)
+    #expect(scene.answer(.cancelled, by: 3) == .answeredAlready(.answered, by: Self.device(2)))
+    var cancelled = try Scene(question: true)
+    #expect(cancelled.answer(.cancelled, by: 3) == .taken)
+  }
+
+  @Test func verdictsAreKeptForSevenDays() throws {
+    var scene = try Scene()
+    #expect(scene.answer(.allowed, by: 2) == .taken)
+    let next = RequestID(high: 7, low: 7)
+    func ask(_ id: RequestID) throws {
+      try scene.report(.processing(operation: nil))
+      try scene.report(
+        .awaitingApproval(ApprovalRequest(id: id, toolName: "Edit", summary: "")))
+      let answer = AnswerRequest(session: Self.session, request: id, verdict: .denied)
+      #expect(scene.ask(.answer(answer), by: 2) == .taken)
+    }
+    scene.wall += Authority.verdictMilliseconds
+    try ask(next)
+    #expect(scene.authority.stored.verdicts.count == 2)
+    scene.wall += 1
+    try ask(RequestID(high: 8, low: 8))
+    #expect(scene.authority.stored.verdicts.map(\.request).first == next)
+    #expect(scene.authority.stored.verdicts.count == 2)
+  }
+}
