@@ -1,5 +1,5 @@
 package import QueueModel
-import WireProtocol
+package import WireProtocol
 
 /// What is heard of an agent's task on the device where it works.
 package enum TaskNews: Hashable, Sendable {

@@ -50,7 +50,19 @@ extension QueueClient {
     case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered:
       break
     }
+    await noteTask(signal, in: session)
     return activity
+  }
+
+  /// What a signal says of the session's task.
+  private func noteTask(_ signal: AgentSignal, in session: SessionID) async {
+    switch signal {
+    case .turnStarted: await noteTaskBegan(in: session)
+    case .turnEnded: await noteTaskEnded(.success(summary: nil), in: session)
+    case .turnFailed(let message):
+      await noteTaskEnded(.failure(error: message), in: session)
+    case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
+    }
   }
 
   /// A failure as the reason of a pause, cut at a character to what a reason holds.

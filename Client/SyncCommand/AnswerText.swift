@@ -98,6 +98,11 @@ enum ThreadText {
   private static let off =
     "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
 
+  private static func state(of thread: ThreadListAnswer.Thread) -> TextTable.Cell {
+    if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }
+    return thread.locked ? .init("locked", .dim) : .init("ready", .green)
+  }
+
   static func list(_ answer: ThreadListAnswer, showsLocked: Bool, style: TextStyle) -> String {
     guard answer.enabled ?? true else { return off }
     let shown = answer.threads.filter { showsLocked || !$0.locked }
@@ -114,7 +119,7 @@ enum ThreadText {
       table.rows = shown.map { thread in
         [
           .init("\(thread.position)"), .init(thread.session), .init(style.age(thread.queuedAt)),
-          thread.locked ? .init("locked", .dim) : .init("ready", .green),
+          state(of: thread),
           .init(thread.name == thread.session ? "" : thread.name), .init(thread.project),
         ]
       }

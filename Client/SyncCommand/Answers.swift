@@ -41,6 +41,7 @@ struct ThreadListAnswer: Decodable {
     var position: Int
     var queuedAt: String
     var locked: Bool
+    var awaits: String?
   }
 
   var enabled: Bool?
@@ -185,6 +186,7 @@ struct StatusAnswer: Decodable {
     var messages: Int
     var threads: Int
     var threadsReady: Int
+    var awaited: Int?
   }
 
   var daemon: Daemon

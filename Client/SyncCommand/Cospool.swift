@@ -14,6 +14,8 @@ struct Cospool: ParsableCommand {
         cospool queue list -s review                   what waits, in order
         cospool queue move 3f2a --to 1                 ids may be shortened
         cospool thread list                            sessions that need you
+        cospool task list                              what the agents do
+        cospool approve review                         let an agent go on
         cospool pair wss://host:port CODE              sync with other devices
         cospool sync wait --timeout 30                 until the server has all
         cospool status --json                          for scripts
@@ -32,6 +34,7 @@ struct Cospool: ParsableCommand {
     version: version,
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
+      TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,

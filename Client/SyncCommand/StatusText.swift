@@ -22,6 +22,11 @@ enum StatusText {
     }
     if sync.missing.count > 10 { fields.append(.init("", "and \(sync.missing.count - 10) more")) }
     fields.append(.init("queues", queues(of: status)))
+    if let awaited = status.queues.awaited, awaited > 0 {
+      let requests = ReceiptText.counted(awaited, "request")
+      fields.append(
+        .init("agents", "\(requests) for you: cospool task list", .yellow))
+    }
     if let trouble = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       fields.append(.init("trouble", trouble + code, .red))

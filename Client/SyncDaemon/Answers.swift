@@ -27,6 +27,8 @@ struct StatusAnswer: Codable, Equatable, Sendable {
     var threads: Int
     /// Threads that are not locked.
     var threadsReady: Int
+    /// Requests that wait for somebody's answer.
+    var awaited: Int
   }
 }
 
@@ -120,6 +122,8 @@ struct ThreadAnswer: Codable, Equatable, Sendable {
   var position: Int
   var queuedAt: String
   var locked: Bool
+  /// `approval` or `answer`, where its task waits for one; left out where it does not, and in steps.
+  var awaits: String?
 
   init(_ view: ThreadView) {
     session = view.session

@@ -10,6 +10,8 @@ enum DeviceEventAnswer {
       ("activity", ActivityAnswer(activity))
     case .draft(let session, let exists):
       ("draft", DraftEvent(session: session, exists: exists))
+    case .answer(let answer, let event):
+      ("answer", AnswerEndEvent(answer, event))
     case .settings(let settings):
       ("settings", SettingsEvent(settings))
     }
@@ -20,6 +22,31 @@ enum DeviceEventAnswer {
 struct DraftEvent: Codable, Equatable, Sendable {
   var session: SessionID
   var exists: Bool
+}
+
+/// What became of an answer that had to wait; its text is the author's to keep.
+struct AnswerEndEvent: Codable, Equatable, Sendable {
+  var session: SessionID
+  var request: RequestID
+  var verdict: String
+  var text: String
+  /// `taken`, `answeredAlready`, `notAwaited` or `tooLate`.
+  var result: String
+
+  init(_ answer: TaskAnswer, _ event: AnswerEvent) {
+    session = answer.session
+    request = answer.request
+    verdict = answer.verdict.name
+    text = answer.text
+    result =
+      switch event {
+      case .taken: "taken"
+      case .answeredAlready: "answeredAlready"
+      case .notAwaited: "notAwaited"
+      case .tooLate: "tooLate"
+      case .waiting: "waiting"
+      }
+  }
 }
 
 /// The settings that hold now.

@@ -104,7 +104,7 @@ extension LocalAPI {
     return devices
   }
 
-  private func name(of device: DeviceID) -> String {
+  func name(of device: DeviceID) -> String {
     devices().first { $0.id == device }?.name ?? device.description
   }
 

@@ -20,8 +20,11 @@ extension LocalAPI {
     api.post("sessions/:session/signals") { request, context in
       let session = try session(context)
       let body = try await decoded(SignalRequest.self, from: request)
-      return CanonicalJSON.response(
-        ActivityAnswer(try await client.receive(try body.signal(), in: session)))
+      let activity = try await client.receive(try body.signal(), in: session)
+      if body.type == SignalRequest.Kind.toolUse.rawValue, let name = body.name {
+        await client.noteOperation(name, in: session)
+      }
+      return CanonicalJSON.response(ActivityAnswer(activity))
     }
   }
 }
@@ -42,6 +45,8 @@ struct SignalRequest: Codable {
   var type: String
   /// The tool's id, for `tool_use` and `tool_result`.
   var id: String?
+  /// The tool's name, for `tool_use`.
+  var name: String?
   /// What went wrong, for `error`.
   var message: String?
 

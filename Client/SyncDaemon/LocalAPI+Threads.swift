@@ -70,8 +70,12 @@ extension LocalAPI {
     var view = isOn ? client.workspace().threadQueue() : ThreadQueueView(threads: [])
     if let project { view = view.inProject(project) }
     let page = try Page(of: view.threads, asked: query, \.session.rawValue)
-    return ThreadsAnswer(
-      enabled: isOn, threads: page.items.map(ThreadAnswer.init), next: page.next)
+    let threads = page.items.map { thread in
+      var answer = ThreadAnswer(thread)
+      answer.awaits = client.workspace().task(of: thread.session)?.status.kind.awaited
+      return answer
+    }
+    return ThreadsAnswer(enabled: isOn, threads: threads, next: page.next)
   }
 
   /// What is added while the queue is off would not be seen, and what is hidden is not looked at.

@@ -54,6 +54,7 @@ struct LocalAPI: Sendable {
     addExecutionRoutes(to: api)
     addFeedingRoutes(to: api)
     addAgentRoutes(to: api)
+    addTaskRoutes(to: api)
     return router
   }
 
@@ -111,7 +112,8 @@ struct LocalAPI: Sendable {
       daemon: daemon, sync: client.syncStatus(),
       queues: .init(
         sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },
-        threads: threads.threads.count, threadsReady: threads.ready.count))
+        threads: threads.threads.count, threadsReady: threads.ready.count,
+        awaited: client.awaited().count))
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

@@ -7,6 +7,8 @@ package enum AgentEvent: Hashable, Sendable {
   /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)
   case toolEnded(id: String)
+  /// How far the agent is with what it set itself, and the point it works on.
+  case progress(completed: Int, total: Int, current: String?)
   /// The agent waits for an approval.
   case approvalRequested(id: String, tool: String)
   case approvalAnswered(id: String)

@@ -112,6 +112,13 @@ package struct ClaudeReader: AgentOutputReader {
       switch part["type"]?.text {
       case "tool_use", "server_tool_use":
         events += tools.started(part["id"]?.text, name: part["name"]?.text)
+        if part["name"]?.text == ClaudeTodos.toolName, let input = part["input"],
+          let todos = ClaudeTodos(input)
+        {
+          events.append(
+            .progress(
+              completed: todos.completed, total: todos.total, current: todos.current))
+        }
       case "text":
         if let text = part["text"]?.text, !text.isEmpty {
           events.append(.text(text.cut(to: AgentLimits.textBytesMax)))

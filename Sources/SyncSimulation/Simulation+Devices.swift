@@ -211,7 +211,7 @@ extension Simulation {
       log("device \(device.index): reports \(trouble.message)")
     case .agent(let order):
       follow(order, on: device)
-    case .told:
+    case .told, .decided, .answerEnded:
       break
     }
   }

@@ -132,7 +132,7 @@ struct Fleet {
         core.connectionHeard(id, at: occasion)
         return []
       }
-    case .changed, .agent, .told:
+    case .changed, .agent, .told, .decided, .answerEnded:
       break
     }
   }

@@ -2,6 +2,7 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
 /// A store in memory that can be told to fail; what it holds is what a file would hold.
 final class MemoryStore: ReplicaStore {
@@ -15,6 +16,7 @@ final class MemoryStore: ReplicaStore {
   private(set) var undo: [Int64: UndoHistory.Entry] = [:]
   private(set) var intents: [MessageID: StartOrder] = [:]
   private(set) var authority = AuthorityRecords()
+  private(set) var answers: [RequestID: PendingAnswer] = [:]
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
@@ -31,6 +33,7 @@ final class MemoryStore: ReplicaStore {
     undo = other.undo
     intents = other.intents
     authority = other.authority
+    answers = other.answers
   }
 
   var loaded: LoadedReplica {
@@ -40,6 +43,7 @@ final class MemoryStore: ReplicaStore {
       pending: pending, receipts: receipts, undo: Array(undo.values))
     loaded.execution = LoadedReplica.Execution(
       intents: Array(intents.values), authority: authority)
+    loaded.answers = Array(answers.values)
     return loaded
   }
 
@@ -89,6 +93,12 @@ final class MemoryStore: ReplicaStore {
       authority.dispatches.removeAll { $0.message == dispatch.message }
       authority.dispatches.append(dispatch)
     }
+    for verdict in transaction.authority.verdicts {
+      authority.verdicts.removeAll { $0.request == verdict.request }
+      authority.verdicts.append(verdict)
+    }
+    if let kept = transaction.answers.kept { answers[kept.answer.request] = kept }
+    if let ended = transaction.answers.ended { answers[ended] = nil }
     record = transaction.record
   }
 

@@ -24,6 +24,11 @@ struct HookCommand: LocalCommand {
   var session: String?
   @Option(help: ArgumentHelp("How long it may take, 0.1 to 60.", valueName: "seconds"))
   var timeout: Double = 5
+  @Option(
+    help: ArgumentHelp(
+      "Ask all devices for leave, and wait so long for an answer, at most 600.",
+      valueName: "seconds"))
+  var approvals: Double?
   @Flag(help: "Give the next queued prompt to the agent when its turn ends.")
   var feed = false
   @Flag(help: "Say on stderr what went wrong.")
@@ -38,9 +43,11 @@ struct HookCommand: LocalCommand {
       return try await withThrowingTaskGroup(of: String.self) { tasks in
         tasks.addTask { try await answer(in: environment) }
         tasks.addTask {
-          try await Task.sleep(for: .seconds(min(max(0.1, timeout), 60)))
+          let limit =
+            min(max(0.1, timeout), 60) + (patience.map { $0 + HookApproval.closingSeconds } ?? 0)
+          try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
-            code: "timeout", message: "It took longer than \(timeout) seconds.", exitCode: 75)
+            code: "timeout", message: "It took longer than \(limit) seconds.", exitCode: 75)
         }
         defer { tasks.cancelAll() }
         return try await tasks.next() ?? ""
@@ -50,6 +57,11 @@ struct HookCommand: LocalCommand {
       if explain { environment.complain(CommandRunner.failure(of: error).text) }
       return ""
     }
+  }
+
+  /// How long it waits for a person; nil where it asks none.
+  private var patience: Double? {
+    approvals.map { min(max(0.1, $0), HookApproval.patienceSecondsMax) }
   }
 
   private func answer(in environment: Environment) async throws -> String {
@@ -80,7 +92,18 @@ struct HookCommand: LocalCommand {
     for request in try event.requests(for: id) {
       try await tell(request, of: event, session: id, connection)
     }
-    return ""
+    guard let patience,
+      let request = try HookApproval.request(of: event, session: id, patience: patience),
+      let decision = try await tell(request, of: event, session: id, connection)
+    else { return "" }
+    let text = HookApproval.answer(decision)
+    if !text.isEmpty {
+      let told = try APIRequest(
+        .post, ["sessions", id, "signals"], body: ["type": "permission_response"])
+      // The decision is what counts; the agent's next event says the same.
+      _ = try? await connection.answer(to: told)
+    }
+    return text
   }
 
   /// Sends a request; a session that the daemon does not know yet is made known.

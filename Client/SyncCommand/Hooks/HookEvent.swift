@@ -24,6 +24,9 @@ struct HookEvent: Sendable {
   var folder: String?
   /// The tool call's id; Codex and older versions give none, then it is the tool's name.
   var tool: String?
+  /// The tool's name, and what it is to be given.
+  var toolName: String?
+  var toolInput: JSONTree?
   /// What kind of notification it is.
   var notification: String?
   /// What the agent said last.
@@ -39,6 +42,8 @@ struct HookEvent: Sendable {
     agentSession = session
     folder = (object["cwd"]?.text).flatMap { $0.hasPrefix("/") ? $0 : nil }
     tool = object["tool_use_id"]?.text ?? object["tool_name"]?.text
+    toolName = object["tool_name"]?.text
+    toolInput = object["tool_input"]
     notification = object["notification_type"]?.text
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
@@ -55,8 +60,9 @@ struct HookEvent: Sendable {
     case .preToolUse:
       // The tool before this one was denied, where an approval is still pending.
       return [
-        try signal("permission_response", session), try signal("tool_use", session, id: toolID),
-      ]
+        try signal("permission_response", session),
+        try signal("tool_use", session, id: toolID, name: toolName),
+      ] + (try progress(session))
     case .postToolUse:
       return [
         try signal("permission_response", session), try signal("tool_result", session, id: toolID),
@@ -81,6 +87,22 @@ struct HookEvent: Sendable {
       .post, ["sessions"], body: Body(id: session, name: name, project: folder))
   }
 
+  /// How far the agent says it is, where it says so with this call.
+  private func progress(_ session: String) throws -> [APIRequest] {
+    struct Body: Encodable {
+      var completed: Int
+      var total: Int
+      var currentTask: String?
+    }
+    guard toolName == ClaudeTodos.toolName, let todos = toolInput.flatMap({ ClaudeTodos($0) })
+    else { return [] }
+    return [
+      try APIRequest(
+        .put, ["sessions", session, "task", "progress"],
+        body: Body(completed: todos.completed, total: todos.total, currentTask: todos.current))
+    ]
+  }
+
   private var toolID: String {
     let id = tool ?? "tool"
     guard id.utf8.count > Limits.toolIDBytesMax else { return id }
@@ -88,10 +110,11 @@ struct HookEvent: Sendable {
   }
 
   private func signal(
-    _ type: String, _ session: String, id: String? = nil
+    _ type: String, _ session: String, id: String? = nil, name: String? = nil
   ) throws -> APIRequest {
     var body = ["type": type]
     body["id"] = id
+    body["name"] = name
     return try APIRequest(.post, ["sessions", session, "signals"], body: body)
   }
 }

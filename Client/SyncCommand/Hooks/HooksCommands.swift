@@ -16,12 +16,14 @@ struct HooksCommands: ParsableCommand {
       EXAMPLES
         cospool hooks install claude
         cospool hooks install codex --feed
+        cospool hooks install claude --approvals
         cospool hooks status
         cospool hooks uninstall claude
 
       With its hooks an agent that a person works with says what it does: whether it is busy, waits
       for an approval or is done. With --feed it also gets the next prompt of its queue when its
-      turn ends, one for each turn.
+      turn ends, one for each turn. With --approvals what it asks leave for is asked on all devices
+      first, for a minute: cospool approve and deny answer it.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self])
 
@@ -60,6 +62,9 @@ struct HooksCommands: ParsableCommand {
         """)
     @Argument(help: "claude or codex.") var agent: HookAgent
     @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
+    @Flag(help: "Ask on all devices what the agent asks leave for.") var approvals = false
+    @Option(help: ArgumentHelp("How long a request waits for an answer.", valueName: "seconds"))
+    var patience = 60
     @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
     var program: String?
     @OptionGroup var file: FileOptions
@@ -76,11 +81,18 @@ struct HooksCommands: ParsableCommand {
       var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
       if let data = options.data { words += ["--data", Shell.quoted(data)] }
       let command = words.joined(separator: " ")
+      guard (1...Int(HookApproval.patienceSecondsMax)).contains(patience) else {
+        throw CommandFailure.usage(
+          "--patience is 1 to \(Int(HookApproval.patienceSecondsMax)) seconds.")
+      }
       let handlers = agent.events.map { event in
-        (
+        let asks = approvals && event == .permissionRequest
+        let waiting = asks ? patience + Int(HookApproval.closingSeconds) : 0
+        return (
           event: event.rawValue,
-          command: feed && event.feeds ? command + " --feed" : command,
-          timeout: Self.seconds + Self.graceSeconds
+          command: command + (feed && event.feeds ? " --feed" : "")
+            + (asks ? " --approvals \(patience)" : ""),
+          timeout: Self.seconds + Self.graceSeconds + waiting
         )
       }
       guard HookSettings.isOwn(command) else {

@@ -15,7 +15,7 @@ struct MCPTool: Sendable {
 
   struct Field: Sendable {
     enum Kind: Sendable {
-      case text, number, flag, texts
+      case text, number, flag, texts, object
       case choice([String])
     }
 
@@ -66,6 +66,7 @@ extension MCPTool.Field {
     case .flag: .object(["type": "boolean", "description": note])
     case .texts:
       .object(["type": "array", "items": .object(["type": "string"]), "description": note])
+    case .object: .object(["type": "object", "description": note])
     case .choice(let names):
       .object([
         "type": "string", "enum": .array(names.map { .string($0) }), "description": note,
@@ -76,7 +77,7 @@ extension MCPTool.Field {
   /// Whether a value is of the kind.
   func fits(_ value: JSONTree) -> Bool {
     switch (kind, value) {
-    case (.text, .string), (.flag, .boolean): true
+    case (.text, .string), (.flag, .boolean), (.object, .object): true
     case (.number, .number(let number)): Int64(exactly: number) != nil
     case (.texts, .array(let elements)):
       elements.allSatisfy { if case .string = $0 { true } else { false } }
@@ -118,6 +119,7 @@ extension MCPTool {
 
     func text(_ name: String) -> String? { values[name]?.text }
     func number(_ name: String) -> Int? { values[name]?.integer.flatMap { Int(exactly: $0) } }
+    func tree(_ name: String) -> JSONTree? { values[name] }
     func flag(_ name: String) -> Bool { values[name]?.flag ?? false }
     func texts(_ name: String) -> [String] { values[name]?.elements.compactMap(\.text) ?? [] }
 

@@ -3,7 +3,48 @@ import QueueModel
 
 /// The tools of `cospool mcp`, each one request to the daemon.
 enum MCPTools {
-  static let all = queueTools + changeTools + threadTools
+  static let all = queueTools + changeTools + threadTools + approvalTools
+
+  /// How long a request for leave waits for an answer.
+  private static let patienceSeconds: Double = 300
+
+  private static let approvalTools = [
+    MCPTool(
+      name: "permission_prompt",
+      description: "Asks the session's person for leave to use a tool, on all devices. For Claude "
+        + "Code's --permission-prompt-tool.",
+      fields: [
+        session,
+        .init(name: "tool_name", kind: .text, description: "The tool.", isRequired: true),
+        .init(name: "input", kind: .object, description: "What it is given.", isRequired: true),
+        .init(name: "tool_use_id", kind: .text, description: "The call."),
+      ], changes: false,
+      request: { arguments in
+        var request = try APIRequest(
+          .post, ["sessions", try arguments.sessionID(), "asks"],
+          body: HookApproval.Body(
+            try arguments.needed("tool_name"), arguments.tree("input"),
+            patience: patienceSeconds))
+        request.timeoutSeconds = patienceSeconds + HookApproval.closingSeconds
+        return request
+      },
+      answer: { answer, arguments in
+        switch answer["ending"]?.text {
+        case "allowed":
+          return .object([
+            "behavior": "allow", "updatedInput": arguments.tree("input") ?? .object([:]),
+          ])
+        case "denied":
+          let reason = answer["text"]?.text ?? "A person denied it."
+          return .object(["behavior": "deny", "message": .string(reason)])
+        default:
+          // Without a prompt of its own there is nobody else to ask.
+          return .object([
+            "behavior": "deny", "message": "Nobody answered in time, so it was not done.",
+          ])
+        }
+      })
+  ]
 
   private static let session = MCPTool.Field(
     name: "session", kind: .text,
@@ -37,10 +78,10 @@ enum MCPTools {
       }, answer: { answer, arguments in arguments.flag("full") ? answer : previews(answer) }),
     MCPTool(
       name: "task_state",
-      description: "What a session's agent does: whether it is busy, its running tools, whether it "
-        + "waits for an approval, and the error that stands.",
+      description: "What a session's agent does: its status, what it waits for, how far it is, and "
+        + "how its latest task ended.",
       fields: [session], changes: false,
-      request: { APIRequest(.get, ["sessions", try $0.sessionID(), "activity"]) }),
+      request: { APIRequest(.get, ["sessions", try $0.sessionID(), "task"]) }),
     MCPTool(
       name: "queue_add",
       description: "Queues a prompt in a session, behind what waits. It runs when its turn comes.",

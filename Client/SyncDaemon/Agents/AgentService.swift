@@ -85,14 +85,16 @@ struct AgentService: Service {
     on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     client.noteActivity(.turnStarted, in: start.session)
+    await client.noteTaskBegan(in: start.session)
     let agent: any Agent
     let result: AgentResult
+    var wasStopped = false
     do {
       let kind = try await client.agentKind(of: start.session)
       agent = try AgentCatalog.agent(kind, client.settings.agents, seats)
       let turn = try await turn(start, kind)
       let log = output.writer(of: start.message, attempt: start.attempt)
-      result = await run(agent, turn, kind, log, until: stops, turns)
+      (result, wasStopped) = await run(agent, turn, kind, log, until: stops, turns)
       log.close()
     } catch {
       result = .notStarted("\(error)")
@@ -101,6 +103,8 @@ struct AgentService: Service {
     turns.end(start.session, attempt: start.attempt)
     client.noteActivity(result.signal, in: start.session)
     await client.setBusy(false, in: start.session)
+    // Before the executor hears of it, which may begin the next one at once.
+    await client.noteTaskEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.executionEnded(start, with: result.execution)
   }
 
@@ -126,8 +130,10 @@ struct AgentService: Service {
   private func run(
     _ agent: any Agent, _ turn: AgentTurn, _ kind: AgentKind, _ log: OutputWriter,
     until stops: AsyncStream<Void>, _ turns: TurnTable
-  ) async -> AgentResult {
+  ) async -> (result: AgentResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
+      bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
     return await withTaskGroup(of: Part.self) { group in
       group.addTask {
         let result = await agent.run(turn) { event in
@@ -138,11 +144,13 @@ struct AgentService: Service {
           case .said(.sessionLost): name.yield("")
           case .said(let event):
             if let signal = event.signal { client.noteActivity(signal, in: turn.session) }
+            doing.yield(event)
           case .wrote(let bytes): log.append(bytes)
           }
         }
         // Lets the other tasks end, after what is still in their streams.
         name.finish()
+        doing.finish()
         turns.end(turn.session, attempt: turn.attempt)
         return .result(result)
       }
@@ -151,18 +159,41 @@ struct AgentService: Service {
         return .over
       }
       group.addTask {
+        await tell(doings, of: turn.session)
+        return .over
+      }
+      group.addTask {
         for await _ in stops { return .stopWanted }
         return .over
       }
       var result = AgentResult.died("the agent ended without a word")
+      var wasStopped = false
       for await part in group {
         switch part {
         case .result(let end): result = end
-        case .stopWanted: group.cancelAll()
+        case .stopWanted:
+          wasStopped = true
+          group.cancelAll()
         case .over: break
         }
       }
-      return result
+      return (result, wasStopped)
+    }
+  }
+
+  /// Events of an agent that may wait to be told; of more the latest count.
+  static let doingsMax = 256
+
+  /// Tells what the agent does, as the task's progress.
+  private func tell(_ doings: AsyncStream<AgentEvent>, of session: SessionID) async {
+    for await event in doings {
+      switch event {
+      case .toolStarted(_, let name): await client.noteOperation(name, in: session)
+      case .progress(let completed, let total, let current):
+        await client.noteProgress(
+          TodoProgress(completed: completed, total: total, currentTask: current), in: session)
+      default: break
+      }
     }
   }
 
@@ -214,7 +245,7 @@ extension AgentEvent {
     case .toolEnded(let id): .toolEnded(id: id)
     case .approvalRequested: .approvalRequested
     case .approvalAnswered: .approvalAnswered
-    case .session, .sessionLost, .text, .rateLimited, .trouble: nil
+    case .session, .sessionLost, .text, .rateLimited, .trouble, .progress: nil
     }
   }
 }
@@ -226,6 +257,16 @@ extension AgentResult {
     case .succeeded, .tryLater: .turnEnded
     case .failed(let reason), .died(let reason), .notStarted(let reason):
       .turnFailed(message: reason)
+    }
+  }
+
+  /// How the session's task ended. What is tried again later is no failure of it.
+  func task(wasStopped: Bool) -> TaskResult {
+    switch self {
+    case .succeeded(let summary): .success(summary: summary.isEmpty ? nil : summary)
+    case .tryLater: .cancelled
+    case .failed(let reason), .died(let reason), .notStarted(let reason):
+      wasStopped ? .cancelled : .failure(error: reason)
     }
   }
 

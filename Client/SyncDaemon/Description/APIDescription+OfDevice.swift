@@ -130,7 +130,7 @@ extension APIDescription {
   static let activitySchemas: [String: JSONValue] = [
     "SignalRequest": Schema.body(
       ["type": Schema.choice(SignalRequest.Kind.allCases.map(\.rawValue))],
-      optional: ["id": Schema.text, "message": Schema.text]),
+      optional: ["id": Schema.text, "name": Schema.text, "message": Schema.text]),
     "Activities": Schema.object(["activities": Schema.list(Schema.reference("Activity"))]),
     "Activity": Schema.object(
       [

@@ -10,6 +10,7 @@ extension APIDescription {
     .merging(activitySchemas) { first, _ in first }
     .merging(attachmentSchemas) { first, _ in first }
     .merging(executionSchemas) { first, _ in first }
+    .merging(taskSchemas) { first, _ in first }
 
   private static let priority = Schema.choice(["urgent", "normal"])
   private static let status = Schema.choice([
@@ -125,10 +126,11 @@ extension APIDescription {
       optional: ["threadPosition": Schema.position, "host": Schema.uuid]),
     "Sessions": Schema.object(
       ["sessions": Schema.list(Schema.reference("Session"))], optional: ["next": Schema.text]),
-    "Thread": Schema.object([
-      "session": Schema.sessionID, "name": Schema.text, "project": Schema.text,
-      "position": Schema.position, "queuedAt": Schema.time, "locked": Schema.flag,
-    ]),
+    "Thread": Schema.object(
+      [
+        "session": Schema.sessionID, "name": Schema.text, "project": Schema.text,
+        "position": Schema.position, "queuedAt": Schema.time, "locked": Schema.flag,
+      ], optional: ["awaits": Schema.choice(["approval", "answer"])]),
     "Threads": Schema.object(
       ["enabled": Schema.flag, "threads": Schema.list(Schema.reference("Thread"))],
       optional: ["next": Schema.text]),

@@ -6,7 +6,7 @@ enum APIDescription {
   static let operations: [APIOperation] =
     deviceOperations + sessionOperations + messageOperations + threadOperations
     + historyOperations + settingsOperations + activityOperations + draftOperations
-    + attachmentOperations + queueFileOperations + executionOperations
+    + attachmentOperations + queueFileOperations + executionOperations + taskOperations
 
   private static let byRoute = Dictionary(
     operations.map { ("\($0.method) \($0.path)", $0) }

@@ -1,0 +1,187 @@
+import ArgumentParser
+
+/// `cospool task`
+struct TaskCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "task",
+    abstract: "What the agents do, and what they wait for.",
+    discussion: """
+      EXAMPLES
+        cospool task list
+        cospool task show review
+        cospool task watch
+
+      What waits is answered with cospool approve, deny and answer, from any device.
+      """,
+    subcommands: [List.self, Show.self, Watch.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "The tasks of all sessions.",
+      discussion: """
+        EXAMPLES
+          cospool task list
+          cospool task list --watch
+          cospool task list --json | jq '.tasks[] | select(.request)'
+        """)
+    @OptionGroup var watch: WatchOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      TaskText.list(try answer.decoded(TaskListAnswer.self).tasks, style: style)
+    }
+  }
+
+  struct Show: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "One session's task in full.",
+      discussion: """
+        EXAMPLES
+          cospool task show review
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @OptionGroup var watch: WatchOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["sessions", session, "task"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      TaskText.show(try answer.decoded(TaskAnswer.self), style: style)
+    }
+  }
+
+  struct Watch: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "The tasks, again whenever something changed, until Ctrl-C.",
+      discussion: """
+        EXAMPLES
+          cospool task watch
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    var watch: WatchOption {
+      var option = WatchOption()
+      option.isOn = true
+      return option
+    }
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      TaskText.list(try answer.decoded(TaskListAnswer.self).tasks, style: style)
+    }
+  }
+}
+
+/// A command that answers what a task awaits.
+protocol AnsweringCommand: DaemonCommand {}
+
+extension AnsweringCommand {
+  /// - Parameter asked: a request or session; nil where there is only one.
+  static func request(
+    _ verdict: String, _ asked: String?, _ text: String?
+  ) throws -> APIRequest {
+    struct Body: Encodable {
+      var verdict: String
+      var text: String?
+    }
+    return try APIRequest(
+      .post, ["asks", asked ?? "only", "answer"], body: Body(verdict: verdict, text: text))
+  }
+
+  func text(of answer: Answer, style: TextStyle) throws -> String {
+    let answered = try answer.decoded(AnsweredAnswer.self)
+    let what = "\(TextStyle.line(answered.session)): \(TextStyle.line(answered.about))"
+    guard answered.result == "waiting" else { return "\(answered.verdict), \(what)" }
+    return style.coloured("kept, \(what)", .yellow)
+  }
+
+  func warning(of answer: Answer) -> String? {
+    guard (try? answer.decoded(AnsweredAnswer.self))?.result == "waiting" else { return nil }
+    return "cospool: there is no connection. The answer is sent if there is one within 2 minutes, "
+      + "and dropped else."
+  }
+}
+
+/// `cospool approve`
+struct ApproveCommand: AnsweringCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "approve",
+    abstract: "Allow what an agent asks leave for.",
+    discussion: """
+      EXAMPLES
+        cospool approve
+        cospool approve review
+        cospool approve 3f2a --remark "but not on main"
+
+      Without a name it is the one request that waits. The first answer of all devices counts;
+      who comes later is told who was first, exit code 5.
+      """)
+  @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
+  var ask: String?
+  @Option(help: "A remark for the agent.") var remark: String?
+  @OptionGroup var options: GlobalOptions
+
+  func request(input: StandardInput) throws -> APIRequest {
+    try Self.request("allowed", ask, remark)
+  }
+}
+
+/// `cospool deny`
+struct DenyCommand: AnsweringCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "deny",
+    abstract: "Deny what an agent asks leave for.",
+    discussion: """
+      EXAMPLES
+        cospool deny
+        cospool deny review --remark "use the test database"
+      """)
+  @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
+  var ask: String?
+  @Option(help: "Why, for the agent.") var remark: String?
+  @OptionGroup var options: GlobalOptions
+
+  func request(input: StandardInput) throws -> APIRequest {
+    try Self.request("denied", ask, remark)
+  }
+}
+
+/// `cospool answer`
+struct AnswerCommand: AnsweringCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "answer",
+    abstract: "Answer what an agent asks.",
+    discussion: """
+      EXAMPLES
+        cospool answer "the second one"
+        cospool answer review "the second one"
+        cospool answer review --cancel
+
+      Without a name it is the one question that waits.
+      """)
+  @Argument(
+    help: ArgumentHelp(
+      "A session or the beginning of a request's id, and the text.", valueName: "words"))
+  var words: [String] = []
+  @Flag(help: "Do not answer; the agent is to stop.") var cancel = false
+  @OptionGroup var options: GlobalOptions
+
+  func validate() throws {
+    guard cancel ? words.count <= 1 : (1...2).contains(words.count) else {
+      throw ValidationError("Give the text of the answer, and whose question it is before it.")
+    }
+  }
+
+  func request(input: StandardInput) throws -> APIRequest {
+    guard !cancel else { return try Self.request("cancelled", words.first, nil) }
+    let asked = words.count == 2 ? words.first : nil
+    return try Self.request("answered", asked, words.last)
+  }
+}

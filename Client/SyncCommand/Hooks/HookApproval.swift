@@ -1,0 +1,73 @@
+import AgentFormats
+import QueueModel
+
+/// Asks every device for leave where an agent is about to ask at its own prompt.
+///
+/// The first answer of all devices is written in the agent's own words. Without one, or whatever goes
+/// wrong, nothing is written, and the agent asks at its prompt.
+enum HookApproval {
+  /// Seconds beyond the patience that the daemon may take to close a request.
+  static let closingSeconds: Double = 8
+  /// The longest that a hook waits for an answer.
+  static let patienceSecondsMax: Double = 600
+
+  /// - Returns: nil where the event asks for nothing.
+  static func request(
+    of event: HookEvent, session: String, patience: Double
+  ) throws -> APIRequest? {
+    guard event.name == .permissionRequest, let tool = event.toolName else { return nil }
+    var request = try APIRequest(
+      .post, ["sessions", session, "asks"],
+      body: Body(tool, event.toolInput, patience: patience))
+    request.timeoutSeconds = patience + closingSeconds
+    return request
+  }
+
+  /// What the daemon is asked for a tool's call.
+  struct Body: Encodable {
+    var kind = "approval"
+    var toolName: String
+    var summary: String
+    var details: String?
+    var patienceSeconds: Double
+
+    init(_ tool: String, _ input: JSONTree?, patience: Double) {
+      toolName = tool
+      summary = HookApproval.summary(of: input)
+      details = input.map(HookApproval.details)
+      patienceSeconds = patience
+    }
+  }
+
+  /// What the agent reads of its hook: empty where nobody answered.
+  static func answer(_ answer: Answer) -> String {
+    let tree = JSONTree(Array(answer.json))
+    var decision: [String: JSONTree]
+    switch tree?["ending"]?.text {
+    case "allowed": decision = ["behavior": "allow"]
+    case "denied":
+      let reason = tree?["text"]?.text ?? "Denied by \(tree?["deviceName"]?.text ?? "a person")."
+      decision = ["behavior": "deny", "message": .string(reason)]
+    default: return ""
+    }
+    return JSONTree.object([
+      "hookSpecificOutput": .object([
+        "hookEventName": "PermissionRequest", "decision": .object(decision),
+      ])
+    ]).line
+  }
+
+  /// The one thing of a tool's input that a person wants to see first.
+  static func summary(of input: JSONTree?) -> String {
+    let names = ["command", "file_path", "notebook_path", "url", "query", "pattern", "description"]
+    let text = names.lazy.compactMap { input?[$0]?.text }.first { !$0.isEmpty }
+    let line = text?.split(whereSeparator: \.isNewline).first.map(String.init)
+    return String((line ?? input?.line ?? "").prefix(200))
+  }
+
+  /// All of it: a command as it is, else the input as JSON.
+  static func details(of input: JSONTree) -> String {
+    let text = input["command"]?.text ?? input.line
+    return text.cut(toUTF8Bytes: Limits.taskDetailsBytesMax)
+  }
+}

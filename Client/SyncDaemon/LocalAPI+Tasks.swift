@@ -1,0 +1,281 @@
+import Foundation
+import Hummingbird
+import QueueModel
+import SyncClient
+
+extension LocalAPI {
+  // MARK: - Tasks, and what they wait for
+
+  func addTaskRoutes(to api: RouterGroup<Context>) {
+    api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks())) }
+    api.get("sessions/:session/task") { _, context in
+      CanonicalJSON.response(try task(of: try session(context)))
+    }
+    api.put("sessions/:session/task/progress") { request, context in
+      let session = try session(context)
+      let body = try await decoded(ProgressRequest.self, from: request)
+      _ = try task(of: session)
+      await client.noteProgress(body.progress, in: session)
+      return CanonicalJSON.response(try task(of: session))
+    }
+    api.post("sessions/:session/asks") { request, context in
+      let session = try session(context)
+      let body = try await decoded(AskRequest.self, from: request)
+      let answer = try await ask(try body.ask(), in: session, try body.patience(), context)
+      return CanonicalJSON.response(
+        DecisionAnswer(answer, session: session, name: answer.device.map(name(of:))))
+    }
+    api.post("asks/:ask/answer") { request, context in
+      let named = try parameter("ask", of: context)
+      let body = try await decoded(AnswerRequestBody.self, from: request)
+      return CanonicalJSON.response(try await answer(named, body))
+    }
+  }
+
+  private func task(of session: SessionID) throws -> TaskState {
+    guard let view = client.workspace().session(session) else {
+      throw QueueError.sessionNotFound(id: session.rawValue)
+    }
+    return view.task
+      ?? TaskState(
+        sessionId: session, projectPath: view.project, status: .idle, startTime: 0,
+        lastUpdateTime: 0)
+  }
+
+  /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
+  private func ask(
+    _ ask: AgentAsk, in session: SessionID, _ patience: Duration, _ context: Context
+  ) async throws -> AskAnswer {
+    let client = client
+    let waiting = Task { try await client.ask(ask, in: session, patience: patience) }
+    context.channel.closeFuture.whenComplete { _ in waiting.cancel() }
+    return try await cancelWhenGracefulShutdown {
+      try await withTaskCancellationHandler {
+        try await waiting.value
+      } onCancel: {
+        waiting.cancel()
+      }
+    }
+  }
+
+  // MARK: - Answering
+
+  /// The word that stands for the one request that is awaited.
+  static let onlyAsk = "only"
+
+  private func answer(_ named: String, _ body: AnswerRequestBody) async throws -> AnsweredAnswer {
+    let verdict = try body.checkedVerdict()
+    let task = try awaited(named, verdict)
+    guard let request = task.status.request else { throw APIProblem.notAwaited }
+    let event = try await client.answer(
+      TaskAnswer(
+        session: task.sessionId, request: request, verdict: verdict, text: body.text ?? ""))
+    switch event {
+    case .taken, .waiting:
+      return AnsweredAnswer(
+        result: event == .taken ? .taken : .waiting, session: task.sessionId, request: request,
+        verdict: verdict.name, about: task.status.note)
+    case .answeredAlready(let verdict, let device):
+      throw APIProblem.answeredAlready(verdict, by: name(of: device))
+    case .notAwaited, .tooLate:
+      throw APIProblem.notAwaited
+    }
+  }
+
+  /// The task whose request is meant: by the request's id or a unique beginning of it, by its
+  /// session, or the only one there is.
+  private func awaited(_ named: String, _ verdict: Verdict) throws -> TaskState {
+    let awaited = client.awaited()
+    if let session = try? SessionID(named),
+      let task = awaited.first(where: { $0.sessionId == session })
+    {
+      return try checked(task, verdict)
+    }
+    let name = named.lowercased()
+    let found =
+      name == LocalAPI.onlyAsk
+      ? awaited.filter { verdict.answers($0.status) }
+      : awaited.filter { $0.status.request?.description.hasPrefix(name) == true && !name.isEmpty }
+    if let task = found.first, found.count == 1 { return try checked(task, verdict) }
+    guard found.isEmpty else {
+      throw APIProblem(
+        .conflict, code: "askAmbiguous",
+        message: "Several requests wait: name one by its session or its id.", exitCode: 1,
+        candidates: found.map { "\($0.sessionId)" })
+    }
+    try refuseIfEnded(named)
+    throw APIProblem(
+      .notFound, code: "askNotFound",
+      message: name == LocalAPI.onlyAsk
+        ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
+        : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
+  }
+
+  private func checked(_ task: TaskState, _ verdict: Verdict) throws -> TaskState {
+    guard verdict.answers(task.status) else {
+      throw APIProblem(
+        .unprocessableContent, code: "wrongVerdict",
+        message: verdict.isAboutApproval
+          ? "\(task.sessionId) asks a question. Answer it: cospool answer \(task.sessionId) TEXT."
+          : "\(task.sessionId) asks for leave. Decide: cospool approve or deny \(task.sessionId).",
+        exitCode: 2)
+    }
+    return task
+  }
+
+  /// What the registers still tell of a request, or of a session's latest, that is over.
+  private func refuseIfEnded(_ named: String) throws {
+    let ended = client.tasks().first { task in
+      guard let outcome = task.outcome else { return false }
+      return outcome.request.description == named.lowercased()
+        || task.sessionId.rawValue == named.lowercased()
+    }
+    guard let outcome = ended?.outcome else { return }
+    if let device = outcome.device,
+      let verdict = Verdict.allCases.first(where: { $0.ending == outcome.ending })
+    {
+      throw APIProblem.answeredAlready(verdict, by: name(of: device))
+    }
+    throw APIProblem.notAwaited
+  }
+}
+
+extension TaskStatus.Kind {
+  /// What it waits for, as a thread's state.
+  var awaited: String? {
+    switch self {
+    case .awaitingApproval: "approval"
+    case .awaitingAnswer: "answer"
+    case .idle, .processing, .completed, .error: nil
+    }
+  }
+}
+
+extension Verdict {
+  fileprivate var isAboutApproval: Bool { self == .allowed || self == .denied }
+}
+
+extension APIProblem {
+  static func answeredAlready(_ verdict: Verdict, by name: String) -> APIProblem {
+    APIProblem(
+      .conflict, code: "answeredAlready",
+      message: "It was answered already, by \(name): \(verdict.name).", exitCode: 5)
+  }
+
+  static let notAwaited = APIProblem(
+    .conflict, code: "notAwaited",
+    message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
+    exitCode: 5)
+}
+
+/// `GET /v1/tasks`.
+struct TasksAnswer: Codable, Equatable, Sendable {
+  var tasks: [TaskState]
+}
+
+/// `PUT /v1/sessions/SESSION/task/progress`.
+struct ProgressRequest: Codable {
+  var completed: Int
+  var total: Int
+  var currentTask: String?
+
+  var progress: TodoProgress {
+    TodoProgress(completed: completed, total: total, currentTask: currentTask)
+  }
+}
+
+/// `POST /v1/sessions/SESSION/asks`.
+struct AskRequest: Codable {
+  /// `approval` or `question`.
+  var kind: String
+  var toolName: String?
+  var summary: String?
+  var details: String?
+  var question: String?
+  var options: [String]?
+  /// After so many seconds nobody can answer any more.
+  var patienceSeconds: Double?
+
+  static let patienceSecondsDefault = 60.0
+  static let patienceSecondsMax = 3_600.0
+
+  func ask() throws -> AgentAsk {
+    switch kind {
+    case "approval":
+      guard let toolName, !toolName.isEmpty else {
+        throw APIProblem.badRequest("An approval needs the name of a tool.")
+      }
+      return .approval(toolName: toolName, summary: summary ?? "", details: details)
+    case "question":
+      guard let question, !question.isEmpty else {
+        throw APIProblem.badRequest("A question needs a text.")
+      }
+      return .question(question, options: options ?? [])
+    default:
+      throw APIProblem(
+        .unprocessableContent, code: "invalidAsk",
+        message: "There is no kind \"\(kind)\": choose from approval, question.", exitCode: 2)
+    }
+  }
+
+  func patience() throws -> Duration {
+    let seconds = patienceSeconds ?? AskRequest.patienceSecondsDefault
+    guard seconds > 0, seconds <= AskRequest.patienceSecondsMax else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidTimeout",
+        message: "The patience must be more than 0 and at most "
+          + "\(Int(AskRequest.patienceSecondsMax)) seconds.", exitCode: 2)
+    }
+    return .milliseconds(Int64(seconds * 1_000))
+  }
+}
+
+/// What became of a request: `allowed`, `denied`, `answered`, `cancelled`, `expired`, `withdrawn`.
+struct DecisionAnswer: Codable, Equatable, Sendable {
+  var session: SessionID
+  var ending: AskOutcome.Ending
+  /// The device that answered, and its name; left out where none did.
+  var device: DeviceID?
+  var deviceName: String?
+  /// The answer, or a remark; left out where there is none.
+  var text: String?
+
+  init(_ answer: AskAnswer, session: SessionID, name: String?) {
+    self.session = session
+    ending = answer.ending
+    device = answer.device
+    deviceName = name
+    text = answer.text.isEmpty ? nil : answer.text
+  }
+}
+
+/// `POST /v1/asks/ASK/answer`.
+struct AnswerRequestBody: Codable {
+  var verdict: String
+  var text: String?
+
+  func checkedVerdict() throws -> Verdict {
+    let choices = Verdict.allCases.filter { $0 != .closed }
+    guard let verdict = choices.first(where: { $0.name == verdict }) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidVerdict",
+        message: "There is no verdict \"\(verdict)\": choose from "
+          + choices.map(\.name).joined(separator: ", ") + ".", exitCode: 2)
+    }
+    return verdict
+  }
+}
+
+/// An answer that counts, or waits for a connection.
+struct AnsweredAnswer: Codable, Equatable, Sendable {
+  enum Result: String, Codable {
+    case taken, waiting
+  }
+
+  var result: Result
+  var session: SessionID
+  var request: RequestID
+  var verdict: String
+  /// What was asked.
+  var about: String
+}

@@ -1,0 +1,209 @@
+import ClientCore
+import QueueModel
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// What a host's agents wait for: one decision each, whatever comes in whatever order.
+struct AskBookTests {
+  private static let session = SessionID.named("s")
+  private static let phone = DeviceID(high: 0xD, low: 2)
+
+  private static func ask(
+    _ number: UInt64, in session: SessionID = session, patience: Int64? = 60_000
+  ) -> Ask {
+    Ask(
+      session: session, id: RequestID(high: 1, low: number),
+      matter: .approval(toolName: "Bash", summary: "make", details: nil),
+      patienceMilliseconds: patience)
+  }
+
+  private static func id(_ number: UInt64) -> RequestID { RequestID(high: 1, low: number) }
+
+  private static func given(_ verdict: Verdict) -> GivenVerdict {
+    GivenVerdict(verdict: verdict, device: phone, text: "go")
+  }
+
+  private static func outcome(
+    _ number: UInt64, _ ending: AskOutcome.Ending
+  ) throws -> AskOutcome {
+    try #require(
+      AskOutcome(
+        request: id(number), ending: ending, device: ending.isByDevice ? phone : nil))
+  }
+
+  private static func decision(_ ending: AskOutcome.Ending) -> AskDecision {
+    AskDecision(
+      ending: ending, device: ending.isByDevice ? phone : nil,
+      text: ending.isByDevice ? "go" : "")
+  }
+
+  @Test(arguments: [Verdict.allowed, .denied]) func anAnswerIsWrittenAndHandedOverOnce(
+    _ verdict: Verdict
+  ) throws {
+    var book = AskBook()
+    #expect(
+      book.raised(Self.ask(1), now: 100, wall: 5_000)
+        == [.await(Self.ask(1), expiresAt: 65_000)])
+    #expect(book.deadline == 60_100)
+    let expected: [AskBook.Action] = [
+      .goOn(Self.session, try Self.outcome(1, verdict.ending)),
+      .decide(Self.id(1), Self.decision(verdict.ending)),
+    ]
+    #expect(book.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0) == expected)
+    // Told again, by the response and by the frame, closed or timed out later: nothing more.
+    #expect(book.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0).isEmpty)
+    #expect(book.timePassed(now: 100_000, wall: 0).isEmpty)
+    #expect(book.withdrawn(Self.id(1), now: 0, wall: 0).isEmpty)
+    #expect(book.waiting.isEmpty && book.deadline == nil)
+  }
+
+  @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    #expect(book.timePassed(now: 59_999, wall: 0).isEmpty)
+    let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
+    #expect(book.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
+    #expect(book.timePassed(now: 60_001, wall: 0).isEmpty)
+    // An answer that came just before the closing counts.
+    var other = book
+    #expect(
+      other.verdictTold(closing, .verdict(Self.given(.allowed)), now: 60_002, wall: 0)
+        == [
+          .goOn(Self.session, try Self.outcome(1, .allowed)),
+          .decide(Self.id(1), Self.decision(.allowed)),
+        ])
+    let closed = GivenVerdict(verdict: .closed, device: Self.phone)
+    #expect(
+      book.verdictTold(closing, .verdict(closed), now: 60_002, wall: 0)
+        == [
+          .goOn(Self.session, try Self.outcome(1, .expired)),
+          .decide(Self.id(1), Self.decision(.expired)),
+        ])
+  }
+
+  @Test func aHostThatCannotAskGivesUpAfterFiveSeconds() throws {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1, patience: 0), now: 0, wall: 0)
+    _ = book.timePassed(now: 0, wall: 0)
+    #expect(book.deadline == 5_000)
+    let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
+    #expect(book.connected() == [.ask(closing)])
+    #expect(book.verdictTold(closing, .unavailable, now: 10, wall: 0).isEmpty)
+    #expect(
+      book.timePassed(now: 5_000, wall: 0)
+        == [
+          .goOn(Self.session, try Self.outcome(1, .expired)),
+          .decide(Self.id(1), Self.decision(.expired)),
+        ])
+    // A verdict that comes later has no effect.
+    #expect(book.answered(Self.id(1), Self.given(.allowed), now: 5_001, wall: 0).isEmpty)
+  }
+
+  @Test func afterEachWelcomeTheVerdictIsAskedFor() {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    let question = VerdictRequest(session: Self.session, request: Self.id(1), closes: false)
+    #expect(book.connected() == [.ask(question)])
+    #expect(book.verdictTold(question, .verdict(nil), now: 1, wall: 0).isEmpty)
+    #expect(book.verdictTold(question, .notAwaited, now: 1, wall: 0).isEmpty)
+    #expect(book.waiting == [Self.id(1), Self.id(2)])
+  }
+
+  @Test func requestsOfOneSessionTakeTurns() throws {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    #expect(book.raised(Self.ask(2), now: 10, wall: 0).isEmpty)
+    #expect(book.raised(Self.ask(3, patience: 20), now: 10, wall: 0).isEmpty)
+    #expect(
+      book.raised(Self.ask(4, in: .named("other"), patience: nil), now: 10, wall: 0)
+        == [.await(Self.ask(4, in: .named("other"), patience: nil), expiresAt: nil)])
+    // One that waits is over before it was shown; an answer to one that was not shown is none.
+    #expect(
+      book.timePassed(now: 30, wall: 0) == [.decide(Self.id(3), Self.decision(.expired))])
+    #expect(book.answered(Self.id(2), Self.given(.allowed), now: 40, wall: 0).isEmpty)
+    let next = book.answered(Self.id(1), Self.given(.denied), now: 1_010, wall: 7_000)
+    #expect(next.last == .await(Self.ask(2), expiresAt: 66_000))
+    #expect(book.waiting == [Self.id(4), Self.id(2)] || book.waiting == [Self.id(2), Self.id(4)])
+  }
+
+  @Test func theEndOfTheTurnWithdrawsAllThatItAsked() throws {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    #expect(
+      book.turnEnded(Self.session) == [
+        .goOn(Self.session, try Self.outcome(1, .withdrawn)),
+        .decide(Self.id(1), Self.decision(.withdrawn)),
+        .decide(Self.id(2), Self.decision(.withdrawn)),
+      ])
+    #expect(book.waiting.isEmpty)
+    _ = book.raised(Self.ask(5), now: 0, wall: 0)
+    #expect(
+      book.refused(Self.id(5), now: 0, wall: 0) == [
+        .decide(Self.id(5), Self.decision(.withdrawn))
+      ])
+  }
+
+  @Test func anAgentThatAsksTooMuchIsToldAtOnce() {
+    var book = AskBook()
+    for number in 1...UInt64(AskBook.waitingMax) {
+      _ = book.raised(Self.ask(number), now: 0, wall: 0)
+    }
+    #expect(
+      book.raised(Self.ask(99), now: 0, wall: 0)
+        == [.decide(Self.id(99), Self.decision(.expired))])
+    #expect(book.waiting.count == AskBook.waitingMax)
+  }
+
+  /// Events in any order: every request gets exactly one decision, and what the register says became
+  /// of it is what the agent was told.
+  @Test(arguments: TestSeeds.list(standard: 20)) func everyRequestGetsOneDecision(
+    seed: UInt64
+  ) {
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<40 {
+      var book = AskBook()
+      var now: Int64 = 0
+      var decided: [RequestID: AskDecision] = [:]
+      var written: [RequestID: AskOutcome.Ending] = [:]
+      func note(_ actions: [AskBook.Action]) {
+        for action in actions {
+          switch action {
+          case .decide(let id, let decision):
+            #expect(decided.updateValue(decision, forKey: id) == nil, "seed \(seed)")
+            #expect(written[id].map { $0 == decision.ending } ?? true, "seed \(seed)")
+          case .goOn(_, let outcome): written[outcome.request] = outcome.ending
+          case .await, .ask: break
+          }
+        }
+      }
+      for number in 1...UInt64(5) {
+        note(book.raised(Self.ask(number), now: now, wall: now))
+        for _ in 0..<generator.below(4) {
+          now += Int64(generator.below(30_000))
+          let id = Self.id(UInt64(1 + generator.below(5)))
+          let question = VerdictRequest(
+            session: Self.session, request: id, closes: generator.chance(50))
+          switch generator.below(7) {
+          case 0: note(book.answered(id, Self.given(.allowed), now: now, wall: now))
+          case 1: note(book.withdrawn(id, now: now, wall: now))
+          case 2: note(book.turnEnded(Self.session))
+          case 3:
+            note(
+              book.verdictTold(question, .verdict(Self.given(.denied)), now: now, wall: now))
+          case 4: note(book.verdictTold(question, .notAwaited, now: now, wall: now))
+          case 5: note(book.refused(id, now: now, wall: now))
+          default: note(book.timePassed(now: now, wall: now))
+          }
+        }
+      }
+      for _ in 0..<12 {
+        now += 60_000
+        note(book.timePassed(now: now, wall: now))
+      }
+      #expect(decided.count == 5 && book.waiting.isEmpty, "seed \(seed)")
+    }
+  }
+}

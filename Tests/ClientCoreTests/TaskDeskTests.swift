@@ -1,0 +1,201 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// The core says what its agents do, asks for them, and keeps what people answer.
+struct TaskDeskTests {
+  /// One device, without a server or with one that it cannot reach.
+  private struct Scene {
+    var core: ClientCore
+    let store: MemoryStore
+    var actions: [ClientCore.Action] = []
+    var now: Int64 = 1_000
+    var random: UInt64 = 77
+    static let device = DeviceID(high: 0xD, low: 1)
+    let session = SessionID.named("s")
+
+    init(store: MemoryStore = MemoryStore(), isPaired: Bool = false, now: Int64 = 1_000) throws {
+      self.store = store
+      self.now = now
+      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: 5)
+      let loaded = store.loaded
+      let replica = try Replica(
+        Replica.Opening(
+          loaded: loaded, device: Scene.device, deviceName: "a", needsFreshReplica: false),
+        at: occasion, store: store)
+      core = ClientCore(
+        replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 100)
+      core.answersLoaded(loaded.answers, at: occasion)
+    }
+
+    mutating func tell(
+      after milliseconds: Int64 = 10,
+      _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+    ) rethrows {
+      now += milliseconds
+      random += 1
+      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
+      let first = try event(&core, occasion, store)
+      actions += first + core.executionFollowing(first, at: occasion, store: store)
+    }
+
+    mutating func pass(_ milliseconds: Int64) {
+      tell(after: milliseconds) { $0.timePassed(at: $1, store: $2) }
+    }
+
+    mutating func perform(_ command: Command) throws {
+      try tell { try $0.commandGiven(command, at: $1, store: $2).actions }
+    }
+
+    mutating func begin() {
+      let loaded = store.loaded.execution
+      tell {
+        $0.executionStarted(
+          ExecutorSettings(), loaded: loaded, deadAgents: [], at: $1, store: $2)
+      }
+    }
+
+    mutating func hear(_ news: TaskNews, after milliseconds: Int64 = 10) {
+      tell(after: milliseconds) { $0.taskHeard(news, in: .named("s"), at: $1, store: $2) }
+    }
+
+    mutating func raise(_ number: UInt64, patience: Int64? = 60_000) throws {
+      let ask = Ask(
+        session: session, id: RequestID(high: 1, low: number),
+        matter: .approval(toolName: "Bash", summary: "make", details: nil),
+        patienceMilliseconds: patience)
+      try tell { try $0.askRaised(ask, at: $1, store: $2) }
+    }
+
+    mutating func answer(_ number: UInt64, _ verdict: Verdict) throws -> AnswerEnding? {
+      var ending: AnswerEnding?
+      let request = AnswerRequest(
+        session: session, request: RequestID(high: 1, low: number), verdict: verdict, text: "")
+      try tell { core, occasion, store in
+        let result = try core.answerGiven(request, at: occasion, store: store)
+        ending = result.ending
+        return result.actions
+      }
+      return ending
+    }
+
+    var task: TaskState? { core.replica.workspace.task(of: session) }
+
+    /// What agents were told, in order.
+    var decisions: [AskOutcome.Ending] {
+      actions.compactMap { if case .decided(_, let decision) = $0 { decision.ending } else { nil } }
+    }
+
+    var endings: [AnswerEnding] {
+      actions.compactMap { if case .answerEnded(_, let ending) = $0 { ending } else { nil } }
+    }
+  }
+
+  private func scene() throws -> Scene {
+    var scene = try Scene()
+    scene.begin()
+    try scene.perform(.addSession(scene.session, name: nil, project: nil))
+    return scene
+  }
+
+  // S4-32, S4-33
+  @Test func aDeviceWithoutAServerAnswersItsOwnAgents() throws {
+    var scene = try scene()
+    try scene.raise(1)
+    #expect(scene.task?.status.kind == .awaitingApproval)
+    #expect(try scene.answer(1, .allowed) == nil)
+    #expect(scene.endings == [.taken] && scene.decisions == [.allowed])
+    #expect(scene.task?.status == .processing(operation: nil))
+    #expect(scene.task?.outcome?.device == Scene.device)
+    #expect(try scene.answer(1, .denied) == .answeredAlready(.allowed, by: Scene.device))
+    #expect(scene.store.authority.verdicts.count == 1 && scene.store.answers.isEmpty)
+  }
+
+  @Test func whatNobodyAnswersExpires() throws {
+    var scene = try scene()
+    try scene.raise(1)
+    scene.pass(60_000)
+    #expect(scene.decisions == [.expired] && scene.task?.outcome?.ending == .expired)
+    #expect(try scene.answer(1, .allowed) == .notAwaited)
+    #expect(scene.decisions == [.expired])
+  }
+
+  @Test func theEndOfTheTurnWithdrawsAndEndsTheTask() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1)
+    scene.hear(.ended(.success(summary: "done")))
+    #expect(scene.decisions == [.withdrawn])
+    #expect(scene.task?.status == .completed(.success(summary: "done")))
+    // Its end told a second time is no other task.
+    let before = scene.task
+    scene.hear(.ended(.success(summary: nil)))
+    #expect(scene.task == before && scene.core.illegalTaskMoves == 0)
+  }
+
+  // N-8
+  @Test func mereProgressIsWrittenEveryFifteenSeconds() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    let start = scene.store.operations.count
+    for number in 0..<100 {
+      scene.hear(.operation("tool \(number)"), after: 100)
+      scene.hear(.progress(TodoProgress(completed: number, total: 100)), after: 100)
+    }
+    // 20 seconds: the first at once, the next after 15.
+    #expect(scene.store.operations.count == start + 2)
+    #expect((scene.task?.todoProgress?.completed ?? 0) < 99)
+    scene.pass(15_000)
+    #expect(scene.task?.todoProgress?.completed == 99)
+    #expect(scene.task?.status == .processing(operation: "tool 99"))
+    scene.hear(.operation("last"))
+    scene.hear(.ended(.failure(error: "no")))
+    #expect(scene.task?.status == .completed(.failure(error: "no")))
+    #expect(scene.task?.todoProgress?.completed == 99)
+  }
+
+  // N-11
+  @Test(arguments: [false, true]) func aCrashLeavesNoTaskAtWorkForEver(_ awaits: Bool) throws {
+    var scene = try scene()
+    scene.hear(.began)
+    if awaits { try scene.raise(1) }
+    var next = try Scene(store: scene.store)
+    next.begin()
+    #expect(next.task?.status.kind == .error)
+    #expect(next.task?.outcome?.ending == (awaits ? .withdrawn : nil))
+    #expect(next.core.illegalTaskMoves == 0)
+    next.hear(.began)
+    #expect(next.task?.status.kind == .processing)
+  }
+
+  @Test func theTaskOfAnotherHostIsNotWritten() throws {
+    var scene = try scene()
+    try scene.perform(.setHost(scene.session, DeviceID(high: 0xD, low: 9)))
+    scene.hear(.began)
+    #expect(scene.task == nil)
+  }
+
+  // N-4
+  @Test func anAnswerWithoutAConnectionIsKeptAndDroppedAfterTwoMinutes() throws {
+    var scene = try Scene(isPaired: true)
+    scene.begin()
+    try scene.perform(.addSession(scene.session, name: nil, project: nil))
+    try scene.raise(1, patience: nil)
+    #expect(try scene.answer(1, .allowed) == nil)
+    #expect(try scene.answer(1, .allowed) == nil, "tapped twice")
+    #expect(scene.store.answers.count == 1 && scene.endings.isEmpty)
+    // After a restart it is there still.
+    var next = try Scene(store: scene.store, isPaired: true, now: scene.now)
+    next.begin()
+    #expect(next.core.pendingAnswers.count == 1)
+    next.pass(115_000)
+    #expect(next.endings.isEmpty)
+    next.pass(10_000)
+    #expect(next.endings == [.tooLate])
+    #expect(next.store.answers.isEmpty)
+  }
+}
