@@ -78,7 +78,8 @@ extension ClientCore {
     case .notAwaited:
       return end(pending, .notAwaited, store: store)
     default:
-      // Not now: it is asked again with the next connection, or dropped in time.
+      // Not now: it is asked again, here or over the next connection, or dropped in time.
+      tasks.retryAt = occasion.now + TaskDesk.retryMilliseconds
       return []
     }
   }
@@ -180,13 +181,17 @@ extension ClientCore {
         tasks.connection = exchange.connection
         tasks.questions = [:]
         actions += carryOut(tasks.book.connected(), at: occasion, store: store)
-        for pending in pendingAnswers {
-          actions += sendAnswer(pending.answer, at: occasion, store: store)
-        }
+        tasks.retryAt = occasion.now
       }
     } else if link.connection == nil {
       tasks.connection = nil
       tasks.questions = [:]
+    }
+    if let retryAt = tasks.retryAt, retryAt <= occasion.now {
+      tasks.retryAt = nil
+      for pending in pendingAnswers where !isAsked(pending.answer.request) {
+        actions += sendAnswer(pending.answer, at: occasion, store: store)
+      }
     }
     while !tasks.verdicts.isEmpty {
       let (request, given) = tasks.verdicts.removeFirst()

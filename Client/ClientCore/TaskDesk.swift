@@ -75,9 +75,14 @@ struct TaskDesk: Sendable {
     var isPending: Bool { operation != nil || todo != nil }
   }
 
+  /// An answer that the authority could not store is asked about again after so long.
+  static let retryMilliseconds: Int64 = 2_000
+
   var book = AskBook()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
+  /// When answers are sent again that the authority could not store; nil where there are none.
+  var retryAt: Int64?
   /// Questions that were sent, by number.
   var questions: [UInt64: Question] = [:]
   var lastQuestion: UInt64 = 0
@@ -98,7 +103,7 @@ struct TaskDesk: Sendable {
     let drops = answers.values.map { answer in
       now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
     }
-    return ([book.deadline].compactMap { $0 } + writes + drops).min()
+    return ([book.deadline, retryAt].compactMap { $0 } + writes + drops).min()
   }
 }
 

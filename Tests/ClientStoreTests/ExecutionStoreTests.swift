@@ -5,6 +5,7 @@ import Foundation
 import QueueModel
 import SequenceCRDT
 import Testing
+import WireProtocol
 
 /// What agents have, and what the device granted itself, survive the process.
 @Suite struct ExecutionStoreTests {
@@ -63,6 +64,40 @@ import Testing
     try store(latest)
     try open.store.close()
     #expect(try ClientStore.open(directory: shelf.path).loaded.execution.authority == latest)
+  }
+
+  @Test func answersAndVerdictsAreThereAfterReopening() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open()
+    func answer(_ number: UInt64) throws -> PendingAnswer {
+      PendingAnswer(
+        answer: AnswerRequest(
+          session: try SessionID("a"), request: RequestID(high: .max, low: number),
+          verdict: .answered, text: "with a \u{0}"), givenAt: 1_800_000_000_000)
+    }
+    func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
+      VerdictRecord(
+        request: RequestID(high: 1, low: number), session: try SessionID("a"),
+        given: GivenVerdict(
+          verdict: .denied, device: DeviceID(high: 1, low: 2), text: "no\u{0}"),
+        milliseconds: time)
+    }
+    func store(_ answers: AnswerChanges, _ verdicts: [VerdictRecord]) throws {
+      var transaction = StoreTransaction(record: open.replica.record)
+      transaction.answers = answers
+      transaction.authority.verdicts = verdicts
+      try open.store.commit(transaction)
+    }
+    try store(AnswerChanges(kept: try answer(1)), [try record(1, at: 9)])
+    try store(AnswerChanges(kept: try answer(2)), [try record(2, at: 10)])
+    try store(
+      AnswerChanges(ended: try answer(1).answer.request),
+      [try record(3, at: 10 + Authority.verdictMilliseconds)])
+    try open.store.close()
+    let loaded = try ClientStore.open(directory: shelf.path).loaded
+    #expect(loaded.answers == [try answer(2)])
+    let kept = try [record(2, at: 10), record(3, at: 10 + Authority.verdictMilliseconds)]
+    #expect(Set(loaded.execution.authority.verdicts) == Set(kept))
   }
 }
 

@@ -63,6 +63,29 @@ extension EndToEnd {
       }
     }
 
+    @Test func whatItAsksLeaveForIsAnsweredOnce() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        for (verb, response) in [("approve", "once"), ("deny", "once\nreject")] {
+          let message = try await device.send("s", "asks to \(verb)")
+          try await bed.eventually("it waits", within: 120) {
+            try await device.task("s")?.status == "awaitingApproval"
+          }
+          try await device.cospool(verb, "s")
+          try await bed.eventually("it is done", within: 120) {
+            try await device.message(message).status == "succeeded"
+          }
+          let told = try String(contentsOfFile: folder + "/permissions", encoding: .utf8)
+          #expect(told == response + "\n")
+          try await bed.eventually("the task is done", within: 120) {
+            try await device.task("s")?.status == "completed"
+          }
+        }
+      }
+    }
+
     @Test func aLimitWaitsAndIsNotTriedAtOnce() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

@@ -2,7 +2,7 @@
 
 Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port and every prompt to FOLDER/prompts. A
 prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
-connection after the work is done, "hangs" never ends.
+connection after the work is done, "hangs" never ends, "asks" wants leave for its tool.
 """
 
 import json
@@ -18,6 +18,7 @@ folder = sys.argv[1]
 lock = threading.Lock()
 sessions = {}
 listeners = []
+permissions = {}
 
 
 def tell(kind, **properties):
@@ -75,6 +76,9 @@ class Handler(BaseHTTPRequestHandler):
         session, verb = parts[1], parts[2]
         if verb == "abort":
             return self.answer(True)
+        if verb == "permissions":
+            permissions[parts[3]] = body["response"]
+            return self.answer(True)
         text = body["parts"][0]["text"]
         with open(f"{folder}/prompts", "a") as file:
             file.write(f"{session}|{text}\n")
@@ -85,6 +89,14 @@ class Handler(BaseHTTPRequestHandler):
         tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "running"}})
         while "hangs" in text:
             time.sleep(60)
+        # Told again and again, since nobody may listen yet.
+        while "asks" in text and f"per_{prompt}" not in permissions:
+            tell("permission.updated", id=f"per_{prompt}", sessionID=session, type="bash")
+            time.sleep(0.1)
+        if "asks" in text:
+            tell("permission.replied", permissionID=f"per_{prompt}", sessionID=session)
+            with open(f"{folder}/permissions", "a") as file:
+                file.write(permissions[f"per_{prompt}"] + "\n")
         tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "completed"}})
         info = {"id": reply, "role": "assistant", "sessionID": session, "parentID": prompt,
                 "time": {"created": 1, "completed": 2}, "finish": "stop"}

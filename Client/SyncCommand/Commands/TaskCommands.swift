@@ -87,12 +87,9 @@ extension AnsweringCommand {
   static func request(
     _ verdict: String, _ asked: String?, _ text: String?
   ) throws -> APIRequest {
-    struct Body: Encodable {
-      var verdict: String
-      var text: String?
-    }
-    return try APIRequest(
-      .post, ["asks", asked ?? "only", "answer"], body: Body(verdict: verdict, text: text))
+    var body = ["verdict": verdict]
+    body["text"] = text
+    return try APIRequest(.post, ["asks", asked ?? "only", "answer"], body: body)
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -5,7 +5,8 @@ import SyncClient
 enum AgentCatalog {
   /// - Throws: what a person has to set right.
   static func agent(
-    _ kind: AgentKind, _ settings: AgentSettings, _ seats: LiveSeats
+    _ kind: AgentKind, _ settings: AgentSettings, _ seats: LiveSeats,
+    ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
     // The device's command is for the device's agent.
     let command = kind == settings.kind ? settings.command : nil
@@ -23,7 +24,9 @@ enum AgentCatalog {
     case .codex:
       return try PresetAgents.codex(command: command, timeoutSeconds: timeout)
     case .opencode:
-      return try OpencodeAgent(address: command, timeoutSeconds: timeout)
+      var agent = try OpencodeAgent(address: command, timeoutSeconds: timeout)
+      agent.ask = ask
+      return agent
     case .hooks:
       return LiveAgent(seats: seats) { Int64(Date().timeIntervalSince1970 * 1_000) }
     }

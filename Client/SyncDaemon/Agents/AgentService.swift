@@ -91,7 +91,11 @@ struct AgentService: Service {
     var wasStopped = false
     do {
       let kind = try await client.agentKind(of: start.session)
-      agent = try AgentCatalog.agent(kind, client.settings.agents, seats)
+      agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
+        // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
+        // there alone.
+        [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
+      }
       let turn = try await turn(start, kind)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(agent, turn, kind, log, until: stops, turns)

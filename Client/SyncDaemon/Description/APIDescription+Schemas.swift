@@ -175,7 +175,7 @@ extension APIDescription {
       "sync": Schema.reference("Sync"),
       "queues": Schema.object([
         "sessions": Schema.count, "messages": Schema.count, "threads": Schema.count,
-        "threadsReady": Schema.count,
+        "threadsReady": Schema.count, "awaited": Schema.count,
       ]),
     ]),
     "Sync": Schema.object(
@@ -243,7 +243,10 @@ extension APIDescription {
             "id": Schema.sessionID, "pauses": Schema.list(Schema.text), "locked": Schema.flag,
             "messages": documentMessages, "cancelled": documentMessages,
           ],
-          optional: ["name": Schema.nullable("string"), "project": Schema.nullable("string")])),
+          optional: [
+            "name": Schema.nullable("string"), "project": Schema.nullable("string"),
+            "task": Schema.reference("Task"),
+          ])),
       "threads": Schema.list(
         Schema.object(["session": Schema.sessionID, "queuedAt": Schema.milliseconds])),
     ]),
@@ -262,11 +265,12 @@ extension APIDescription {
           "queuedAt": Schema.milliseconds, "locked": Schema.flag,
         ])),
       "sessions": Schema.list(
-        Schema.object([
-          "session": Schema.sessionID, "name": Schema.text, "project": Schema.text,
-          "paused": Schema.flag, "pauseReasons": Schema.list(Schema.text),
-          "messages": dumpMessages, "cancelled": dumpMessages,
-        ])),
+        Schema.object(
+          [
+            "session": Schema.sessionID, "name": Schema.text, "project": Schema.text,
+            "paused": Schema.flag, "pauseReasons": Schema.list(Schema.text),
+            "messages": dumpMessages, "cancelled": dumpMessages,
+          ], optional: ["task": Schema.reference("Task")])),
     ]),
   ]
 }

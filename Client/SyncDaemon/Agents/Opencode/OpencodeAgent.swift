@@ -10,6 +10,8 @@ struct OpencodeAgent: Agent {
   var host: String
   var port: Int
   var timeoutSeconds: Int?
+  /// Asks people for what it asks leave for; nil leaves that to opencode's own prompt.
+  var ask: Asker?
   /// Between two looks at a turn whose answer was lost.
   var pollPeriod = Duration.seconds(2)
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
@@ -51,7 +53,7 @@ struct OpencodeAgent: Agent {
     return await withTaskGroup(of: AgentResult?.self) { group in
       group.addTask { await prompt(turn, conversation, known) }
       group.addTask {
-        await listen(to: conversation, report)
+        await listen(to: conversation, of: turn, report)
         return nil
       }
       if let timeoutSeconds {
@@ -80,7 +82,7 @@ struct OpencodeAgent: Agent {
 
   private static func id(_ message: JSONTree) -> String? { message["info"]?["id"]?.text }
 
-  private func call(_ method: HTTPMethod, _ path: String, _ body: String? = nil) -> HTTPCall {
+  func call(_ method: HTTPMethod, _ path: String, _ body: String? = nil) -> HTTPCall {
     HTTPCall(host: host, port: port, method: method, path: path, body: body)
   }
 
@@ -105,7 +107,7 @@ struct OpencodeAgent: Agent {
     return id
   }
 
-  private static func encoded(_ text: String) -> String {
+  static func encoded(_ text: String) -> String {
     text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
   }
 
@@ -177,14 +179,22 @@ struct OpencodeAgent: Agent {
 
   /// Busy signals until the turn ends; a stream that breaks takes none away that were not there.
   private func listen(
-    to conversation: String, _ report: @escaping @Sendable (TurnEvent) -> Void
+    to conversation: String, of turn: AgentTurn,
+    _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async {
     let reader = Mutex(OpencodeReader(session: conversation))
+    let (events, passing) = AsyncStream<AgentEvent>.makeStream()
+    async let passed: Void = passOn(events, of: turn, in: conversation)
     // The stream is an extra: without it the turn goes on.
     try? await call(.GET, "/event").pieces { bytes in
       report(.wrote(bytes))
-      for event in reader.withLock({ $0.received(bytes) }) { report(.said(event)) }
+      for event in reader.withLock({ $0.received(bytes) }) {
+        report(.said(event))
+        passing.yield(event)
+      }
     }
     for event in reader.withLock({ $0.ended() }) { report(.said(event)) }
+    passing.finish()
+    await passed
   }
 }

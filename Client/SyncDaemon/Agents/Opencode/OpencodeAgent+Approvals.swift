@@ -1,0 +1,60 @@
+import AgentFormats
+import Foundation
+import QueueModel
+import SyncClient
+
+/// What opencode asks leave for, asked on all devices: the first answer goes back by HTTP. Without
+/// one it waits on, for whoever looks at opencode itself.
+extension OpencodeAgent {
+  /// Asks people; nil where they cannot be asked.
+  typealias Asker = @Sendable (AgentAsk, SessionID) async -> AskAnswer?
+
+  /// Passes requests on until the stream ends, several at a time.
+  func passOn(
+    _ events: AsyncStream<AgentEvent>, of turn: AgentTurn, in conversation: String
+  ) async {
+    await withTaskGroup(of: Void.self) { group in
+      var open: [String: AsyncStream<Void>.Continuation] = [:]
+      for await event in events {
+        switch event {
+        case .approvalRequested(let id, let tool):
+          let (ends, end) = AsyncStream<Void>.makeStream()
+          open[id] = end
+          group.addTask { await decide(id, tool, of: turn, in: conversation, until: ends) }
+        case .approvalAnswered(let id):
+          // Answered at opencode itself, or by what is passed on here.
+          open.removeValue(forKey: id)?.finish()
+        default:
+          break
+        }
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func decide(
+    _ id: String, _ tool: String, of turn: AgentTurn, in conversation: String,
+    until ends: AsyncStream<Void>
+  ) async {
+    guard let ask else { return }
+    let answer = await withTaskGroup(of: AskAnswer?.self) { group in
+      group.addTask { await ask(.approval(toolName: tool, summary: ""), turn.session) }
+      group.addTask {
+        for await _ in ends {}
+        return nil
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      return first
+    }
+    let response: JSONTree
+    switch answer?.ending {
+    case .allowed: response = "once"
+    case .denied: response = "reject"
+    default: return
+    }
+    let path = "/session/\(conversation)/permissions/\(Self.encoded(id))"
+    // Where it cannot be told, it asks on at its own prompt.
+    _ = try? await call(.POST, path, JSONTree.object(["response": response]).line).answer()
+  }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// What an agent asks leave for is asked on every device; the first answer counts, and the agent
+  /// gets exactly one.
+  @Suite struct ApprovalTests {
+    /// A host whose agent has hooks, and another device of its person.
+    private struct Scene {
+      var bed: TestBed
+      var server: Server
+      var host: Device
+      var phone: Device
+
+      init(_ bed: TestBed) async throws {
+        self.bed = bed
+        server = Server(bed)
+        host = Device(bed, "host")
+        phone = Device(bed, "phone")
+        try await server.start()
+        for device in [host, phone] {
+          try await device.start()
+          try await device.pair(with: server)
+        }
+        try await host.synchronise()
+      }
+
+      /// The agent's hook asks for leave, and waits.
+      func ask(patience: Double = 300, command: String = "make test") throws -> ChildProcess {
+        let event =
+          #"{"session_id":"api","cwd":"/src/shop","hook_event_name":"PermissionRequest","#
+          + #""tool_name":"Bash","tool_input":{"command":"\#(command)"}}"#
+        return try bed.start(
+          "cospool",
+          [
+            "hook", "--explain", "--timeout", "60", "--approvals", "\(patience)", "--data",
+            host.data,
+          ],
+          name: "hook", input: event)
+      }
+
+      func waits(on device: Device, for status: String = "awaitingApproval") async throws {
+        try await bed.eventually("\(device.name) shows \(status)", within: 120) {
+          try await device.task("api")?.status == status
+        }
+      }
+
+      /// What the hook told the agent.
+      func decision(of hook: ChildProcess) async throws -> Output {
+        try await bed.finish(hook, ["hook"], within: 180)
+      }
+    }
+
+    private static let allow =
+      #"{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}"#
+      + "\n"
+
+    private static func deny(_ message: String) -> String {
+      #"{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"\#(message)"},"#
+        + #""hookEventName":"PermissionRequest"}}"# + "\n"
+    }
+
+    // S4-32, S4-33
+    @Test func anotherDeviceApproves() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let hook = try scene.ask()
+        try await scene.waits(on: scene.phone)
+        let shown = try await scene.phone.cospool("task", "show", "api")
+        #expect(shown.contains("Bash: make test") && shown.contains("cospool approve api"))
+        #expect(try await scene.phone.cospool("status").contains("1 request for you"))
+        #expect(
+          try await scene.phone.cospool("approve") == "allowed, api: Bash: make test\n")
+        #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
+        for device in [scene.host, scene.phone] {
+          try await scene.waits(on: device, for: "processing")
+          let task = try await device.task("api")
+          #expect(task?.outcome?.ending == "allowed")
+        }
+        let again = try await scene.phone.attempt("deny", "api")
+        #expect(again.code == 5)
+        #expect(again.standardError.contains("answered already, by phone: allowed"))
+      }
+    }
+
+    @Test func aDenialCarriesItsReason() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let hook = try scene.ask()
+        try await scene.waits(on: scene.phone)
+        let wrong = try await scene.phone.attempt("answer", "api", "yes")
+        #expect(wrong.code == 2, "\(wrong)")
+        try await scene.phone.cospool("deny", "api", "--remark", "not on main")
+        #expect(try await scene.decision(of: hook).standardOutput == Self.deny("not on main"))
+      }
+    }
+
+    // S4-53
+    @Test func ofTwoDevicesAtOnceOneDecides() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        for _ in 0..<3 {
+          let hook = try scene.ask()
+          try await scene.waits(on: scene.phone)
+          async let first = scene.phone.attempt("approve", "api")
+          async let second = scene.host.attempt("deny", "api", "--remark", "no")
+          let (allowed, denied) = try await (first, second)
+          #expect(Set([allowed.code, denied.code]) == [0, 5], "\(allowed)\(denied)")
+          let told = try await scene.decision(of: hook).standardOutput
+          #expect(told == (allowed.code == 0 ? Self.allow : Self.deny("no")))
+          for device in [scene.host, scene.phone] {
+            try await scene.waits(on: device, for: "processing")
+            let task = try await device.task("api")
+            #expect(task?.outcome?.ending == (allowed.code == 0 ? "allowed" : "denied"))
+          }
+        }
+      }
+    }
+
+    // N-1
+    @Test func whatNobodyAnswersIsLeftToTheAgentsOwnPrompt() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let output = try await scene.decision(of: try scene.ask(patience: 1))
+        #expect(output.isSuccess && output.standardOutput == "" && output.standardError == "")
+        try await scene.waits(on: scene.phone, for: "processing")
+        let late = try await scene.phone.attempt("approve", "api")
+        #expect(late.code == 5)
+        #expect(late.standardError.contains("Nobody waits for it any more"))
+      }
+    }
+
+    // N-4
+    @Test func anAnswerWithoutAConnectionIsSentLater() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let hook = try scene.ask()
+        try await scene.waits(on: scene.phone)
+        try await scene.server.stop()
+        try await bed.eventually("the phone is offline", within: 120) {
+          try await scene.phone.status().state != "connected"
+        }
+        let kept = try await scene.phone.attempt("approve", "api")
+        #expect(kept.isSuccess && kept.standardOutput.hasPrefix("kept, api"), "\(kept)")
+        #expect(kept.standardError.contains("within 2 minutes"))
+        try await scene.server.start()
+        try await scene.phone.cospool("sync", "now")
+        try await scene.host.cospool("sync", "now")
+        #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
+      }
+    }
+
+    @Test func withoutAServerTheDeviceDecidesForItself() async throws {
+      try await TestBed.run { bed in
+        let host = Device(bed, "host")
+        try await host.start()
+        let nothing = try await host.attempt("approve")
+        #expect(nothing.code == 1 && nothing.standardError.contains("Nothing waits"))
+        let event =
+          #"{"session_id":"api","hook_event_name":"PermissionRequest","tool_name":"Bash","#
+          + #""tool_input":{"command":"ls"}}"#
+        let arguments = ["hook", "--timeout", "60", "--approvals", "300", "--data", host.data]
+        let hook = try bed.start("cospool", arguments, name: "hook", input: event)
+        try await bed.eventually("it waits", within: 120) {
+          try await host.task("api")?.status == "awaitingApproval"
+        }
+        #expect(try await host.cospool("thread", "list").contains("api") == false)
+        try await host.cospool("approve")
+        let output = try await bed.finish(hook, ["hook"], within: 180)
+        #expect(output.standardOutput == Self.allow)
+      }
+    }
+
+    // N-11
+    @Test func aDaemonThatDiesLeavesNoRequestOpen() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let hook = try scene.ask()
+        try await scene.waits(on: scene.phone)
+        try await scene.host.kill()
+        let output = try await scene.decision(of: hook)
+        #expect(output.isSuccess && output.standardOutput == "")
+        try await scene.host.start()
+        try await scene.waits(on: scene.phone, for: "error")
+        let late = try await scene.phone.attempt("approve", "api")
+        #expect(late.code == 5, "\(late)")
+      }
+    }
+  }
+}
+
+extension Device {
+  /// `cospool task show --json`; nil where the session is not known yet.
+  func task(_ session: String) async throws -> TaskView? {
+    let output = try await attempt("task", "show", session, "--json")
+    guard output.isSuccess else { return nil }
+    return try output.decoded()
+  }
+}
+
+/// The part of a task that tests look at.
+struct TaskView: Decodable {
+  struct Outcome: Decodable {
+    var ending: String
+  }
+
+  struct Progress: Decodable {
+    var completed: Int
+    var total: Int
+    var currentTask: String?
+  }
+
+  var status: String
+  var outcome: Outcome?
+  var todoProgress: Progress?
+}
