@@ -15,7 +15,9 @@ extension LocalAPI {
       guard client.workspace().session(session) != nil else {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      return CanonicalJSON.response(ActivityAnswer(client.activity(of: session)))
+      var answer = ActivityAnswer(client.activity(of: session))
+      answer.task = client.workspace().task(of: session)
+      return CanonicalJSON.response(answer)
     }
     api.post("sessions/:session/signals") { request, context in
       let session = try session(context)
@@ -86,6 +88,8 @@ struct ActivityAnswer: Codable, Equatable, Sendable {
   var isPendingApproval: Bool
   /// The failure that nobody dealt with yet; left out where there is none.
   var currentError: ErrorAnswer.Details?
+  /// What its host says that it does; where one session is asked for.
+  var task: TaskState?
 
   init(_ activity: SessionActivity) {
     session = activity.session

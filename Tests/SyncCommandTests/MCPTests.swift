@@ -89,7 +89,7 @@ import Testing
         Set(tools.compactMap { $0["name"]?.text }) == [
           "queue_list", "queue_add", "queue_edit", "queue_move", "queue_cancel", "queue_pause",
           "queue_resume", "queue_retry", "queue_skip", "thread_list", "thread_remove",
-          "task_state",
+          "task_state", "permission_prompt",
         ])
       for tool in tools {
         #expect(tool["inputSchema"]?["type"] == "object")
@@ -115,6 +115,7 @@ import Testing
       #expect(
         list["messages"]?.elements.compactMap { $0["content"]?.text } == ["now", "one", "two"])
       #expect(try content(first[4])["busy"] == false)
+      #expect(try content(first[4])["task"] == nil, "its agent was not heard of")
       _ = try content(first[5])
       // A send locks its thread until the turn ends, so it is listed as locked.
       #expect(try content(first[6])["threads"]?.elements.first?["session"] == "review")

@@ -78,10 +78,10 @@ enum MCPTools {
       }, answer: { answer, arguments in arguments.flag("full") ? answer : previews(answer) }),
     MCPTool(
       name: "task_state",
-      description: "What a session's agent does: its status, what it waits for, how far it is, and "
-        + "how its latest task ended.",
+      description: "What a session's agent does: whether it is busy, its running tools, the error "
+        + "that stands, and its task: status, what it waits for, and how far it is.",
       fields: [session], changes: false,
-      request: { APIRequest(.get, ["sessions", try $0.sessionID(), "task"]) }),
+      request: { APIRequest(.get, ["sessions", try $0.sessionID(), "activity"]) }),
     MCPTool(
       name: "queue_add",
       description: "Queues a prompt in a session, behind what waits. It runs when its turn comes.",

@@ -140,7 +140,8 @@ extension APIDescription {
       optional: [
         "currentError": Schema.object([
           "code": Schema.text, "message": Schema.text, "exitCode": Schema.count,
-        ])
+        ]),
+        "task": Schema.reference("Task"),
       ]),
     "DraftRequest": Schema.body(["text": Schema.text]),
     "DraftSendRequest": Schema.body(
