@@ -143,6 +143,10 @@ extension ClientCore {
     guard replica.workspace.session(ask.session) != nil else {
       throw .queue(.sessionNotFound(id: ask.session.rawValue))
     }
+    // Another device says what the session's agent does: this one asks at its own prompt.
+    guard mayReport(ask.session) else {
+      return [.decided(ask.id, AskDecision(ending: .withdrawn))]
+    }
     let actions = tasks.book.raised(ask, now: occasion.now, wall: time(at: occasion))
     return carryOut(actions, at: occasion, store: store)
   }

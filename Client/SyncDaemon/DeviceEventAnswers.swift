@@ -27,7 +27,7 @@ struct DraftEvent: Codable, Equatable, Sendable {
 /// What became of an answer that had to wait; its text is the author's to keep.
 struct AnswerEndEvent: Codable, Equatable, Sendable {
   var session: SessionID
-  var request: RequestID
+  var request: QueueModel.RequestID
   var verdict: String
   var text: String
   /// `taken`, `answeredAlready`, `notAwaited` or `tooLate`.

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import QueueModel
+import ServiceLifecycle
 import SyncClient
 
 extension LocalAPI {
@@ -274,7 +275,7 @@ struct AnsweredAnswer: Codable, Equatable, Sendable {
 
   var result: Result
   var session: SessionID
-  var request: RequestID
+  var request: QueueModel.RequestID
   var verdict: String
   /// What was asked.
   var about: String

@@ -176,7 +176,8 @@ struct TaskDeskTests {
     var scene = try scene()
     try scene.perform(.setHost(scene.session, DeviceID(high: 0xD, low: 9)))
     scene.hear(.began)
-    #expect(scene.task == nil)
+    try scene.raise(1)
+    #expect(scene.task == nil && scene.decisions == [.withdrawn])
   }
 
   // N-4

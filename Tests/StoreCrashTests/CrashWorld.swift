@@ -157,7 +157,7 @@ final class CrashWorld {
         }
       case .report(let trouble):
         report("device \(index): \(trouble.message)")
-      case .changed, .agent, .told:
+      case .changed, .agent, .told, .decided, .answerEnded:
         break
       }
     }

@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import NIOHTTP1
 import QueueModel
 import SyncClient
 

@@ -1,0 +1,180 @@
+import AgentFormats
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// `cospool task`, `approve`, `deny` and `answer`, and what asks for them.
+@Suite(.timeLimit(.minutes(10))) struct TaskCommandTests {
+  private func daemon(_ fixture: CommandFixture) -> DaemonConnection {
+    DaemonConnection(dataDirectory: fixture.directory)
+  }
+
+  /// What a request is answered with, once somebody decided.
+  private func ask(
+    _ fixture: CommandFixture, _ body: [String: String], in session: String = "s"
+  ) async throws -> JSONTree {
+    let answer = try await daemon(fixture).answer(
+      to: APIRequest(.post, ["sessions", session, "asks"], body: body))
+    return try #require(JSONTree(Array(answer.json)))
+  }
+
+  /// Waits until a session's task is in a state.
+  private func waits(
+    _ fixture: CommandFixture, for status: String, in session: String = "s"
+  ) async throws {
+    while true {
+      let output = await fixture.cospool("task", "show", session, "--json").output
+      if JSONTree(Array(output.utf8))?["status"]?.text == status { return }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  private func hook(
+    _ fixture: CommandFixture, _ event: String, _ arguments: [String]
+  ) async -> CommandRunner.Outcome {
+    var environment = Environment(
+      variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] }, style: .plain,
+      watching: .none)
+    environment.pieces = {
+      AsyncStream { continuation in
+        continuation.yield(Array(event.utf8))
+        continuation.finish()
+      }
+    }
+    return await CommandRunner(environment: environment).run(
+      ["hook", "--timeout", "60"] + arguments)
+  }
+
+  @Test func aQuestionIsShownAndAnswered() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("task", "list").output == "no agent was heard of yet")
+      #expect(await fixture.cospool("answer", "yes").exitCode == 1)
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      async let asked = ask(fixture, ["kind": "question", "question": "Which branch?"])
+      try await waits(fixture, for: "awaitingAnswer")
+      let list = await fixture.cospool("task", "list").output
+      #expect(list.contains("asks") && list.contains("Which branch?"))
+      let wrong = await fixture.cospool("approve", "s")
+      #expect(wrong.exitCode == 2 && wrong.errors.contains("cospool answer s TEXT"))
+      #expect(await fixture.cospool("answer").exitCode == 2)
+      let answered = await fixture.cospool("answer", "s", "main")
+      #expect(answered == .init(output: "answered, s: Which branch?"))
+      let told = try await asked
+      #expect(told["ending"] == "answered" && told["text"] == "main")
+      #expect(told["deviceName"] == "desk")
+      let late = await fixture.cospool("answer", "s", "other")
+      #expect(late.exitCode == 5 && late.errors.contains("answered already, by desk: answered"))
+    }
+  }
+
+  @Test func aQuestionIsCancelled() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      async let asked = ask(fixture, ["kind": "question", "question": "Which?"])
+      try await waits(fixture, for: "awaitingAnswer")
+      let threads = await fixture.cospool("thread", "add", "s")
+      #expect(threads.exitCode == 0)
+      #expect(await fixture.cospool("thread", "list").output.contains("wants answer"))
+      #expect(await fixture.cospool("status").output.contains("1 request for you"))
+      #expect(await fixture.cospool("answer", "--cancel").exitCode == 0)
+      #expect(try await asked["ending"] == "cancelled")
+    }
+  }
+
+  @Test func theHookAnswersInTheAgentsWords() async throws {
+    try await CommandFixture.run { fixture in
+      let event =
+        #"{"session_id":"S","hook_event_name":"PermissionRequest","tool_name":"Edit","#
+        + #""tool_input":{"file_path":"/src/a.swift","old_string":"a"}}"#
+      async let outcome = hook(fixture, event, ["--approvals", "300"])
+      try await waits(fixture, for: "awaitingApproval")
+      let shown = await fixture.cospool("task", "show", "s").output
+      #expect(shown.contains("Edit: /src/a.swift") && shown.contains("old_string"))
+      #expect(await fixture.cospool("deny", "--remark", "not now").exitCode == 0)
+      let decision = try #require(JSONTree(Array(await outcome.output.utf8)))
+      let told = decision["hookSpecificOutput"]
+      #expect(told?["hookEventName"] == "PermissionRequest")
+      #expect(told?["decision"]?["behavior"] == "deny")
+      #expect(told?["decision"]?["message"] == "not now")
+      // Without the option nothing is asked, and nothing is written.
+      #expect(await hook(fixture, event, []) == .init())
+    }
+  }
+
+  @Test func theTodoListIsTheProgress() async throws {
+    try await CommandFixture.run { fixture in
+      let prompt = #"{"session_id":"s","hook_event_name":"UserPromptSubmit"}"#
+      #expect(await hook(fixture, prompt, []) == .init())
+      let event =
+        #"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"TodoWrite","#
+        + #""tool_use_id":"t","tool_input":{"todos":[{"content":"a","status":"completed"},"#
+        + #"{"content":"b","status":"in_progress","activeForm":"doing b"}]}}"#
+      #expect(await hook(fixture, event, []) == .init())
+      let output = await fixture.cospool("task", "show", "s", "--json").output
+      let task = try #require(JSONTree(Array(output.utf8)))
+      #expect(task["status"] == "processing" && task["operation"] == "TodoWrite")
+      let stop = #"{"session_id":"s","hook_event_name":"Stop"}"#
+      #expect(await hook(fixture, stop, []) == .init())
+      let ended = await fixture.cospool("task", "show", "s").output
+      #expect(ended.contains("completed") && ended.contains("1 of 2, doing b"))
+    }
+  }
+
+  @Test func hooksThatAskHaveTheTimeToWait() async throws {
+    let path = "/tmp/csp-hooks-\(UInt32.random(in: .min ... .max)).json"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let outcome = await CommandFixture.cospool([
+      "hooks", "install", "claude", "--approvals", "--patience", "90", "--file", path,
+      "--program", "cospool",
+    ])
+    #expect(outcome.exitCode == 0, "\(outcome)")
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(
+      text.contains(#""command": "cospool hook --timeout 5 --approvals 90", "timeout": 108"#))
+    #expect(text.contains(#""command": "cospool hook --timeout 5", "timeout": 10"#))
+    let wrong = await CommandFixture.cospool([
+      "hooks", "install", "claude", "--approvals", "--patience", "0", "--file", path,
+      "--program", "cospool",
+    ])
+    #expect(wrong.exitCode == 2)
+  }
+
+  @Test(arguments: [true, false]) func permissionPromptAsksForClaude(_ allows: Bool) async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let connection = daemon(fixture)
+      var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
+      let call = JSONTree.object([
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": [
+          "name": "permission_prompt",
+          "arguments": [
+            "tool_name": "Bash", "input": ["command": "make"], "tool_use_id": "toolu_1",
+          ],
+        ],
+      ])
+      async let verdict = fixture.decision(by: allows ? "approve" : "deny")
+      let line = try #require(await server.answer(to: Array(call.line.utf8)))
+      #expect(try await verdict.exitCode == 0)
+      let result = JSONTree(Array(line.utf8))?["result"]
+      let text = try #require(result?["content"]?.elements.first?["text"]?.text)
+      #expect(
+        text
+          == (allows
+            ? #"{"behavior":"allow","updatedInput":{"command":"make"}}"#
+            : #"{"behavior":"deny","message":"A person denied it."}"#))
+    }
+  }
+}
+
+extension CommandFixture {
+  /// Decides about the one request, as soon as there is one.
+  fileprivate func decision(by verb: String) async throws -> CommandRunner.Outcome {
+    while true {
+      let outcome = await cospool(verb)
+      if outcome.exitCode != 1 { return outcome }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+}
