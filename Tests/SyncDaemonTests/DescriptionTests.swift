@@ -38,7 +38,7 @@ import Testing
     for operation in APIDescription.operations {
       let path = operation.path.replacing("{session}", with: "SESSION")
         .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
-        .replacing("{attachment}", with: "ATTACHMENT")
+        .replacing("{attachment}", with: "ATTACHMENT").replacing("{ask}", with: "ASK")
       #expect(readme.contains("`\(operation.method) \(path)`"), "\(operation.method) \(path)")
     }
   }
@@ -77,7 +77,15 @@ import Testing
       ("ThreadsRequest", ThreadsRequest(sessions: [])),
       ("ThreadMoveRequest", ThreadMoveRequest(to: 1)),
       ("SettingRequest", SettingRequest(value: .flag(true))),
-      ("SignalRequest", SignalRequest(type: "", id: "", message: "")),
+      ("SignalRequest", SignalRequest(type: "", id: "", name: "", message: "")),
+      (
+        "AskRequest",
+        AskRequest(
+          kind: "", toolName: "", summary: "", details: "", question: "", options: [],
+          patienceSeconds: 1)
+      ),
+      ("AnswerRequest", AnswerRequestBody(verdict: "", text: "")),
+      ("ProgressRequest", ProgressRequest(completed: 1, total: 2, currentTask: "")),
       ("DraftRequest", DraftRequest(text: "")),
       ("DraftSendRequest", DraftSendRequest(id: "", priority: "")),
     ]

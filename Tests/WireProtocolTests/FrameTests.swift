@@ -22,7 +22,7 @@ struct FrameTests {
   }
 
   @Test func unknownFramesAreSkippedOnlyIfTheySayTheyMayBe() {
-    #expect(code([17]) == .unsupported)
+    #expect(code([100]) == .unsupported)
     #expect(code([19, 1]) == .malformed, "a frame that may be skipped says so")
     #expect(code([0]) == .unsupported)
     #expect(throws: Never.self) { try FrameCodec.decode([0x80 | 100, 1, 2, 3]) }

@@ -54,7 +54,9 @@ extension OpencodeAgent {
     case .denied: response = "reject"
     default: return
     }
-    let path = "/session/\(conversation)/permissions/\(Self.encoded(id))"
+    // As with conversations: what is none of its ids is not sent.
+    guard id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }) else { return }
+    let path = "/session/\(conversation)/permissions/\(id)"
     // Where it cannot be told, it asks on at its own prompt.
     _ = try? await call(.POST, path, JSONTree.object(["response": response]).line).answer()
   }

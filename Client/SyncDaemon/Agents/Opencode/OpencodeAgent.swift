@@ -107,7 +107,7 @@ struct OpencodeAgent: Agent {
     return id
   }
 
-  static func encoded(_ text: String) -> String {
+  private static func encoded(_ text: String) -> String {
     text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
   }
 
