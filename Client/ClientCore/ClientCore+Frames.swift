@@ -26,6 +26,7 @@ extension ClientCore {
         return []
       case .answered(let notice):
         tasks.verdicts.append((notice.request, notice.given))
+        tasks.noteTold(notice.request, notice.given)
         return []
       case .response(let response):
         execution.responses.append(response)

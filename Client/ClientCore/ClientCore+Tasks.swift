@@ -11,6 +11,9 @@ extension ClientCore {
     tasks.answers.values.sorted { $0.answer.request < $1.answer.request }
   }
 
+  /// Whether a request was answered or closed, whatever its host has written so far.
+  package func isSettled(_ request: RequestID) -> Bool { tasks.verdict(on: request) != nil }
+
   /// Whether the authority was asked about an answer, and has not said anything.
   package func isAsked(_ request: RequestID) -> Bool {
     tasks.questions.values.contains(.answer(request))
@@ -33,6 +36,16 @@ extension ClientCore {
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
     // The same answer is under way already: a second tap of the same button.
     if tasks.answers[answer.request]?.answer == answer { return (nil, []) }
+    if let given = tasks.verdict(on: answer.request) {
+      let isOwn =
+        given.device == replica.record.device && given.verdict == answer.verdict
+        && given.text == answer.text
+      if isOwn { return (.taken, []) }
+      return (
+        given.verdict == .closed
+          ? .notAwaited : .answeredAlready(given.verdict, by: given.device), []
+      )
+    }
     let task = replica.workspace.task(of: answer.session)
     guard let status = task?.status, status.request == answer.request,
       answer.verdict.answers(status)
@@ -65,13 +78,11 @@ extension ClientCore {
     switch answer {
     case .taken:
       // The server tells everybody else; here the response says it.
-      tasks.verdicts.append(
-        (
-          request,
-          GivenVerdict(
-            verdict: pending.answer.verdict, device: replica.record.device,
-            text: pending.answer.text)
-        ))
+      let given = GivenVerdict(
+        verdict: pending.answer.verdict, device: replica.record.device,
+        text: pending.answer.text)
+      tasks.verdicts.append((request, given))
+      tasks.noteTold(request, given)
       return end(pending, .taken, store: store)
     case .answeredAlready(let verdict, let device):
       return end(pending, .answeredAlready(verdict, by: device), store: store)

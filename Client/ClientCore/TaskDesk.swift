@@ -81,6 +81,8 @@ struct TaskDesk: Sendable {
   var book = AskBook()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
+  /// Verdicts that the registers may not show yet, the latest last; bounded.
+  private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
   /// When answers are sent again that the authority could not store; nil where there are none.
   var retryAt: Int64?
   /// Questions that were sent, by number.
@@ -93,6 +95,21 @@ struct TaskDesk: Sendable {
   var connection: ConnectionID?
   /// Moves of tasks that were refused because they are none.
   var illegalMoves = 0
+
+  /// Verdicts that are remembered; as many sessions as may await something at once are fewer.
+  static let toldMax = 1_000
+
+  /// A request was answered: it is shown no longer, whenever its host says so.
+  mutating func noteTold(_ request: RequestID, _ given: GivenVerdict) {
+    guard verdict(on: request) == nil else { return }
+    if told.count == TaskDesk.toldMax { told.removeFirst() }
+    told.append((request, given))
+  }
+
+  /// What is known to have become of a request.
+  func verdict(on request: RequestID) -> GivenVerdict? {
+    told.last { $0.request == request }?.given
+  }
 
   /// When something is due, on the clock that never steps.
   func deadline(now: Int64, wall: Int64) -> Int64? {

@@ -78,8 +78,17 @@ extension QueueClient {
   /// The tasks of all sessions of which something was ever said, by session.
   public func tasks() -> [TaskState] { workspace().sessions().compactMap(\.task) }
 
-  /// The requests that are awaited, by session.
-  public func awaited() -> [TaskState] { tasks().filter { $0.status.request != nil } }
+  /// The tasks whose requests can be answered still, by session: what is known to be answered is not
+  /// among them, though its host may not have said so yet.
+  public func awaited() -> [TaskState] {
+    let latest = engine.latest
+    return latest.workspace.sessions().compactMap(\.task).filter { task in
+      task.status.request.map { !latest.core.isSettled($0) } ?? false
+    }
+  }
+
+  /// Moves of tasks that were refused here since the client was opened, because they are none.
+  public var refusedTaskMoves: Int { engine.latest.core.illegalTaskMoves }
 
   /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
   ///

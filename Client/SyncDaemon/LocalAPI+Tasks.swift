@@ -86,7 +86,8 @@ extension LocalAPI {
   /// The task whose request is meant: by the request's id or a unique beginning of it, by its
   /// session, or the only one there is.
   private func awaited(_ named: String, _ verdict: Verdict) throws -> TaskState {
-    let awaited = client.awaited()
+    // What was answered and not written yet by its host is found too, to be told by whom.
+    let awaited = client.tasks().filter { $0.status.request != nil }
     if let session = try? SessionID(named),
       let task = awaited.first(where: { $0.sessionId == session })
     {
@@ -95,7 +96,7 @@ extension LocalAPI {
     let name = named.lowercased()
     let found =
       name == LocalAPI.onlyAsk
-      ? awaited.filter { verdict.answers($0.status) }
+      ? client.awaited().filter { verdict.answers($0.status) }
       : awaited.filter { $0.status.request?.description.hasPrefix(name) == true && !name.isEmpty }
     if let task = found.first, found.count == 1 { return try checked(task, verdict) }
     guard found.isEmpty else {

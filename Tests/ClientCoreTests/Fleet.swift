@@ -16,12 +16,17 @@ struct Fleet {
     var open: ConnectionID?
     var actions: [ClientCore.Action] = []
     var reports: [Trouble] = []
+    /// What agents here were told, and what became of answers that were given here.
+    var decisions: [(request: RequestID, decision: AskDecision)] = []
+    var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
   }
 
   var devices: [Device] = []
   var server = ModelServer()
   var now: Int64 = 1_000
   var isServerDown = false
+  /// Whether what follows for agents and tasks is done after every event, as a driver does.
+  var follows = false
   /// How far the server's clock is from the true time.
   var serverError: Int64 = 0
   var generator = SeededGenerator(seed: 1)
@@ -68,7 +73,11 @@ struct Fleet {
   ) rethrows {
     let occasion = occasion(devices[index].clockError)
     let store = devices[index].store
-    devices[index].actions += try event(&devices[index].core, occasion, store)
+    let actions = try event(&devices[index].core, occasion, store)
+    devices[index].actions += actions
+    guard follows else { return }
+    devices[index].actions += devices[index].core.executionFollowing(
+      actions, at: occasion, store: store)
   }
 
   mutating func start() throws {
@@ -103,6 +112,16 @@ struct Fleet {
     }
   }
 
+  /// Runs some actions, of any devices, each device's in their order.
+  mutating func advance(_ count: Int) throws {
+    server.milliseconds = wall + serverError
+    for _ in 0..<count {
+      let busy = devices.indices.filter { !devices[$0].actions.isEmpty }
+      guard let index = generator.pick(busy) else { return }
+      try run(devices[index].actions.removeFirst(), of: index)
+    }
+  }
+
   private mutating func run(_ action: ClientCore.Action, of index: Int) throws {
     switch action {
     case .connect(let id):
@@ -132,7 +151,11 @@ struct Fleet {
         core.connectionHeard(id, at: occasion)
         return []
       }
-    case .changed, .agent, .told, .decided, .answerEnded:
+    case .decided(let request, let decision):
+      devices[index].decisions.append((request, decision))
+    case .answerEnded(let answer, let ending):
+      devices[index].endings.append((answer, ending))
+    case .changed, .agent, .told:
       break
     }
   }

@@ -1,4 +1,5 @@
 import ClientCore
+import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 import WireProtocol
@@ -12,6 +13,7 @@ struct ModelServer {
   }
 
   var workspace = Workspace()
+  var authority = Authority(uptime: 0)
   var log: [[QueueModel.Operation]] = []
   var identity: UInt64 = 7
   var milliseconds: Int64 = 0
@@ -106,9 +108,31 @@ struct ModelServer {
       return ([], nil)
     case .missing(let ranges):
       return ([delta(of: ranges, at: head)], nil)
+    case .request(let request):
+      return try decide(request, from: device)
     default:
       return ([], nil)
     }
+  }
+
+  /// Decides as the authority, and tells the others of a verdict.
+  private mutating func decide(
+    _ request: Request, from device: DeviceID
+  ) throws -> (answers: [Frame], fanOut: Frame?) {
+    guard let question = try AuthorityRequest(request) else { return ([], nil) }
+    let holder = LeaseHolder(device: device, replica: ReplicaID(rawValue: device.low))
+    let outcome = authority.answer(
+      question, id: request.id, from: holder, in: workspace, uptime: milliseconds,
+      wall: milliseconds)
+    let notice = outcome.changes.verdicts.first.map {
+      Frame.answered(AnsweredNotice(session: $0.session, request: $0.request, given: $0.given))
+    }
+    return ([.response(outcome.answer.response(id: request.id))], notice)
+  }
+
+  /// A server that was started again knows what it had stored.
+  mutating func restartAuthority() {
+    authority = Authority(authority.stored, uptime: milliseconds)
   }
 
   private mutating func welcome(_ hello: Hello) throws -> [Frame] {

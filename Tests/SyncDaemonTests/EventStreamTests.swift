@@ -173,6 +173,26 @@ import Testing
     }
   }
 
+  // S4-21, S4-24
+  @Test func whatAnAgentDoesIsToldAsItsTask() async throws {
+    try await RunningDaemon.run { daemon in
+      try await send("one", to: daemon)
+      let reader = try await EventReader(daemon)
+      _ = try await reader.events(through: "present")
+      let signals = "/v1/sessions/review/signals"
+      _ = try await daemon.request("POST", signals, #"{"type":"turn_start"}"#)
+      let began = try #require(try await reader.events(through: "task").last)
+      #expect(try began.decoded(TaskState.self).status == .processing(operation: nil))
+      _ = try await daemon.request("POST", signals, #"{"type":"error","message":"no network"}"#)
+      let ended = try #require(try await reader.events(through: "task").last)
+      #expect(
+        try ended.decoded(TaskState.self).status == .completed(.failure(error: "no network")))
+      // Who comes later gets it with the state.
+      let state = try await EventReader(daemon).events(through: "present")
+      #expect(state.contains { $0.name == "task" })
+    }
+  }
+
   @Test func heartbeatsShowThatTheConnectionLives() async throws {
     try await RunningDaemon.run(heartbeatPeriod: .milliseconds(20)) { daemon in
       let feed = try RawConnection(path: daemon.socket)

@@ -1,0 +1,157 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// A host that asks and devices that answer, while connections break, time passes and the server is
+/// started anew: one outcome on every device, and one decision for the agent.
+struct AnswerRaceTests {
+  private static let session = SessionID.named("s")
+  private static let host = 0
+
+  private struct World {
+    var fleet: Fleet
+    /// What was asked, in order.
+    var asks: [RequestID] = []
+    /// Answers that were refused at once, with how.
+    var refused: [(answer: AnswerRequest, ending: AnswerEnding)] = []
+    var given: [AnswerRequest] = []
+    var generator: SeededGenerator
+
+    init(seed: UInt64) throws {
+      generator = SeededGenerator(seed: seed)
+      fleet = try Fleet(devices: 3, seed: seed)
+      fleet.follows = true
+      for index in fleet.devices.indices {
+        fleet.note(index) { core, occasion, _ in
+          core.answersLoaded([], at: occasion)
+          return []
+        }
+      }
+      try fleet.start()
+      try fleet.perform(
+        .addSession(AnswerRaceTests.session, name: nil, project: nil), on: AnswerRaceTests.host)
+      try fleet.settle()
+    }
+
+    mutating func raise() throws {
+      let id = RequestID(high: 1, low: UInt64(asks.count + 1))
+      asks.append(id)
+      let patience = generator.chance(80) ? Int64(1_000 + generator.below(60_000)) : nil
+      let ask = Ask(
+        session: AnswerRaceTests.session, id: id,
+        matter: .approval(toolName: "Bash", summary: "make", details: nil),
+        patienceMilliseconds: patience)
+      try fleet.note(AnswerRaceTests.host) { try $0.askRaised(ask, at: $1, store: $2) }
+    }
+
+    mutating func answer() throws {
+      let index = generator.below(fleet.devices.count)
+      guard let id = generator.pick(asks) else { return }
+      let request = AnswerRequest(
+        session: AnswerRaceTests.session, request: id,
+        verdict: generator.chance(50) ? .allowed : .denied,
+        text: "by \(index)")
+      var ending: AnswerEnding?
+      try fleet.note(index) { core, occasion, store in
+        let result = try core.answerGiven(request, at: occasion, store: store)
+        ending = result.ending
+        return result.actions
+      }
+      if let ending { refused.append((request, ending)) } else { given.append(request) }
+    }
+
+    mutating func step() throws {
+      let index = generator.below(fleet.devices.count)
+      switch generator.below(14) {
+      case 0, 1: if asks.count < 6 { try raise() }
+      case 2, 3, 4: try answer()
+      case 5: fleet.cut(index)
+      case 6: try fleet.pass(Int64(generator.below(20_000)))
+      case 7: fleet.server.restartAuthority()
+      case 8:
+        guard let id = generator.pick(asks), generator.chance(30) else { return }
+        fleet.note(AnswerRaceTests.host) { $0.askWithdrawn(id, at: $1, store: $2) }
+      case 9:
+        fleet.isServerDown = generator.chance(50)
+        if fleet.isServerDown {
+          for device in fleet.devices.indices { fleet.cut(device) }
+        }
+      default: try fleet.advance(1 + generator.below(6))
+      }
+    }
+
+    /// Everybody is there, and everything that waits for time is over.
+    mutating func end() throws {
+      fleet.isServerDown = false
+      for _ in 0..<12 { try fleet.pass(60_000) }
+      for id in asks {
+        fleet.note(AnswerRaceTests.host) { $0.askWithdrawn(id, at: $1, store: $2) }
+      }
+      try fleet.pass(200_000)
+    }
+  }
+
+  // N-2
+  @Test func whoIsToldOfAnAnswerShowsTheRequestNoLonger() throws {
+    var world = try World(seed: 3)
+    try world.raise()
+    try world.fleet.settle()
+    // The host is away, so that its register says nothing yet.
+    world.fleet.cut(AnswerRaceTests.host)
+    let request = AnswerRequest(
+      session: AnswerRaceTests.session, request: world.asks[0], verdict: .allowed)
+    try world.fleet.note(1) { try $0.answerGiven(request, at: $1, store: $2).actions }
+    while !world.fleet.devices[1].actions.isEmpty || !world.fleet.devices[2].actions.isEmpty {
+      try world.fleet.advance(1)
+    }
+    #expect(world.fleet.devices[1].endings.map(\.ending) == [.taken])
+    #expect(world.fleet.devices[2].core.isSettled(world.asks[0]))
+    var ending: AnswerEnding?
+    try world.fleet.note(2) { core, occasion, store in
+      let result = try core.answerGiven(request, at: occasion, store: store)
+      ending = result.ending
+      return result.actions
+    }
+    #expect(ending == .answeredAlready(.allowed, by: world.fleet.devices[1].id))
+    try world.end()
+    let decisions = world.fleet.devices[AnswerRaceTests.host].decisions.map(\.decision)
+    #expect(decisions.count == 1 && decisions.first?.ending == .allowed)
+  }
+
+  // S4-53, N-14
+  @Test(arguments: TestSeeds.list(standard: 150)) func oneOutcomeAndOneDecision(
+    seed: UInt64
+  ) throws {
+    var world = try World(seed: seed)
+    try world.raise()
+    for _ in 0..<60 { try world.step() }
+    try world.end()
+    let host = world.fleet.devices[AnswerRaceTests.host]
+    for id in world.asks {
+      let decisions = host.decisions.filter { $0.request == id }.map(\.decision)
+      #expect(decisions.count == 1, "seed \(seed): \(id) was decided \(decisions)")
+      let takers = world.fleet.devices.filter { device in
+        device.endings.contains { $0.answer.request == id && $0.ending == .taken }
+      }
+      // The same answer given twice is one answer; two devices never both have the say.
+      #expect(takers.count <= 1, "seed \(seed): \(id) was taken from several")
+      if let decision = decisions.first, let device = decision.device {
+        // Its response may have been lost; then it was told that its own answer came first.
+        #expect(world.given.contains { $0.request == id }, "seed \(seed): nobody answered")
+        if let taker = takers.first { #expect(taker.id == device, "seed \(seed)") }
+      }
+    }
+    for device in world.fleet.devices {
+      #expect(device.core.pendingAnswers.isEmpty, "seed \(seed): an answer waits for ever")
+      let task = device.core.replica.workspace.task(of: AnswerRaceTests.session)
+      let shown = try #require(task?.outcome, "seed \(seed)")
+      let told = host.decisions.first { $0.request == shown.request }?.decision
+      #expect(shown.ending == told?.ending && shown.device == told?.device, "seed \(seed)")
+      #expect(task?.status.request == nil, "seed \(seed): it is shown still")
+    }
+    try world.fleet.expectConvergence()
+  }
+}
