@@ -168,7 +168,7 @@ struct MessageState: Sendable {
   var position: Register<OperationID>
 
   /// Whether it stands in its queue, if its session exists.
-  var stands: Bool { element.runState.stands(isLive: element.has(.live)) }
+  var stands: Bool { element.standing.stands(isLive: element.has(.live)) }
 
   var priority: Priority { Priority(element.registers[.priority]?.value) }
 

@@ -71,9 +71,9 @@ public struct Run: Hashable, Sendable {
       milliseconds = Int64(clamping: number)
       note = ""
     case .text(let text):
-      let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-      milliseconds = parts.first.flatMap { Int64($0) } ?? 0
-      note = parts.count > 1 ? String(parts[1]) : ""
+      let end = text.utf8.firstIndex(of: UInt8(ascii: " ")) ?? text.endIndex
+      milliseconds = Int64(text[..<end]) ?? 0
+      note = end == text.endIndex ? "" : String(text[text.utf8.index(after: end)...])
     }
   }
 }
@@ -201,6 +201,15 @@ package struct RunState: Hashable, Sendable {
 }
 
 extension ElementState {
+  /// As `runState`, but without times and notes: whether it stands does not depend on them, and a
+  /// queue of which much is done asks it of every message.
+  var standing: RunState {
+    guard let register = registers[.run] else { return RunState() }
+    return RunState(
+      run: Run(fence: Fence(register.stamp), value: .number(0)),
+      resolution: registers[.resolution].flatMap { Resolution($0.value) })
+  }
+
   /// What executing means for the message.
   var runState: RunState {
     guard let register = registers[.run] else { return RunState() }

@@ -25,9 +25,11 @@ struct ShownMessage {
 extension ShownMessage {
   init(_ state: MessageState) {
     let primary = state.primary
+    let runState = state.element.runState
     self.init(
-      id: state.id, session: state.session, stands: state.stands, priority: state.priority,
-      runState: state.element.runState, notBefore: state.element.milliseconds(.notBefore),
+      id: state.id, session: state.session,
+      stands: runState.stands(isLive: state.element.has(.live)), priority: state.priority,
+      runState: runState, notBefore: state.element.milliseconds(.notBefore),
       heldUntil: state.element.milliseconds(.heldUntil),
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(state.element.registers[.project]?.value),
@@ -89,6 +91,17 @@ extension Workspace {
       return cold.packed.outline(of: index).messages.map { ShownMessage($0, in: session) }
     }
     return sessionStates[session].map(messagesInPlace)?.map(ShownMessage.init) ?? []
+  }
+
+  /// Those of a session's messages that stand in its queue, in slot order.
+  ///
+  /// - Complexity: O(messages of the session); what is done costs little.
+  func standingMessages(of session: SessionID) -> [ShownMessage] {
+    if cold != nil, untouchedIndex(of: session) != nil {
+      return shownMessages(of: session).filter(\.stands)
+    }
+    return sessionStates[session].map(messagesInPlace)?.filter(\.stands).map(ShownMessage.init)
+      ?? []
   }
 
   /// One message, wherever it is.

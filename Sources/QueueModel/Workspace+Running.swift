@@ -122,7 +122,7 @@ extension Workspace {
   /// - Complexity: O(messages of the session).
   package func dispatchState(of id: MessageID) -> DispatchState? {
     guard let message = shownMessage(id) else { return nil }
-    let others = shownMessages(of: message.session).filter { $0.id != id && $0.stands }
+    let others = standingMessages(of: message.session).filter { $0.id != id }
     let session = head(of: message.session)
     return DispatchState(
       session: message.session, stands: message.stands && session?.exists == true,

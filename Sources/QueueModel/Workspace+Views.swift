@@ -39,7 +39,7 @@ extension Workspace {
     guard let state = head(of: session), state.exists else {
       throw .sessionNotFound(id: session.rawValue)
     }
-    let shown = Workspace.inEffectiveOrder(shownMessages(of: session))
+    let shown = Workspace.inEffectiveOrder(standingMessages(of: session))
     let messages = shown.enumerated().map { view(of: $0.element, position: $0.offset + 1) }
     return MessageQueueView(
       session: session, paused: state.isPaused,
@@ -59,11 +59,10 @@ extension Workspace {
   /// The waiting messages of a session in effective order: what was tried, urgent, normal.
   func effectiveOrder(of session: SessionID) -> [MessageID] {
     guard sessionExists(session) else { return [] }
-    return Workspace.inEffectiveOrder(shownMessages(of: session)).map(\.id)
+    return Workspace.inEffectiveOrder(standingMessages(of: session)).map(\.id)
   }
 
-  private static func inEffectiveOrder(_ messages: [ShownMessage]) -> [ShownMessage] {
-    let standing = messages.filter(\.stands)
+  private static func inEffectiveOrder(_ standing: [ShownMessage]) -> [ShownMessage] {
     let waiting = standing.filter { !$0.isInFront }
     return standing.filter(\.isInFront) + waiting.filter { $0.priority == .urgent }
       + waiting.filter { $0.priority != .urgent }

@@ -58,6 +58,18 @@ package struct QueueMirror {
     step.apply(to: &messages[session, default: []])
   }
 
+  /// Differences between the mirrored queues of some sessions and the views.
+  package func differences(
+    from workspace: Workspace, in sessions: Set<SessionID>
+  ) -> [String] {
+    var report = DifferenceReport()
+    for session in sessions.sorted() {
+      let queue = (try? workspace.messageQueue(session))?.messages ?? []
+      report.check("mirrored queue of \(session)", queue, messages[session] ?? [])
+    }
+    return report.lines + doubles
+  }
+
   /// Differences between the mirror and the views, in words; empty where none.
   package func differences(from workspace: Workspace) -> [String] {
     var report = DifferenceReport()

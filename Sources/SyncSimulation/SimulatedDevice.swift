@@ -30,6 +30,9 @@ final class SimulatedDevice {
     let store: DeviceStore
     /// What an observer was told.
     var mirror: QueueMirror
+    /// What the observer was not told of yet, and how many changes that is.
+    var untold = TouchedQueues()
+    var untoldCount = 0
     /// What editors saw that were opened.
     var editors: [MessageID: EditBase] = [:]
     /// True time at the start of the monotonic clock.
@@ -38,6 +41,17 @@ final class SimulatedDevice {
     var pipes: [ClientConnectionID: Pipe] = [:]
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
+  }
+
+  /// Tells the observer what changed.
+  func tellObserver() {
+    guard var process, process.untoldCount > 0 else { return }
+    let touched = process.untold
+    self.process = nil
+    process.untold = TouchedQueues()
+    process.untoldCount = 0
+    process.mirror.follow(process.core.replica.workspace, touched: touched)
+    self.process = process
   }
 
   /// An agent that has a prompt.

@@ -46,7 +46,10 @@ extension Simulation {
       add("execution", "device \(device.index) runs two agents in \(start.session)")
     }
     execution.starts += 1
-    let span = device.generator.pick(weighted: [(60, 500), (30, 8_000), (10, 60_000)])
+    let spans: [(weight: Int, value: Int)] =
+      options.hasQuickAgents
+      ? [(90, 200), (9, 2_000), (1, 60_000)] : [(60, 500), (30, 8_000), (10, 60_000)]
+    let span = device.generator.pick(weighted: spans)
     let endsAt = now + Int64(device.generator.below(span))
     device.process?.agents[start.session] = SimulatedDevice.Agent(order: start, endsAt: endsAt)
     queue.add(.agentEnd(device: device.index, life: device.life, start), at: endsAt)

@@ -147,6 +147,9 @@ extension Simulation {
     run(on: device) { core, occasion, store in ((), event(&core, occasion, store)) }
   }
 
+  /// How many changes an observer is told of at once: a slow one gets them together.
+  private var changesUntoldMax: Int { options.hasQuickAgents ? 16 : 1 }
+
   /// Runs an event and the actions that follow from it.
   ///
   /// - Returns: nil where there is no process, or it died over the event.
@@ -181,7 +184,9 @@ extension Simulation {
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
     // Every change of the event is in the workspace, so the mirror is compared behind the last.
-    for case .changed(let touched) in result.actions where device.life == life {
+    if let untold = device.process?.untoldCount, untold >= changesUntoldMax {
+      let touched = device.process?.untold ?? TouchedQueues()
+      device.tellObserver()
       note(.changed(device: device.index, touched))
     }
     scheduleWake(of: device)
@@ -205,8 +210,8 @@ extension Simulation {
       pipe.clientHolds = false
       put(.end("the client closed"), .toServer, on: pipe)
     case .changed(let touched):
-      guard let workspace = device.process?.core.replica.workspace else { return }
-      device.process?.mirror.follow(workspace, touched: touched)
+      device.process?.untold.formUnion(touched)
+      device.process?.untoldCount += 1
     case .report(let trouble):
       log("device \(device.index): reports \(trouble.message)")
     case .agent(let order):

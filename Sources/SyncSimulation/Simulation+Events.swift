@@ -13,6 +13,7 @@ extension Simulation {
     log("event: \(event)")
     hash.add(now)
     let outcome = perform(event)
+    isJustSettled = event == .settle
     switch outcome {
     case .skipped(let why): log("  skipped: \(why)")
     case .done where event.isFault: faults += 1

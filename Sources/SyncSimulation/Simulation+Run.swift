@@ -3,20 +3,22 @@ extension Simulation {
   ///
   /// - Parameters:
   ///   - runsAgents: whether hosts run what waits.
+  ///   - items: how many messages to queue for them; 0 for a bit of everything instead.
   ///   - joining: makes checkers that watch beside the standard ones. A checker belongs to one run,
   ///     so it is asked for each.
   package static func run(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
-    keepsTrace: Bool = false, joining: () -> [any SimulationChecker] = { [] }
+    items: Int = 0, keepsTrace: Bool = false, joining: () -> [any SimulationChecker] = { [] }
   ) -> SimulationReport {
     var plan = SwarmPlan(
-      seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
+      seed: seed, profile: profile, planted: planted, runsAgents: runsAgents, items: items,
       keepsTrace: keepsTrace)
     let simulation = Simulation(
       plan.options, checkers: standardCheckers(for: plan.options) + joining())
     var steps: [Step] = []
-    for number in 0..<plan.stepCount where simulation.violations.isEmpty {
-      let step = plan.step(in: simulation, number: number)
+    while simulation.violations.isEmpty,
+      let step = plan.step(in: simulation, number: steps.count)
+    {
       steps.append(step)
       simulation.advance(milliseconds: step.after)
       simulation.apply(step.event)

@@ -43,6 +43,8 @@ package final class Simulation {
   /// How long the slowest draining took after healing.
   package internal(set) var drainMilliseconds: Int64 = 0
   package internal(set) var execution = ExecutionReport()
+  /// Nothing happened since everything came to rest.
+  var isJustSettled = false
 
   var devices: [SimulatedDevice] = []
   let server: SimulatedServer

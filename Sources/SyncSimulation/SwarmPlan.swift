@@ -18,18 +18,20 @@ struct SwarmPlan {
   private(set) var stepCount: Int
   /// After so many steps everything heals and is checked.
   private let settleEvery: Int
-  private let faultPercent: Int
+  let faultPercent: Int
   private let faults: [(weight: Int, value: Fault)]
   /// How much longer than usual people and faults wait, in percent.
-  private let pacePercent: Int
+  let pacePercent: Int
   private let profile: Profile
   private var workload: Workload
-  private var generator: SeededGenerator
+  /// Where many messages are to be worked off.
+  var queues: QueueWorkload?
+  var generator: SeededGenerator
   private var labels = 0
 
   init(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
-    keepsTrace: Bool = false
+    items: Int = 0, keepsTrace: Bool = false
   ) {
     var generator = Simulation.generator(seed, .plan, 0)
     self.profile = profile
@@ -45,9 +47,16 @@ struct SwarmPlan {
     let steps = SwarmPlan.stepRange(profile)
     stepCount = Int.random(in: steps, using: &generator)
     settleEvery = profile == .partition ? 40 : stepCount / (1 + generator.below(3)) + 1
-    faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
+    let faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
+    self.faultPercent = items > 0 ? 1 + faultPercent / 8 : faultPercent
     faults = SwarmPlan.faultWeights(profile, using: &generator)
     pacePercent = [20, 100, 100, 400][generator.below(4)]
+    if items > 0 {
+      SwarmPlan.drawQueues(&options, using: &generator)
+      queues = QueueWorkload(
+        itemCount: items, hostCount: options.devices,
+        generator: Simulation.generator(seed, .workload, 1))
+    }
     var pattern =
       generator.chance(profile == .hostile ? 15 : 50)
       ? .human : generator.pick(Workload.Pattern.drawn) ?? .human
@@ -144,8 +153,10 @@ struct SwarmPlan {
 
   // MARK: - Drawing a step
 
-  /// What happens next.
-  mutating func step(in simulation: Simulation, number: Int) -> Step {
+  /// What happens next; nil where the run is over.
+  mutating func step(in simulation: Simulation, number: Int) -> Step? {
+    if queues != nil { return queueStep(in: simulation) }
+    guard number < stepCount else { return nil }
     if number % settleEvery == settleEvery - 1 { return Step(after: 0, .settle) }
     let after = pause()
     if generator.chance(faultPercent) {
@@ -172,7 +183,7 @@ struct SwarmPlan {
   }
 
   /// Half of the time, something that was broken works again.
-  private mutating func repair(in simulation: Simulation) -> WorldEvent? {
+  mutating func repair(in simulation: Simulation) -> WorldEvent? {
     guard generator.chance(50) else { return nil }
     var repairs: [WorldEvent] = []
     for device in simulation.devices {
@@ -190,7 +201,7 @@ struct SwarmPlan {
     return generator.pick(repairs)
   }
 
-  private mutating func fault(in simulation: Simulation) -> WorldEvent? {
+  mutating func fault(in simulation: Simulation) -> WorldEvent? {
     let device = generator.below(simulation.devices.count)
     switch generator.pick(weighted: faults) {
     case .crash: return .crash(device: device, losesPower: generator.chance(40))

@@ -77,6 +77,10 @@ struct Workload {
   /// Whether a scalar is a mark.
   static func isMark(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= marksFirst }
 
+  static func mark(_ number: UInt32) -> String {
+    Unicode.Scalar(marksFirst + number % 0xFFFE).map(String.init) ?? ""
+  }
+
   /// Every run leaves some kinds out and does others often.
   private static func weights(
     for pattern: Pattern, withHosts: Bool, using generator: inout SeededGenerator
@@ -284,7 +288,7 @@ struct Workload {
 
   /// A fresh mark and a word, or a long text in a run that has such.
   private mutating func text() -> String {
-    let mark = Unicode.Scalar(Workload.marksFirst + nextMark % 0xFFFE).map(String.init) ?? ""
+    let mark = Workload.mark(nextMark)
     nextMark += 1
     let word = name()
     guard pattern == .hugeText, generator.chance(12) else { return mark + word }

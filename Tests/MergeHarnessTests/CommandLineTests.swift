@@ -19,6 +19,9 @@ import Testing
     let replay = try #require(
       try parse("replay --seed 17 --profile hostile --trace") as? ReplayCommand)
     #expect(replay.chosen.name == RunName(seed: 17, profile: .hostile) && replay.trace)
+    let queues = try #require(try parse("replay --seed 2 --items 60") as? ReplayCommand)
+    #expect(queues.chosen.name == RunName(seed: 2, profile: .standard, runsAgents: true, items: 60))
+    #expect(queues.chosen.name.replayCommand.hasSuffix("--seed 2 --profile default --items 60"))
     #expect(try parse("shrink --seed 1 --profile clock --output x.json") is ShrinkCommand)
     #expect(try parse("matrix") is MatrixCommand)
     #expect(try parse("scenario a.json b.json") is ScenarioCommand)
@@ -29,7 +32,7 @@ import Testing
     "run --seeds 0", "run --profile none", "run --minutes 0", "run --jobs 0", "run --seeds -1",
     "replay", "replay --seed x", "replay --seed 1 --profile all", "scenario", "nothing",
     "run --plant gremlins", "replay --seed 9223372036854775808", "shrink --seed 1 --attempts 0",
-    "bench --seconds 0",
+    "bench --seconds 0", "run --items -1", "replay --seed 1 --items 20001",
   ])
   func mistakesInArgumentsEndWithTwo(_ line: String) async {
     let arguments = line.split(separator: " ").map(String.init)

@@ -19,6 +19,29 @@ import Testing
     #expect(execution.doubleStarts == 0)
   }
 
+  /// Long queues drain: nearly everything that was queued is run, most of it in the first attempt.
+  @Test(arguments: [Profile.standard, .crash, .storage])
+  func longQueuesDrain(profile: Profile) {
+    let report = Simulation.run(seed: 3, profile: profile, runsAgents: true, items: 60)
+    #expect(
+      report.violations == [],
+      "cospool-harness replay --seed 3 --profile \(profile.rawValue) --items 60")
+    #expect(report.execution.successes >= 45)
+    #expect(report.execution.doubleStarts == 0)
+    #expect(Simulation.replay(report.run).traceHash == report.traceHash)
+  }
+
+  /// The message came to a queue whose lease is older than the one it ran under.
+  @Test func aMessageThatRanElsewhereRunsInItsNewQueue() {
+    #expect(
+      Simulation.run(seed: 500_060, profile: .standard, runsAgents: true).violations == [])
+  }
+
+  /// Several changes in one event: the observer is compared behind the last.
+  @Test func observersAreComparedBehindTheLastChangeOfAnEvent() {
+    #expect(Simulation.run(seed: 500_380, profile: .clock, runsAgents: true).violations == [])
+  }
+
   @Test func aRunIsTheSameAgain() {
     let first = Simulation.run(seed: 5, profile: .crash, runsAgents: true)
     let second = Simulation.run(seed: 5, profile: .crash, runsAgents: true)

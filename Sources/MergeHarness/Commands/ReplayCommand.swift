@@ -15,14 +15,27 @@ struct RunArguments: ParsableArguments {
   @Flag(help: "Sessions have hosts, and hosts run what waits.")
   var agents = false
 
+  @Option(help: "So many messages for hosts to run, as the run had; implies --agents.")
+  var items = 0
+
+  /// Texts are told apart by characters of which there are no more.
+  static func check(items: Int) throws {
+    guard (0...20_000).contains(items) else {
+      throw ValidationError("--items takes 1 to 20000.")
+    }
+  }
+
   func validate() throws {
+    try Self.check(items: items)
     guard seed <= UInt64(Int64.max) else {
       throw ValidationError("Seeds lie below 2 to the power of 63.")
     }
   }
 
   var name: RunName {
-    RunName(seed: seed, profile: profile, planted: Set(planted), runsAgents: agents)
+    RunName(
+      seed: seed, profile: profile, planted: Set(planted),
+      runsAgents: agents || items > 0, items: items)
   }
 }
 

@@ -13,6 +13,7 @@ struct RunCommand: AsyncParsableCommand {
         cospool-harness run --seeds 10000 --first 1 --profile all
         cospool-harness run --profile partition --minutes 5 --json
         cospool-harness run --profile all --agents
+        cospool-harness run --profile all --items 400 --minutes 10
 
       With --profile all, seeds take the profiles in turn. Without --seeds and with --minutes, it \
       runs until the time is over.
@@ -29,6 +30,9 @@ struct RunCommand: AsyncParsableCommand {
 
   @Flag(help: "Sessions have hosts, and hosts run what waits.")
   var agents = false
+
+  @Option(help: "So many messages in each run, for hosts to run; implies --agents.")
+  var items = 0
 
   @Option(help: "End after so many minutes.")
   var minutes: Double?
@@ -52,6 +56,7 @@ struct RunCommand: AsyncParsableCommand {
     guard minutes.map({ $0 > 0 && $0.isFinite }) ?? true else {
       throw ValidationError("--minutes takes a number above 0.")
     }
+    try RunArguments.check(items: items)
     guard jobs.map({ (1...1_024).contains($0) }) ?? true else {
       throw ValidationError("--jobs takes 1 to 1024.")
     }
@@ -61,7 +66,7 @@ struct RunCommand: AsyncParsableCommand {
     let count = seeds ?? (minutes == nil ? 100 : nil)
     let sweep = Sweep(
       first: first, count: count, profiles: profile, planted: Set(planted),
-      runsAgents: agents,
+      runsAgents: agents || items > 0, items: items,
       jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
       secondsMax: minutes.map { $0 * 60 })
     let interruption = Interruption()

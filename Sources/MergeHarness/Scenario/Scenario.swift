@@ -50,6 +50,8 @@ struct ScenarioWorld: Hashable, Sendable {
   var drainMillisecondsMax: Int64?
   /// Hosts run what waits in their sessions.
   var runsAgents = false
+  /// Agents are done within a second, mostly.
+  var hasQuickAgents = false
   /// Names of bugs that are there on purpose.
   var planted: [Scenario.Label] = []
 }

@@ -58,6 +58,7 @@ enum ScenarioParser {
       "drainMs", in: 0...millisecondsMax
     ).map(Int64.init)
     world.runsAgents = try fields.boolean("agents", otherwise: false)
+    world.hasQuickAgents = try fields.boolean("quickAgents", otherwise: false)
     world.planted =
       try fields.optional("planted").map { json throws(ScenarioError) in
         try json.labels(as: "planted")

@@ -23,6 +23,7 @@ extension SimulationOptions {
     if let size = world.queueSizeMax { queueSizeMax = size }
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
     runsAgents = world.runsAgents
+    hasQuickAgents = world.hasQuickAgents
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
   }
 }
@@ -38,6 +39,7 @@ extension ScenarioWorld {
       partBytesMax: options.server.partBytesMax,
       compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
       drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
+      hasQuickAgents: options.hasQuickAgents,
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)
       })

@@ -31,6 +31,7 @@ enum ScenarioWriter {
     if let size = world.queueSizeMax { fields.append(("queueSizeMax", .integer(size))) }
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
     if world.runsAgents { fields.append(("agents", .boolean(true))) }
+    if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

@@ -9,11 +9,13 @@ struct RunName: Hashable, Sendable {
   var planted: Set<PlantedBug> = []
   /// Whether hosts run what waits.
   var runsAgents = false
+  /// How many messages are queued for them; 0 for a bit of everything instead.
+  var items = 0
 
   /// The one command that runs it again.
   var replayCommand: String {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
-    let agents = runsAgents ? " --agents" : ""
+    let agents = items > 0 ? " --items \(items)" : runsAgents ? " --agents" : ""
     return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)\(agents)\(plants)"
   }
 
@@ -21,7 +23,7 @@ struct RunName: Hashable, Sendable {
   func run(keepsTrace: Bool = false) -> SimulationReport {
     Simulation.run(
       seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
-      keepsTrace: keepsTrace)
+      items: items, keepsTrace: keepsTrace)
   }
 }
 

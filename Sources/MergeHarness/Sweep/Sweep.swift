@@ -45,6 +45,8 @@ struct Sweep: Sendable {
   var planted: Set<PlantedBug> = []
   /// Whether hosts run what waits.
   var runsAgents = false
+  /// How many messages are queued in each run for them; 0 for a bit of everything instead.
+  var items = 0
   var jobs: Int
   var secondsMax: Double?
 
@@ -99,7 +101,8 @@ struct Sweep: Sendable {
     let last = count.map { first &+ $0 &- 1 } ?? UInt64(Int64.max)
     return (first...max(first, last)).lazy.map { seed in
       RunName(
-        seed: seed, profile: profiles.profile(of: seed), planted: planted, runsAgents: runsAgents)
+        seed: seed, profile: profiles.profile(of: seed), planted: planted, runsAgents: runsAgents,
+        items: items)
     }
   }
 }

@@ -8,20 +8,29 @@ final class EventChecker: SimulationChecker {
   private var seen = 0
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
-    guard case .changed(let index, _) = observation else { return [] }
+    guard case .changed(let index, let touched) = observation else { return [] }
     seen += 1
     // Comparing takes as long as the state is large; at rest it is done for everybody.
-    guard seen % 16 == 0 else { return [] }
-    return differences(simulation.devices[index])
+    let isQuick = simulation.options.hasQuickAgents
+    guard isQuick || seen % 16 == 0 else { return [] }
+    let isNarrow = isQuick && seen % 16 != 0
+    return differences(simulation.devices[index], in: isNarrow ? touched.sessions : nil)
   }
 
   func settled(in simulation: Simulation) -> [String] {
-    simulation.devices.flatMap(differences)
+    simulation.devices.flatMap { differences($0, in: nil) }
   }
 
-  private func differences(_ device: SimulatedDevice) -> [String] {
+  /// - Parameter sessions: whose queues are compared; everything where it is nil.
+  private func differences(
+    _ device: SimulatedDevice, in sessions: Set<SessionID>?
+  ) -> [String] {
+    device.tellObserver()
     guard let process = device.process else { return [] }
-    let found = process.mirror.differences(from: process.core.replica.workspace)
+    let workspace = process.core.replica.workspace
+    let found =
+      sessions.map { process.mirror.differences(from: workspace, in: $0) }
+      ?? process.mirror.differences(from: workspace)
     return found.prefix(2).map { "device \(device.index): \($0)" }
   }
 }

@@ -1,6 +1,8 @@
 import ClientCore
 import DispatchAuthority
 import QueueModel
+import SequenceCRDT
+import ServerCore
 import WireProtocol
 
 /// No attempt starts twice, nothing starts that the server knew to be cancelled, agents get the text
@@ -27,6 +29,9 @@ final class ExecutionChecker: SimulationChecker {
   /// What the server let out, with the text it knew.
   private var letOut: [Attempt: (token: UInt64, content: UInt64)] = [:]
   private var succeeded: Set<MessageID> = []
+  /// What the server has stored, as far as it can be told from what it stored last; loading it anew
+  /// for each attempt would take longer than all the rest.
+  private var stored: Workspace?
   private var serverRestores = 0
   private var deviceRestores = 0
 
@@ -34,6 +39,11 @@ final class ExecutionChecker: SimulationChecker {
     switch observation {
     case .rolledBack(.server):
       serverRestores += 1
+      stored = nil
+    case .adopted, .compacted:
+      stored = nil
+    case .committed(let appends, _):
+      learn(appends)
     case .rolledBack(.device):
       deviceRestores += 1
     case .letOut(let dispatches):
@@ -48,9 +58,19 @@ final class ExecutionChecker: SimulationChecker {
     return []
   }
 
+  private func learn(_ appends: [LogAppend]) {
+    guard stored != nil else { return }
+    do {
+      for append in appends { _ = try stored?.merge(PackedDelta.unpack(append.delta)) }
+    } catch {
+      stored = nil
+    }
+  }
+
   /// What is let out waits in its queue, as the server knows it in the same moment.
   private func check(_ dispatches: [Dispatch], in simulation: Simulation) -> [String] {
-    guard let workspace = try? simulation.serverWorkspace() else { return [] }
+    guard let workspace = stored ?? (try? simulation.serverWorkspace()) else { return [] }
+    stored = workspace
     return dispatches.compactMap { dispatch in
       let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
       letOut[attempt] = (dispatch.token, dispatch.content)
@@ -92,6 +112,13 @@ final class ExecutionChecker: SimulationChecker {
   }
 
   func settled(in simulation: Simulation) -> [String] {
+    if let stored, let server = try? simulation.serverWorkspace(), server.vector != stored.vector {
+      return ["the checker knows \(stored.vector.sorted), the server \(server.vector.sorted)"]
+    }
+    return unaccounted(in: simulation)
+  }
+
+  private func unaccounted(in simulation: Simulation) -> [String] {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
     }

@@ -76,13 +76,13 @@ final class LogChecker: SimulationChecker {
       head = simulation.storedHead
       return []
     case .committed(let appends, let wall):
-      return appends.flatMap { take($0) + stampsAhead(in: $0, wall) }
+      return appends.flatMap { take($0, wall) }
     default:
       return []
     }
   }
 
-  private func take(_ append: LogAppend) -> [String] {
+  private func take(_ append: LogAppend, _ wall: Int64) -> [String] {
     var found: [String] = []
     if append.position != head + 1 {
       found.append("log entry \(append.position) follows entry \(head)")
@@ -100,14 +100,15 @@ final class LogChecker: SimulationChecker {
       }
       vector[replica] = max(vector[replica], last.seq)
     }
-    return found
+    return found + stampsAhead(in: operations, append.position, wall)
   }
 
   /// No stamp may be so far ahead that it wins against everybody for long.
-  private func stampsAhead(in append: LogAppend, _ wall: Int64) -> [String] {
-    let operations = (try? PackedDelta.unpack(append.delta)) ?? []
+  private func stampsAhead(
+    in operations: [Operation], _ position: UInt64, _ wall: Int64
+  ) -> [String] {
     let latest = operations.compactMap { $0.stamp?.milliseconds }.max() ?? 0
     guard latest > wall + Limits.stampAheadMillisecondsMax else { return [] }
-    return ["log entry \(append.position) has a stamp that is \(latest - wall) ms ahead"]
+    return ["log entry \(position) has a stamp that is \(latest - wall) ms ahead"]
   }
 }

@@ -1,0 +1,50 @@
+import QueueOracle
+
+/// Runs whose point is how much is executed: many messages, and a fault for every few.
+extension SwarmPlan {
+  /// Server and oracle do what costs time with the state as a whole less often: each item is to cost
+  /// no more than its own frames and checks.
+  static func drawQueues(
+    _ options: inout SimulationOptions, using generator: inout SeededGenerator
+  ) {
+    options.devices = 2 + generator.below(2)
+    options.hasQuickAgents = true
+    options.usesOracle = false
+    options.queueSizeMax = 1_000
+    options.server.catchUpOperationsMax = [400, 20_000, 20_000][generator.below(3)]
+    options.server.snapshotEntries = 512
+    options.server.compactionDeadMin = [1_000, 10_000][generator.below(2)]
+  }
+
+  /// The next step of such a run; nil where everything was queued, worked off and decided.
+  mutating func queueStep(in simulation: Simulation) -> Step? {
+    let after = queuePause()
+    if generator.chance(faultPercent), let event = repair(in: simulation) ?? fault(in: simulation) {
+      return Step(after: after, event)
+    }
+    let awake = simulation.devices.filter { $0.process != nil && !$0.isAsleep }
+    guard let device = generator.pick(awake) else {
+      let index = generator.below(simulation.devices.count)
+      return Step(after: 1_000, .restart(device: index))
+    }
+    if let action = queues?.action(on: device) {
+      return Step(after: after, .perform(device: device.index, action))
+    }
+    // Where the last decisions were made at rest, there is nothing left to do.
+    if simulation.isJustSettled {
+      guard queues?.decideAll(on: device) == true else { return nil }
+      return queueStep(in: simulation)
+    }
+    return Step(after: 0, .settle)
+  }
+
+  private mutating func queuePause() -> Int64 {
+    let milliseconds: Int =
+      switch generator.below(100) {
+      case ..<80: generator.below(60)
+      case ..<98: generator.below(300)
+      default: generator.below(5_000)
+      }
+    return Int64(milliseconds * min(pacePercent, 200) / 100)
+  }
+}
