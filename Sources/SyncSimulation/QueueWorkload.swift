@@ -3,8 +3,10 @@ import QueueModel
 import QueueOracle
 import SequenceCRDT
 
-/// Draws what people do who queue much and let hosts work it off: long queues in a few sessions at a
-/// time, decisions about what stopped, and now and then an edit, a move, a withdrawal, another host.
+/// Draws what people do who queue much and let hosts work it off.
+///
+/// Long queues in a few sessions at a time, decisions about what stopped, and now and then an edit,
+/// a move, a withdrawal, another host.
 struct QueueWorkload {
   /// Sessions that get messages at the same time.
   private static let sessionsMax = 4

@@ -2,8 +2,8 @@ import QueueOracle
 
 /// Runs whose point is how much is executed: many messages, and a fault for every few.
 extension SwarmPlan {
-  /// Server and oracle do what costs time with the state as a whole less often: each item is to cost
-  /// no more than its own frames and checks.
+  /// What costs time with the state as a whole is done less often by the server, and not by the
+  /// oracle: each item is to cost no more than its own frames and checks.
   static func drawQueues(
     _ options: inout SimulationOptions, using generator: inout SeededGenerator
   ) {
