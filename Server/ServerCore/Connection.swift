@@ -34,6 +34,10 @@ struct Connection: Sendable {
   var isReading = true
   /// A state that is coming in, for a server that lost data.
   var offer: StateOffer?
+  /// It has everything up to the present, so that notifications go out on it.
+  var takesNotifications = false
+  /// The person looks at the device.
+  var isVisible = false
   /// Why a batch was refused for which the client is to connect anew: what it sent behind that
   /// follows on operations that are not here.
   var objection: RefusalCode?

@@ -39,6 +39,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var leases: [SessionID: Lease] = [:]
     package var dispatches: [MessageID: Dispatch] = [:]
     package var verdicts: [RequestID: VerdictRecord] = [:]
+    package var inboxes = InboxRecords()
   }
 
   /// Everything that is stored.
@@ -52,6 +53,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var readFault: StorageFault?
     /// The sizes of the transactions so far, in batches.
     package var commits: [Int] = []
+    /// Push orders that are not carried out.
+    package var pushOrders: [StoredPushOrder] = []
+    package var lastPushOrder: Int64 = 0
   }
 
   private var stored = State()
@@ -85,12 +89,12 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     stored.workspaces[workspace]?.devices[device]?.isRevoked = true
   }
 
-  private func read<Result>(_ body: (State) -> Result) throws(StorageFault) -> Result {
+  func read<Result>(_ body: (State) -> Result) throws(StorageFault) -> Result {
     if let fault = stored.readFault { throw fault }
     return body(stored)
   }
 
-  private func write<Result>(_ body: (inout State) -> Result) throws(StorageFault) -> Result {
+  func write<Result>(_ body: (inout State) -> Result) throws(StorageFault) -> Result {
     if let fault = stored.writeFault { throw fault }
     return body(&stored)
   }
@@ -154,7 +158,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           devices: tables.records,
           authority: AuthorityRecords(
             leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values),
-            verdicts: Array(tables.verdicts.values)))
+            verdicts: Array(tables.verdicts.values)),
+          inboxes: tables.inboxesOfConnectable)
       }
     }
   }
@@ -226,6 +231,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           state.workspaces[workspace]?.verdicts = kept ?? [:]
         }
       }
+      for (workspace, changes) in batch.inboxes { state.apply(changes, to: workspace) }
       for touch in batch.touches {
         guard var device = state.workspaces[touch.workspace]?.devices[touch.device] else {
           continue

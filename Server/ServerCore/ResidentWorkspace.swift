@@ -64,6 +64,16 @@ struct ResidentWorkspace: Sendable {
   var authority: Authority
   /// Questions to the authority that wait for their turn.
   var requests: [PendingRequest] = []
+  /// The inboxes of the devices; ahead of the store as the authority is.
+  var book: NotificationBook
+  /// The store did not take what the book says: it is to be read again.
+  var bookIsLost = false
+  /// What is shown in place of running tasks.
+  var liveStatus = LiveStatusBook()
+  /// Sessions whose tasks are staged and not yet durable.
+  var stagedTasks: Set<SessionID> = []
+  /// Answers that wait for the inboxes to be stored.
+  var inboxAnswers: [(connection: ConnectionID, response: Response)] = []
   /// Batches that wait for validation, in order of arrival.
   private(set) var inbox: [PendingBatch] = []
   /// The comparison with the store that the first batch waits for.
@@ -80,7 +90,9 @@ struct ResidentWorkspace: Sendable {
   /// The entries and bytes that the snapshot being saved covers.
   private var snapshotInFlight: (entries: Int, bytes: Int)?
 
-  init(id: WorkspaceID, loaded: LoadedWorkspace, usedAt: Int64) {
+  init(
+    id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, usedAt: Int64
+  ) {
     self.id = id
     name = ""
     logIdentity = 0
@@ -92,11 +104,16 @@ struct ResidentWorkspace: Sendable {
     devices = [:]
     self.usedAt = usedAt
     authority = Authority(uptime: usedAt)
+    book = NotificationBook(
+      loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
+      uptime: usedAt)
     refresh(from: loaded, uptime: usedAt)
   }
 
   /// Batches or requests wait.
-  var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty }
+  var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty || hasInboxWork }
+  /// Something of the inboxes waits to be stored.
+  var hasInboxWork: Bool { book.hasChanges || !inboxAnswers.isEmpty }
 
   /// Nothing is in flight: the content is exactly what is durable.
   var isQuiet: Bool { stagedHead == head }
@@ -129,6 +146,11 @@ struct ResidentWorkspace: Sendable {
     for device in header.devices { note(device) }
     authority = Authority(header.authority, uptime: uptime)
     content = loaded.workspace
+    if bookIsLost {
+      bookIsLost = false
+      book = NotificationBook(
+        header.inboxes, patienceMilliseconds: book.patienceMilliseconds, uptime: uptime)
+    }
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes
     snapshotBytes = loaded.snapshotBytes
@@ -272,8 +294,8 @@ extension ResidentWorkspace {
     case missing(PendingBatch, [OperationRange])
     /// All of it is durable; its last operation at this position.
     case duplicate(PendingBatch, position: UInt64)
-    /// Validated and applied to the content.
-    case staged(PendingBatch, LogAppend)
+    /// Validated and applied to the content; this is what people are told of it.
+    case staged(PendingBatch, LogAppend, [NotificationNews])
     /// The content contradicts the validation and must be read again.
     case contentBroken(PendingBatch)
   }
@@ -322,7 +344,9 @@ extension ResidentWorkspace {
     {
       return refuseFirst(refusal.code, refusal.message)
     }
-    return applyFirst(operations, examination)
+    return applyFirst(
+      operations, examination, wallMilliseconds: wallMilliseconds,
+      ageMax: configuration.notificationAgeMilliseconds)
   }
 
   private mutating func refuseFirst(_ code: RefusalCode, _ message: String) -> Staging {
@@ -330,9 +354,11 @@ extension ResidentWorkspace {
   }
 
   private mutating func applyFirst(
-    _ operations: [Operation], _ examination: BatchExamination
+    _ operations: [Operation], _ examination: BatchExamination, wallMilliseconds: Int64,
+    ageMax: Int64
   ) -> Staging {
     let batch = inbox.removeFirst()
+    let reading = content.map { BatchNews(examination.fresh, before: $0) }
     do {
       let outcome = try content?.merge(examination.fresh)
       guard let outcome, outcome.waiting == 0 else { return .contentBroken(batch) }
@@ -347,8 +373,15 @@ extension ResidentWorkspace {
       stagedBindings[row.range.replica] = row.device
     }
     let delta = examination.known.isEmpty ? batch.delta : PackedDelta.pack(examination.fresh)
+    var news: [NotificationNews] = []
+    if let reading, !reading.isEmpty, let content {
+      news = reading.news(after: content, wall: wallMilliseconds, ageMax: ageMax) {
+        content.device(of: $0)?.id
+      }
+      stagedTasks.formUnion(reading.sessionsWithTasks(after: content))
+    }
     return .staged(
-      batch, LogAppend(workspace: id, position: stagedHead, delta: delta, rows: rows))
+      batch, LogAppend(workspace: id, position: stagedHead, delta: delta, rows: rows), news)
   }
 
   private func rows(of operations: [Operation], from batch: PendingBatch) -> [LogRow] {

@@ -16,6 +16,10 @@ package enum ServerAction: Sendable {
   case authenticated(ConnectionID)
   /// Runs the task on the store's thread, in order, and reports `storeFinished`.
   case store(StoreTaskID, StoreTask)
+  /// Push orders are in the store: the push service reads them there.
+  case pushOrdersStored
+  /// The state of a running task, for devices that show it.
+  case liveStatus(LiveStatusOrder)
   /// Something for the operator's log.
   case report(ServerReport)
   /// All connections were told to close and nothing is left to store.

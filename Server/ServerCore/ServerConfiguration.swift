@@ -50,6 +50,10 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var compactionCheckMilliseconds: Int64 = 300_000
   /// How often requests of other processes are looked for.
   package var compactionRequestMilliseconds: Int64 = 1_000
+  /// How long a connected device may take to store a notification before it is pushed as well.
+  package var notificationMilliseconds: Int64 = 10_000
+  /// What is older when it comes in is not told any more.
+  package var notificationAgeMilliseconds: Int64 = 7 * 86_400_000
   /// Replicas a workspace may have had; a hello that names them all fits the budget of an
   /// unauthenticated connection.
   /// Questions about leases and dispatch that may wait in a workspace.

@@ -17,6 +17,9 @@ extension ServerCore {
     _ request: Request, by connection: Connection, _ session: Session, at now: Moment
   ) {
     do {
+      if let question = try InboxRequest(request) {
+        return requested(question, as: request.id, by: connection, session, at: now)
+      }
       guard let question = try AuthorityRequest(request) else {
         return send(.response(Response(id: request.id, status: 1, payload: [])), to: connection.id)
       }
@@ -48,6 +51,7 @@ extension ServerCore {
       if !outcome.changes.isEmpty { commit.records.append((id, outcome.changes)) }
       for record in outcome.changes.verdicts {
         commit.verdicts.append((id, pending.connection, record))
+        requestAnswered(record.request, in: id)
       }
     }
   }
@@ -81,6 +85,11 @@ extension ServerCore {
 
   /// The store does not work: nothing can be promised.
   mutating func refuseRequests(of id: WorkspaceID) {
+    let answers = workspaces[id]?.takeInboxAnswers() ?? []
+    if workspaces[id]?.hasInboxWork == true || !answers.isEmpty {
+      workspaces[id]?.bookWasLost()
+    }
+    deliverFailure(of: answers)
     let requests = workspaces[id]?.takeRequests() ?? []
     deliver(
       requests.map { ($0.connection, AuthorityAnswer.unavailable.response(id: $0.id)) })

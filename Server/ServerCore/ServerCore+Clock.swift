@@ -19,6 +19,7 @@ extension ServerCore {
     sendDuePresence(at: now)
     checkTokens(at: now)
     findCompactions(at: now)
+    pushDue(at: now)
     stageCommit(at: now)
     unloadIdle(at: now)
     probeStorage(at: now)
@@ -57,7 +58,9 @@ extension ServerCore {
       let idle = now.uptimeMilliseconds - resident.usedAt
       let isWanted = waitingJoins[id]?.isEmpty == false
       if resident.members.isEmpty, !isWanted, idle >= configuration.idleMilliseconds {
-        if !resident.devices.values.contains(where: \.needsTouch) { workspaces[id] = nil }
+        guard !resident.devices.values.contains(where: \.needsTouch), !resident.book.awaitsPush
+        else { continue }
+        workspaces[id] = nil
       } else if resident.content != nil, !isWanted,
         idle >= configuration.connectedIdleMilliseconds
       {
@@ -70,6 +73,7 @@ extension ServerCore {
     commitInFlight?.entries.contains { $0.append.workspace == id } == true
       || commitInFlight?.touches.contains { $0.workspace == id } == true
       || commitInFlight?.records.contains { $0.workspace == id } == true
+      || commitInFlight?.inboxes.contains { $0.workspace == id } == true
   }
 
   /// Ends a stop once everything taken is stored, or when its time is up.

@@ -47,7 +47,9 @@ extension ServerCore {
       asked(connection, session, for: ranges, at: now)
     case .request(let request):
       requested(request, by: connection, session, at: now)
-    case .unknownOptional, .notified:
+    case .notified(let position):
+      notified(through: position, by: session, at: now)
+    case .unknownOptional:
       break
     case .error(let fault):
       act(.report(.faulted(id, message: "the client says: \(fault.message)")))
@@ -93,6 +95,7 @@ extension ServerCore {
     batch.appends = commit.entries.map(\.append)
     batch.touches = commit.touches
     batch.records = commit.records
+    batch.inboxes = commit.inboxes
     commitInFlight = commit
     ask(.commit(batch), for: .commit)
   }
@@ -111,7 +114,8 @@ extension ServerCore {
       else { return }
       switch staging {
       case .nothingWaits:
-        return stageRequests(id, into: &commit, at: now)
+        stageRequests(id, into: &commit, at: now)
+        return stageInboxes(id, into: &commit)
       case .needsContent:
         return load(id)
       case .blockedUntilDurable:
@@ -129,9 +133,11 @@ extension ServerCore {
         sendIfJoined(.missing(ranges), to: batch.connection)
       case .duplicate(let batch, let position):
         acknowledge(batch, at: position)
-      case .staged(let batch, let append):
+      case .staged(let batch, let append, let news):
         commit.bytes += append.delta.count
         commit.entries.append((batch, append))
+        post(news, to: id, at: now)
+        stageInboxes(id, into: &commit)
       case .contentBroken(let batch):
         refuse(
           batch, .invalidChanges, "the operations are not causally ready", at: now)
@@ -178,6 +184,7 @@ extension ServerCore {
     case .startEpoch(let id): startedEpoch(of: id, outcome, at: now)
     case .adopt(let id, let connection): adopted(id, from: connection, outcome, at: now)
     case .findCompactions: foundCompactions(outcome, at: now)
+    case .findUnpushed: foundUnpushed(outcome, at: now)
     case .probe:
       isProbing = false
       switch outcome {
@@ -236,9 +243,11 @@ extension ServerCore {
         if seen.insert(append.workspace).inserted { changed.append(append.workspace) }
         publish(batch, append)
       }
+      for (workspace, changes) in commit.inboxes { publish(changes, of: workspace) }
       deliver(commit.answers)
       publish(commit.verdicts)
       for id in changed {
+        publishTasks(of: id, at: now)
         resumeJoins(of: id, at: now)
         adoptIfPossible(id, at: now)
         compactIfDue(id, at: now)
@@ -252,9 +261,11 @@ extension ServerCore {
       }
       for (batch, append) in commit.entries {
         workspaces[append.workspace]?.stagedWasLost()
+        workspaces[append.workspace]?.stagedTasks = []
         refuseForStorage(batch, at: now)
       }
       for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
+      for (workspace, _) in commit.inboxes { workspaces[workspace]?.bookWasLost() }
       deliverFailure(of: commit.answers)
       for (_, append) in commit.entries { resumeJoins(of: append.workspace, at: now) }
     default:

@@ -56,6 +56,7 @@ extension ServerCore {
         .delta(workspace, missing, position: resident.head, partBytesMax: partBytesMax(session)))
     } else {
       sendPresence(to: id)
+      beginNotifying(id, at: now)
     }
   }
 
@@ -123,6 +124,7 @@ extension ServerCore {
       connections[id]?.outgoing.release(frames)
       flush(id)
       sendPresence(to: id)
+      if !connection.takesNotifications { beginNotifying(id, at: now) }
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(id, at: now)
@@ -177,11 +179,12 @@ extension ServerCore {
         let moved =
           resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
         workspaces[id]?.refresh(from: loaded, uptime: now.uptimeMilliseconds)
+        if resident.bookIsLost { notifyAnew(id, at: now) }
         // What was reported as failed got through: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
         workspaces[id] = ResidentWorkspace(
-          id: id, loaded: loaded, usedAt: now.uptimeMilliseconds)
+          id: id, loaded: loaded, configuration: configuration, usedAt: now.uptimeMilliseconds)
       }
       if let request = requestedCompactions.removeValue(forKey: id) {
         workspaces[id]?.compaction.request = request

@@ -18,6 +18,8 @@ package struct ServerCore: Sendable {
   package let configuration: ServerConfiguration
   /// SHA-256 in production: tokens and codes are looked up and stored by it.
   let secretHash: @Sendable ([UInt8]) -> [UInt8]
+  /// What is thought of an address (kind, address) that a device registers for push.
+  let targetCheck: @Sendable (String, String) -> PushTargetCheck
 
   var connections: [ConnectionID: Connection] = [:]
   var workspaces: [WorkspaceID: ResidentWorkspace] = [:]
@@ -44,6 +46,7 @@ package struct ServerCore: Sendable {
   var compactionsCheckedAt: Int64 = .min / 2
   var requestsCheckedAt: Int64 = .min / 2
   var isFindingCompactions = false
+  var hasLookedForUnpushed = false
   /// Wishes for workspaces that are still to be read.
   var requestedCompactions: [WorkspaceID: CompactionRequest] = [:]
   /// Workspaces whose content was read only to see whether they are worth compacting, with the
@@ -65,6 +68,7 @@ package struct ServerCore: Sendable {
     case startEpoch(WorkspaceID)
     case adopt(WorkspaceID, ConnectionID)
     case findCompactions
+    case findUnpushed
     case probe
   }
 
@@ -77,10 +81,14 @@ package struct ServerCore: Sendable {
     var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
     /// Requests of tasks that were answered with it, and by whose connection.
     var verdicts: [(workspace: WorkspaceID, by: ConnectionID, record: VerdictRecord)] = []
+    /// What changes in inboxes with it.
+    var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
     /// What is told once it is durable.
     var answers: [(connection: ConnectionID, response: Response)] = []
 
-    var isEmpty: Bool { entries.isEmpty && touches.isEmpty && records.isEmpty }
+    var isEmpty: Bool {
+      entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
+    }
   }
 
   /// A graceful stop under way.
@@ -91,10 +99,12 @@ package struct ServerCore: Sendable {
 
   package init(
     configuration: ServerConfiguration = ServerConfiguration(),
+    targetCheck: @escaping @Sendable (String, String) -> PushTargetCheck = PushTargetCheck.ofKind,
     secretHash: @escaping @Sendable ([UInt8]) -> [UInt8]
   ) {
     self.configuration = configuration
     self.secretHash = secretHash
+    self.targetCheck = targetCheck
     throttle = PairingThrottle(
       failuresMax: configuration.pairingFailuresMax,
       pauseMilliseconds: configuration.pairingPauseMilliseconds)
@@ -245,7 +255,7 @@ package struct ServerCore: Sendable {
     actions.append(action)
   }
 
-  private mutating func takeActions() -> [ServerAction] {
+  mutating func takeActions() -> [ServerAction] {
     defer { actions = [] }
     return actions
   }

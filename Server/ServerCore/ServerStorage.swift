@@ -55,6 +55,16 @@ package protocol ServerStorage: AnyObject, Sendable {
   func compactionCandidates(
     operationsMin: Int, waiting: Set<WorkspaceID>
   ) throws(StorageFault) -> [CompactionCandidate]
+
+  /// The workspaces in which the inbox of a device with valid push targets holds what was neither
+  /// acknowledged nor pushed.
+  func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
+
+  /// Push orders behind a number that are not carried out yet, in order, at most `limit`.
+  func pushOrders(after number: Int64, limit: Int) throws(StorageFault) -> [StoredPushOrder]
+
+  /// Forgets push orders that were carried out.
+  func removePushOrders(_ numbers: [Int64]) throws(StorageFault)
 }
 
 /// Whom a token belongs to.
@@ -149,13 +159,16 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var devices: [DeviceRecord]
   /// Leases and dispatches.
   package var authority: AuthorityRecords
+  /// Notifications, and who is to be told of them how.
+  package var inboxes: InboxRecords
 
   package init(
     name: String, logIdentity: UInt64, epoch: UInt64, basePosition: UInt64 = 0, head: UInt64,
     replicas: [ReplicaMark], devices: [DeviceRecord],
-    authority: AuthorityRecords = AuthorityRecords()
+    authority: AuthorityRecords = AuthorityRecords(), inboxes: InboxRecords = InboxRecords()
   ) {
     self.authority = authority
+    self.inboxes = inboxes
     self.name = name
     self.logIdentity = logIdentity
     self.epoch = epoch
@@ -214,10 +227,13 @@ package struct CommitBatch: Sendable {
   package var touches: [DeviceTouch] = []
   /// Leases and dispatches; each row takes the place of the one with the same key.
   package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
+  package var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
 
   package init() {}
 
-  package var isEmpty: Bool { appends.isEmpty && touches.isEmpty && records.isEmpty }
+  package var isEmpty: Bool {
+    appends.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
+  }
 }
 
 /// One log entry to be stored.

@@ -17,6 +17,7 @@ package enum StoreTask: Sendable {
   /// Takes a device's state over.
   case adopt(AdoptionTask)
   case findCompactions(operationsMin: Int, waiting: Set<WorkspaceID>)
+  case findUnpushed
   case probe
 }
 
@@ -43,6 +44,8 @@ package enum StoreOutcome: Sendable {
   /// nil where it was done, else why not.
   case adopted(String?)
   case compactions([CompactionCandidate])
+  /// Workspaces in which something is still to be pushed.
+  case unpushed([WorkspaceID])
   case probed
   case failed(StorageFault)
 }
@@ -105,6 +108,8 @@ extension ServerStorage {
       case .findCompactions(let operationsMin, let waiting):
         return .compactions(
           try compactionCandidates(operationsMin: operationsMin, waiting: waiting))
+      case .findUnpushed:
+        return .unpushed(try workspacesWithUnpushed())
       case .probe:
         try probe()
         return .probed

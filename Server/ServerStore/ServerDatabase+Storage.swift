@@ -140,7 +140,8 @@ extension ServerDatabase: ServerStorage {
         epoch: UInt64(column: row["epoch"]), basePosition: base,
         head: max(head.map(UInt64.init(column:)) ?? 0, base), replicas: replicas,
         devices: try records(ofWorkspace: number, in: db),
-        authority: try authority(ofWorkspace: number, in: db))
+        authority: try authority(ofWorkspace: number, in: db),
+        inboxes: try inboxes(ofWorkspace: number, in: db))
     }
   }
 
@@ -204,6 +205,9 @@ extension ServerDatabase: ServerStorage {
       for append in batch.appends { try insert(append, in: db) }
       for change in batch.records {
         try save(change.records, workspace: number(of: change.workspace, in: db), in: db)
+      }
+      for change in batch.inboxes {
+        try save(change.changes, workspace: number(of: change.workspace, in: db), in: db)
       }
       let touch = try db.cachedStatement(
         sql: """

@@ -9,6 +9,7 @@ enum ServerSchema {
     ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
     ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
     ("2026-05 verdicts", verdicts),
+    ("2026-06 notifications", notifications),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -162,5 +163,79 @@ enum ServerSchema {
   private static let dispatchedTexts = """
     -- The digest of the text that went out; 0 where an earlier version let it out.
     ALTER TABLE dispatches ADD COLUMN content INTEGER NOT NULL DEFAULT 0;
+    """
+
+  private static let notifications = """
+    -- The position of the latest notification, whether it is still there or not.
+    ALTER TABLE workspaces ADD COLUMN notification_position INTEGER NOT NULL DEFAULT 0;
+
+    -- What happened, once for all devices, while anybody's inbox or a push order names it.
+    CREATE TABLE notifications (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      position INTEGER NOT NULL CHECK (position > 0),
+      -- The operation that made it.
+      replica INTEGER NOT NULL,
+      seq INTEGER NOT NULL CHECK (seq > 0),
+      category INTEGER NOT NULL CHECK (category BETWEEN 1 AND 5),
+      session TEXT NOT NULL,
+      request BLOB CHECK (length(request) = 16),
+      at INTEGER NOT NULL,
+      expires_at INTEGER,
+      -- An approval's tool.
+      subject TEXT,
+      summary TEXT,
+      -- A question's options as a JSON array.
+      details TEXT,
+      PRIMARY KEY (workspace, position)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE inbox (
+      workspace INTEGER NOT NULL,
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      position INTEGER NOT NULL,
+      is_pushed INTEGER NOT NULL,
+      -- Kept although the device has it, since it was pushed and may have to be taken back.
+      is_acknowledged INTEGER NOT NULL,
+      PRIMARY KEY (workspace, device, position),
+      FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX inbox_by_position ON inbox (workspace, position);
+    CREATE INDEX inbox_unpushed ON inbox (workspace) WHERE is_pushed = 0 AND is_acknowledged = 0;
+
+    CREATE TABLE notification_preferences (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      -- A byte for each category that is off.
+      off BLOB NOT NULL,
+      details INTEGER NOT NULL,
+      live_status INTEGER NOT NULL,
+      PRIMARY KEY (workspace, device)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Where a device's notifications are pushed to. Addresses hold secrets.
+    CREATE TABLE push_targets (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      id BLOB NOT NULL CHECK (length(id) = 16),
+      kind TEXT NOT NULL,
+      address TEXT NOT NULL,
+      shown_address TEXT NOT NULL,
+      is_valid INTEGER NOT NULL,
+      reason TEXT NOT NULL,
+      registered_at INTEGER NOT NULL,
+      PRIMARY KEY (workspace, device, id)
+    ) STRICT, WITHOUT ROWID;
+
+    -- What is to be pushed (1) or taken back (2), until that was done.
+    CREATE TABLE push_orders (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      workspace INTEGER NOT NULL,
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+      position INTEGER NOT NULL,
+      details INTEGER NOT NULL,
+      FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
+    ) STRICT;
+    CREATE INDEX push_orders_by_position ON push_orders (workspace, position);
     """
 }

@@ -154,6 +154,8 @@ final class ServerDriver {
     case .authenticated(let id):
       peers[id]?.channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
     case .store(let id, let task): perform(task, as: id)
+    // Orders stay in the store until a push service takes them.
+    case .pushOrdersStored, .liveStatus: break
     case .report(let report): log(report)
     case .stopped:
       isStopped = true

@@ -128,6 +128,10 @@ extension Simulation {
         SimulatedServer.PendingTask(
           id: id, task: task, wallMilliseconds: serverMoment.wallMilliseconds))
       startStoreTask()
+    case .pushOrdersStored:
+      log("server: push orders are stored")
+    case .liveStatus(let order):
+      log("server: live status \(order.event) of \(order.task.sessionId)")
     case .report(let report):
       log("server: \(report)")
       note(.serverReport(report))

@@ -26,6 +26,8 @@ struct ServerScene {
   private(set) var isReading: [ConnectionID: Bool] = [:]
   private(set) var reports: [ServerReport] = []
   private(set) var isStopped = false
+  private(set) var pushWakes = 0
+  private(set) var liveOrders: [LiveStatusOrder] = []
   /// Whether sent bytes count as delivered at once.
   var delivers = true
   private var lastConnection: UInt64 = 0
@@ -64,6 +66,8 @@ struct ServerScene {
         } else {
           actions += core.storeFinished(id, storage.perform(task), at: now)
         }
+      case .pushOrdersStored: pushWakes += 1
+      case .liveStatus(let order): liveOrders.append(order)
       case .report(let report): reports.append(report)
       case .stopped: isStopped = true
       }

@@ -1,0 +1,146 @@
+import QueueModel
+import SequenceCRDT
+
+/// Reads out of a batch what people are told of; SPECIFICATION.md, section "Notifications".
+///
+/// Made with the state before the batch, asked with the state after it.
+struct BatchNews: Sendable {
+  private struct Piece: Hashable, Sendable {
+    var element: OperationID
+    var fence: Stamp
+    var replica: ReplicaID
+  }
+
+  private let operations: [Operation]
+  /// The fences of the tasks before, by session.
+  private var fences: [SessionID: Stamp] = [:]
+  /// Threads that were locked before.
+  private var locked: Set<SessionID> = []
+
+  /// - Complexity: O(operations).
+  init(_ operations: [Operation], before content: Workspace) {
+    self.operations = operations
+    for operation in operations {
+      switch operation.body {
+      case .setRegister(let element, .task, _, _):
+        guard let session = content.session(introducedBy: element),
+          let record = content.taskRecord(of: session)
+        else { continue }
+        fences[session] = Stamp(rawValue: record.token << 24 | record.step)
+      default:
+        guard let element = operation.body.unlockedThread,
+          let session = content.session(introducedBy: element),
+          content.threadStanding(of: session)?.isLocked == true
+        else { continue }
+        locked.insert(session)
+      }
+    }
+  }
+
+  /// The sessions whose tasks the batch writes.
+  func sessionsWithTasks(after content: Workspace) -> Set<SessionID> {
+    Set(
+      operations.compactMap { operation in
+        guard case .setRegister(let element, .task, _, _) = operation.body else { return nil }
+        return content.session(introducedBy: element)
+      })
+  }
+
+  /// Nothing in the batch can be news.
+  var isEmpty: Bool {
+    !operations.contains { operation in
+      if case .setRegister(_, .task, _, _) = operation.body { return true }
+      return operation.body.unlockedThread != nil
+    }
+  }
+
+  /// What there is to tell, in the order of the operations.
+  ///
+  /// - Parameters:
+  ///   - content: the state after the batch.
+  ///   - wall: milliseconds since 1970.
+  ///   - author: whose a replica is.
+  /// - Complexity: O(operations).
+  func news(
+    after content: Workspace, wall: Int64, ageMax: Int64, author: (ReplicaID) -> DeviceID?
+  ) -> [NotificationNews] {
+    var news: [NotificationNews] = []
+    var told: Set<SessionID> = []
+    var unlocked: [SessionID: OperationID] = [:]
+    var fences = fences
+    var pieces: [Piece: [RegisterField: String]] = [:]
+    for operation in operations {
+      let replica = operation.id.replica
+      if case .setRegister(let element, let field, .text(let text), let fence) = operation.body {
+        let piece = Piece(element: element, fence: fence, replica: replica)
+        if RegisterField.taskPieces.contains(field) { pieces[piece, default: [:]][field] = text }
+        guard field == .task, let session = content.session(introducedBy: element),
+          fence > fences[session] ?? .zero
+        else { continue }
+        fences[session] = fence
+        let task = TaskText(text: BatchNews.text(of: pieces[piece] ?? [:]))
+        guard let event = BatchNews.event(of: task, in: session, content) else { continue }
+        // What came of it is as old as the task itself.
+        told.insert(session)
+        guard task.milliseconds > wall - ageMax else { continue }
+        news.append(
+          NotificationNews(
+            name: operation.id, event: event, session: session, request: task.status.request,
+            milliseconds: task.milliseconds, expiresAt: task.status.expiresAt,
+            author: author(replica)))
+      } else if let element = operation.body.unlockedThread,
+        let session = content.session(introducedBy: element), locked.contains(session)
+      {
+        unlocked[session] = operation.id
+      }
+    }
+    for (session, name) in unlocked.sorted(by: { $0.key < $1.key }) where !told.contains(session) {
+      guard let thread = content.threadStanding(of: session), thread.isShown else { continue }
+      news.append(
+        NotificationNews(
+          name: name, event: .threadReady(name: thread.name), session: session,
+          milliseconds: wall, author: author(name.replica)))
+    }
+    return news
+  }
+
+  private static func text(of pieces: [RegisterField: String]) -> String {
+    var text = ""
+    for field in RegisterField.taskPieces {
+      guard let piece = pieces[field] else { break }
+      text += piece
+    }
+    return text
+  }
+
+  /// What a task says that people are told of. A request that the batch itself settles is none.
+  private static func event(
+    of task: TaskText, in session: SessionID, _ content: Workspace
+  ) -> NotificationEvent? {
+    switch task.status {
+    case .awaitingApproval(let request):
+      guard content.task(of: session)?.status.request == request.id else { return nil }
+      return .approval(
+        tool: request.toolName, summary: request.summary, details: request.details)
+    case .awaitingAnswer(let question):
+      guard content.task(of: session)?.status.request == question.id else { return nil }
+      return .question(question.question, options: question.options)
+    case .completed(.success(let summary)): return .taskComplete(summary: summary)
+    case .completed(.failure(let error)): return .taskFailed(error: error)
+    case .error(let message): return .taskFailed(error: message)
+    case .idle, .processing, .completed(.cancelled): return nil
+    }
+  }
+}
+
+extension Operation.Body {
+  /// The thread whose lock the operation takes away.
+  fileprivate var unlockedThread: OperationID? {
+    switch self {
+    case .clearTags(let element, .locked, _): element
+    case .enqueueThread(let enqueue) where !enqueue.locks && !enqueue.clearsLocked.isEmpty:
+      enqueue.session
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,259 @@
+import QueueModel
+import WireProtocol
+
+/// The inboxes of a workspace's devices: what is in them, what was pushed, and when something is
+/// due for push. Pure; like the content it may be ahead of the store by the transaction in flight.
+///
+/// Times are readings of the server's uptime, in milliseconds.
+struct NotificationBook: Sendable {
+  private struct Entry: Hashable, Sendable {
+    var isPushed = false
+    var isAcknowledged = false
+    /// From when on it is pushed, unless its device says that it is visible.
+    var dueAt: Int64
+  }
+
+  private var notifications: [UInt64: StoredNotification] = [:]
+  private var inboxes: [DeviceID: [UInt64: Entry]] = [:]
+  private var preferences: [DeviceID: NotificationPreferences] = [:]
+  private var targets: [DeviceID: [PushTargetID: PushTargetRecord]] = [:]
+  private var lastPosition: UInt64
+  /// Devices with a connection when time passed last.
+  private var connected: Set<DeviceID> = []
+  /// Up to here notifications are in the store and may be told.
+  private(set) var durablePosition: UInt64
+  /// What is not handed to the store yet.
+  private var changes = InboxChanges()
+  let patienceMilliseconds: Int64
+
+  init(_ records: InboxRecords, patienceMilliseconds: Int64, uptime: Int64) {
+    self.patienceMilliseconds = patienceMilliseconds
+    lastPosition = records.lastPosition
+    durablePosition = records.lastPosition
+    preferences = records.preferences
+    for notification in records.notifications {
+      notifications[notification.position] = notification
+    }
+    for entry in records.entries {
+      // Devices that lost their connection with the server have time to come back.
+      inboxes[entry.device, default: [:]][entry.position] = Entry(
+        isPushed: entry.isPushed, isAcknowledged: entry.isAcknowledged,
+        dueAt: uptime + patienceMilliseconds)
+    }
+    for target in records.targets { targets[target.device, default: [:]][target.id] = target }
+  }
+
+  var hasChanges: Bool { !changes.isEmpty }
+
+  /// Something waits to be pushed, now or later.
+  var awaitsPush: Bool {
+    inboxes.contains { device, inbox in
+      isPushable(device) && inbox.values.contains { !$0.isPushed && !$0.isAcknowledged }
+    }
+  }
+
+  /// Hands over what is to be stored.
+  mutating func takeChanges() -> InboxChanges {
+    defer { changes = InboxChanges() }
+    return changes
+  }
+
+  /// Everything that was taken is in the store.
+  mutating func becameDurable(_ changes: InboxChanges) {
+    durablePosition = max(durablePosition, changes.posted.last?.position ?? 0)
+  }
+
+  // MARK: - Inboxes
+
+  /// Puts news into the inboxes of devices.
+  mutating func post(
+    _ news: [NotificationNews], to devices: [DeviceID], connected: Set<DeviceID>, uptime: Int64
+  ) {
+    for item in news {
+      let category = item.event.category
+      let receivers = devices.filter {
+        $0 != item.author && preferences[$0]?.off.contains(category) != true
+      }
+      guard !receivers.isEmpty else { continue }
+      lastPosition += 1
+      let notification = StoredNotification(
+        position: lastPosition, name: item.name, event: item.event, session: item.session,
+        request: item.request, milliseconds: item.milliseconds, expiresAt: item.expiresAt)
+      notifications[lastPosition] = notification
+      changes.posted.append(notification)
+      for device in receivers {
+        let isConnected = connected.contains(device)
+        inboxes[device, default: [:]][lastPosition] = Entry(
+          dueAt: isConnected ? uptime + patienceMilliseconds : uptime)
+        changes.entries.append(InboxEntry(device: device, position: lastPosition))
+        if !isConnected { push(lastPosition, to: device) }
+        shorten(device)
+      }
+    }
+  }
+
+  /// Makes room in an inbox that holds too much: the oldest that is no open request goes, or the
+  /// oldest where all are.
+  private mutating func shorten(_ device: DeviceID) {
+    let waiting = (inboxes[device] ?? [:]).filter { !$0.value.isAcknowledged }.keys.sorted()
+    guard waiting.count > WireLimits.inboxMax else { return }
+    let oldest = waiting.first { notifications[$0]?.isRequest == false } ?? waiting[0]
+    remove(oldest, from: device)
+  }
+
+  /// What waits in a device's inbox and may be told, in order.
+  func waiting(for device: DeviceID) -> [StoredNotification] {
+    (inboxes[device] ?? [:]).filter { !$0.value.isAcknowledged && $0.key <= durablePosition }
+      .keys.sorted().compactMap { notifications[$0] }
+  }
+
+  func holds(_ position: UInt64, for device: DeviceID) -> Bool {
+    inboxes[device]?[position]?.isAcknowledged == false
+  }
+
+  /// A device has stored everything up to a position.
+  mutating func acknowledged(through position: UInt64, by device: DeviceID) {
+    for (each, entry) in (inboxes[device] ?? [:]).sorted(by: { $0.key < $1.key })
+    where each <= min(position, durablePosition) && !entry.isAcknowledged {
+      guard entry.isPushed, notifications[each]?.isRequest == true else {
+        remove(each, from: device)
+        continue
+      }
+      inboxes[device]?[each]?.isAcknowledged = true
+      changes.entries.append(
+        InboxEntry(device: device, position: each, isPushed: true, isAcknowledged: true))
+    }
+  }
+
+  /// The sessions of which a request is in some inbox.
+  var sessionsWithRequests: Set<SessionID> {
+    Set(notifications.values.lazy.filter(\.isRequest).map(\.session))
+  }
+
+  /// Takes requests out of all inboxes that nobody awaits any more; they are taken back where they
+  /// were pushed.
+  mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {
+    let over = notifications.values.filter { $0.isRequest && isOver($0) }
+    for notification in over.sorted(by: { $0.position < $1.position }) {
+      for device in inboxes.keys.sorted() {
+        guard let entry = inboxes[device]?[notification.position] else { continue }
+        if entry.isPushed, isPushable(device) {
+          order(.retract, notification, device)
+        }
+        remove(notification.position, from: device)
+      }
+    }
+  }
+
+  private mutating func remove(_ position: UInt64, from device: DeviceID) {
+    guard inboxes[device]?.removeValue(forKey: position) != nil else { return }
+    changes.removed.append(InboxEntry(device: device, position: position))
+    if !inboxes.values.contains(where: { $0[position] != nil }) { notifications[position] = nil }
+  }
+
+  // MARK: - Pushing
+
+  /// Some time has passed: gives to the push service what is due.
+  mutating func timePassed(
+    connected now: Set<DeviceID>, visible: Set<DeviceID>, uptime: Int64
+  ) {
+    let left = connected.subtracting(now)
+    connected = now
+    for device in inboxes.keys.sorted() where isPushable(device) {
+      let unpushed = (inboxes[device] ?? [:]).filter {
+        !$0.value.isPushed && !$0.value.isAcknowledged
+      }
+      for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
+        if left.contains(device) { inboxes[device]?[position]?.dueAt = uptime }
+        let isDue = left.contains(device) || entry.dueAt <= uptime
+        if isDue, !visible.contains(device) { push(position, to: device) }
+      }
+    }
+  }
+
+  /// A device connected: it has time to take what waits.
+  mutating func connected(_ device: DeviceID, uptime: Int64) {
+    connected.insert(device)
+    for position in (inboxes[device] ?? [:]).keys {
+      inboxes[device]?[position]?.dueAt = uptime + patienceMilliseconds
+    }
+  }
+
+  private func isPushable(_ device: DeviceID) -> Bool {
+    targets[device]?.values.contains(where: \.isValid) == true
+  }
+
+  private mutating func push(_ position: UInt64, to device: DeviceID) {
+    guard isPushable(device), let notification = notifications[position] else { return }
+    inboxes[device]?[position]?.isPushed = true
+    changes.entries.append(InboxEntry(device: device, position: position, isPushed: true))
+    order(.alert, notification, device)
+  }
+
+  private mutating func order(
+    _ kind: PushOrder.Kind, _ notification: StoredNotification, _ device: DeviceID
+  ) {
+    changes.orders.append(
+      PushOrder(
+        kind: kind, device: device, notification: notification,
+        showsDetails: preferences[device]?.showsDetails ?? false))
+  }
+
+  // MARK: - What devices want
+
+  func preferences(of device: DeviceID) -> NotificationPreferences {
+    preferences[device] ?? NotificationPreferences()
+  }
+
+  /// Devices that have somewhere to see running tasks and want to, with whether they want details.
+  /// What ends is told to those, too, that do not want any more.
+  func receivers(of event: LiveStatusOrder.Event) -> [DeviceID: Bool] {
+    var receivers: [DeviceID: Bool] = [:]
+    for device in targets.keys where isPushable(device) {
+      let preferences = preferences(of: device)
+      if preferences.showsLiveStatus || event == .ended {
+        receivers[device] = preferences.showsDetails
+      }
+    }
+    return receivers
+  }
+
+  func targets(of device: DeviceID) -> [PushTargetRecord] {
+    (targets[device] ?? [:]).values.sorted { $0.id < $1.id }
+  }
+
+  mutating func set(_ preferences: NotificationPreferences, for device: DeviceID) {
+    guard preferences != self.preferences(of: device) else { return }
+    self.preferences[device] = preferences
+    changes.preferences[device] = preferences
+  }
+
+  /// - Returns: what is wrong with it; nil where it was set.
+  mutating func set(_ target: PushTargetRecord) -> String? {
+    let known = targets[target.device] ?? [:]
+    guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {
+      return "a device has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
+    }
+    targets[target.device, default: [:]][target.id] = target
+    changes.targets.append(.set(target))
+    return nil
+  }
+
+  mutating func removeTarget(_ id: PushTargetID, of device: DeviceID) {
+    guard targets[device]?.removeValue(forKey: id) != nil else { return }
+    changes.targets.append(.remove(device, id))
+  }
+
+  /// A provider said something of a target; one that was set anew since is not meant.
+  mutating func targetReported(
+    _ id: PushTargetID, of device: DeviceID, registeredAt: Int64, isValid: Bool, reason: String
+  ) {
+    guard var target = targets[device]?[id], target.registeredAt == registeredAt,
+      target.isValid != isValid || target.reason != reason
+    else { return }
+    target.isValid = isValid
+    target.reason = reason
+    targets[device]?[id] = target
+    changes.targets.append(.set(target))
+  }
+}

@@ -1,0 +1,14 @@
+import QueueModel
+import SequenceCRDT
+
+/// Something in a batch that people are told of.
+struct NotificationNews: Hashable, Sendable {
+  var name: OperationID
+  var event: NotificationEvent
+  var session: SessionID
+  var request: RequestID?
+  var milliseconds: Int64
+  var expiresAt: Int64?
+  /// The device that did it; it is not told.
+  var author: DeviceID?
+}

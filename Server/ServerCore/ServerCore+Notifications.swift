@@ -1,0 +1,302 @@
+package import QueueModel
+import WireProtocol
+
+/// Telling people: what a batch says goes into the inboxes of devices, in the transaction that
+/// stores the batch; SPECIFICATION.md, section "Notifications".
+extension ServerCore {
+  // MARK: - Posting
+
+  /// Puts what a staged batch says into the inboxes, and takes out what nobody awaits any more.
+  mutating func post(
+    _ news: [NotificationNews], to id: WorkspaceID, at now: Moment
+  ) {
+    guard let devices = workspaces[id]?.devices.keys.sorted() else { return }
+    let connected = notifiedDevices(of: id)
+    workspaces[id]?.book.post(
+      news, to: devices, connected: connected, uptime: now.uptimeMilliseconds)
+    endRequests(of: id)
+  }
+
+  /// Takes requests out of the inboxes that no task awaits any more.
+  mutating func endRequests(of id: WorkspaceID) {
+    guard let content = workspaces[id]?.content else { return }
+    workspaces[id]?.book.requestsEnded { notification in
+      content.task(of: notification.session)?.status.request != notification.request
+    }
+  }
+
+  /// A request was answered: nobody needs to see it any longer.
+  mutating func requestAnswered(_ request: RequestID, in id: WorkspaceID) {
+    workspaces[id]?.book.requestsEnded { $0.request == request }
+  }
+
+  /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
+  mutating func stageInboxes(_ id: WorkspaceID, into commit: inout CommitInFlight) {
+    guard let resident = workspaces[id], resident.bookIsLost == false else { return }
+    if resident.book.hasChanges, let changes = workspaces[id]?.book.takeChanges() {
+      commit.inboxes.append((id, changes))
+    }
+    commit.answers += workspaces[id]?.takeInboxAnswers() ?? []
+  }
+
+  // MARK: - Telling
+
+  /// What was put into inboxes is durable: tells those that are there.
+  mutating func publish(_ changes: InboxChanges, of id: WorkspaceID) {
+    workspaces[id]?.book.becameDurable(changes)
+    for member in (workspaces[id]?.members ?? []).sorted() {
+      guard let connection = connections[member], connection.takesNotifications,
+        let device = connection.session?.device
+      else { continue }
+      for notification in changes.posted
+      where workspaces[id]?.book.holds(notification.position, for: device) == true {
+        send(.notification(notification.frame(isMissed: false)), to: member)
+      }
+    }
+    if !changes.orders.isEmpty { act(.pushOrdersStored) }
+  }
+
+  /// What a commit said of tasks is durable: tells those who watch.
+  mutating func publishTasks(of id: WorkspaceID, at now: Moment) {
+    guard let sessions = workspaces[id]?.stagedTasks, !sessions.isEmpty else { return }
+    workspaces[id]?.stagedTasks = []
+    guard let resident = workspaces[id], let content = resident.content else { return }
+    guard !resident.book.receivers(of: .started).isEmpty || !resident.liveStatus.isEmpty else {
+      return
+    }
+    for session in sessions.sorted() {
+      guard let task = content.task(of: session),
+        let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
+      else { continue }
+      show(event, task, of: id)
+    }
+  }
+
+  private mutating func show(
+    _ event: LiveStatusOrder.Event, _ task: TaskState, of id: WorkspaceID
+  ) {
+    let receivers = workspaces[id]?.book.receivers(of: event) ?? [:]
+    act(
+      .liveStatus(
+        LiveStatusOrder(workspace: id, event: event, task: task, receivers: receivers)))
+  }
+
+  private mutating func renewLiveStatus(of id: WorkspaceID, at now: Moment) {
+    let due = workspaces[id]?.liveStatus.timePassed(uptime: now.uptimeMilliseconds) ?? []
+    for (event, task) in due { show(event, task, of: id) }
+  }
+
+  /// A connection has everything up to the present: it gets what waited for its device, and from now
+  /// on what comes.
+  mutating func beginNotifying(_ id: ConnectionID, at now: Moment) {
+    guard let session = connections[id]?.session else { return }
+    connections[id]?.takesNotifications = true
+    workspaces[session.workspace]?.book.connected(
+      session.device, uptime: now.uptimeMilliseconds)
+    for notification in workspaces[session.workspace]?.book.waiting(for: session.device) ?? [] {
+      send(.notification(notification.frame(isMissed: true)), to: id)
+    }
+  }
+
+  /// The inboxes were read again: what is there is told once more; devices know what they have.
+  mutating func notifyAnew(_ id: WorkspaceID, at now: Moment) {
+    for member in (workspaces[id]?.members ?? []).sorted()
+    where connections[member]?.takesNotifications == true {
+      beginNotifying(member, at: now)
+    }
+  }
+
+  /// A device has stored its inbox up to a position.
+  mutating func notified(
+    through position: UInt64, by session: Session, at now: Moment
+  ) {
+    workspaces[session.workspace]?.book.acknowledged(through: position, by: session.device)
+    stageBook(of: session.workspace, at: now)
+  }
+
+  // MARK: - Time
+
+  /// Devices with a connection that takes notifications.
+  private func notifiedDevices(of id: WorkspaceID) -> Set<DeviceID> {
+    devices(of: id) { $0.takesNotifications }
+  }
+
+  private func devices(
+    of id: WorkspaceID, where isMeant: (Connection) -> Bool
+  ) -> Set<DeviceID> {
+    Set(
+      (workspaces[id]?.members ?? []).compactMap { member in
+        connections[member].flatMap { isMeant($0) ? $0.session?.device : nil }
+      })
+  }
+
+  /// Gives to the push service what is due.
+  mutating func pushDue(at now: Moment) {
+    if storageFailedAt == nil {
+      for id in workspaces.keys.sorted() where workspaces[id]?.bookIsLost == true { load(id) }
+    }
+    for id in workspaces.keys.sorted() where workspaces[id]?.book.awaitsPush == true {
+      let connected = notifiedDevices(of: id)
+      let visible = devices(of: id) { $0.isVisible }
+      workspaces[id]?.book.timePassed(
+        connected: connected, visible: visible, uptime: now.uptimeMilliseconds)
+      if workspaces[id]?.book.hasChanges == true { markReady(id) }
+    }
+    for id in workspaces.keys.sorted() where workspaces[id]?.liveStatus.isEmpty == false {
+      renewLiveStatus(of: id, at: now)
+    }
+    findUnpushed()
+  }
+
+  /// Once after the start: reads the workspaces in which something is still to be pushed.
+  private mutating func findUnpushed() {
+    guard !hasLookedForUnpushed, stopping == nil, storageFailedAt == nil else { return }
+    hasLookedForUnpushed = true
+    ask(.findUnpushed, for: .findUnpushed)
+  }
+
+  mutating func foundUnpushed(_ outcome: StoreOutcome, at now: Moment) {
+    switch outcome {
+    case .unpushed(let ids):
+      for id in ids where workspaces[id] == nil { load(id) }
+    case .failed(let fault):
+      hasLookedForUnpushed = false
+      storageFailed(fault, at: now)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+  }
+
+  // MARK: - Requests
+
+  /// A device asks something about its notifications.
+  mutating func requested(
+    _ question: InboxRequest, as request: UInt64, by connection: Connection, _ session: Session,
+    at now: Moment
+  ) {
+    guard let resident = workspaces[session.workspace], !resident.bookIsLost,
+      resident.inboxAnswers.count < configuration.requestsMax
+    else {
+      stageBook(of: session.workspace, at: now)
+      return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
+    }
+    var answer = InboxAnswer.done
+    switch question {
+    case .visibility(let isVisible):
+      connections[connection.id]?.isVisible = isVisible
+      return send(.response(answer.response(id: request)), to: connection.id)
+    case .targets:
+      answer = .targets(resident.book.targets(of: session.device).map(\.state))
+    case .setTarget(let id, let kind, let address):
+      answer = set(id, kind: kind, address: address, session, at: now)
+    case .removeTarget(let id):
+      workspaces[session.workspace]?.book.removeTarget(id, of: session.device)
+    case .setPreferences(let preferences):
+      workspaces[session.workspace]?.book.set(preferences, for: session.device)
+    }
+    workspaces[session.workspace]?.inboxAnswers.append(
+      (connection.id, answer.response(id: request)))
+    stageBook(of: session.workspace, at: now)
+  }
+
+  private mutating func set(
+    _ id: PushTargetID, kind: String, address: String, _ session: Session, at now: Moment
+  ) -> InboxAnswer {
+    switch targetCheck(kind, address) {
+    case .unusable(let problem):
+      return .unusable(problem)
+    case .usable(let shownAddress):
+      let problem = workspaces[session.workspace]?.book.set(
+        PushTargetRecord(
+          device: session.device, id: id, kind: kind, address: address,
+          shownAddress: shownAddress, registeredAt: now.wallMilliseconds))
+      return problem.map(InboxAnswer.unusable) ?? .done
+    }
+  }
+
+  /// The push service found out something about a target.
+  ///
+  /// - Parameter registeredAt: of the registration that it used; a newer one is not meant.
+  package mutating func pushTargetReported(
+    _ target: PushTargetID, of device: DeviceID, in workspace: WorkspaceID, registeredAt: Int64,
+    isValid: Bool, reason: String, at now: Moment
+  ) -> [ServerAction] {
+    workspaces[workspace]?.book.targetReported(
+      target, of: device, registeredAt: registeredAt, isValid: isValid, reason: reason)
+    stageBook(of: workspace, at: now)
+    return takeActions()
+  }
+
+  /// Stores what changed in the inboxes, as soon as that is possible.
+  private mutating func stageBook(of id: WorkspaceID, at now: Moment) {
+    guard let resident = workspaces[id] else { return }
+    if resident.bookIsLost { return load(id) }
+    guard resident.hasInboxWork else { return }
+    markReady(id)
+    stageCommit(at: now)
+  }
+}
+
+extension ResidentWorkspace {
+  /// The store has not what the book says: everything is read again.
+  mutating func bookWasLost() {
+    bookIsLost = true
+    stagedTasks = []
+    stagedWasLost()
+  }
+
+  /// Takes the answers that wait for the inboxes to be stored.
+  mutating func takeInboxAnswers() -> [(connection: ConnectionID, response: Response)] {
+    defer { inboxAnswers = [] }
+    return inboxAnswers
+  }
+}
+
+/// What a server thinks of an address that a device registers.
+package enum PushTargetCheck: Hashable, Sendable {
+  /// It can be used; this is how it is shown, without its secrets.
+  case usable(shownAddress: String)
+  /// What is wrong with it, for the person who wrote it.
+  case unusable(String)
+
+  /// Knows the kinds alone: where nothing is pushed, nothing more is known.
+  package static func ofKind(_ kind: String, _ address: String) -> PushTargetCheck {
+    guard ["apns", "ntfy", "webhook"].contains(kind) else {
+      return .unusable("\(kind) is no kind of push target: apns, ntfy or webhook")
+    }
+    guard !address.isEmpty else { return .unusable("the address is empty") }
+    return .usable(shownAddress: "…" + String(address.suffix(4)))
+  }
+}
+
+extension StoredNotification {
+  /// What a device is sent: it has the whole story anyway, so nothing is held back.
+  func frame(isMissed: Bool) -> InboxNotification {
+    InboxNotification(
+      position: position, name: name, category: event.category, isMissed: isMissed,
+      session: session, request: request, milliseconds: milliseconds,
+      title: event.title.cut(toUTF8Bytes: WireLimits.notificationTitleBytesMax),
+      body: event.body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax))
+  }
+}
+
+extension NotificationEvent {
+  var title: String {
+    switch self {
+    case .approval: "Approval Needed"
+    case .question: "An agent has a question"
+    case .taskComplete: "Task Complete"
+    case .taskFailed: "Task Failed"
+    case .threadReady: "Thread Ready"
+    }
+  }
+
+  var body: String {
+    switch self {
+    case .approval(let tool, let summary, _): summary.isEmpty ? tool : "\(tool): \(summary)"
+    case .question(let question, _): question
+    case .taskComplete(let text), .taskFailed(let text): text ?? ""
+    case .threadReady(let name): name
+    }
+  }
+}

@@ -1,0 +1,195 @@
+package import QueueModel
+package import SequenceCRDT
+package import WireProtocol
+
+/// A notification as it is stored, once for all devices.
+package struct StoredNotification: Hashable, Sendable {
+  /// Rises with every notification of the workspace.
+  package var position: UInt64
+  /// The operation that made it.
+  package var name: OperationID
+  package var event: NotificationEvent
+  package var session: SessionID
+  /// The approval or question that can be answered.
+  package var request: RequestID?
+  /// When it came about, milliseconds since 1970.
+  package var milliseconds: Int64
+  /// From when on nobody can answer, milliseconds since 1970; nil: it stays of use.
+  package var expiresAt: Int64?
+
+  package init(
+    position: UInt64, name: OperationID, event: NotificationEvent, session: SessionID,
+    request: RequestID? = nil, milliseconds: Int64, expiresAt: Int64? = nil
+  ) {
+    self.position = position
+    self.name = name
+    self.event = event
+    self.session = session
+    self.request = request
+    self.milliseconds = milliseconds
+    self.expiresAt = expiresAt
+  }
+
+  /// Somebody waits for an answer.
+  package var isRequest: Bool { request != nil }
+}
+
+/// What happened, in the agent's own words where it has some. How a person is told is decided where
+/// it is shown.
+package enum NotificationEvent: Hashable, Sendable {
+  case approval(tool: String, summary: String, details: String?)
+  case question(String, options: [String])
+  case taskComplete(summary: String?)
+  case taskFailed(error: String?)
+  case threadReady(name: String)
+
+  package var category: NotificationCategory {
+    switch self {
+    case .approval: .approvalRequest
+    case .question: .questionAsked
+    case .taskComplete: .taskComplete
+    case .taskFailed: .taskError
+    case .threadReady: .threadReady
+    }
+  }
+}
+
+/// A notification in one device's inbox.
+package struct InboxEntry: Hashable, Sendable {
+  package var device: DeviceID
+  package var position: UInt64
+  /// It was given to the push service, which has to take it back once nobody awaits it any more.
+  package var isPushed: Bool
+  /// The device has it. Only what was pushed and can still be taken back is kept after that.
+  package var isAcknowledged: Bool
+
+  package init(
+    device: DeviceID, position: UInt64, isPushed: Bool = false, isAcknowledged: Bool = false
+  ) {
+    self.device = device
+    self.position = position
+    self.isPushed = isPushed
+    self.isAcknowledged = isAcknowledged
+  }
+}
+
+/// An address that a device has its notifications pushed to.
+package struct PushTargetRecord: Hashable, Sendable {
+  package var device: DeviceID
+  package var id: PushTargetID
+  package var kind: String
+  /// The whole address, secrets included.
+  package var address: String
+  /// The address without its secrets.
+  package var shownAddress: String
+  package var isValid: Bool
+  /// Why it is not valid, in the provider's word; empty for nothing.
+  package var reason: String
+  /// When the device last said that the address is its own, milliseconds since 1970.
+  package var registeredAt: Int64
+
+  package init(
+    device: DeviceID, id: PushTargetID, kind: String, address: String, shownAddress: String,
+    isValid: Bool = true, reason: String = "", registeredAt: Int64
+  ) {
+    self.device = device
+    self.id = id
+    self.kind = kind
+    self.address = address
+    self.shownAddress = shownAddress
+    self.isValid = isValid
+    self.reason = reason
+    self.registeredAt = registeredAt
+  }
+
+  /// What the device is told.
+  package var state: PushTargetState {
+    PushTargetState(
+      id: id, kind: kind, address: shownAddress, isValid: isValid, reason: reason)
+  }
+}
+
+/// What the push service has to do for one device: to all its valid targets that take such things.
+///
+/// Orders are stored in the transaction that led to them and stay until they are carried out.
+package struct PushOrder: Hashable, Sendable {
+  package enum Kind: UInt8, Hashable, Sendable {
+    /// Show it.
+    case alert = 1
+    /// It is not awaited any more: take it back where it is shown.
+    case retract = 2
+  }
+
+  package var kind: Kind
+  package var device: DeviceID
+  package var notification: StoredNotification
+  /// The device wants to be told more than what kind of thing happened.
+  package var showsDetails: Bool
+
+  package init(
+    kind: Kind, device: DeviceID, notification: StoredNotification, showsDetails: Bool
+  ) {
+    self.kind = kind
+    self.device = device
+    self.notification = notification
+    self.showsDetails = showsDetails
+  }
+}
+
+/// A push order as it waits in the store.
+package struct StoredPushOrder: Hashable, Sendable {
+  /// Rises with every order.
+  package var number: Int64
+  package var workspace: WorkspaceID
+  package var order: PushOrder
+
+  package init(number: Int64, workspace: WorkspaceID, order: PushOrder) {
+    self.number = number
+    self.workspace = workspace
+    self.order = order
+  }
+}
+
+/// What there is of notifications in a workspace.
+package struct InboxRecords: Hashable, Sendable {
+  /// The position of the latest notification, whether it is still there or not.
+  package var lastPosition: UInt64
+  /// Those that are in any inbox.
+  package var notifications: [StoredNotification]
+  package var entries: [InboxEntry]
+  package var preferences: [DeviceID: NotificationPreferences]
+  package var targets: [PushTargetRecord]
+
+  package init(
+    lastPosition: UInt64 = 0, notifications: [StoredNotification] = [],
+    entries: [InboxEntry] = [], preferences: [DeviceID: NotificationPreferences] = [:],
+    targets: [PushTargetRecord] = []
+  ) {
+    self.lastPosition = lastPosition
+    self.notifications = notifications
+    self.entries = entries
+    self.preferences = preferences
+    self.targets = targets
+  }
+}
+
+/// What changed of the notifications of a workspace, to be stored in this order.
+package struct InboxChanges: Hashable, Sendable {
+  package enum Target: Hashable, Sendable {
+    /// Takes the place of the one with the same device and id.
+    case set(PushTargetRecord)
+    case remove(DeviceID, PushTargetID)
+  }
+
+  package var posted: [StoredNotification] = []
+  /// Each takes the place of the one with the same device and position.
+  package var entries: [InboxEntry] = []
+  package var removed: [InboxEntry] = []
+  package var preferences: [DeviceID: NotificationPreferences] = [:]
+  package var targets: [Target] = []
+  package var orders: [PushOrder] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { self == InboxChanges() }
+}

@@ -1,0 +1,277 @@
+import Foundation
+import GRDB
+package import QueueModel
+import SequenceCRDT
+package import ServerCore
+import WireProtocol
+
+/// Notifications, inboxes, preferences, push targets and push orders as rows.
+extension ServerDatabase {
+  func inboxes(ofWorkspace number: Int64, in db: Database) throws -> InboxRecords {
+    var records = InboxRecords()
+    let last = try Int64.fetchOne(
+      db, sql: "SELECT notification_position FROM workspaces WHERE number = ?",
+      arguments: [number])
+    records.lastPosition = UInt64(column: last ?? 0)
+    records.notifications = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT * FROM notifications n WHERE workspace = ? AND EXISTS (
+          SELECT 1 FROM inbox i WHERE i.workspace = n.workspace AND i.position = n.position)
+        """, arguments: [number]
+    ).map(StoredNotification.init(row:))
+    records.entries = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT i.* FROM inbox i JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
+        WHERE i.workspace = ? AND d.revoked_at IS NULL
+        """, arguments: [number]
+    ).map { row in
+      InboxEntry(
+        device: try row.identifier("device"), position: row.position("position"),
+        isPushed: row["is_pushed"], isAcknowledged: row["is_acknowledged"])
+    }
+    for row in try Row.fetchAll(
+      db, sql: "SELECT * FROM notification_preferences WHERE workspace = ?", arguments: [number])
+    {
+      let off = Array(row["off"] as Data).map(NotificationCategory.init(rawValue:))
+      records.preferences[try row.identifier("device")] = NotificationPreferences(
+        off: Set(off), showsDetails: row["details"], showsLiveStatus: row["live_status"])
+    }
+    records.targets = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT t.* FROM push_targets t
+        JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+        WHERE t.workspace = ? AND d.revoked_at IS NULL
+        """, arguments: [number]
+    ).map(PushTargetRecord.init(row:))
+    return records
+  }
+
+  func save(_ changes: InboxChanges, workspace number: Int64, in db: Database) throws {
+    for notification in changes.posted { try insert(notification, workspace: number, in: db) }
+    if let last = changes.posted.last {
+      try db.cachedStatement(
+        sql: "UPDATE workspaces SET notification_position = ? WHERE number = ?"
+      ).execute(arguments: [last.position.column, number])
+    }
+    for entry in changes.entries {
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO inbox (workspace, device, position, is_pushed, is_acknowledged)
+          VALUES (?, ?, ?, ?, ?)
+          ON CONFLICT (workspace, device, position) DO UPDATE
+          SET is_pushed = excluded.is_pushed, is_acknowledged = excluded.is_acknowledged
+          """
+      ).execute(arguments: [
+        number, entry.device.column, entry.position.column, entry.isPushed, entry.isAcknowledged,
+      ])
+    }
+    for order in changes.orders {
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO push_orders (workspace, device, kind, position, details)
+          VALUES (?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        number, order.device.column, Int64(order.kind.rawValue),
+        order.notification.position.column, order.showsDetails,
+      ])
+    }
+    for entry in changes.removed {
+      try db.cachedStatement(
+        sql: "DELETE FROM inbox WHERE workspace = ? AND device = ? AND position = ?"
+      ).execute(arguments: [number, entry.device.column, entry.position.column])
+      try forget(entry.position.column, workspace: number, in: db)
+    }
+    for (device, preferences) in changes.preferences {
+      try save(preferences, of: device, workspace: number, in: db)
+    }
+    for target in changes.targets { try save(target, workspace: number, in: db) }
+  }
+
+  /// Removes a notification that nobody names any more.
+  private func forget(_ position: Int64, workspace number: Int64, in db: Database) throws {
+    try db.cachedStatement(
+      sql: """
+        DELETE FROM notifications WHERE workspace = ?1 AND position = ?2
+          AND NOT EXISTS (SELECT 1 FROM inbox WHERE workspace = ?1 AND position = ?2)
+          AND NOT EXISTS (SELECT 1 FROM push_orders WHERE workspace = ?1 AND position = ?2)
+        """
+    ).execute(arguments: [number, position])
+  }
+
+  private func insert(
+    _ notification: StoredNotification, workspace number: Int64, in db: Database
+  ) throws {
+    let words = notification.event.columns
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO notifications (workspace, position, replica, seq, category, session, request,
+          at, expires_at, subject, summary, details)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    ).execute(arguments: [
+      number, notification.position.column, notification.name.replica.column,
+      Int64(notification.name.seq), Int64(notification.event.category.rawValue),
+      notification.session.rawValue, notification.request?.column, notification.milliseconds,
+      notification.expiresAt, words.subject, words.summary, words.details,
+    ])
+  }
+
+  private func save(
+    _ preferences: NotificationPreferences, of device: DeviceID, workspace number: Int64,
+    in db: Database
+  ) throws {
+    try db.cachedStatement(
+      sql: """
+        INSERT OR REPLACE INTO notification_preferences
+          (workspace, device, off, details, live_status)
+        VALUES (?, ?, ?, ?, ?)
+        """
+    ).execute(arguments: [
+      number, device.column, Data(preferences.off.sorted().map(\.rawValue)),
+      preferences.showsDetails, preferences.showsLiveStatus,
+    ])
+  }
+
+  private func save(
+    _ change: InboxChanges.Target, workspace number: Int64, in db: Database
+  ) throws {
+    switch change {
+    case .set(let target):
+      try db.cachedStatement(
+        sql: """
+          INSERT OR REPLACE INTO push_targets
+            (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
+        number, target.device.column, target.id.column, target.kind, target.address,
+        target.shownAddress, target.isValid, target.reason, target.registeredAt,
+      ])
+    case .remove(let device, let id):
+      try db.cachedStatement(
+        sql: "DELETE FROM push_targets WHERE workspace = ? AND device = ? AND id = ?"
+      ).execute(arguments: [number, device.column, id.column])
+    }
+  }
+
+  // MARK: - Pushing
+
+  package func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT DISTINCT w.id FROM inbox i
+          JOIN workspaces w ON w.number = i.workspace
+          JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
+          JOIN push_targets t ON t.workspace = i.workspace AND t.device = i.device
+          WHERE i.is_pushed = 0 AND i.is_acknowledged = 0 AND d.revoked_at IS NULL
+            AND t.is_valid = 1
+          ORDER BY w.id
+          """
+      ).map { try $0.identifier("id") }
+    }
+  }
+
+  package func pushOrders(
+    after number: Int64, limit: Int
+  ) throws(StorageFault) -> [StoredPushOrder] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT o.number AS "order", o.device, o.kind, o.details AS shows_details, w.id, n.*
+          FROM push_orders o
+          JOIN workspaces w ON w.number = o.workspace
+          JOIN notifications n ON n.workspace = o.workspace AND n.position = o.position
+          WHERE o.number > ? ORDER BY o.number LIMIT ?
+          """, arguments: [number, limit]
+      ).map { row in
+        guard let kind = PushOrder.Kind(rawValue: UInt8(clamping: row["kind"] as Int64)) else {
+          throw DamagedColumn(name: "kind")
+        }
+        return StoredPushOrder(
+          number: row["order"], workspace: try row.identifier("id"),
+          order: PushOrder(
+            kind: kind, device: try row.identifier("device"),
+            notification: try StoredNotification(row: row), showsDetails: row["shows_details"]))
+      }
+    }
+  }
+
+  package func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
+    try write { db in
+      for number in numbers {
+        let row = try Row.fetchOne(
+          db.cachedStatement(
+            sql: "DELETE FROM push_orders WHERE number = ? RETURNING workspace, position"),
+          arguments: [number])
+        guard let row else { continue }
+        try forget(row["position"], workspace: row["workspace"], in: db)
+      }
+    }
+  }
+}
+
+extension StoredNotification {
+  fileprivate init(row: Row) throws {
+    let request: Data? = row["request"]
+    self.init(
+      position: row.position("position"),
+      name: OperationID(
+        replica: ReplicaID(column: row["replica"]), seq: try row.sequence("seq")),
+      event: try NotificationEvent(row: row), session: try SessionID(row["session"] as String),
+      request: try request.map { _ in try row.identifier("request") },
+      milliseconds: row["at"], expiresAt: row["expires_at"])
+  }
+}
+
+extension PushTargetRecord {
+  fileprivate init(row: Row) throws {
+    self.init(
+      device: try row.identifier("device"), id: try row.identifier("id"), kind: row["kind"],
+      address: row["address"], shownAddress: row["shown_address"], isValid: row["is_valid"],
+      reason: row["reason"], registeredAt: row["registered_at"])
+  }
+}
+
+extension NotificationEvent {
+  fileprivate var columns: (subject: String?, summary: String?, details: String?) {
+    switch self {
+    case .approval(let tool, let summary, let details): (tool, summary, details)
+    case .question(let question, let options):
+      (nil, question, options.isEmpty ? nil : NotificationEvent.list(options))
+    case .taskComplete(let text), .taskFailed(let text): (nil, text, nil)
+    case .threadReady(let name): (nil, name, nil)
+    }
+  }
+
+  fileprivate init(row: Row) throws {
+    let summary: String? = row["summary"]
+    let details: String? = row["details"]
+    switch NotificationCategory(rawValue: UInt8(clamping: row["category"] as Int64)) {
+    case .approvalRequest:
+      self = .approval(tool: row["subject"] ?? "", summary: summary ?? "", details: details)
+    case .questionAsked:
+      self = .question(summary ?? "", options: try NotificationEvent.options(details))
+    case .taskComplete: self = .taskComplete(summary: summary)
+    case .taskError: self = .taskFailed(error: summary)
+    case .threadReady: self = .threadReady(name: summary ?? "")
+    default: throw DamagedColumn(name: "category")
+    }
+  }
+
+  private static func list(_ options: [String]) -> String? {
+    // An array of strings can always be encoded.
+    (try? JSONEncoder().encode(options)).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func options(_ details: String?) throws -> [String] {
+    guard let details else { return [] }
+    return try JSONDecoder().decode([String].self, from: Data(details.utf8))
+  }
+}

@@ -1,0 +1,88 @@
+import QueueModel
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// The state of running tasks: begun, changed at most every 15 seconds, renewed, ended.
+@Suite struct LiveStatusTests {
+  private static func task(_ status: TaskStatus) throws -> TaskState {
+    TaskState(
+      sessionId: try SessionID("main"), status: status, startTime: 1, lastUpdateTime: 1)
+  }
+
+  private static func at(_ operation: String) throws -> TaskState {
+    try task(.processing(operation: operation))
+  }
+
+  @Test func statusBeginsChangesAndEnds() throws {
+    // S4-7, S4-8
+    var book = LiveStatusBook()
+    #expect(book.changed(try Self.task(.idle), uptime: 0) == nil)
+    #expect(book.changed(try Self.at("a"), uptime: 0) == .started)
+    #expect(book.changed(try Self.at("a"), uptime: 20_000) == nil, "nothing changed")
+    #expect(book.changed(try Self.at("b"), uptime: 20_000) == .updated)
+    #expect(book.changed(try Self.task(.completed(.cancelled)), uptime: 20_001) == .ended)
+    #expect(book.changed(try Self.task(.idle), uptime: 20_002) == nil)
+    #expect(book.isEmpty)
+  }
+
+  @Test func changesWaitFifteenSecondsAndTheLatestIsTold() throws {
+    // N-8
+    var book = LiveStatusBook()
+    _ = book.changed(try Self.at("a"), uptime: 0)
+    for (index, operation) in ["b", "c", "d"].enumerated() {
+      #expect(book.changed(try Self.at(operation), uptime: Int64(index) * 5_000) == nil)
+    }
+    #expect(book.timePassed(uptime: 14_999).isEmpty)
+    let due = book.timePassed(uptime: 15_000)
+    #expect(due.map(\.event) == [.updated])
+    #expect(due.map(\.task) == [try Self.at("d")])
+    #expect(book.timePassed(uptime: 60_000).isEmpty)
+    #expect(book.changed(try Self.at("e"), uptime: 16_000) == nil)
+    #expect(book.changed(try Self.at("d"), uptime: 17_000) == nil, "back to what was told")
+    #expect(book.timePassed(uptime: 60_000).isEmpty)
+  }
+
+  @Test func statusIsRenewedBeforeEightHours() throws {
+    // S4-7
+    var book = LiveStatusBook()
+    _ = book.changed(try Self.at("a"), uptime: 0)
+    #expect(book.timePassed(uptime: 26_999_999).isEmpty)
+    #expect(book.timePassed(uptime: 27_000_000).map(\.event) == [.renewed])
+    #expect(book.timePassed(uptime: 53_999_999).isEmpty)
+    #expect(book.timePassed(uptime: 54_000_000).map(\.event) == [.renewed])
+  }
+
+  @Test func onlyThoseWhoWantItAndCanShowItAreTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(.processing(operation: "a"))
+    #expect(pair.scene.liveOrders.isEmpty, "nobody has a target")
+    try pair.addTarget()
+    try pair.report(.processing(operation: "b"))
+    #expect(pair.scene.liveOrders.map(\.event) == [.started])
+    #expect(pair.scene.liveOrders.first?.receivers == [pair.phone.id: false])
+    #expect(pair.scene.liveOrders.first?.task.status == .processing(operation: "b"))
+    try pair.report(.processing(operation: "c"))
+    #expect(pair.scene.liveOrders.count == 1)
+    pair.scene.pass(15_000)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated])
+    _ = try pair.ask(
+      .setPreferences(NotificationPreferences(showsDetails: true, showsLiveStatus: false)))
+    try pair.report(.completed(.success(summary: nil)))
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated, .ended])
+    #expect(pair.scene.liveOrders.last?.receivers == [pair.phone.id: true], "who shows it ends it")
+    try pair.report(.processing(operation: "d"))
+    #expect(pair.scene.liveOrders.count == 3)
+  }
+
+  @Test func whatIsNotDurableIsNotShown() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    pair.scene.holdsTasks = true
+    try pair.report(.processing(operation: "a"))
+    #expect(pair.scene.liveOrders.isEmpty)
+    pair.scene.finishTasks()
+    #expect(pair.scene.liveOrders.map(\.event) == [.started])
+  }
+}

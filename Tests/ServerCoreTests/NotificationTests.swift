@@ -1,0 +1,286 @@
+import QueueModel
+import SequenceCRDT
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// Inboxes: what batches put into them, and what devices are told.
+@Suite struct NotificationTests {
+  private let session: SessionID
+
+  init() throws {
+    session = try SessionID("main")
+  }
+
+  // MARK: - What is told
+
+  @Test func everyCategoryIsMadeByItsOperation() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
+    #expect(pair.told().isEmpty)
+    try pair.report(NotifiedPair.approval(1))
+    let request = try #require(pair.told().first)
+    #expect(request.category == .approvalRequest)
+    #expect(request.title == "Approval Needed")
+    #expect(request.body == "Bash: swift test")
+    #expect(request.request == RequestID(high: 5, low: 1))
+    #expect(request.session == session)
+    #expect(!request.isMissed)
+    #expect(request.milliseconds == NotifiedPair.wall)
+    try pair.report(NotifiedPair.working)
+    try pair.report(
+      .awaitingAnswer(
+        UserQuestion(id: RequestID(high: 5, low: 2), question: "Which one?", options: ["a", "b"])))
+    try pair.report(NotifiedPair.working)
+    try pair.report(.completed(.success(summary: "all green")))
+    try pair.report(NotifiedPair.working)
+    try pair.report(.completed(.failure(error: "red")))
+    try pair.report(NotifiedPair.working)
+    try pair.report(.error(message: "gone"))
+    let told = pair.told()
+    #expect(
+      told.map(\.category) == [.questionAsked, .taskComplete, .taskError, .taskError])
+    #expect(told.map(\.body) == ["Which one?", "all green", "red", "gone"])
+    #expect(told.map(\.position) == [2, 3, 4, 5])
+  }
+
+  @Test func nameIsTheOperationThatWroteTheTask() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, .completed(.success(summary: nil)))
+    let told = pair.told()
+    let record = pair.host.workspace.taskRecord(of: session)
+    #expect(told.map(\.name) == [record?.writer])
+  }
+
+  @Test func cancelledTaskAndIdleTellNothingButTheThread() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
+    try pair.report(.completed(.cancelled))
+    #expect(pair.told().map(\.category) == [.threadReady])
+    try pair.report(.idle)
+    #expect(pair.told().isEmpty)
+  }
+
+  @Test func unlockedThreadIsReadyUnlessTheBatchTellsMoreOfIt() throws {
+    var pair = try NotifiedPair()
+    try pair.host.perform(.unlockThread(session))
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    let told = pair.told()
+    #expect(told.map(\.category) == [.threadReady])
+    #expect(told.map(\.body) == ["main"])
+    #expect(told.first?.request == nil)
+    try pair.report(NotifiedPair.working)
+    try pair.report(.completed(.success(summary: "done")))
+    #expect(pair.told().map(\.category) == [.taskComplete])
+  }
+
+  @Test func requestThatTheBatchItselfSettlesIsNotTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(
+      NotifiedPair.working, NotifiedPair.approval(1), NotifiedPair.working,
+      .completed(.success(summary: "s")), NotifiedPair.working, NotifiedPair.approval(2))
+    #expect(pair.told().map(\.category) == [.taskComplete, .approvalRequest])
+  }
+
+  @Test func whatIsOlderThanSevenDaysIsNotTold() throws {
+    let week: Int64 = 7 * 86_400_000
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall - week)
+    #expect(pair.told().isEmpty)
+    try pair.report(NotifiedPair.working)
+    try pair.report(NotifiedPair.approval(2), at: NotifiedPair.wall - week + 1)
+    #expect(pair.told().count == 1)
+  }
+
+  @Test func writeBelowTheFenceIsNotTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(pair.told().count == 1)
+    // Written without knowing of the request, under no fence that counts.
+    var stale = pair.scene.device(3)
+    let connection = try pair.scene.join(&stale)
+    try stale.perform(
+      .reportTask(
+        TaskReport(
+          session: session, status: NotifiedPair.working,
+          milliseconds: NotifiedPair.wall)))
+    let late = stale.outgoing.map { operation -> Operation in
+      guard case .setRegister(let element, .task, let value, _) = operation.body else {
+        return operation
+      }
+      return Operation(
+        id: operation.id,
+        body: .setRegister(element: element, field: .task, value: value, stamp: .zero))
+    }
+    stale.outgoing = late
+    pair.scene.send(stale.changes(), on: connection)
+    #expect(pair.told().isEmpty)
+    #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request stands")
+  }
+
+  @Test func theDeviceThatDidItIsNotTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(pair.scene.take(pair.hostConnection).notifications.isEmpty)
+    #expect(pair.entries.map(\.device) == [pair.phone.id])
+  }
+
+  @Test func categoryThatIsOffIsNotTold() throws {
+    var pair = try NotifiedPair()
+    let preferences = NotificationPreferences(off: [.threadReady, .taskComplete])
+    #expect(try pair.ask(.setPreferences(preferences)) == .done)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "s")))
+    #expect(pair.told().isEmpty)
+    try pair.report(NotifiedPair.working, .completed(.failure(error: "e")))
+    #expect(pair.told().map(\.category) == [.taskError])
+    pair.scene.restart(ServerConfiguration())
+    pair.hostConnection = pair.scene.connect(pair.host)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "s")))
+    #expect(try pair.phoneReturns().map(\.category) == [.taskError])
+  }
+
+  // MARK: - Delivery
+
+  @Test func changesComeBeforeTheNotificationOfThem() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    let frames = pair.scene.take(pair.phoneConnection)
+    let kinds = frames.compactMap { frame -> String? in
+      switch frame {
+      case .changes: "changes"
+      case .notification: "notification"
+      default: nil
+      }
+    }
+    #expect(kinds == ["changes", "notification"])
+  }
+
+  @Test func awayDeviceGetsWhatItMissedInOrderUntilItSaysThatItHasIt() throws {
+    var pair = try NotifiedPair()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "1")))
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "2")))
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    for _ in 0..<2 {
+      let missed = try pair.phoneReturns()
+      #expect(missed.map(\.body) == ["1", "2", "Bash: swift test"])
+      #expect(!missed.contains { !$0.isMissed })
+      #expect(missed.map(\.position) == [1, 2, 3])
+      pair.phoneLeaves()
+    }
+    _ = try pair.phoneReturns()
+    pair.acknowledge(2)
+    pair.phoneLeaves()
+    #expect(try pair.phoneReturns().map(\.position) == [3])
+    pair.acknowledge(.max)
+    pair.phoneLeaves()
+    #expect(try pair.phoneReturns().isEmpty)
+    #expect(pair.entries.isEmpty)
+    #expect(
+      pair.scene.storage.withState {
+        $0.workspaces[ServerScene.workspace]?.inboxes.notifications.isEmpty
+      } == true)
+  }
+
+  @Test func missedComesBehindTheOperations() throws {
+    var pair = try NotifiedPair()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.phoneConnection = pair.scene.connect(pair.phone)
+    let frames = pair.scene.take(pair.phoneConnection)
+    let changes = try #require(frames.firstIndex { if case .changes = $0 { true } else { false } })
+    let notice = try #require(
+      frames.firstIndex { if case .notification = $0 { true } else { false } })
+    #expect(changes < notice)
+  }
+
+  @Test func nothingIsToldBeforeItIsDurable() throws {
+    var pair = try NotifiedPair()
+    pair.scene.holdsTasks = true
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(pair.told().isEmpty)
+    pair.scene.finishTasks()
+    #expect(pair.told().count == 1)
+  }
+
+  @Test func failedStoreTellsNothingAndTheBatchSentAgainTellsOnce() throws {
+    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    let fault = StorageFault(code: .full, message: "no space")
+    pair.scene.storage.withState { $0.writeFault = fault }
+    try pair.host.perform(
+      .reportTask(
+        TaskReport(
+          session: session, status: NotifiedPair.working,
+          milliseconds: NotifiedPair.wall)))
+    try pair.host.perform(
+      .reportTask(
+        TaskReport(
+          session: session, status: NotifiedPair.approval(1), milliseconds: NotifiedPair.wall)))
+    let batch = pair.host.changes()
+    pair.scene.send(batch, on: pair.hostConnection)
+    #expect(pair.told().isEmpty)
+    pair.scene.storage.withState { $0.writeFault = nil }
+    pair.scene.pass(10)
+    pair.scene.send(batch, on: pair.hostConnection)
+    let told = pair.told()
+    #expect(told.map(\.category) == [.approvalRequest])
+    #expect(told.map(\.position) == [1])
+    #expect(pair.entries.count == 1)
+  }
+
+  @Test func failedStoreOfAnAcknowledgementCostsARepetitionAtMost() throws {
+    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(pair.told().count == 1)
+    pair.scene.storage.withState {
+      $0.writeFault = StorageFault(code: .full, message: "no space")
+    }
+    pair.acknowledge(1)
+    #expect(pair.entries.count == 1)
+    pair.scene.storage.withState { $0.writeFault = nil }
+    pair.scene.pass(1_000)
+    pair.scene.pass(1_000)
+    #expect(pair.told().map(\.position) == [1], "it is told again; its name is known")
+    pair.acknowledge(1)
+    #expect(pair.entries.isEmpty)
+  }
+
+  @Test func restartedServerKeepsInboxesAndGoesOnCounting() throws {
+    var pair = try NotifiedPair()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "1")))
+    pair.scene.restart(ServerConfiguration())
+    pair.hostConnection = pair.scene.connect(pair.host)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "2")))
+    #expect(try pair.phoneReturns().map(\.position) == [1, 2])
+    pair.acknowledge(2)
+    pair.scene.restart(ServerConfiguration())
+    pair.hostConnection = pair.scene.connect(pair.host)
+    #expect(try pair.phoneReturns().isEmpty)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "3")))
+    #expect(pair.told().map(\.position) == [3])
+  }
+
+  @Test func inboxHoldsAThousandAndKeepsOpenRequests() throws {
+    var pair = try NotifiedPair()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    let other = try SessionID("other")
+    for number in 0..<1_001 {
+      for status in [NotifiedPair.working, .completed(.success(summary: "\(number)"))] {
+        if number == 0, status == NotifiedPair.working {
+          try pair.host.write("more", in: "other")
+        }
+        try pair.host.perform(
+          .reportTask(
+            TaskReport(session: other, status: status, milliseconds: NotifiedPair.wall)))
+      }
+    }
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    let missed = try pair.phoneReturns()
+    #expect(missed.count == 1_000)
+    #expect(missed.first?.category == .approvalRequest, "an open request stays")
+    #expect(missed.dropFirst().first?.body == "2", "the oldest others went")
+  }
+}

@@ -1,0 +1,180 @@
+import GRDB
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+@testable import ServerStore
+
+/// Notifications in the file: what is written is read, and what nobody names any more goes.
+@Suite struct InboxStorageTests {
+  private static let phone = DeviceID(high: 9, low: 1)
+  private static let tablet = DeviceID(high: 9, low: 2)
+
+  private func notification(
+    _ position: UInt64, _ event: NotificationEvent, request: RequestID? = nil
+  ) throws -> StoredNotification {
+    StoredNotification(
+      position: position,
+      name: OperationID(replica: ReplicaID(rawValue: .max - 1), seq: UInt32(position)),
+      event: event, session: try SessionID("main"), request: request, milliseconds: -5,
+      expiresAt: request == nil ? nil : 77)
+  }
+
+  private func everyEvent() throws -> [StoredNotification] {
+    let request = RequestID(high: .max, low: 3)
+    return [
+      try notification(
+        1, .approval(tool: "Bash", summary: "rm\n\u{0}é", details: nil), request: request),
+      try notification(
+        2, .approval(tool: "", summary: "", details: "all"), request: request),
+      try notification(3, .question("Which?", options: ["a\"b", "", "c\nd"]), request: request),
+      try notification(4, .question("", options: []), request: request),
+      try notification(5, .taskComplete(summary: nil)),
+      try notification(6, .taskFailed(error: "no")),
+      try notification(7, .threadReady(name: "Main")),
+    ]
+  }
+
+  private func batch(
+    _ workspace: WorkspaceID, _ change: (inout InboxChanges) -> Void
+  ) -> CommitBatch {
+    var changes = InboxChanges()
+    change(&changes)
+    var batch = CommitBatch()
+    batch.inboxes = [(workspace, changes)]
+    return batch
+  }
+
+  /// A workspace with two paired devices.
+  private func paired(_ database: ServerDatabase) throws -> WorkspaceID {
+    let workspace = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("home"), expiresAt: .max)
+    for (number, device) in [Self.phone, Self.tablet].enumerated() {
+      let code: [UInt8] = [9, UInt8(number)]
+      _ = try database.addPairingCode(hash: code, for: Sample.proposal("home"), expiresAt: .max)
+      let outcome = try database.redeem(
+        CodeRedemption(
+          codeHash: code, device: device, deviceName: "d", tokenHash: [UInt8(number)],
+          wallMilliseconds: 1, failuresMax: 5, devicesMax: 10))
+      guard case .granted = outcome else {
+        Issue.record("\(outcome)")
+        continue
+      }
+    }
+    return workspace
+  }
+
+  @Test func everythingIsReadAsItWasWritten() throws {
+    let folder = try StoreFolder()
+    var database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent()
+    let target = PushTargetRecord(
+      device: Self.phone, id: PushTargetID(high: 1, low: 2), kind: "ntfy",
+      address: "https://secret", shownAddress: "https://…", isValid: false, reason: "gone",
+      registeredAt: 12)
+    let preferences = NotificationPreferences(
+      off: [.threadReady, .taskComplete], showsDetails: true, showsLiveStatus: false)
+    try database.commit(
+      batch(workspace) { changes in
+        changes.posted = posted
+        changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
+        changes.entries[0].isPushed = true
+        changes.entries[0].isAcknowledged = true
+        changes.preferences = [Self.phone: preferences]
+        changes.targets = [.set(target)]
+      })
+    try database.close()
+    database = try folder.open()
+    let records = try #require(try database.header(of: workspace)).inboxes
+    #expect(records.lastPosition == 7)
+    #expect(records.notifications.sorted { $0.position < $1.position } == posted)
+    #expect(records.entries.count == 7)
+    #expect(
+      records.entries.first { $0.position == 1 }
+        == InboxEntry(device: Self.phone, position: 1, isPushed: true, isAcknowledged: true))
+    #expect(records.preferences == [Self.phone: preferences])
+    #expect(records.targets == [target])
+    try database.commit(
+      batch(workspace) { $0.targets = [.remove(Self.phone, target.id)] })
+    #expect(try database.header(of: workspace)?.inboxes.targets.isEmpty == true)
+  }
+
+  @Test func notificationGoesWithTheLastThatNamesIt() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent().prefix(1)
+    let entries = [Self.phone, Self.tablet].map { InboxEntry(device: $0, position: 1) }
+    let order = PushOrder(
+      kind: .retract, device: Self.phone, notification: posted[0], showsDetails: true)
+    func rows() throws -> Int? {
+      try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM notifications") }
+    }
+    try database.commit(
+      batch(workspace) { changes in
+        changes.posted = Array(posted)
+        changes.entries = entries
+      })
+    try database.commit(batch(workspace) { $0.removed = [entries[0]] })
+    #expect(try rows() == 1)
+    try database.commit(
+      batch(workspace) { changes in
+        changes.orders = [order]
+        changes.removed = [entries[1]]
+      })
+    #expect(try rows() == 1, "the order still names it")
+    let waiting = try database.pushOrders(after: 0, limit: 10)
+    #expect(waiting.map(\.order) == [order])
+    #expect(waiting.map(\.workspace) == [workspace])
+    #expect(try database.pushOrders(after: waiting[0].number, limit: 10).isEmpty)
+    try database.removePushOrders(waiting.map(\.number))
+    #expect(try rows() == 0)
+    #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbers go on")
+  }
+
+  @Test func onlyWhatCanBePushedCountsAsUnpushed() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent().suffix(1)
+    let entry = InboxEntry(device: Self.phone, position: 7)
+    var target = PushTargetRecord(
+      device: Self.tablet, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
+      shownAddress: "b", registeredAt: 1)
+    try database.commit(
+      batch(workspace) { changes in
+        changes.posted = Array(posted)
+        changes.entries = [entry]
+        changes.targets = [.set(target)]
+      })
+    #expect(try database.workspacesWithUnpushed().isEmpty, "the phone has no target")
+    target.device = Self.phone
+    try database.commit(batch(workspace) { $0.targets = [.set(target)] })
+    #expect(try database.workspacesWithUnpushed() == [workspace])
+    try database.commit(
+      batch(workspace) {
+        $0.entries = [InboxEntry(device: Self.phone, position: 7, isPushed: true)]
+      })
+    #expect(try database.workspacesWithUnpushed().isEmpty)
+  }
+
+  @Test func failedTransactionLeavesNothing() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent()
+    // The second names a notification that is not there.
+    #expect(throws: StorageFault.self) {
+      try database.commit(
+        batch(workspace) { changes in
+          changes.posted = posted
+          changes.entries = [InboxEntry(device: Self.phone, position: 99)]
+        })
+    }
+    let records = try #require(try database.header(of: workspace)).inboxes
+    #expect(records == InboxRecords())
+  }
+}
