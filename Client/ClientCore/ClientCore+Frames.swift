@@ -22,13 +22,19 @@ extension ClientCore {
         return fail(
           Trouble(message: "the server reports error \(fault.code): \(fault.message)"),
           at: occasion)
-      case .unknownOptional, .notification:
+      case .notification(let notification):
+        guard case .exchanging = link else {
+          return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
+        }
+        return try notificationReceived(notification, on: id, at: occasion, store: store)
+      case .unknownOptional:
         return []
       case .answered(let notice):
         tasks.verdicts.append((notice.request, notice.given))
         tasks.noteTold(notice.request, notice.given)
-        return []
+        return try requestEnded(notice.request, store: store)
       case .response(let response):
+        if let actions = inboxAnswered(response) { return actions }
         execution.responses.append(response)
         return []
       case .changes, .ack, .missing, .snapshot, .presence, .compact:

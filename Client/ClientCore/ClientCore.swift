@@ -1,5 +1,5 @@
 package import QueueModel
-import SequenceCRDT
+package import SequenceCRDT
 package import WireProtocol
 
 /// A device's replica and its connection to the server, as a state machine.
@@ -27,6 +27,15 @@ package struct ClientCore: Sendable {
     case decided(RequestID, AskDecision)
     /// For the person that answered.
     case answerEnded(AnswerRequest, AnswerEnding)
+    /// The answer to a question about notifications.
+    case replied(InboxAnswer, UInt64)
+    /// Something that the person should see; it is stored.
+    case notified(DeviceNotification)
+    /// It is not to be shown any more.
+    case notificationEnded(OperationID, NotificationEnding)
+    /// Something waits for a connection that has been missed for a while, since this time on the
+    /// device's clock.
+    case connectionMissed(since: Int64)
   }
 
   package internal(set) var replica: Replica
@@ -57,6 +66,7 @@ package struct ClientCore: Sendable {
   var tasks = TaskDesk()
   /// When something about tasks is due.
   var taskDeadline: Int64?
+  var notices = Notices()
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
     self.replica = replica
@@ -69,7 +79,7 @@ package struct ClientCore: Sendable {
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
-    [linkDeadline, execution.deadline, taskDeadline].compactMap { $0 }.min()
+    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline].compactMap { $0 }.min()
   }
 
   private var linkDeadline: Int64? {

@@ -76,6 +76,8 @@ package struct StoreTransaction: Sendable {
   package var authority = AuthorityRecords()
   /// What changed of the answers that wait to be sent.
   package var answers = AnswerChanges()
+  /// What changed of the device's notifications.
+  package var notifications = NotificationChanges()
 
   package init(record: ReplicaRecord) {
     self.record = record
@@ -119,6 +121,7 @@ package struct LoadedReplica: Sendable {
   package var execution = Execution()
   /// Answers that were given and neither taken nor refused, in whatever order.
   package var answers: [PendingAnswer] = []
+  package var notifications = LoadedNotifications()
 
   /// What there is of executing.
   package struct Execution: Sendable {

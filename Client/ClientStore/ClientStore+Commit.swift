@@ -29,6 +29,7 @@ extension ClientStore {
         try write(transaction.authority, to: database)
         try writeVerdicts(of: transaction.authority, to: database)
         try write(transaction.answers, to: database)
+        try write(transaction.notifications, to: database)
         try write(record, before: before, to: database)
         try mark?.write(to: database)
       }

@@ -106,6 +106,7 @@ extension ClientStore {
     loaded.execution = LoadedReplica.Execution(
       intents: try fetchIntents(database), authority: try fetchAuthority(database))
     loaded.answers = try fetchAnswers(database)
+    loaded.notifications = try fetchNotifications(database)
     return loaded
   }
 }

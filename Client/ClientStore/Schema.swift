@@ -8,7 +8,7 @@ enum Schema {
   static let version = names.count
   static let names = [
     "queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm", "outgoing",
-    "execution", "answers",
+    "execution", "answers", "notifications",
   ]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
@@ -19,7 +19,7 @@ enum Schema {
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
       createAttachments, rewriteUndo, createOutgoing, createExecution,
-      createAnswers,
+      createAnswers, createNotifications,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -140,6 +140,21 @@ enum Schema {
         CREATE TABLE own_verdicts (
           request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
           device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func createNotifications(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- What the server's inbox held for this device, by name: those that stand, and for some days
+        -- those that do not, so that none is shown twice.
+        CREATE TABLE notifications (
+          replica INTEGER NOT NULL, seq INTEGER NOT NULL, received_at INTEGER NOT NULL,
+          position INTEGER NOT NULL, category INTEGER NOT NULL, is_missed INTEGER NOT NULL,
+          session TEXT NOT NULL, request TEXT, at INTEGER NOT NULL, title BLOB NOT NULL,
+          body BLOB NOT NULL, is_standing INTEGER NOT NULL, is_announced INTEGER NOT NULL,
+          PRIMARY KEY (replica, seq)
         ) STRICT, WITHOUT ROWID;
         """)
   }

@@ -216,7 +216,9 @@ extension Simulation {
       log("device \(device.index): reports \(trouble.message)")
     case .agent(let order):
       follow(order, on: device)
-    case .told, .decided, .answerEnded:
+    case .notified(let notification):
+      log("device \(device.index): shows \(notification.notification.title)")
+    case .told, .decided, .answerEnded, .replied, .notificationEnded, .connectionMissed:
       break
     }
   }

@@ -155,7 +155,7 @@ struct Fleet {
       devices[index].decisions.append((request, decision))
     case .answerEnded(let answer, let ending):
       devices[index].endings.append((answer, ending))
-    case .changed, .agent, .told:
+    case .changed, .agent, .told, .replied, .notified, .notificationEnded, .connectionMissed:
       break
     }
   }

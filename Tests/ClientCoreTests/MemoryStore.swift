@@ -17,6 +17,7 @@ final class MemoryStore: ReplicaStore {
   private(set) var intents: [MessageID: StartOrder] = [:]
   private(set) var authority = AuthorityRecords()
   private(set) var answers: [RequestID: PendingAnswer] = [:]
+  private(set) var notifications = LoadedNotifications()
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
@@ -34,6 +35,7 @@ final class MemoryStore: ReplicaStore {
     intents = other.intents
     authority = other.authority
     answers = other.answers
+    notifications = other.notifications
   }
 
   var loaded: LoadedReplica {
@@ -44,6 +46,7 @@ final class MemoryStore: ReplicaStore {
     loaded.execution = LoadedReplica.Execution(
       intents: Array(intents.values), authority: authority)
     loaded.answers = Array(answers.values)
+    loaded.notifications = notifications
     return loaded
   }
 
@@ -99,6 +102,7 @@ final class MemoryStore: ReplicaStore {
     }
     if let kept = transaction.answers.kept { answers[kept.answer.request] = kept }
     if let ended = transaction.answers.ended { answers[ended] = nil }
+    notifications.apply(transaction.notifications)
     record = transaction.record
   }
 

@@ -157,7 +157,8 @@ final class CrashWorld {
         }
       case .report(let trouble):
         report("device \(index): \(trouble.message)")
-      case .changed, .agent, .told, .decided, .answerEnded:
+      case .changed, .agent, .told, .decided, .answerEnded, .replied, .notified,
+        .notificationEnded, .connectionMissed:
         break
       }
     }
@@ -233,7 +234,7 @@ final class CrashWorld {
         try lose(index, "closed by the server")
       case .report(let news):
         report("server: \(news)")
-      case .setReading, .authenticated, .stopped:
+      case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus:
         break
       }
     }

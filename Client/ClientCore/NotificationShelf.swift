@@ -1,0 +1,69 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// The notifications of this device: which are known, and which stand. Pure; what it returns is
+/// stored before it is told.
+struct NotificationShelf: Sendable {
+  /// Names are kept for so long, as the specification says.
+  static let memoryMilliseconds: Int64 = 7 * 86_400_000
+  /// Notifications that stand at most; the oldest that is no request goes first.
+  static let standingMax = WireLimits.inboxMax
+
+  private(set) var standing: [OperationID: DeviceNotification]
+  private var names: [OperationID: Int64]
+
+  init(_ loaded: LoadedNotifications = LoadedNotifications()) {
+    standing = Dictionary(loaded.standing.map { ($0.name, $0) }) { first, _ in first }
+    names = loaded.names
+  }
+
+  /// Those that stand, in the order of their positions.
+  var inOrder: [DeviceNotification] {
+    standing.values.sorted { $0.notification.position < $1.notification.position }
+  }
+
+  /// What follows from a notification that came; nil where it is known.
+  func changes(
+    receiving notification: InboxNotification, isOver: Bool, wall: Int64
+  ) -> NotificationChanges? {
+    guard names[notification.name] == nil else { return nil }
+    var changes = NotificationChanges()
+    let received = DeviceNotification(notification: notification, receivedAt: wall)
+    if isOver {
+      changes.receivedOver = [received]
+    } else {
+      changes.received = [received]
+      if standing.count >= NotificationShelf.standingMax {
+        let oldest = inOrder
+        let victim = oldest.first { $0.notification.request == nil } ?? oldest[0]
+        changes.ended = [victim.name]
+      }
+    }
+    let horizon = wall - NotificationShelf.memoryMilliseconds
+    if names.contains(where: { $0.value < horizon && standing[$0.key] == nil }) {
+      changes.forgetsBefore = horizon
+    }
+    return changes
+  }
+
+  /// What follows where requests are not awaited any more.
+  func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
+    let over = inOrder.map(\.notification).filter { $0.request != nil && isOver($0) }
+    guard !over.isEmpty else { return nil }
+    var changes = NotificationChanges()
+    changes.ended = over.map(\.name)
+    return changes
+  }
+
+  /// Takes over what was stored.
+  mutating func stored(_ changes: NotificationChanges) {
+    for item in changes.received + changes.receivedOver { names[item.name] = item.receivedAt }
+    for item in changes.received { standing[item.name] = item }
+    for name in changes.ended { standing[name] = nil }
+    for name in changes.announced { standing[name]?.isAnnounced = true }
+    if let horizon = changes.forgetsBefore {
+      names = names.filter { $0.value >= horizon || standing[$0.key] != nil }
+    }
+  }
+}

@@ -1,0 +1,248 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import ClientCore
+
+/// Notifications at the client's core: stored before they are answered for, told once, taken back.
+@Suite struct NotificationCoreTests {
+  /// A device with an open connection, whose server is the test.
+  private struct Scene {
+    var core: ClientCore
+    let store: MemoryStore
+    var now: Int64 = 1_000
+    var random: UInt64 = 0
+    var actions: [ClientCore.Action] = []
+    var connection: ConnectionID?
+    static let session = SessionID.named("s")
+
+    init(store: MemoryStore = MemoryStore()) throws {
+      self.store = store
+      let replica = try Replica(
+        Replica.Opening(
+          loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a",
+          needsFreshReplica: false),
+        at: Occasion(now: 0, wall: TestDevice.startOfTime, random: 5), store: store)
+      core = ClientCore(replica: replica, credentials: Fleet.credentials(), queueSizeMax: 100)
+      core.notificationsLoaded(store.loaded.notifications)
+    }
+
+    mutating func tell(
+      _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+    ) rethrows {
+      random += 1
+      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
+      var fresh = try event(&core, occasion, store)
+      fresh += core.executionFollowing(fresh, at: occasion, store: store)
+      fresh += core.notificationsFollowing(fresh, at: occasion, store: store)
+      actions += fresh
+      for case .connect(let id) in fresh { connection = id }
+    }
+
+    /// Connects to a server that has everything already.
+    mutating func connect() {
+      tell { $0.started(at: $1, store: $2) }
+      welcome()
+    }
+
+    mutating func welcome() {
+      guard let connection else { return }
+      tell { $0.connectionOpened(connection, at: $1, store: $2) }
+      let known = core.replica.workspace.vector.sorted.map {
+        KnownReplica(
+          replica: $0.replica, seq: $0.seq,
+          digest: core.replica.workspace.digest(of: $0.replica))
+      }
+      receive(
+        .welcome(
+          Welcome(
+            version: 1, epoch: 0, known: known, logPosition: 1, logIdentity: 1,
+            serverMilliseconds: TestDevice.startOfTime + now, frameBytesMax: 1 << 20,
+            pingSeconds: 20, backoffMillisecondsMin: 0)))
+    }
+
+    mutating func receive(_ frame: Frame) {
+      guard let connection else { return }
+      tell { $0.frameReceived(frame, on: connection, at: $1, store: $2) }
+    }
+
+    /// What was done since the last call.
+    mutating func taken() -> [ClientCore.Action] {
+      defer { actions = [] }
+      return actions
+    }
+
+    /// The host says what its agent does; from another device, through the server.
+    mutating func host(_ host: inout TestDevice, says status: TaskStatus) throws {
+      let before = host.made.count
+      try host.perform(
+        .reportTask(
+          TaskReport(session: Scene.session, status: status, milliseconds: 1)))
+      let fresh = Array(host.made[before...])
+      receive(
+        .changes(Changes(batch: 0, logPosition: 2, delta: PackedDelta.pack(fresh))))
+    }
+  }
+
+  private func notification(
+    _ position: UInt64, request: RequestID? = nil
+  ) -> InboxNotification {
+    InboxNotification(
+      position: position,
+      name: OperationID(replica: ReplicaID(rawValue: 9), seq: UInt32(position)),
+      category: request == nil ? .taskComplete : .approvalRequest, isMissed: true,
+      session: Scene.session, request: request, milliseconds: 1, title: "t", body: "b")
+  }
+
+  private func answers(_ actions: [ClientCore.Action]) -> [UInt64] {
+    actions.compactMap { if case .send(_, .notified(let position)) = $0 { position } else { nil } }
+  }
+
+  private func told(_ actions: [ClientCore.Action]) -> [OperationID] {
+    actions.compactMap { if case .notified(let item) = $0 { item.name } else { nil } }
+  }
+
+  private func ended(_ actions: [ClientCore.Action]) -> [NotificationEnding] {
+    actions.compactMap { if case .notificationEnded(_, let why) = $0 { why } else { nil } }
+  }
+
+  @Test func notificationIsStoredToldOnceAndAnsweredEachTime() throws {
+    // S4-37
+    var scene = try Scene()
+    scene.connect()
+    _ = scene.taken()
+    scene.receive(.notification(notification(4)))
+    var actions = scene.taken()
+    #expect(told(actions) == [notification(4).name])
+    #expect(answers(actions) == [4])
+    scene.receive(.notification(notification(4)))
+    actions = scene.taken()
+    #expect(told(actions).isEmpty)
+    #expect(answers(actions) == [4], "the server forgot that it was answered")
+    var again = try Scene(store: scene.store)
+    #expect(again.core.notifications.map(\.name) == [notification(4).name])
+    again.connect()
+    again.receive(.notification(notification(4)))
+    #expect(told(again.taken()).isEmpty, "its name is on disk")
+  }
+
+  @Test func whatCannotBeStoredIsNotAnswered() throws {
+    var scene = try Scene()
+    scene.connect()
+    _ = scene.taken()
+    scene.store.failure = StoreError(code: .full, message: "no space")
+    scene.receive(.notification(notification(4)))
+    let actions = scene.taken()
+    #expect(told(actions).isEmpty)
+    #expect(answers(actions).isEmpty)
+    #expect(actions.contains { if case .close = $0 { true } else { false } })
+  }
+
+  @Test func requestStandsUntilItsTaskAwaitsItNoLonger() throws {
+    // N-2
+    var scene = try Scene()
+    scene.connect()
+    var host = TestDevice(2)
+    try host.perform(.send("go", as: 1, in: "s"))
+    scene.receive(
+      .changes(Changes(batch: 0, logPosition: 2, delta: PackedDelta.pack(host.made))))
+    try scene.host(&host, says: .processing(operation: nil))
+    let request = RequestID(high: 5, low: 5)
+    try scene.host(
+      &host,
+      says: .awaitingApproval(ApprovalRequest(id: request, toolName: "Bash", summary: "x")))
+    scene.receive(.notification(notification(1, request: request)))
+    scene.receive(.notification(notification(2)))
+    #expect(told(scene.taken()).count == 2)
+    try scene.host(&host, says: .processing(operation: nil))
+    #expect(ended(scene.taken()) == [.settled])
+    #expect(scene.core.notifications.map(\.notification.position) == [2])
+    scene.receive(.notification(notification(3, request: request)))
+    let late = scene.taken()
+    #expect(told(late).isEmpty, "what is over when it comes is not shown")
+    #expect(answers(late) == [3])
+  }
+
+  @Test func personPutsNotificationsAside() throws {
+    var scene = try Scene()
+    scene.connect()
+    scene.receive(.notification(notification(1)))
+    _ = scene.taken()
+    let name = notification(1).name
+    for expected in [[NotificationEnding.dismissed], []] {
+      try scene.tell { core, _, store in try core.notificationsDismissed([name], store: store) }
+      #expect(ended(scene.taken()) == expected)
+    }
+    #expect(scene.core.notifications.isEmpty)
+  }
+
+  @Test func wishesAreToldWithEveryConnection() throws {
+    // N-13
+    var scene = try Scene()
+    func requests(_ actions: [ClientCore.Action]) throws -> [InboxRequest] {
+      try actions.compactMap { action in
+        guard case .send(_, .request(let request)) = action else { return nil }
+        return try InboxRequest(request)
+      }
+    }
+    scene.tell { core, occasion, _ in
+      core.visibilityChanged(forMilliseconds: 5_000, at: occasion)
+    }
+    scene.connect()
+    #expect(
+      try requests(scene.taken())
+        == [.setPreferences(NotificationPreferences()), .visibility(true)])
+    scene.now += 5_000
+    scene.tell { $0.timePassed(at: $1, store: $2) }
+    #expect(try requests(scene.taken()).contains(.visibility(false)), "its time is over")
+    let details = NotificationPreferences(showsDetails: true)
+    scene.tell { core, occasion, _ in
+      core.notificationPreferencesChanged(details, at: occasion)
+    }
+    #expect(try requests(scene.taken()) == [.setPreferences(details)])
+  }
+
+  @Test func missedConnectionIsToldOnceWhereSomethingWaits() throws {
+    // N-9
+    var scene = try Scene()
+    scene.tell { $0.started(at: $1, store: $2) }
+    func missed(_ actions: [ClientCore.Action]) -> Int {
+      actions.count { if case .connectionMissed = $0 { true } else { false } }
+    }
+    func pass(_ milliseconds: Int64) {
+      for _ in 0..<10 {
+        scene.now += milliseconds / 10
+        if let connection = scene.connection {
+          scene.tell { core, occasion, _ in
+            core.connectionLost(connection, message: "refused", at: occasion)
+          }
+        }
+        scene.tell { $0.timePassed(at: $1, store: $2) }
+      }
+    }
+    // The device's announcement waits to be sent.
+    pass(29_000)
+    #expect(missed(scene.taken()) == 0)
+    pass(2_000)
+    #expect(missed(scene.taken()) == 1)
+    pass(600_000)
+    #expect(missed(scene.taken()) == 0)
+    if let deadline = scene.core.deadline { #expect(deadline > scene.now - 60_000) }
+    scene.tell { core, occasion, _ in core.syncRequested(at: occasion) }
+    scene.welcome()
+    _ = scene.taken()
+    if let connection = scene.connection {
+      scene.tell { core, occasion, _ in
+        core.connectionLost(connection, message: "gone", at: occasion)
+      }
+    }
+    pass(40_000)
+    #expect(missed(scene.taken()) == 0, "nothing waits")
+    try scene.tell { core, occasion, store in
+      try core.commandGiven(.send("later", as: 1, in: "s"), at: occasion, store: store).actions
+    }
+    #expect(missed(scene.taken()) == 1, "what comes to wait is told at once")
+  }
+}

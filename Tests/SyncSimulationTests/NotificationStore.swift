@@ -1,0 +1,54 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+
+/// What a device needs of its store for notifications, in memory: a commit is all or nothing.
+final class NotificationStore: ReplicaStore {
+  private(set) var loaded = LoadedReplica()
+  private var entries: [ClientLogEntry] = []
+  /// Thrown by the next commits.
+  var fault: StoreError?
+
+  func commit(_ transaction: StoreTransaction) throws(StoreError) {
+    if let fault { throw fault }
+    entries += transaction.appended
+    switch transaction.pending {
+    case .none: break
+    case .append(let operations): loaded.pending += operations
+    case .replace(let operations): loaded.pending = operations
+    }
+    guard case .none = transaction.base else {
+      preconditionFailure("nothing is compacted in this world")
+    }
+    loaded.notifications.apply(transaction.notifications)
+    loaded.record = transaction.record
+    loaded.tail = entries
+    loaded.lastEntry = entries.last?.id ?? 0
+  }
+
+  func entries(
+    in ranges: [OperationRange], after: Int64, countMax: Int
+  ) throws(StoreError) -> [ClientLogEntry] {
+    Array(
+      entries.filter { entry in
+        entry.id > after
+          && entry.operations.ranges.contains { held in
+            ranges.contains {
+              $0.replica == held.replica && $0.first <= held.last && held.first <= $0.last
+            }
+          }
+      }.prefix(countMax))
+  }
+
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [ClientLogEntry] {
+    Array(entries.filter { $0.id > after }.prefix(countMax))
+  }
+
+  func entries(before: Int64, countMax: Int) throws(StoreError) -> [ClientLogEntry] {
+    Array(entries.filter { $0.id < before }.suffix(countMax).reversed())
+  }
+
+  func base() throws(StoreError) -> WorkspaceImage? { nil }
+
+  func baseState() throws(StoreError) -> Workspace? { nil }
+}
