@@ -169,7 +169,7 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
-    rooms: ["AgentFormats", "QueueModel", "SyncClient"],
+    rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
     foreign: [
       "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
       "NIOPosix", "Subprocess", "SystemPackage",

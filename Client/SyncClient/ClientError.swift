@@ -32,6 +32,8 @@ public enum ClientError: Error, Hashable, Sendable {
   case attachmentMissing(hash: ContentHash, isPaired: Bool)
   /// What was to be imported is no document of this kind and version, or is damaged.
   case invalidDocument(message: String)
+  /// The server does not push to that address.
+  case pushTargetRefused(message: String)
   /// It took longer than the caller wanted to wait.
   case timeout
   /// The client was closed.
@@ -55,6 +57,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .history(let error): error.code
     case .attachmentMissing: "attachmentMissing"
     case .invalidDocument: "invalidDocument"
+    case .pushTargetRefused: "pushTargetRefused"
     case .timeout: "timeout"
     case .closed: "closed"
     }
@@ -65,7 +68,9 @@ public enum ClientError: Error, Hashable, Sendable {
   public var exitCode: Int32 {
     switch self {
     case .queue(.messageIDTaken): 5
-    case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL: 2
+    case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL,
+      .pushTargetRefused:
+      2
     case .queue(.persistenceFailed): 7
     case .invalidDocument: 6
     case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
@@ -132,6 +137,8 @@ extension ClientError: CustomStringConvertible {
         : "The file \(hash.description.prefix(12)) is not here, and no server is paired."
     case .invalidDocument(let message):
       "This cannot be imported, and nothing was: \(message)"
+    case .pushTargetRefused(let message):
+      "The server does not push there: \(message)"
     case .timeout:
       "It took too long. Try again later."
     case .closed:

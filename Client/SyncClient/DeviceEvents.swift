@@ -12,6 +12,13 @@ public enum DeviceEvent: Hashable, Sendable {
   case answer(TaskAnswer, AnswerEvent)
   /// The settings are these now.
   case settings(DeviceSettings)
+  /// Something that the person of this device should see; once for each.
+  case notification(NotificationView)
+  /// It is not to be shown any more; once for each.
+  case notificationRetracted(String, NotificationRetraction)
+  /// Something runs, or waits to be sent or answered, and there has been no connection for 30
+  /// seconds: since this time, in milliseconds since 1970 (N-9).
+  case waitingForConnection(since: Int64)
 }
 
 /// The state of the device that is not in its queues: settings, and who listens.
@@ -151,6 +158,7 @@ extension QueueClient {
   /// it: see `SettingsFile`.
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
+    engine.prefer(settings.notifications.preferences)
   }
 
   /// What happens on this device, from now on. The stream of a reader that falls a thousand events

@@ -22,7 +22,7 @@ final class Engine: Sendable {
     var core: ClientCore
   }
 
-  private struct State {
+  struct State {
     var core: ClientCore
     var observers: Observers
     var transports: [ConnectionID: Transport] = [:]
@@ -39,6 +39,8 @@ final class Engine: Sendable {
     var waiters = Waiters()
     /// Where the late end of an answer is told.
     var tellsDevice: (@Sendable (DeviceEvent) -> Void)?
+    /// Who waits for an answer about notifications.
+    var inquiries: [UInt64: AsyncStream<InboxAnswer>.Continuation] = [:]
 
     /// Operations behind the stored image.
     var tailCount: Int {
@@ -92,7 +94,7 @@ final class Engine: Sendable {
 
   static var wallMilliseconds: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-  private func occasion() -> Occasion {
+  func occasion() -> Occasion {
     Occasion(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
   }
 
@@ -142,10 +144,12 @@ final class Engine: Sendable {
     }
   }
 
-  private func settle(_ state: inout State, _ actions: [Action]) {
-    let following = state.core.executionFollowing(actions, at: occasion(), store: store)
+  func settle(_ state: inout State, _ actions: [Action]) {
+    var actions = actions
+    actions += state.core.executionFollowing(actions, at: occasion(), store: store)
+    actions += state.core.notificationsFollowing(actions, at: occasion(), store: store)
     publish(state.core)
-    for action in actions + following { run(action, &state) }
+    for action in actions { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
     if state.tailCount >= Engine.tailMax { keepImage(&state) }
@@ -186,6 +190,14 @@ final class Engine: Sendable {
       if !state.waiters.tell(answer, .success(event)) {
         state.tellsDevice?(.answer(TaskAnswer(answer), event))
       }
+    case .replied(let answer, let id):
+      state.inquiries[id]?.yield(answer)
+    case .notified(let notification):
+      state.tellsDevice?(.notification(NotificationView(notification)))
+    case .notificationEnded(let name, let ending):
+      state.tellsDevice?(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
+    case .connectionMissed(let since):
+      state.tellsDevice?(.waitingForConnection(since: since))
     }
   }
 
@@ -266,6 +278,8 @@ extension Engine {
       for question in state.questions.values { question.resume(returning: .unavailable) }
       state.questions = [:]
       state.waiters.finish()
+      for inquiry in state.inquiries.values { inquiry.finish() }
+      state.inquiries = [:]
       state.observers.finish()
       do {
         try self.store.close()
@@ -276,7 +290,12 @@ extension Engine {
     }
   }
 
-  private func onQueue<Value: Sendable>(
+  /// Does something behind what was asked for before, without waiting for it.
+  func enqueue(_ body: @escaping @Sendable (inout State) -> Void) {
+    queue.async { self.state.withLock { body(&$0) } }
+  }
+
+  func onQueue<Value: Sendable>(
     _ body: @escaping @Sendable (inout State) -> Value
   ) async -> Value {
     await withCheckedContinuation { continuation in

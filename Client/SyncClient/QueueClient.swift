@@ -87,6 +87,9 @@ public final class QueueClient: Sendable {
     var core = ClientCore(
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
     core.answersLoaded(opened.loaded.answers, at: occasion)
+    core.notificationsLoaded(opened.loaded.notifications)
+    _ = core.notificationPreferencesChanged(
+      configuration.settings.notifications.preferences, at: occasion)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger)

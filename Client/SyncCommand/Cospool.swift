@@ -38,6 +38,7 @@ struct Cospool: ParsableCommand {
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
+      NotificationCommands.self, PushCommands.self,
       MCPCommand.self, HookCommand.self, HooksCommands.self, CompletionsCommand.self,
       CompleteCommand.self,
     ])

@@ -125,6 +125,7 @@ struct APIProblem: Error, Equatable {
     case .storage(_, let isFull): isFull ? APIProblem.insufficientStorage : .internalServerError
     case .notPaired, .alreadyPaired, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
+    case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL: .unprocessableContent
     case .history: .conflict
     case .invalidDocument: .unprocessableContent

@@ -90,7 +90,10 @@ struct Daemon: Sendable {
     let agents = AgentService(
       client: client, settings: settings, output: output, seats: seats, logger: logger)
     var services = ServiceGroupConfiguration(
-      services: [SyncService(client: client, logger: logger), agents, application],
+      services: [
+        SyncService(client: client, logger: logger), NotifyService(client: client, logger: logger),
+        agents, application,
+      ],
       logger: apiLogger)
     services.maximumGracefulShutdownDuration =
       stopGrace + .seconds(client.settings.agents.graceSeconds) + AgentService.stopLimit

@@ -14,6 +14,12 @@ enum DeviceEventAnswer {
       ("answer", AnswerEndEvent(answer, event))
     case .settings(let settings):
       ("settings", SettingsEvent(settings))
+    case .notification(let notification):
+      ("notification", NotificationAnswer(notification))
+    case .notificationRetracted(let id, let reason):
+      ("notificationRetracted", RetractionEvent(id: id, reason: reason))
+    case .waitingForConnection(let since):
+      ("waitingForConnection", WaitingEvent(since: Timestamp.text(milliseconds: since)))
     }
   }
 }

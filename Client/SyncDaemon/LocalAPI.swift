@@ -55,6 +55,7 @@ struct LocalAPI: Sendable {
     addFeedingRoutes(to: api)
     addAgentRoutes(to: api)
     addTaskRoutes(to: api)
+    addNotificationRoutes(to: api)
     return router
   }
 

@@ -70,7 +70,7 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
-      rooms: ["AgentFormats", "QueueModel", "SyncClient"],
+      rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
       foreign: [
         "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
         "NIOPosix", "Subprocess", "SystemPackage",

@@ -17,6 +17,8 @@ public struct DeviceSettings: Hashable, Sendable {
   public var attachmentQuota: Int
   /// How agents run here.
   public var agents: AgentSettings
+  /// What the device is notified of, and how.
+  public var notifications: NotificationSettings
 
   /// Puts the settings together; values outside their range are moved into it.
   public init(
@@ -24,7 +26,8 @@ public struct DeviceSettings: Hashable, Sendable {
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
     retentionDays: Int = SettingName.retentionDaysDefault,
     attachmentQuota: Int = SettingName.attachmentQuotaDefault,
-    agents: AgentSettings = AgentSettings()
+    agents: AgentSettings = AgentSettings(),
+    notifications: NotificationSettings = NotificationSettings()
   ) {
     self.maxQueueSize = maxQueueSize.clamped(to: Limits.queueSizeRange)
     self.queueEnabled = queueEnabled
@@ -32,6 +35,7 @@ public struct DeviceSettings: Hashable, Sendable {
     self.autoRemoveOnView = autoRemoveOnView
     self.retentionDays = retentionDays.clamped(to: SettingName.retentionDaysRange)
     self.agents = agents
+    self.notifications = notifications
     self.attachmentQuota = attachmentQuota.clamped(to: SettingName.attachmentQuotaRange)
   }
 }

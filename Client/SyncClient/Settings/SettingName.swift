@@ -13,6 +13,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case autoRemoveOnView
   case retentionDays
   case attachmentQuota
+  case notifyOff
+  case notifyDetails
+  case notifyCommand
+  case liveStatus
   case deviceName
   case certificate
   case logLevel
@@ -38,6 +42,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case number(ClosedRange<Int>)
     case flag
     case choice([String])
+    /// Some of these, separated by commas.
+    case names([String])
     /// Text of at most so many UTF-8 bytes, without control characters.
     case text(bytesMax: Int)
   }
@@ -46,10 +52,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   public var kind: Kind {
     switch self {
     case .maxQueueSize: .number(Limits.queueSizeRange)
-    case .queueEnabled, .autoRemoveOnView: .flag
+    case .queueEnabled, .autoRemoveOnView, .notifyDetails, .liveStatus: .flag
+    case .notifyOff: .names(NotificationView.Category.allCases.map(\.rawValue) + ["none"])
     case .onFailure: .choice(FailurePolicy.allCases.map(\.rawValue))
     case .agent: .choice(AgentKind.allCases.map(\.rawValue))
-    case .command: .text(bytesMax: 4_096)
+    case .command, .notifyCommand: .text(bytesMax: 4_096)
     case .agentTimeout: .number(SettingName.agentTimeoutRange)
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
@@ -66,7 +73,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   public var standard: SettingValue? {
     switch self {
     case .maxQueueSize: .number(Limits.queueSizeDefault)
-    case .queueEnabled, .autoRemoveOnView: .flag(false)
+    case .queueEnabled, .autoRemoveOnView, .notifyDetails: .flag(false)
+    case .liveStatus: .flag(true)
+    case .notifyOff: .text("none")
     case .onFailure: .text(FailurePolicy.pause.rawValue)
     case .agent: .text(AgentKind.none.rawValue)
     case .agentTimeout: .number(0)
@@ -74,7 +83,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
-    case .command, .deviceName, .certificate: nil
+    case .command, .notifyCommand, .deviceName, .certificate: nil
     case .logLevel: .text("info")
     }
   }
@@ -93,6 +102,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
     case .retentionDays: "COSPOOL_RETENTION_DAYS"
     case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
+    case .notifyOff: "COSPOOL_NOTIFY_OFF"
+    case .notifyDetails: "COSPOOL_NOTIFY_DETAILS"
+    case .notifyCommand: "COSPOOL_NOTIFY_COMMAND"
+    case .liveStatus: "COSPOOL_LIVE_STATUS"
     case .deviceName: "COSPOOL_DEVICE_NAME"
     case .certificate: "COSPOOL_CERTIFICATE"
     case .logLevel: "COSPOOL_LOG"
@@ -121,6 +134,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
     case .retentionDays: "days for which attachments of messages that left the queue are kept"
     case .attachmentQuota: "MiB that attachments may take on this device"
+    case .notifyOff: "categories of notifications that do not come, separated by commas"
+    case .notifyDetails: "whether what is pushed tells more than what kind of thing happened"
+    case .notifyCommand: "runs for every notification while nobody looks at this device"
+    case .liveStatus: "whether the state of running tasks goes to targets that show it"
     case .deviceName: "what people call this device"
     case .certificate: "PEM file with roots to trust besides the system's"
     case .logLevel: "what the daemon tells on stderr"
@@ -141,7 +158,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       case "off", "false", "no", "0": return .flag(false)
       default: throw fault("\"\(text)\" is neither on nor off")
       }
-    case .choice, .text:
+    case .choice, .names, .text:
       return try checked(.text(text))
     }
   }
@@ -161,6 +178,12 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       guard choices.contains(text) else {
         throw fault("\"\(text)\" is not one of \(choices.joined(separator: ", "))")
       }
+    case (.names(let names), .text(let text)):
+      let given = text.split(separator: ",").map { String($0).trimmedOfWhitespace() }
+      for name in given where !names.contains(name) {
+        throw fault("\"\(name)\" is not one of \(names.joined(separator: ", "))")
+      }
+      guard !given.isEmpty else { throw fault("it is blank; none is \"none\"") }
     case (.text(let bytesMax), .text(let text)):
       guard !text.trimmedOfWhitespace().isEmpty else { throw fault("it is blank") }
       guard text.utf8.count <= bytesMax else {
@@ -172,7 +195,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       throw fault("\(value) is no whole number from \(range.lowerBound) to \(range.upperBound)")
     case (.flag, _):
       throw fault("\(value) is neither true nor false")
-    case (.choice, _), (.text, _):
+    case (.choice, _), (.names, _), (.text, _):
       throw fault("\(value) is no text")
     }
     return value

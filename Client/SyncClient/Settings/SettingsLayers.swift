@@ -1,3 +1,5 @@
+import QueueModel
+
 /// What flags, the environment and the file say, and which of it holds: flag, environment, file,
 /// default, in this order.
 public struct SettingsLayers: Hashable, Sendable {
@@ -70,7 +72,16 @@ public struct SettingsLayers: Hashable, Sendable {
       autoRemoveOnView: flag(.autoRemoveOnView),
       retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
       attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault,
-      agents: agentSettings)
+      agents: agentSettings, notifications: notificationSettings)
+  }
+
+  private var notificationSettings: NotificationSettings {
+    let off = (text(.notifyOff) ?? "").split(separator: ",").compactMap {
+      NotificationView.Category(rawValue: String($0).trimmedOfWhitespace())
+    }
+    return NotificationSettings(
+      off: Set(off), showsDetails: flag(.notifyDetails), showsLiveStatus: flag(.liveStatus),
+      command: text(.notifyCommand))
   }
 
   private var agentSettings: AgentSettings {

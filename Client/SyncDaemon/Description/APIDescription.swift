@@ -7,6 +7,7 @@ enum APIDescription {
     deviceOperations + sessionOperations + messageOperations + threadOperations
     + historyOperations + settingsOperations + activityOperations + draftOperations
     + attachmentOperations + queueFileOperations + executionOperations + taskOperations
+    + notificationOperations
 
   private static let byRoute = Dictionary(
     operations.map { ("\($0.method) \($0.path)", $0) }

@@ -1,0 +1,110 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// What the server's inbox held for this device. Every notification comes once, as
+/// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device has
+/// it on disk.
+extension QueueClient {
+  /// How long the server may take to answer.
+  static let inboxAnswerLimit = Duration.seconds(10)
+  /// For how long one saying of `setVisible` counts at most.
+  public static let visibilitySecondsMax = 3_600
+
+  /// The notifications that stand, in the order they came about: those that were neither put aside
+  /// nor settled.
+  public func notifications() -> [NotificationView] {
+    engine.latest.core.notifications.map(NotificationView.init)
+  }
+
+  /// Puts notifications aside on this device; of ids that stand for none nothing happens.
+  ///
+  /// - Throws: `.storage`, `.closed`.
+  public func dismissNotifications(_ ids: [String]) async throws(ClientError) {
+    let names = ids.compactMap(NotificationView.name)
+    try await engine.submit { core, _, store throws(Replica.Fault) in
+      ((), try core.notificationsDismissed(names, store: store))
+    }
+  }
+
+  /// A program has shown a notification: it is not to be shown again after a restart.
+  ///
+  /// - Throws: `.storage`, `.closed`.
+  public func noteAnnounced(_ id: String) async throws(ClientError) {
+    guard let name = NotificationView.name(of: id) else { return }
+    try await engine.submit { core, _, store throws(Replica.Fault) in
+      try core.notificationAnnounced(name, store: store)
+      return ((), [])
+    }
+  }
+
+  /// Somebody looks at the device, or does not any more: while it is looked at, nothing is pushed to
+  /// it (N-13).
+  ///
+  /// - Parameter seconds: for how long that counts unless it is said again; at most
+  ///   `visibilitySecondsMax`. A program that ends without a word keeps it no longer.
+  public func setVisible(_ isVisible: Bool, forSeconds seconds: Int = 60) async {
+    let limit = min(max(seconds, 0), QueueClient.visibilitySecondsMax)
+    await engine.note { core, occasion, _ in
+      core.visibilityChanged(
+        forMilliseconds: isVisible ? Int64(limit) * 1_000 : nil, at: occasion)
+    }
+  }
+
+  /// Whether somebody looks at the device, as far as anybody said.
+  public func isVisible() async -> Bool {
+    // A closed client is looked at by nobody.
+    (try? await engine.submit { core, occasion, _ throws(Replica.Fault) in
+      (core.isVisible(now: occasion.now), [])
+    }) ?? false
+  }
+
+  // MARK: - Push targets
+
+  /// Where this device's notifications are pushed to.
+  ///
+  /// - Throws: `.unreachable` where the server cannot be asked now.
+  public func pushTargets() async throws(ClientError) -> [PushTargetView] {
+    guard case .targets(let targets) = try await inquire(.targets) else {
+      throw .unreachable(message: "the server did not say where it pushes to")
+    }
+    return targets.map(PushTargetView.init)
+  }
+
+  /// Has this device's notifications pushed to an address; an earlier address of the same id is not
+  /// used any more.
+  ///
+  /// - Throws: `.pushTargetRefused` with the reason, `.unreachable`.
+  public func setPushTarget(
+    _ id: PushTargetID, kind: String, address: String
+  ) async throws(ClientError) {
+    guard kind.utf8.count <= WireLimits.pushKindBytesMax,
+      address.utf8.count <= WireLimits.pushAddressBytesMax
+    else {
+      throw .pushTargetRefused(
+        message: "an address has at most \(WireLimits.pushAddressBytesMax) bytes")
+    }
+    _ = try await inquire(.setTarget(id, kind: kind, address: address))
+  }
+
+  /// Pushes nothing there any more.
+  ///
+  /// - Throws: `.unreachable`.
+  public func removePushTarget(_ id: PushTargetID) async throws(ClientError) {
+    _ = try await inquire(.removeTarget(id))
+  }
+
+  private func inquire(_ request: InboxRequest) async throws(ClientError) -> InboxAnswer {
+    let answer = await engine.inquire(request, within: QueueClient.inboxAnswerLimit)
+    switch answer {
+    case .done, .targets: return answer
+    case .unusable(let reason): throw .pushTargetRefused(message: reason)
+    case .unavailable:
+      throw .unreachable(message: "the server cannot be asked now; try again when connected")
+    case .unknown:
+      throw .unreachable(message: "the server does not push; it needs a newer version")
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+
+/// `cospool notifications`
+struct NotificationCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "notifications",
+    abstract: "What you should see: approvals, questions, ends of tasks, threads that are ready.",
+    discussion: """
+      EXAMPLES
+        cospool notifications list
+        cospool notifications list --watch
+        cospool notifications dismiss
+        cospool notifications visible --for 300
+
+      Each device has its own. What came while it was away comes when it connects.
+      """,
+    subcommands: [List.self, Dismiss.self, Visible.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: WatchableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Those that were neither put aside nor settled.",
+      discussion: """
+        EXAMPLES
+          cospool notifications list
+          cospool notifications list --watch
+          cospool notifications list --json | jq -r '.notifications[].title'
+        """)
+    @OptionGroup var watch: WatchOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["notifications"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      NotificationText.list(try answer.decoded(NotificationListAnswer.self), style: style)
+    }
+  }
+
+  struct Dismiss: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Put notifications aside on this device.",
+      discussion: """
+        EXAMPLES
+          cospool notifications dismiss              all that ask nothing
+          cospool notifications dismiss 1f3a-12
+        """)
+    @Argument(help: "Which; none for all that ask nothing.") var ids: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["notifications", "dismiss"], body: ids.isEmpty ? [:] : ["ids": ids])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      NotificationText.list(try answer.decoded(NotificationListAnswer.self), style: style)
+    }
+  }
+
+  struct Visible: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Say that you look at this device: nothing is pushed to it meanwhile.",
+      discussion: """
+        EXAMPLES
+          cospool notifications visible --for 300
+          cospool notifications visible --no
+        """)
+    @Option(
+      name: .customLong("for"),
+      help: ArgumentHelp("For so many seconds, up to 3600.", valueName: "seconds"))
+    var seconds = 60
+    @Flag(name: .customLong("no"), help: "Not any more.") var isOver = false
+    @OptionGroup var options: GlobalOptions
+
+    private struct Body: Encodable {
+      var visible: Bool
+      var forSeconds: Int
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["device", "visibility"], body: Body(visible: !isOver, forSeconds: seconds))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try answer.decoded(VisibilityAnswer.self).visible ? "looked at" : "not looked at"
+    }
+  }
+}
+
+struct NotificationAnswer: Decodable {
+  var id: String
+  var category: String
+  var session: String
+  var request: String?
+  var createdAt: String
+  var title: String
+  var body: String
+  var missed: Bool
+}
+
+struct NotificationListAnswer: Decodable {
+  var notifications: [NotificationAnswer]
+}
+
+struct VisibilityAnswer: Decodable {
+  var visible: Bool
+}
+
+enum NotificationText {
+  static func list(_ answer: NotificationListAnswer, style: TextStyle) -> String {
+    guard !answer.notifications.isEmpty else { return "no notifications" }
+    var table = TextTable(["ID", "AGE", "SESSION", "TITLE", "TEXT"], numbers: [1])
+    table.rows = answer.notifications.map { item in
+      [
+        .init(item.id), .init(style.age(item.createdAt)), .init(item.session), .init(item.title),
+        .init(item.body),
+      ]
+    }
+    return table.text(style: style)
+  }
+}

@@ -1,0 +1,202 @@
+import ArgumentParser
+import QueueModel
+
+/// `cospool push`
+struct PushCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "push",
+    abstract: "Where the server pushes this device's notifications to.",
+    discussion: """
+      EXAMPLES
+        cospool push add ntfy https://ntfy.sh/my-secret-topic
+        cospool push add webhook https://example.org/hook --secret "$SECRET"
+        cospool push add apns TOKEN --topic org.example.app --environment production
+        cospool push list
+        cospool push remove ID
+        cospool config set notifyDetails on
+
+      Nothing is pushed while the device takes its notifications itself, or while you look at it.
+      What is pushed says only what kind of thing happened, unless notifyDetails is on.
+      """,
+    subcommands: [Add.self, List.self, Remove.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "The addresses, without their secrets, and whether they work.",
+      discussion: """
+        EXAMPLES
+          cospool push list
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["push", "targets"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+    }
+  }
+
+  struct Remove: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Push nothing there any more.",
+      discussion: """
+        EXAMPLES
+          cospool push remove 0f8fad5b-d9cb-469f-a165-70867728950e
+        """)
+    @Argument(help: "The address's id, as `cospool push list` shows it.") var id: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["push", "targets", id])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+    }
+  }
+
+  struct Add: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Push to an address from now on.",
+      discussion: """
+        EXAMPLES
+          cospool push add ntfy https://ntfy.sh/my-secret-topic
+          cospool push add webhook https://example.org/hook --secret "$SECRET"
+          cospool push add apns TOKEN --topic org.example.app --environment production
+
+        Give --id to put an address in the place of another.
+        """,
+      subcommands: [APNs.self, Ntfy.self, Webhook.self])
+
+    @OptionGroup var options: GlobalOptions
+  }
+}
+
+/// What all commands that add an address take.
+struct PushTargetOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Puts it in the place of this one. Default: a new one.", valueName: "uuid"))
+  var id: String?
+
+  func request(kind: String, address: String) throws -> APIRequest {
+    var generator = SystemRandomNumberGenerator()
+    let id = self.id ?? PushTargetID(randomUsing: &generator).description
+    return try APIRequest(
+      .put, ["push", "targets", id],
+      body: ["kind": kind, "address": address])
+  }
+}
+
+extension PushCommands.Add {
+  struct Ntfy: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "ntfy", abstract: "A topic of an ntfy server.",
+      discussion: """
+        EXAMPLES
+          cospool push add ntfy https://ntfy.sh/my-secret-topic
+          cospool push add ntfy https://ntfy.example.org/topic --token "$NTFY_TOKEN"
+
+        Whoever knows the topic can read it: choose one that nobody guesses.
+        """)
+    @Argument(help: "https://server/topic.") var url: String
+    @Option(help: "The server's access token, where it wants one.") var token: String?
+    @OptionGroup var target: PushTargetOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try target.request(kind: "ntfy", address: "ntfy+" + url + (token.map { "#" + $0 } ?? ""))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+    }
+  }
+
+  struct Webhook: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "webhook", abstract: "An address that takes signed posts.",
+      discussion: """
+        EXAMPLES
+          cospool push add webhook https://example.org/hook --secret "$SECRET"
+
+        The secret, at least 16 bytes, is the key of the signature that the posts carry.
+        """)
+    @Argument(help: "The address.") var url: String
+    @Option(help: "The key of the signature.") var secret: String
+    @OptionGroup var target: PushTargetOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try target.request(kind: "webhook", address: "webhook+" + url + "#" + secret)
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+    }
+  }
+
+  struct APNs: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "apns", abstract: "An app on one of Apple's devices.",
+      discussion: """
+        EXAMPLES
+          cospool push add apns 8a…2f --topic org.example.app --environment production
+          cospool push add apns 8a…2f --topic org.example.app --environment development --live
+
+        A device's token and those of its Live Activities are targets of their own.
+        """)
+
+    enum Environment: String, ExpressibleByArgument, CaseIterable {
+      case development, production
+    }
+
+    @Argument(help: "The token, in hexadecimal digits.") var token: String
+    @Option(help: "The app's bundle id.") var topic: String
+    @Option(help: "Which of Apple's two services knows the token.") var environment: Environment
+    @Flag(name: .customLong("live"), help: "The token is a Live Activity's.") var isLive = false
+    @OptionGroup var target: PushTargetOption
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      let purpose = isLive ? "live-activity" : "alert"
+      return try target.request(
+        kind: "apns",
+        address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)")
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+    }
+  }
+}
+
+struct PushTargetAnswer: Decodable {
+  var id: String
+  var kind: String
+  var address: String
+  var valid: Bool
+  var reason: String
+}
+
+struct PushTargetListAnswer: Decodable {
+  var targets: [PushTargetAnswer]
+}
+
+enum PushText {
+  static func list(_ answer: PushTargetListAnswer, style: TextStyle) -> String {
+    guard !answer.targets.isEmpty else { return "no push targets" }
+    var table = TextTable(["ID", "KIND", "ADDRESS", "STATE"])
+    table.rows = answer.targets.map { target in
+      let state = target.valid ? "valid" : "invalid"
+      return [
+        .init(target.id), .init(target.kind), .init(target.address),
+        .init(target.reason.isEmpty ? state : "\(state): \(target.reason)"),
+      ]
+    }
+    return table.text(style: style)
+  }
+}

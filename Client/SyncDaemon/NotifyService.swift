@@ -1,0 +1,144 @@
+import Foundation
+import Logging
+import PushNotices
+import QueueModel
+import ServiceLifecycle
+import Subprocess
+import SyncClient
+import SystemPackage
+
+/// Runs `notifyCommand` for every notification that comes while nobody looks at the device.
+///
+/// What was shown is remembered in the store, so that a restart shows what came meanwhile and nothing
+/// twice. A command that cannot run, fails or takes too long is logged; its notification stands all
+/// the same.
+struct NotifyService: Service {
+  var client: QueueClient
+  var logger: Logger
+  /// Between a command's start and its end.
+  var limit = NotifyService.limitDefault
+
+  static let limitDefault = Duration.seconds(10)
+  /// Between SIGTERM and SIGKILL.
+  private static let stopGrace = Duration.seconds(2)
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      // The stream of one who fell behind ends: then it begins with what stands again.
+      while !Task.isCancelled {
+        // Before the look at what stands, so that nothing falls between.
+        let events = client.deviceEvents()
+        for notification in client.notifications() where !notification.isAnnounced {
+          await show(notification)
+        }
+        for await event in events {
+          guard case .notification(let notification) = event else { continue }
+          await show(notification)
+        }
+      }
+    }
+  }
+
+  private func show(_ notification: NotificationView) async {
+    let settings = client.settings.notifications
+    // Put aside or settled while others were shown.
+    guard let standing = client.notifications().first(where: { $0.id == notification.id }),
+      !standing.isAnnounced, !Task.isCancelled
+    else { return }
+    if let command = settings.command, await !client.isVisible() {
+      await run(command, for: notification, showsDetails: settings.showsDetails)
+    }
+    do {
+      try await client.noteAnnounced(notification.id)
+    } catch {
+      logger.warning("cannot remember that a notification was shown: \(error)")
+    }
+  }
+
+  private func run(
+    _ command: String, for notification: NotificationView, showsDetails: Bool
+  ) async {
+    let outcome: String? = await withTaskGroup(of: String?.self) { group in
+      group.addTask { await process(command, notification, showsDetails) }
+      group.addTask {
+        // Cancelled where the command ends first.
+        guard (try? await Task.sleep(for: limit)) != nil else { return nil }
+        return "it took longer than \(limit) and was stopped"
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      return first
+    }
+    if let outcome { logger.warning("notifyCommand: \(outcome)") }
+  }
+
+  /// - Returns: what went wrong; nil for nothing.
+  private func process(
+    _ command: String, _ notification: NotificationView, _ showsDetails: Bool
+  ) async -> String? {
+    let words: [String]
+    do {
+      words = try CommandWords.split(command)
+    } catch {
+      return "\(error)"
+    }
+    guard let program = words.first else { return "the command is blank" }
+    var options = PlatformOptions()
+    options.createSession = true
+    options.teardownSequence = [
+      .send(
+        signal: .terminate, toProcessGroup: true,
+        allowedDurationToNextStep: NotifyService.stopGrace)
+    ]
+    var values: [Environment.Key: String?] = [:]
+    for (name, value) in NotifyService.environment(of: notification, showsDetails: showsDetails) {
+      if let key = Environment.Key(rawValue: name) { values[key] = value }
+    }
+    do {
+      let result = try await Subprocess.run(
+        program.contains("/") ? .path(FilePath(program)) : .name(program),
+        arguments: Arguments(Array(words.dropFirst())), environment: .inherit.updating(values),
+        platformOptions: options, input: .none, output: .discarded, error: .discarded)
+      switch result.terminationStatus {
+      case .exited(0): return nil
+      case .exited(let code): return "\(program) ended with exit code \(code)"
+      // By the limit, which says so itself, or by somebody else.
+      case .signaled(let signal): return Task.isCancelled ? nil : "\(program) ended by \(signal)"
+      }
+    } catch is CancellationError {
+      return nil
+    } catch {
+      return "\(program): \(error)"
+    }
+  }
+
+  /// What the command is told. Without details it learns what kind of thing happened, and where;
+  /// with them what looks like a secret is taken out all the same.
+  static func environment(
+    of notification: NotificationView, showsDetails: Bool
+  ) -> [String: String] {
+    [
+      "COSPOOL_NOTIFICATION": notification.id,
+      "COSPOOL_CATEGORY": notification.category.rawValue,
+      "COSPOOL_SESSION": notification.session.rawValue,
+      "COSPOOL_REQUEST": notification.request?.description ?? "",
+      "COSPOOL_TITLE": notification.title.replacingNULs,
+      "COSPOOL_BODY":
+        showsDetails
+        ? Redaction.shown(notification.body).replacingNULs : notification.category.plainBody,
+    ]
+  }
+}
+
+extension String {
+  /// An environment variable ends at a NUL.
+  fileprivate var replacingNULs: String { replacingOccurrences(of: "\0", with: "\u{FFFD}") }
+}
+
+extension NotificationView.Category {
+  /// What is said where details are off.
+  var plainBody: String {
+    PushNotice.Category(rawValue: rawValue).map { NoticeText.plain($0).body }
+      ?? "Something happened."
+  }
+}
