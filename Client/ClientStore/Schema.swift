@@ -147,8 +147,8 @@ enum Schema {
   @Sendable private static func createNotifications(_ database: Database) throws {
     try database.execute(
       sql: """
-        -- What the server's inbox held for this device, by name: those that stand, and for some days
-        -- those that do not, so that none is shown twice.
+        -- What the server's inbox held for this device, by name: those that stand, and for some
+        -- days those that do not, so that none is shown twice.
         CREATE TABLE notifications (
           replica INTEGER NOT NULL, seq INTEGER NOT NULL, received_at INTEGER NOT NULL,
           position INTEGER NOT NULL, category INTEGER NOT NULL, is_missed INTEGER NOT NULL,

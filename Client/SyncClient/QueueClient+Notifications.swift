@@ -5,8 +5,8 @@ import SequenceCRDT
 import WireProtocol
 
 /// What the server's inbox held for this device. Every notification comes once, as
-/// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device has
-/// it on disk.
+/// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device
+/// has it on disk.
 extension QueueClient {
   /// How long the server may take to answer.
   static let inboxAnswerLimit = Duration.seconds(10)
@@ -40,8 +40,8 @@ extension QueueClient {
     }
   }
 
-  /// Somebody looks at the device, or does not any more: while it is looked at, nothing is pushed to
-  /// it (N-13).
+  /// Somebody looks at the device, or does not any more: while it is looked at, nothing is pushed
+  /// to it (N-13).
   ///
   /// - Parameter seconds: for how long that counts unless it is said again; at most
   ///   `visibilitySecondsMax`. A program that ends without a word keeps it no longer.

@@ -9,8 +9,8 @@ import SystemPackage
 
 /// Runs `notifyCommand` for every notification that comes while nobody looks at the device.
 ///
-/// What was shown is remembered in the store, so that a restart shows what came meanwhile and nothing
-/// twice. A command that cannot run, fails or takes too long is logged; its notification stands all
+/// What was shown is remembered in the store, so that a restart shows what came meanwhile and
+/// nothing twice. A command that cannot run, fails or takes too long is logged; its notification stands all
 /// the same.
 struct NotifyService: Service {
   var client: QueueClient

@@ -86,8 +86,8 @@ extension ServerCore {
     for (event, task) in due { show(event, task, of: id) }
   }
 
-  /// A connection has everything up to the present: it gets what waited for its device, and from now
-  /// on what comes.
+  /// A connection has everything up to the present: it gets what waited for its device, and from
+  /// now on what comes.
   mutating func beginNotifying(_ id: ConnectionID, at now: Moment) {
     guard let session = connections[id]?.session else { return }
     connections[id]?.takesNotifications = true

@@ -116,7 +116,8 @@ extension ServerDatabase {
       number, notification.position.column, notification.name.replica.column,
       Int64(notification.name.seq), Int64(notification.event.category.rawValue),
       notification.session.rawValue, notification.request?.column, notification.milliseconds,
-      notification.expiresAt, words.subject, words.summary, words.details,
+      notification.expiresAt, words.subject?.bytes, words.summary?.bytes,
+      words.details?.bytes,
     ])
   }
 
@@ -239,6 +240,16 @@ extension PushTargetRecord {
   }
 }
 
+extension String {
+  fileprivate var bytes: Data { Data(utf8) }
+}
+
+extension Row {
+  fileprivate func words(_ name: String) -> String? {
+    (self[name] as Data?).map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
 extension NotificationEvent {
   fileprivate var columns: (subject: String?, summary: String?, details: String?) {
     switch self {
@@ -251,11 +262,11 @@ extension NotificationEvent {
   }
 
   fileprivate init(row: Row) throws {
-    let summary: String? = row["summary"]
-    let details: String? = row["details"]
+    let summary = row.words("summary")
+    let details = row.words("details")
     switch NotificationCategory(rawValue: UInt8(clamping: row["category"] as Int64)) {
     case .approvalRequest:
-      self = .approval(tool: row["subject"] ?? "", summary: summary ?? "", details: details)
+      self = .approval(tool: row.words("subject") ?? "", summary: summary ?? "", details: details)
     case .questionAsked:
       self = .question(summary ?? "", options: try NotificationEvent.options(details))
     case .taskComplete: self = .taskComplete(summary: summary)

@@ -181,11 +181,11 @@ enum ServerSchema {
       request BLOB CHECK (length(request) = 16),
       at INTEGER NOT NULL,
       expires_at INTEGER,
-      -- An approval's tool.
-      subject TEXT,
-      summary TEXT,
+      -- Words as bytes, since a text column ends at a NUL. An approval's tool:
+      subject BLOB,
+      summary BLOB,
       -- A question's options as a JSON array.
-      details TEXT,
+      details BLOB,
       PRIMARY KEY (workspace, position)
     ) STRICT, WITHOUT ROWID;
 

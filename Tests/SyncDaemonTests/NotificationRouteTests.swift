@@ -83,7 +83,7 @@ import Testing
     let view = try NotificationRouteTests.view(body: "Bash: rm -rf build")
     let plain = NotifyService.environment(of: view, showsDetails: false)
     #expect(plain["COSPOOL_BODY"] == "An agent needs permission to continue.")
-    #expect(!plain.values.contains { $0.contains("rm") })
+    #expect(!plain.values.contains { $0.contains("build") })
     #expect(plain["COSPOOL_CATEGORY"] == "APPROVAL_REQUEST")
     #expect(plain["COSPOOL_SESSION"] == "main")
     let detailed = NotifyService.environment(of: view, showsDetails: true)

@@ -5,8 +5,8 @@ import ServerCore
 import SyncTestSupport
 import WireProtocol
 
-/// A host whose agent asks and ends, two devices that come and go, a server that dies between any two
-/// steps, and pushes that fail: both real cores with frames under way between them.
+/// A host whose agent asks and ends, two devices that come and go, a server that dies between any
+/// two steps, and pushes that fail: both real cores with frames under way between them.
 struct NotificationWorld {
   static let workspace = WorkspaceID(high: 1, low: 1)
   static let patienceMilliseconds: Int64 = 10_000
