@@ -62,12 +62,13 @@ final class CrashDevice {
           loaded: opened.loaded, device: id, deviceName: name,
           needsFreshReplica: opened.isCopy),
         at: occasion, store: opened.store)
-      let core = ClientCore(
+      var core = ClientCore(
         replica: replica,
         credentials: Credentials(
           server: "ws://crash:1", workspace: CrashServer.workspace, workspaceName: "crash",
           token: token),
         queueSizeMax: 1_000)
+      core.notificationsLoaded(opened.loaded.notifications)
       process = Process(core: core, store: opened.store, connection: nil)
       return true
     } catch {
