@@ -133,7 +133,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "ServerCore",
+      "ServerStore", "PushDelivery",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
@@ -253,8 +254,9 @@ let rooms: [Room] = [
   test(
     "SyncServerTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ServerCore", "ServerStore",
-      "SyncServer", "SyncClient", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "ServerCore",
+      "ServerStore", "PushDelivery", "SyncServer", "SyncClient", "SyncTestSupport",
+      "PushTestSupport",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["Certificates"]),

@@ -1,6 +1,6 @@
 // The text form of an address:
 //
-//   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity
+//   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity|live-activity-start
 //   ntfy+https://HOST[:PORT]/TOPIC[#ACCESS-TOKEN]
 //   webhook+https://HOST[:PORT]/PATH?QUERY#SECRET
 //

@@ -38,7 +38,8 @@ package struct PushAddressError: Error, Hashable, Sendable, CustomStringConverti
       "Say environment=development for an app started from Xcode, environment=production for one "
         + "from TestFlight or the App Store."
     case .badPurpose:
-      "Say purpose=alert for a device token, purpose=live-activity for a Live Activity's token."
+      "Say purpose=alert for a device token, purpose=live-activity for a Live Activity's token, "
+        + "purpose=live-activity-start for one that begins them."
     case .badServer:
       "Name the ntfy server with its host and one topic: ntfy+https://ntfy.example/TOPIC."
     case .badNtfyTopic:

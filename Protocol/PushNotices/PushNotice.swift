@@ -33,6 +33,14 @@ package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
     self.text = text
   }
 
+  /// A name made of any text: the digest (FNV-1a) of its bytes.
+  package init(digest text: String) {
+    let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
+      (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+    }
+    self.text = "d-" + String(hash, radix: 16)
+  }
+
   package var description: String { text }
 }
 

@@ -64,6 +64,8 @@ package struct APNsAddress: Hashable, Sendable {
   package enum Purpose: String, Hashable, Sendable, CaseIterable {
     case alert
     case liveActivity = "live-activity"
+    /// Begins Live Activities; the app then registers each one's own token.
+    case liveActivityStart = "live-activity-start"
   }
 
   /// The token in hexadecimal digits, lower case.
@@ -106,5 +108,16 @@ package struct WebhookAddress: Hashable, Sendable {
   package init(url: Secret, secret: Secret) {
     self.url = url
     self.secret = secret
+  }
+}
+
+extension APNsAddress.Purpose {
+  /// Whether a token for this takes such a push.
+  package func takes(_ push: Push) -> Bool {
+    switch push {
+    case .alert, .retract: self == .alert
+    case .liveActivity(let activity):
+      if case .start = activity.event { self == .liveActivityStart } else { self == .liveActivity }
+    }
   }
 }

@@ -76,12 +76,8 @@ final class APNsSender: Sendable {
         reason: "no key is set up for the topic \(address.topic); the server pushes to "
           + configuration.topics.sorted().joined(separator: ", "))
     }
-    switch (push, address.purpose) {
-    case (.liveActivity, .alert):
-      return .rejected(reason: "a device token takes no Live Activity")
-    case (.alert, .liveActivity), (.retract, .liveActivity):
-      return .rejected(reason: "a Live Activity's token takes no notice")
-    default: break
+    guard address.purpose.takes(push) else {
+      return .rejected(reason: "a token for \(address.purpose.rawValue) does not take this")
     }
     if case .alert(let notice) = push, let expiresAt = notice.expiresAt, expiresAt <= clock() {
       return .rejected(reason: "it has expired")

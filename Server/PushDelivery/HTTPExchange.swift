@@ -116,21 +116,25 @@ enum RetryAfter {
 
 /// Makes the clients that pushes are sent by.
 struct PushTransport: Sendable {
-  private let tls: TLSConfiguration
+  private var tls: TLSConfiguration
+
+  /// Trusts the system's roots.
+  init() {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    tls.minimumTLSVersion = .tlsv12
+    self.tls = tls
+  }
 
   /// - Parameter trustedRootFile: a root certificate, PEM, that counts beside the system's. It is
   ///   read now, so that a wrong path is told when it is set up and not when a push is due.
   init(trustedRootFile: String?) throws(PushConfigurationError) {
-    var tls = TLSConfiguration.makeClientConfiguration()
-    tls.minimumTLSVersion = .tlsv12
-    if let trustedRootFile {
-      // What the library says of a file without PEM is no help; the file's name is.
-      guard let roots = try? NIOSSLCertificate.fromPEMFile(trustedRootFile), !roots.isEmpty else {
-        throw .noTrustedRoot(file: trustedRootFile)
-      }
-      tls.additionalTrustRoots = [.certificates(roots)]
+    self.init()
+    guard let trustedRootFile else { return }
+    // What the library says of a file without PEM is no help; the file's name is.
+    guard let roots = try? NIOSSLCertificate.fromPEMFile(trustedRootFile), !roots.isEmpty else {
+      throw .noTrustedRoot(file: trustedRootFile)
     }
-    self.tls = tls
+    tls.additionalTrustRoots = [.certificates(roots)]
   }
 
   /// A client that follows no redirects, checks certificates, and gives up at once where nobody

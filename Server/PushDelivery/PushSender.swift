@@ -13,10 +13,22 @@ package final class PushSender: Sendable {
   private let clock: @Sendable () -> Int64
 
   /// - Parameter clock: milliseconds since 1970.
-  package init(
+  package convenience init(
     _ configuration: PushConfiguration, clock: @escaping @Sendable () -> Int64
   ) throws(PushConfigurationError) {
     let transport = try PushTransport(trustedRootFile: configuration.trustedRootFile)
+    self.init(configuration, transport: transport, clock: clock)
+  }
+
+  /// A sender without any set-up: it sends to ntfy and webhooks.
+  package convenience init(clock: @escaping @Sendable () -> Int64) {
+    self.init(PushConfiguration(), transport: PushTransport(), clock: clock)
+  }
+
+  private init(
+    _ configuration: PushConfiguration, transport: PushTransport,
+    clock: @escaping @Sendable () -> Int64
+  ) {
     let deadline = configuration.deadline
     self.clock = clock
     web = transport.makeClient(.http1Only)

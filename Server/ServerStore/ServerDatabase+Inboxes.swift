@@ -92,7 +92,7 @@ extension ServerDatabase {
   }
 
   /// Removes a notification that nobody names any more.
-  private func forget(_ position: Int64, workspace number: Int64, in db: Database) throws {
+  func forget(_ position: Int64, workspace number: Int64, in db: Database) throws {
     try db.cachedStatement(
       sql: """
         DELETE FROM notifications WHERE workspace = ?1 AND position = ?2
@@ -191,17 +191,21 @@ extension ServerDatabase {
           JOIN notifications n ON n.workspace = o.workspace AND n.position = o.position
           WHERE o.number > ? ORDER BY o.number LIMIT ?
           """, arguments: [number, limit]
-      ).map { row in
-        guard let kind = PushOrder.Kind(rawValue: UInt8(clamping: row["kind"] as Int64)) else {
-          throw DamagedColumn(name: "kind")
-        }
-        return StoredPushOrder(
-          number: row["order"], workspace: try row.identifier("id"),
-          order: PushOrder(
-            kind: kind, device: try row.identifier("device"),
-            notification: try StoredNotification(row: row), showsDetails: row["shows_details"]))
-      }
+      ).map(StoredPushOrder.init(row:))
     }
+  }
+
+  func pushOrder(_ number: Int64, in db: Database) throws -> StoredPushOrder? {
+    try Row.fetchOne(
+      db,
+      sql: """
+        SELECT o.number AS "order", o.device, o.kind, o.details AS shows_details, w.id, n.*
+        FROM push_orders o
+        JOIN workspaces w ON w.number = o.workspace
+        JOIN notifications n ON n.workspace = o.workspace AND n.position = o.position
+        WHERE o.number = ?
+        """, arguments: [number]
+    ).map(StoredPushOrder.init(row:))
   }
 
   package func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
@@ -215,6 +219,19 @@ extension ServerDatabase {
         try forget(row["position"], workspace: row["workspace"], in: db)
       }
     }
+  }
+}
+
+extension StoredPushOrder {
+  fileprivate init(row: Row) throws {
+    guard let kind = PushOrder.Kind(rawValue: UInt8(clamping: row["kind"] as Int64)) else {
+      throw DamagedColumn(name: "kind")
+    }
+    self.init(
+      number: row["order"], workspace: try row.identifier("id"),
+      order: PushOrder(
+        kind: kind, device: try row.identifier("device"),
+        notification: try StoredNotification(row: row), showsDetails: row["shows_details"]))
   }
 }
 
@@ -232,7 +249,7 @@ extension StoredNotification {
 }
 
 extension PushTargetRecord {
-  fileprivate init(row: Row) throws {
+  init(row: Row) throws {
     self.init(
       device: try row.identifier("device"), id: try row.identifier("id"), kind: row["kind"],
       address: row["address"], shownAddress: row["shown_address"], isValid: row["is_valid"],

@@ -9,7 +9,7 @@ enum ServerSchema {
     ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
     ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
     ("2026-05 verdicts", verdicts),
-    ("2026-06 notifications", notifications),
+    ("2026-06 notifications", notifications), ("2026-07 push deliveries", pushDeliveries),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -237,5 +237,44 @@ enum ServerSchema {
       FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
     ) STRICT;
     CREATE INDEX push_orders_by_position ON push_orders (workspace, position);
+    """
+
+  private static let pushDeliveries = """
+    -- Up to this number orders have become deliveries.
+    ALTER TABLE server ADD COLUMN push_orders_taken INTEGER NOT NULL DEFAULT 0;
+
+    -- One order for one target, until it was carried out or given up.
+    CREATE TABLE push_deliveries (
+      order_number INTEGER NOT NULL REFERENCES push_orders (number),
+      target BLOB NOT NULL CHECK (length(target) = 16),
+      -- Those that failed.
+      attempts INTEGER NOT NULL,
+      first_at INTEGER,
+      next_at INTEGER NOT NULL,
+      reason TEXT NOT NULL,
+      PRIMARY KEY (order_number, target)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX push_deliveries_due ON push_deliveries (next_at);
+    CREATE INDEX push_deliveries_by_target ON push_deliveries (target, order_number);
+
+    -- What was given up, the newest thousand.
+    CREATE TABLE push_dead_letters (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      target BLOB NOT NULL CHECK (length(target) = 16),
+      kind INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      attempts INTEGER NOT NULL,
+      reason TEXT NOT NULL,
+      at INTEGER NOT NULL
+    ) STRICT;
+
+    -- What keeps pushes of a kind from being sent.
+    CREATE TABLE push_problems (
+      kind TEXT PRIMARY KEY,
+      reason TEXT NOT NULL,
+      at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     """
 }

@@ -37,6 +37,8 @@ extension ServerAdministration {
 
   package struct LogList: Codable, Hashable, Sendable {
     package var workspaces: [Log]
+    /// What the command `status` shows of pushes.
+    package var pushes: PushState?
   }
 
   /// The logs of one workspace, or of all.

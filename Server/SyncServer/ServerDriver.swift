@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOWebSocket
+import PushDelivery
 import QueueModel
 import ServerCore
 import WireProtocol
@@ -26,6 +27,8 @@ final class ServerDriver {
   let storeThread: NIOThreadPool
   let blobs: BlobShelf
   let blobThread: NIOThreadPool
+  /// Carries push orders out; nil where the store keeps none.
+  private(set) var pushes: PushService?
   /// Requests for files under way.
   var blobSeats = 0
   private let logger: Logger
@@ -44,7 +47,7 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, sender: PushSender, logger: Logger
   ) {
     self.loop = loop
     self.options = options
@@ -53,7 +56,19 @@ final class ServerDriver {
     self.blobThread = blobThread
     blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
     self.logger = logger
-    core = ServerCore(configuration: options.core, secretHash: secretHash)
+    core = ServerCore(
+      configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
+    guard let queue = storage as? any PushQueue else { return }
+    pushes = PushService(
+      loop: loop, queue: queue, storeThread: storeThread, sender: sender,
+      schedule: options.pushSchedule, logger: logger
+    ) { [unowned self] report in
+      run(
+        core.pushTargetReported(
+          report.target.id, of: report.target.device, in: report.workspace,
+          registeredAt: report.target.registeredAt, isValid: report.isValid,
+          reason: report.reason, at: clock.now))
+    }
   }
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
@@ -67,6 +82,7 @@ final class ServerDriver {
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
       driver.run(driver.core.clockTicked(at: driver.clock.now))
+      driver.pushes?.timePassed()
     }
   }
 
@@ -154,8 +170,8 @@ final class ServerDriver {
     case .authenticated(let id):
       peers[id]?.channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
     case .store(let id, let task): perform(task, as: id)
-    // Orders stay in the store until a push service takes them.
-    case .pushOrdersStored, .liveStatus: break
+    case .pushOrdersStored: pushes?.ordersStored()
+    case .liveStatus(let order): pushes?.show(order)
     case .report(let report): log(report)
     case .stopped:
       isStopped = true

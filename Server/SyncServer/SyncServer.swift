@@ -5,6 +5,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import PushDelivery
+import PushNotices
 package import ServerCore
 import ServerStore
 import Synchronization
@@ -29,13 +31,14 @@ package final class SyncServer: Sendable {
   private let blobThread: NIOThreadPool
   private let listener: any Channel
   private let driver: NIOLoopBound<ServerDriver>
+  private let sender: PushSender
   private let onStop: @Sendable () -> Void
   private let wasStopped = Mutex(false)
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
     storeThread: NIOThreadPool, blobThread: NIOThreadPool, listener: any Channel,
-    driver: NIOLoopBound<ServerDriver>,
+    driver: NIOLoopBound<ServerDriver>, sender: PushSender,
     onStop: @escaping @Sendable () -> Void
   ) {
     host = options.host
@@ -46,6 +49,7 @@ package final class SyncServer: Sendable {
     self.blobThread = blobThread
     self.listener = listener
     self.driver = driver
+    self.sender = sender
     self.onStop = onStop
   }
 
@@ -113,11 +117,12 @@ package final class SyncServer: Sendable {
     let blobThread = NIOThreadPool(numberOfThreads: 1)
     blobThread.start()
     let loop = group.next()
+    let sender = makeSender(options, logger)
     do {
       let driver = try await loop.submit {
         let driver = ServerDriver(
           loop: loop, options: options, storage: storage, storeThread: storeThread,
-          blobThread: blobThread, logger: logger)
+          blobThread: blobThread, sender: sender, logger: logger)
         driver.start()
         return driver.bound
       }.get()
@@ -127,13 +132,26 @@ package final class SyncServer: Sendable {
       return SyncServer(
         options: options, port: listener.localAddress?.port ?? options.port, group: group,
         storeThread: storeThread, blobThread: blobThread, listener: listener, driver: driver,
-        onStop: onStop)
+        sender: sender, onStop: onStop)
     } catch {
+      await sender.shutDown()
       try? await group.shutdownGracefully()
       try? await storeThread.shutdownGracefully()
       try? await blobThread.shutdownGracefully()
       onStop()
       throw listeningError(error, options)
+    }
+  }
+
+  /// A set-up of pushes that cannot be used keeps nobody from syncing.
+  private static func makeSender(_ options: SyncServerOptions, _ logger: Logger) -> PushSender {
+    let clock: @Sendable () -> Int64 = { ProcessClock.wallMilliseconds }
+    do {
+      let settings = try PushSettings.read(directory: options.dataDirectory)
+      return try PushSender(settings.configuration(), clock: clock)
+    } catch {
+      logger.error("pushes are not set up: \(error)")
+      return PushSender(clock: clock)
     }
   }
 
@@ -239,6 +257,9 @@ package final class SyncServer: Sendable {
     // A listener that is closed already needs no closing; the rest must happen all the same.
     try? await listener.close()
     try? await loop.flatSubmit { driver.value.stop() }.get()
+    // What is under way ends now; its orders are still in the store.
+    try? await loop.submit { driver.value.pushes?.stop() }.get()
+    await sender.shutDown()
     try? await storeThread.shutdownGracefully()
     try? await blobThread.shutdownGracefully()
     try? await group.shutdownGracefully()

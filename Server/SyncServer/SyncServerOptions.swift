@@ -1,3 +1,4 @@
+package import PushNotices
 package import ServerCore
 
 /// What a server process is started with.
@@ -25,6 +26,9 @@ package struct SyncServerOptions: Sendable {
   package var blobMilliseconds: Int64 = 120_000
   /// How long a connection that was told to close may take to do so.
   package var lingerMilliseconds: Int64 = 1_500
+
+  /// When pushes that failed are tried again.
+  package var pushSchedule = BackoffSchedule.standard
 
   /// The port where none is given.
   package static let portDefault = 7420

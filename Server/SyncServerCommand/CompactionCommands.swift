@@ -41,7 +41,7 @@ struct CompactCommand: ParsableCommand {
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show each workspace's epoch, log and share of what is dead.")
+    abstract: "Show each workspace's epoch, log and share of what is dead, and pushes.")
 
   @OptionGroup var data: DataOptions
 
@@ -52,14 +52,17 @@ struct StatusCommand: ParsableCommand {
   var json = false
 
   func run() throws {
-    let list = try ServerAdministration(dataDirectory: data.resolved)
-      .logs(workspaceName: workspace)
+    let administration = ServerAdministration(dataDirectory: data.resolved)
+    var list = try administration.logs(workspaceName: workspace)
+    let pushes = try administration.pushState()
+    list.pushes = pushes
     if json {
       try StandardOutput.write(json: list)
     } else if list.workspaces.isEmpty {
       StandardError.write("No workspace yet. `cospool-server pair` creates one.\n")
     } else {
       for log in list.workspaces { StandardOutput.write(log.text) }
+      StandardOutput.write(pushes.text)
     }
   }
 }

@@ -22,7 +22,10 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
         cospool-server compact --now                     drop deleted text and the log
-        cospool-server status                            epochs, logs, what is dead
+        cospool-server status                            epochs, logs, what is dead, pushes
+        cospool-server push configure apns --key-file K  push to Apple's devices
+        cospool-server push targets                      where notifications are pushed to
+        cospool-server push test 3f0c                    send a notice there now
 
       EXIT CODES
         0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict, \
@@ -31,7 +34,7 @@ struct CospoolServer: AsyncParsableCommand {
     version: ServerVersion.text,
     subcommands: [
       ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
-      CompactCommand.self, StatusCommand.self,
+      CompactCommand.self, StatusCommand.self, PushCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 

@@ -49,13 +49,13 @@ import Testing
 
   @Test func liveActivitiesHaveATopicAndAPriorityOfTheirOwn() async throws {
     try await PushBed.with { bed in
-      let device = bed.device(purpose: .liveActivity)
       let pushes = [
         try PushBed.activity(.start(attributesType: "TaskAttributes")),
         try PushBed.activity(.update), try PushBed.activity(.update, status: .awaitingApproval),
         try PushBed.activity(.end(dismissalAt: PushBed.start + 5_000), status: .completed),
       ]
-      for push in pushes {
+      for (index, push) in pushes.enumerated() {
+        let device = bed.device(purpose: index == 0 ? .liveActivityStart : .liveActivity)
         guard case .delivered = await bed.sender.send(push, to: device) else {
           Issue.record("\(push) was not delivered: \(bed.apns.faults)")
           return
@@ -89,6 +89,8 @@ import Testing
       let outcomes = [
         await bed.sender.send(activity, to: bed.device()),
         await bed.sender.send(alert, to: bed.device(purpose: .liveActivity)),
+        await bed.sender.send(alert, to: bed.device(purpose: .liveActivityStart)),
+        await bed.sender.send(activity, to: bed.device(purpose: .liveActivityStart)),
       ]
       for outcome in outcomes {
         guard case .rejected = outcome else {

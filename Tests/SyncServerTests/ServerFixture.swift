@@ -123,12 +123,18 @@ struct WireDevice {
 
   /// Queues a prompt; the batch to be sent.
   mutating func write(_ text: String, in session: String = "main") throws -> Frame {
+    try perform(
+      .send(
+        Command.Send(
+          session: try SessionID(session), id: MessageID(high: number, low: batch + 1), text: text))
+    )
+  }
+
+  /// Does a command; the batch to be sent.
+  mutating func perform(_ command: Command) throws -> Frame {
     var operations = workspace.announce(
       device: DeviceID(high: 9, low: number), name: "d\(number)", replica: replica)
     batch += 1
-    let command = Command.send(
-      Command.Send(
-        session: try SessionID(session), id: MessageID(high: number, low: batch), text: text))
     let context = CommandContext(
       replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(batch)),
       queueSizeMax: Limits.queueSizeRange.upperBound)

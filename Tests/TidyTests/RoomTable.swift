@@ -47,7 +47,7 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
-      rooms: wire.union(["ServerCore", "ServerStore"]),
+      rooms: wire.union(["PushNotices", "ServerCore", "ServerStore", "PushDelivery"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(

@@ -1,0 +1,122 @@
+package import QueueModel
+
+/// The port to the durable queue of pushes; `ServerStore` implements it.
+///
+/// An order is for a device; it becomes a delivery for each of the device's targets. Calls are
+/// synchronous and come from the store's thread.
+package protocol PushQueue: AnyObject, Sendable {
+  /// Makes deliveries out of the orders that came since the last call, in one transaction. A
+  /// retraction drops the alert's deliveries that are still to be made.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  func takePushOrders(at now: Int64) throws(StorageFault)
+
+  /// What is due to targets that are valid, the oldest order of each, and when more will be.
+  func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
+
+  /// Stores what became of deliveries, and forgets orders that have none left.
+  func settle(_ settled: [SettledDelivery], at now: Int64) throws(StorageFault)
+
+  /// The valid targets of devices.
+  func validTargets(
+    of devices: [DeviceID], in workspace: WorkspaceID
+  ) throws(StorageFault) -> [PushTargetRecord]
+
+  /// Remembers what keeps pushes of a kind from being sent; nil: nothing any more.
+  func note(problem: String?, of kind: String, at now: Int64) throws(StorageFault)
+}
+
+/// One push order for one target.
+package struct DueDelivery: Hashable, Sendable {
+  package var order: StoredPushOrder
+  package var target: PushTargetRecord
+  /// How often it was tried.
+  package var attempts: Int
+  /// When it was tried first, milliseconds since 1970; nil for not yet.
+  package var firstAt: Int64?
+
+  package init(
+    order: StoredPushOrder, target: PushTargetRecord, attempts: Int, firstAt: Int64?
+  ) {
+    self.order = order
+    self.target = target
+    self.attempts = attempts
+    self.firstAt = firstAt
+  }
+
+  package var key: DeliveryKey { DeliveryKey(order: order.number, target: target.id) }
+}
+
+package struct DeliveryKey: Hashable, Sendable {
+  package var order: Int64
+  package var target: PushTargetID
+
+  package init(order: Int64, target: PushTargetID) {
+    self.order = order
+    self.target = target
+  }
+}
+
+package struct DueDeliveries: Hashable, Sendable {
+  package var due: [DueDelivery]
+  /// When the next one is due, milliseconds since 1970; nil: none waits.
+  package var nextAt: Int64?
+
+  package init(due: [DueDelivery], nextAt: Int64?) {
+    self.due = due
+    self.nextAt = nextAt
+  }
+}
+
+/// What became of a delivery.
+package struct SettledDelivery: Hashable, Sendable {
+  package enum Result: Hashable, Sendable {
+    /// It is over, and nobody needs to know.
+    case done
+    /// To be tried again; `counts` where the attempt was one of those that are limited.
+    case again(at: Int64, reason: String, counts: Bool)
+    /// Given up: it is kept as a dead letter.
+    case dead(reason: String)
+  }
+
+  package var key: DeliveryKey
+  package var result: Result
+
+  package init(key: DeliveryKey, result: Result) {
+    self.key = key
+    self.result = result
+  }
+}
+
+/// What there is to know of pushes, for the operator.
+package struct PushSummary: Hashable, Sendable {
+  package struct DeadLetter: Hashable, Sendable {
+    package var target: PushTargetID
+    package var attempts: Int
+    package var reason: String
+    /// Milliseconds since 1970.
+    package var at: Int64
+
+    package init(target: PushTargetID, attempts: Int, reason: String, at: Int64) {
+      self.target = target
+      self.attempts = attempts
+      self.reason = reason
+      self.at = at
+    }
+  }
+
+  /// Deliveries that are still to be made.
+  package var waiting: Int
+  /// The newest first, at most `deadLettersMax`.
+  package var deadLetters: [DeadLetter]
+  /// What keeps pushes of a kind from being sent.
+  package var problems: [String: String]
+
+  package static let deadLettersMax = 1_000
+
+  package init(waiting: Int, deadLetters: [DeadLetter], problems: [String: String]) {
+    self.waiting = waiting
+    self.deadLetters = deadLetters
+    self.problems = problems
+  }
+}

@@ -1,0 +1,230 @@
+import Foundation
+import GRDB
+package import QueueModel
+package import ServerCore
+
+/// The queue of pushes as rows.
+extension ServerDatabase: PushQueue {
+  package func takePushOrders(at now: Int64) throws(StorageFault) {
+    let isNew = try read { db in
+      try Bool.fetchOne(
+        db,
+        sql: """
+          SELECT EXISTS (SELECT 1 FROM push_orders
+            WHERE number > (SELECT push_orders_taken FROM server))
+          """) ?? false
+    }
+    guard isNew else { return }
+    try write { db in
+      // What is not awaited any more need not be shown first.
+      try db.execute(
+        sql: """
+          DELETE FROM push_deliveries WHERE order_number IN (
+            SELECT a.number FROM push_orders a JOIN push_orders r
+              ON r.workspace = a.workspace AND r.device = a.device AND r.position = a.position
+            WHERE a.kind = 1 AND r.kind = 2 AND r.number > (SELECT push_orders_taken FROM server))
+          """)
+      // Tokens of live activities take no notices.
+      try db.execute(
+        sql: """
+          INSERT INTO push_deliveries (order_number, target, attempts, next_at, reason)
+          SELECT o.number, t.id, 0, ?, '' FROM push_orders o
+          JOIN push_targets t ON t.workspace = o.workspace AND t.device = o.device
+          WHERE o.number > (SELECT push_orders_taken FROM server) AND t.is_valid = 1
+            AND NOT (t.kind = 'apns' AND t.address LIKE '%purpose=live-activity%')
+            AND NOT (o.kind = 1 AND EXISTS (
+              SELECT 1 FROM push_orders r WHERE r.workspace = o.workspace
+                AND r.device = o.device AND r.position = o.position AND r.kind = 2))
+          """, arguments: [now])
+      try db.execute(
+        sql: """
+          UPDATE server SET push_orders_taken =
+            coalesce((SELECT max(number) FROM push_orders), push_orders_taken)
+          """)
+      try forgetFinishedOrders(in: db)
+    }
+  }
+
+  package func dueDeliveries(
+    at now: Int64, limit: Int
+  ) throws(StorageFault) -> DueDeliveries {
+    try read { db in
+      let due = try Row.fetchAll(
+        db,
+        sql: """
+          SELECT p.order_number, p.target, p.attempts, p.first_at FROM push_deliveries p
+          JOIN push_orders o ON o.number = p.order_number
+          JOIN push_targets t
+            ON t.workspace = o.workspace AND t.device = o.device AND t.id = p.target
+          WHERE p.next_at <= ?1 AND t.is_valid = 1 AND p.order_number = (
+            SELECT min(q.order_number) FROM push_deliveries q
+            WHERE q.target = p.target AND q.next_at <= ?1)
+          ORDER BY p.order_number LIMIT ?2
+          """, arguments: [now, limit]
+      ).compactMap { row in try delivery(row, in: db) }
+      let next = try Int64.fetchOne(
+        db, sql: "SELECT min(next_at) FROM push_deliveries WHERE next_at > ?", arguments: [now])
+      return DueDeliveries(due: due, nextAt: next)
+    }
+  }
+
+  private func delivery(_ row: Row, in db: Database) throws -> DueDelivery? {
+    let target: Data = row["target"]
+    guard let order = try pushOrder(row["order_number"], in: db),
+      let record = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
+          WHERE w.id = ? AND t.device = ? AND t.id = ?
+          """, arguments: [order.workspace.column, order.order.device.column, target])
+    else { return nil }
+    return DueDelivery(
+      order: order, target: try PushTargetRecord(row: record), attempts: row["attempts"],
+      firstAt: row["first_at"])
+  }
+
+  package func settle(
+    _ settled: [SettledDelivery], at now: Int64
+  ) throws(StorageFault) {
+    try write { db in
+      for delivery in settled { try settle(delivery, at: now, in: db) }
+      try forgetFinishedOrders(in: db)
+    }
+  }
+
+  private func settle(_ settled: SettledDelivery, at now: Int64, in db: Database) throws {
+    let key: StatementArguments = [settled.key.order, settled.key.target.column]
+    switch settled.result {
+    case .again(let at, let reason, let counts):
+      try db.execute(
+        sql: """
+          UPDATE push_deliveries SET attempts = attempts + ?, first_at = coalesce(first_at, ?),
+            next_at = ?, reason = ?
+          WHERE order_number = ? AND target = ?
+          """, arguments: [counts ? 1 : 0, now, at, reason] + key)
+      return
+    case .dead(let reason):
+      try db.execute(
+        sql: """
+          INSERT INTO push_dead_letters
+            (workspace, device, target, kind, position, attempts, reason, at)
+          SELECT o.workspace, o.device, p.target, o.kind, o.position, p.attempts + 1, ?, ?
+          FROM push_deliveries p JOIN push_orders o ON o.number = p.order_number
+          WHERE p.order_number = ? AND p.target = ?
+          """, arguments: [reason, now] + key)
+      try db.execute(
+        sql: """
+          DELETE FROM push_dead_letters WHERE number <=
+            (SELECT max(number) FROM push_dead_letters) - ?
+          """, arguments: [PushSummary.deadLettersMax])
+    case .done: break
+    }
+    try db.execute(
+      sql: "DELETE FROM push_deliveries WHERE order_number = ? AND target = ?", arguments: key)
+  }
+
+  /// Drops deliveries whose target is gone, then orders without any.
+  private func forgetFinishedOrders(in db: Database) throws {
+    try db.execute(
+      sql: """
+        DELETE FROM push_deliveries WHERE NOT EXISTS (
+          SELECT 1 FROM push_orders o JOIN push_targets t
+            ON t.workspace = o.workspace AND t.device = o.device
+          WHERE o.number = order_number AND t.id = target AND t.is_valid = 1)
+        """)
+    let finished = try Row.fetchAll(
+      db,
+      sql: """
+        DELETE FROM push_orders WHERE number <= (SELECT push_orders_taken FROM server)
+          AND NOT EXISTS (SELECT 1 FROM push_deliveries WHERE order_number = number)
+        RETURNING workspace, position
+        """)
+    for row in finished { try forget(row["position"], workspace: row["workspace"], in: db) }
+  }
+
+  package func validTargets(
+    of devices: [DeviceID], in workspace: WorkspaceID
+  ) throws(StorageFault) -> [PushTargetRecord] {
+    try read { db in
+      try devices.flatMap { device in
+        try Row.fetchAll(
+          db,
+          sql: """
+            SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
+            WHERE w.id = ? AND t.device = ? AND t.is_valid = 1 ORDER BY t.id
+            """, arguments: [workspace.column, device.column]
+        ).map(PushTargetRecord.init(row:))
+      }
+    }
+  }
+
+  package func note(
+    problem: String?, of kind: String, at now: Int64
+  ) throws(StorageFault) {
+    let known = try read { db in
+      try String.fetchOne(
+        db, sql: "SELECT reason FROM push_problems WHERE kind = ?", arguments: [kind])
+    }
+    guard known != problem else { return }
+    try write { db in
+      guard let problem else {
+        return try db.execute(
+          sql: "DELETE FROM push_problems WHERE kind = ?", arguments: [kind])
+      }
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO push_problems (kind, reason, at) VALUES (?, ?, ?)",
+        arguments: [kind, problem, now])
+    }
+  }
+
+  // MARK: - Operators
+
+  /// A target with whose it is.
+  package struct TargetListing: Hashable, Sendable {
+    package var workspaceName: String
+    package var deviceName: String
+    package var target: PushTargetRecord
+    /// Deliveries that wait.
+    package var waiting: Int
+  }
+
+  /// The push targets of all devices that may connect.
+  package func pushTargets() throws(StorageFault) -> [TargetListing] {
+    try read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT t.*, w.name AS workspace_name, d.name AS device_name,
+            (SELECT count(*) FROM push_deliveries p JOIN push_orders o
+              ON o.number = p.order_number
+              WHERE p.target = t.id AND o.workspace = t.workspace AND o.device = t.device) AS waiting
+          FROM push_targets t JOIN workspaces w ON w.number = t.workspace
+          JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+          WHERE d.revoked_at IS NULL ORDER BY w.name, d.name, t.id
+          """
+      ).map { row in
+        TargetListing(
+          workspaceName: row["workspace_name"], deviceName: row["device_name"],
+          target: try PushTargetRecord(row: row), waiting: row["waiting"])
+      }
+    }
+  }
+
+  package func pushSummary() throws(StorageFault) -> PushSummary {
+    try read { db in
+      let letters = try Row.fetchAll(
+        db, sql: "SELECT target, attempts, reason, at FROM push_dead_letters ORDER BY number DESC"
+      ).map { row in
+        PushSummary.DeadLetter(
+          target: try row.identifier("target"), attempts: row["attempts"], reason: row["reason"],
+          at: row["at"])
+      }
+      var problems: [String: String] = [:]
+      for row in try Row.fetchAll(db, sql: "SELECT kind, reason FROM push_problems") {
+        problems[row["kind"]] = row["reason"]
+      }
+      let waiting = try Int.fetchOne(db, sql: "SELECT count(*) FROM push_deliveries") ?? 0
+      return PushSummary(waiting: waiting, deadLetters: letters, problems: problems)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import PushNotices
+import QueueModel
+import SequenceCRDT
+import ServerCore
+
+/// Turns what the server has to push into what a person is shown.
+enum PushComposer {
+  /// What the server thinks of an address that a device registers.
+  static func check(kind: String, address: String) -> PushTargetCheck {
+    do {
+      let read = try PushAddress(text: address)
+      guard read.kind.rawValue == kind else {
+        return .unusable("The address is one of \(read.kind.rawValue), not of \(kind).")
+      }
+      return .usable(shownAddress: read.description)
+    } catch {
+      return .unusable(error.description)
+    }
+  }
+
+  static func target(_ record: PushTargetRecord) throws(PushAddressError) -> PushTarget {
+    PushTarget(
+      id: record.id.description, address: try PushAddress(text: record.address),
+      registeredAt: record.registeredAt,
+      validity: record.isValid ? .valid : .invalid(reason: record.reason, since: nil))
+  }
+
+  /// Nil where the notification's name does not make a notice's.
+  static func push(_ order: PushOrder) -> Push? {
+    let notification = order.notification
+    let name = notification.name
+    guard let id = PushNoticeID("\(String(name.replica.rawValue, radix: 16))-\(name.seq)") else {
+      return nil
+    }
+    if order.kind == .retract { return .retract(id) }
+    let text = NoticeText(event(notification.event), showsDetails: order.showsDetails)
+    let request = notification.request?.description
+    let link: String
+    switch (notification.event, request) {
+    case (.approval, let request?): link = DeepLink.approval(request)
+    case (.question, let request?): link = DeepLink.question(request)
+    default: link = DeepLink.session(notification.session.rawValue)
+    }
+    return .alert(
+      PushNotice(
+        id: id, category: event(notification.event).category, title: text.title,
+        body: text.body, details: text.details, sessionID: notification.session.rawValue,
+        requestID: request, link: link, createdAt: notification.milliseconds,
+        expiresAt: notification.expiresAt, isTimeSensitive: notification.isRequest))
+  }
+
+  private static func event(_ event: NotificationEvent) -> NoticeText.Event {
+    switch event {
+    case .approval(let tool, let summary, let details):
+      .approval(tool: tool, summary: summary, details: details)
+    case .question(let text, let options): .question(text, options: options)
+    case .taskComplete(let summary): .taskComplete(summary: summary)
+    case .taskFailed(let error): .taskFailed(error: error)
+    case .threadReady(let name): .threadReady(name: name)
+    }
+  }
+
+  /// A push that an operator tries a target with. A Live Activity's token takes only an update.
+  static func test(for target: PushTarget) -> Push {
+    let now = ProcessClock.wallMilliseconds
+    if case .apns(let address) = target.address, address.purpose != .alert {
+      return .liveActivity(
+        LiveActivityPush(
+          id: testID,
+          event: address.purpose == .liveActivity
+            ? .update : .start(attributesType: attributesType),
+          sessionID: "test", content: ActivityContent(status: .idle, startedAt: now),
+          timestamp: now))
+    }
+    return .alert(
+      PushNotice(
+        id: testID, category: .threadReady, title: "Cospool", body: "Pushes arrive here.",
+        sessionID: "test", link: DeepLink.session("test"), createdAt: now))
+  }
+
+  private static let testID = PushNoticeID(digest: "test")
+
+  /// The pushes that show a task's state, in order; a renewed one ends and begins again.
+  static func pushes(_ order: LiveStatusOrder, showsDetails: Bool, at now: Int64) -> [Push] {
+    let task = order.task
+    // The same for all pushes of one session, so that each replaces the one before.
+    let id = PushNoticeID(digest: task.sessionId.rawValue)
+    let content = content(task, showsDetails: showsDetails)
+    let push = { (event: LiveActivityPush.Event) in
+      Push.liveActivity(
+        LiveActivityPush(
+          id: id, event: event, sessionID: task.sessionId.rawValue, content: content,
+          timestamp: now, staleAt: now.addingClamped(staleMilliseconds)))
+    }
+    let start = LiveActivityPush.Event.start(attributesType: attributesType)
+    switch order.event {
+    case .started: return [push(start)]
+    case .updated: return [push(.update)]
+    case .ended: return [push(.end(dismissalAt: nil))]
+    case .renewed: return [push(.end(dismissalAt: now)), push(start)]
+    }
+  }
+
+  /// The name of the app's type.
+  static let attributesType = "CospoolTaskAttributes"
+  /// A state that nothing was heard of for so long counts as old.
+  static let staleMilliseconds: Int64 = 3_600_000
+
+  private static func content(_ task: TaskState, showsDetails: Bool) -> ActivityContent {
+    let status: ActivityContent.Status =
+      switch task.status {
+      case .idle: .idle
+      case .processing: .processing
+      case .awaitingApproval: .awaitingApproval
+      case .awaitingAnswer: .awaitingAnswer
+      case .completed: .completed
+      case .error: .error
+      }
+    var operation: String?
+    if showsDetails, case .processing(let text) = task.status {
+      operation = text.map { Redaction.shown($0) }
+    }
+    let progress = task.todoProgress.map { todo in
+      ActivityContent.Progress(
+        completed: todo.completed, total: todo.total,
+        currentTask: showsDetails ? todo.currentTask.map { Redaction.shown($0) } : nil)
+    }
+    return ActivityContent(
+      status: status, operation: operation, progress: progress, startedAt: task.startTime)
+  }
+}

@@ -1,0 +1,264 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import PushDelivery
+import PushNotices
+import QueueModel
+import ServerCore
+
+/// Carries out the push orders of the store: takes what is due, sends it, and stores what became of
+/// it. Orders survive a restart; one that was sent just before a crash is sent again under the same
+/// name, which providers show once.
+///
+/// Everything here happens on `loop`; one delivery at a time goes to a target, so that a notice and
+/// its retraction keep their order.
+final class PushService {
+  /// Requests under way at once.
+  static let concurrencyMax = 16
+  /// How long something waits that a wrong set-up holds up.
+  static let stopMilliseconds: Int64 = 300_000
+  /// How long it waits after a fault of the store.
+  static let faultMilliseconds: Int64 = 5_000
+
+  /// What a provider found out about a target, for the core.
+  struct TargetReport {
+    var workspace: WorkspaceID
+    var target: PushTargetRecord
+    var isValid: Bool
+    var reason: String
+  }
+
+  private let loop: any EventLoop
+  private let queue: any PushQueue
+  private let storeThread: NIOThreadPool
+  private let sender: PushSender
+  private let schedule: BackoffSchedule
+  private let logger: Logger
+  private let report: (TargetReport) -> Void
+  private var busy: Set<PushTargetID> = []
+  private var isReading = false
+  private var wantsReading = false
+  private var isStopping = false
+  /// When to look again, milliseconds since 1970.
+  private var nextAt: Int64? = 0
+
+  init(
+    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, sender: PushSender,
+    schedule: BackoffSchedule = .standard, logger: Logger,
+    report: @escaping (TargetReport) -> Void
+  ) {
+    self.loop = loop
+    self.queue = queue
+    self.storeThread = storeThread
+    self.sender = sender
+    self.schedule = schedule
+    self.logger = logger
+    self.report = report
+  }
+
+  private var bound: NIOLoopBound<PushService> { NIOLoopBound(self, eventLoop: loop) }
+  private var now: Int64 { ProcessClock.wallMilliseconds }
+
+  // MARK: - Events
+
+  /// Orders were stored.
+  func ordersStored() {
+    read()
+  }
+
+  /// Some time has passed.
+  func timePassed() {
+    if let nextAt, nextAt <= now { read() }
+  }
+
+  /// A task's state is to be shown. Such pushes are not stored: the next one corrects what is lost.
+  func show(_ order: LiveStatusOrder) {
+    guard !isStopping else { return }
+    let queue = queue
+    let bound = bound
+    let devices = order.receivers.keys.sorted()
+    storeThread.runIfActive(eventLoop: loop) {
+      try queue.validTargets(of: devices, in: order.workspace)
+    }.whenSuccess { targets in
+      for target in targets { bound.value.show(order, on: target) }
+    }
+  }
+
+  /// No more deliveries begin, and what becomes of those under way is not stored.
+  func stop() {
+    isStopping = true
+  }
+
+  // MARK: - Reading
+
+  private func read() {
+    guard !isStopping else { return }
+    guard !isReading else {
+      wantsReading = true
+      return
+    }
+    isReading = true
+    let queue = queue
+    let now = now
+    let bound = bound
+    storeThread.runIfActive(eventLoop: loop) {
+      try queue.takePushOrders(at: now)
+      return try queue.dueDeliveries(at: now, limit: 4 * Self.concurrencyMax)
+    }.whenComplete { bound.value.wasRead($0) }
+  }
+
+  private func wasRead(_ result: Result<DueDeliveries, any Error>) {
+    isReading = false
+    switch result {
+    case .success(let deliveries):
+      nextAt = deliveries.nextAt
+      for delivery in deliveries.due
+      where busy.count < Self.concurrencyMax && !busy.contains(delivery.target.id) {
+        deliver(delivery)
+      }
+    case .failure(let error):
+      logger.error("the queue of pushes cannot be read: \(error)")
+      nextAt = now.addingClamped(Self.faultMilliseconds)
+    }
+    if wantsReading {
+      wantsReading = false
+      read()
+    }
+  }
+
+  // MARK: - Delivering
+
+  private func deliver(_ delivery: DueDelivery) {
+    let target: PushTarget
+    do {
+      target = try PushComposer.target(delivery.target)
+    } catch {
+      // Registered with an earlier or later version.
+      return reject(delivery, reason: "\(error)")
+    }
+    guard let push = PushComposer.push(delivery.order.order) else {
+      return settle(delivery, .dead(reason: "its name is no notice's"))
+    }
+    if case .alert(let notice) = push, let end = notice.expiresAt, end <= now {
+      return settle(delivery, .done)
+    }
+    busy.insert(delivery.target.id)
+    let sender = sender
+    let bound = bound
+    loop.makeFutureWithTask { await sender.send(push, to: target) }.whenSuccess { outcome in
+      bound.value.finished(delivery, outcome)
+    }
+  }
+
+  private func finished(_ delivery: DueDelivery, _ outcome: PushOutcome) {
+    busy.remove(delivery.target.id)
+    guard !isStopping else { return }
+    let kind = delivery.target.kind
+    switch outcome {
+    case .delivered:
+      tell(delivery, isValid: true, reason: "")
+      settle(delivery, .done, solving: kind)
+    case .retry(let after, let reason):
+      retry(delivery, after: after, reason: reason)
+    case .invalidTarget(let reason, _): reject(delivery, reason: reason)
+    case .configurationError(let reason):
+      logger.warning("pushes by \(kind) are held up: \(reason)")
+      tell(delivery, isValid: true, reason: reason)
+      hold(delivery, reason: reason)
+    case .rejected(let reason):
+      logger.warning("a push by \(kind) was refused: \(reason)")
+      settle(delivery, .dead(reason: reason))
+    }
+  }
+
+  private func retry(_ delivery: DueDelivery, after: Duration?, reason: String) {
+    let next = schedule.next(
+      attempts: delivery.attempts + 1, firstAttemptAt: delivery.firstAt ?? now, now: now,
+      retryAfter: after, expiresAt: delivery.order.order.notification.expiresAt,
+      random: UInt64.random(in: .min ... .max))
+    switch next {
+    case .again(let at): settle(delivery, .again(at: at, reason: reason, counts: true))
+    case .deadLetter(let why):
+      settle(delivery, .dead(reason: "\(why): \(reason)"))
+    }
+  }
+
+  /// Waits for the operator, as long as the notice is of use.
+  private func hold(_ delivery: DueDelivery, reason: String) {
+    let at = now.addingClamped(Self.stopMilliseconds)
+    let end = (delivery.firstAt ?? now).addingClamped(schedule.spanMilliseconds)
+    let isOver = at > delivery.order.order.notification.expiresAt ?? end || at > end
+    settle(
+      delivery,
+      isOver ? .dead(reason: reason) : .again(at: at, reason: reason, counts: false),
+      problem: reason)
+  }
+
+  private func reject(_ delivery: DueDelivery, reason: String) {
+    logger.notice("push target \(delivery.target.id) is not valid any more: \(reason)")
+    tell(delivery, isValid: false, reason: reason)
+    settle(delivery, .done)
+  }
+
+  private func tell(_ delivery: DueDelivery, isValid: Bool, reason: String) {
+    guard delivery.target.isValid != isValid || delivery.target.reason != reason else { return }
+    report(
+      TargetReport(
+        workspace: delivery.order.workspace, target: delivery.target, isValid: isValid,
+        reason: reason))
+  }
+
+  /// - Parameters:
+  ///   - kind: a kind of target by which something got through.
+  ///   - problem: what holds up all targets of the kind.
+  private func settle(
+    _ delivery: DueDelivery, _ result: SettledDelivery.Result, solving kind: String? = nil,
+    problem: String? = nil
+  ) {
+    let queue = queue
+    let now = now
+    let bound = bound
+    let settled = SettledDelivery(key: delivery.key, result: result)
+    let held = delivery.target.kind
+    storeThread.runIfActive(eventLoop: loop) {
+      try queue.settle([settled], at: now)
+      if let kind { try queue.note(problem: nil, of: kind, at: now) }
+      if let problem { try queue.note(problem: problem, of: held, at: now) }
+    }.whenComplete { result in
+      if case .failure(let error) = result {
+        bound.value.logger.error("what became of a push cannot be stored: \(error)")
+        bound.value.nextAt = now.addingClamped(Self.faultMilliseconds)
+      } else {
+        bound.value.read()
+      }
+    }
+  }
+
+  // MARK: - Live status
+
+  private func show(_ order: LiveStatusOrder, on record: PushTargetRecord) {
+    guard !isStopping, let showsDetails = order.receivers[record.device],
+      let target = try? PushComposer.target(record)
+    else { return }
+    let pushes = PushComposer.pushes(order, showsDetails: showsDetails, at: now).filter { push in
+      guard case .apns(let address) = target.address else { return true }
+      return address.purpose.takes(push)
+    }
+    guard !pushes.isEmpty else { return }
+    let sender = sender
+    let bound = bound
+    loop.makeFutureWithTask {
+      for push in pushes {
+        let outcome = await sender.send(push, to: target)
+        if case .invalidTarget(let reason, _) = outcome { return reason as String? }
+      }
+      return nil
+    }.whenSuccess { reason in
+      guard let reason else { return }
+      bound.value.report(
+        TargetReport(
+          workspace: order.workspace, target: record, isValid: false, reason: reason))
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import PushDelivery
+import PushNotices
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// What the commands `push configure`, `push targets` and `push test` do.
+extension ServerAdministration {
+  /// A push target, as it is printed; without secrets.
+  package struct PushTargetLine: Codable, Hashable, Sendable {
+    package var id: String
+    package var workspaceName: String
+    package var deviceName: String
+    package var kind: String
+    package var address: String
+    package var valid: Bool
+    /// Why it is not valid, or what went wrong last.
+    package var reason: String
+    /// Pushes that wait.
+    package var waiting: Int
+
+    /// What a person reads.
+    package var text: String {
+      let state = valid ? (reason.isEmpty ? "ok" : "held up: \(reason)") : "not valid: \(reason)"
+      return "\(id)  \(workspaceName)/\(deviceName)  \(address)  \(state)"
+        + (waiting > 0 ? "; \(waiting) waiting" : "")
+    }
+  }
+
+  package struct PushTargetList: Codable, Hashable, Sendable {
+    package var targets: [PushTargetLine]
+  }
+
+  /// What there is to know of pushes, as it is printed.
+  package struct PushState: Codable, Hashable, Sendable {
+    /// The key, team and topics of APNs; nil where none is set up.
+    package var apns: String?
+    package var waiting: Int
+    package var deadLetters: Int
+    package var lastDeadLetter: String?
+    /// What keeps pushes of a kind from being sent.
+    package var problems: [String: String]
+
+    /// What a person reads.
+    package var text: String {
+      var lines = [
+        "pushes: \(waiting) waiting, \(deadLetters) given up"
+          + (lastDeadLetter.map { " (last: \($0))" } ?? "")
+      ]
+      if let apns { lines.append("apns: \(apns)") }
+      lines += problems.sorted { $0.key < $1.key }.map { "held up: \($0.key): \($0.value)" }
+      return lines.joined(separator: "\n")
+    }
+  }
+
+  /// Stores how Apple's devices are pushed to, after having read the key.
+  ///
+  /// - Throws: what is wrong with it; nothing is stored then.
+  package func configure(
+    apns: PushSettings.APNs, trustedRootFile: String?
+  ) throws(SyncServerError) {
+    do {
+      try ServerDatabase.prepare(directory: directory)
+    } catch {
+      throw SyncServerError(error)
+    }
+    var settings = try PushSettings.read(directory: directory)
+    settings.apns = apns
+    if let trustedRootFile { settings.trustedRootFile = trustedRootFile }
+    _ = try settings.configuration()
+    try settings.write(directory: directory)
+  }
+
+  package func pushTargets() throws(SyncServerError) -> PushTargetList {
+    try requireData()
+    let listed = try withDatabase { database throws(StorageFault) in
+      try database.pushTargets()
+    }
+    return PushTargetList(
+      targets: listed.map { listing in
+        PushTargetLine(
+          id: listing.target.id.description, workspaceName: listing.workspaceName,
+          deviceName: listing.deviceName, kind: listing.target.kind,
+          address: listing.target.shownAddress, valid: listing.target.isValid,
+          reason: listing.target.reason, waiting: listing.waiting)
+      })
+  }
+
+  package func pushState() throws(SyncServerError) -> PushState {
+    try requireData()
+    let summary = try withDatabase { database throws(StorageFault) in
+      try database.pushSummary()
+    }
+    let apns = try PushSettings.read(directory: directory).apns
+    return PushState(
+      apns: apns.map {
+        "key \($0.keyID) of team \($0.teamID) for \($0.topics.joined(separator: ", "))"
+      },
+      waiting: summary.waiting, deadLetters: summary.deadLetters.count,
+      lastDeadLetter: summary.deadLetters.first?.reason, problems: summary.problems)
+  }
+
+  /// Sends a notice to one target now, valid or not, and says what its provider answered.
+  ///
+  /// - Parameter key: the target's id or a unique beginning of it.
+  /// - Throws: `.failed` with the provider's reason where it was not delivered.
+  package func testPush(target key: String) async throws(SyncServerError) -> String {
+    try requireData()
+    let listed = try withDatabase { database throws(StorageFault) in
+      try database.pushTargets()
+    }
+    let wanted = key.lowercased()
+    let matches = listed.map(\.target).filter { $0.id.description.hasPrefix(wanted) }
+    guard !wanted.isEmpty, let record = matches.first, matches.count == 1 else {
+      throw SyncServerError(
+        .failed,
+        matches.count > 1
+          ? "\"\(key)\" fits several push targets. Give more of the id."
+          : "There is no push target \"\(key)\". `push targets` lists them.")
+    }
+    let settings = try PushSettings.read(directory: directory)
+    let sender: PushSender
+    var target: PushTarget
+    do {
+      sender = try PushSender(settings.configuration()) { ProcessClock.wallMilliseconds }
+    } catch let error as SyncServerError {
+      throw error
+    } catch {
+      throw SyncServerError(.failed, "\(error)")
+    }
+    let outcome: PushOutcome
+    do {
+      target = try PushComposer.target(record)
+      target.validity = .valid
+      outcome = await sender.send(PushComposer.test(for: target), to: target, ignoringStop: true)
+    } catch {
+      await sender.shutDown()
+      throw SyncServerError(.failed, error.description)
+    }
+    await sender.shutDown()
+    return try ServerAdministration.told(outcome, of: target)
+  }
+
+  private static func told(
+    _ outcome: PushOutcome, of target: PushTarget
+  ) throws(SyncServerError) -> String {
+    switch outcome {
+    case .delivered(let id):
+      "\(target.address): delivered" + (id.map { " as \($0)" } ?? "")
+    case .retry(_, let reason):
+      throw SyncServerError(.tryLater, "\(target.address): not now: \(reason)")
+    case .invalidTarget(let reason, _):
+      throw SyncServerError(
+        .failed, "\(target.address): not valid: \(reason). The device must register it anew.")
+    case .configurationError(let reason):
+      throw SyncServerError(.failed, "\(target.address): wrongly set up: \(reason)")
+    case .rejected(let reason):
+      throw SyncServerError(.failed, "\(target.address): refused: \(reason)")
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import Foundation
+import SyncServer
+
+/// How notifications leave the server for devices that are not connected.
+struct PushCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "push",
+    abstract: "Set up, list and test what notifications are pushed to.",
+    subcommands: [PushConfigureCommand.self, PushTargetsCommand.self, PushTestCommand.self])
+}
+
+struct PushConfigureCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "configure", abstract: "Set up a provider.",
+    subcommands: [PushConfigureAPNsCommand.self])
+}
+
+struct PushConfigureAPNsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "apns",
+    abstract: "Push to Apple's devices with the key of a team.",
+    discussion: """
+      The key stays in its file, which the server reads when it starts. ntfy and webhooks need no \
+      set-up.
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: "The file AuthKey_….p8 as Apple made it.")
+  var keyFile: String
+
+  @Option(help: "The key's id, 10 characters.")
+  var keyID: String
+
+  @Option(help: "The team's id, 10 characters.")
+  var teamID: String
+
+  @Option(help: "The app's bundle id; several may be given.")
+  var topic: [String]
+
+  @Option(help: "A root certificate, PEM, that counts beside the system's.")
+  var trustedRoot: String?
+
+  @Option(help: ArgumentHelp("Stands in for api.push.apple.com.", visibility: .hidden))
+  var productionServer: String?
+
+  @Option(help: ArgumentHelp("Stands in for api.sandbox.push.apple.com.", visibility: .hidden))
+  var developmentServer: String?
+
+  func run() throws {
+    // The server may be started somewhere else.
+    let keyPath = URL(filePath: keyFile).path(percentEncoded: false)
+    let rootPath = trustedRoot.map { URL(filePath: $0).path(percentEncoded: false) }
+    var servers: [String: String] = [:]
+    servers["production"] = productionServer
+    servers["development"] = developmentServer
+    try ServerAdministration(dataDirectory: data.resolved).configure(
+      apns: PushSettings.APNs(
+        keyFile: keyPath, keyID: keyID, teamID: teamID, topics: topic,
+        servers: servers.isEmpty ? nil : servers),
+      trustedRootFile: rootPath)
+    StandardOutput.write("Stored. A server that runs takes it over when it is started again.")
+  }
+}
+
+struct PushTargetsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "targets",
+    abstract: "List where devices have their notifications pushed to, without secrets.")
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func run() throws {
+    let list = try ServerAdministration(dataDirectory: data.resolved).pushTargets()
+    if json { return try StandardOutput.write(json: list) }
+    guard !list.targets.isEmpty else {
+      return StandardError.write("No push targets yet. A device adds one: cospool push add.\n")
+    }
+    StandardOutput.write(list.targets.map(\.text).joined(separator: "\n"))
+  }
+}
+
+struct PushTestCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "test",
+    abstract: "Send a notice to one target now, and show what its provider answers.")
+
+  @OptionGroup var data: DataOptions
+
+  @Argument(help: "The target's id, or a unique beginning of it.")
+  var target: String
+
+  func run() async throws {
+    StandardOutput.write(
+      try await ServerAdministration(dataDirectory: data.resolved).testPush(target: target))
+  }
+}

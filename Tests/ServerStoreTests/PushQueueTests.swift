@@ -1,0 +1,179 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+@testable import ServerStore
+
+/// The durable queue of pushes: orders become deliveries, one for each target, until each is settled.
+@Suite struct PushQueueTests {
+  private static let phone = DeviceID(high: 9, low: 1)
+  private static let now: Int64 = 1_000
+
+  private static func target(
+    _ low: UInt64, _ address: String = "ntfy+https://n.example/t", kind: String = "ntfy",
+    isValid: Bool = true
+  ) -> PushTargetRecord {
+    PushTargetRecord(
+      device: phone, id: PushTargetID(high: 1, low: low), kind: kind, address: address,
+      shownAddress: "…", isValid: isValid, registeredAt: 5)
+  }
+
+  private static func notification(_ position: UInt64) throws -> StoredNotification {
+    StoredNotification(
+      position: position, name: OperationID(replica: ReplicaID(rawValue: 4), seq: 1),
+      event: .approval(tool: "Bash", summary: "make", details: nil),
+      session: try SessionID("main"), request: RequestID(high: 1, low: position), milliseconds: 1)
+  }
+
+  /// A workspace with a device and its targets.
+  private func workspace(
+    in database: ServerDatabase, targets: [PushTargetRecord]
+  ) throws -> WorkspaceID {
+    let id = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("home"), expiresAt: .max)
+    _ = try database.redeem(Sample.redemption(code: [1], device: Self.phone))
+    try change(id, in: database) { $0.targets = targets.map { .set($0) } }
+    return id
+  }
+
+  private func change(
+    _ workspace: WorkspaceID, in database: ServerDatabase,
+    _ body: (inout InboxChanges) throws -> Void
+  ) throws {
+    var changes = InboxChanges()
+    try body(&changes)
+    var batch = CommitBatch()
+    batch.inboxes = [(workspace, changes)]
+    try database.commit(batch)
+  }
+
+  private func order(
+    _ kind: PushOrder.Kind, _ position: UInt64, in workspace: WorkspaceID,
+    _ database: ServerDatabase
+  ) throws {
+    let notification = try Self.notification(position)
+    try change(workspace, in: database) { changes in
+      if kind == .alert {
+        changes.posted = [notification]
+        changes.entries = [InboxEntry(device: Self.phone, position: position, isPushed: true)]
+      }
+      changes.orders = [
+        PushOrder(
+          kind: kind, device: Self.phone, notification: notification, showsDetails: false)
+      ]
+    }
+    try database.takePushOrders(at: Self.now)
+  }
+
+  @Test func anOrderBecomesADeliveryForEachTargetThatTakesIt() throws {
+    let database = try StoreFolder().open()
+    let targets = [
+      Self.target(1), Self.target(2, isValid: false),
+      Self.target(3, "apns://a/b?environment=production&purpose=live-activity", kind: "apns"),
+      Self.target(4),
+    ]
+    let id = try workspace(in: database, targets: targets)
+    try order(.alert, 1, in: id, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 10)
+    #expect(due.due.map(\.target.id.low) == [1, 4])
+    #expect(due.due.allSatisfy { $0.attempts == 0 && $0.firstAt == nil })
+    #expect(due.due.first?.order.order.notification.position == 1)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 1).due.count == 1)
+    #expect(try database.dueDeliveries(at: Self.now - 1, limit: 9).due.isEmpty)
+    #expect(try database.dueDeliveries(at: Self.now - 1, limit: 9).nextAt == Self.now)
+  }
+
+  @Test func eachTargetGetsItsOldestOrderFirst() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    try order(.alert, 2, in: id, database)
+    let first = try database.dueDeliveries(at: Self.now, limit: 10).due
+    #expect(first.map(\.order.order.notification.position) == [1])
+    try database.settle(
+      first.map { SettledDelivery(key: $0.key, result: .done) }, at: Self.now)
+    let second = try database.dueDeliveries(at: Self.now, limit: 10).due
+    #expect(second.map(\.order.order.notification.position) == [2])
+  }
+
+  @Test func whatIsTriedAgainSurvivesARestart() throws {
+    let folder = try StoreFolder()
+    var database = try folder.open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    let key = try #require(try database.dueDeliveries(at: Self.now, limit: 1).due.first).key
+    try database.settle(
+      [SettledDelivery(key: key, result: .again(at: 5_000, reason: "busy", counts: true))],
+      at: Self.now)
+    try database.settle(
+      [SettledDelivery(key: key, result: .again(at: 6_000, reason: "held", counts: false))],
+      at: 5_000)
+    try database.close()
+    database = try folder.open()
+    try database.takePushOrders(at: 5_500)
+    #expect(
+      try database.dueDeliveries(at: 5_999, limit: 9) == DueDeliveries(due: [], nextAt: 6_000))
+    let due = try #require(try database.dueDeliveries(at: 6_000, limit: 9).due.first)
+    #expect(due.attempts == 1)
+    #expect(due.firstAt == Self.now)
+    #expect(try database.pushSummary().waiting == 1)
+  }
+
+  @Test func whatIsSettledIsForgottenWithItsOrder() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
+    try order(.alert, 1, in: id, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 9).due
+    try database.settle([SettledDelivery(key: due[0].key, result: .done)], at: Self.now)
+    #expect(try database.pushOrders(after: 0, limit: 9).count == 1)
+    try database.settle(
+      [SettledDelivery(key: due[1].key, result: .dead(reason: "given up"))], at: 2_000)
+    #expect(try database.pushOrders(after: 0, limit: 9).isEmpty)
+    let summary = try database.pushSummary()
+    #expect(summary.waiting == 0)
+    #expect(
+      summary.deadLetters == [
+        PushSummary.DeadLetter(
+          target: due[1].target.id, attempts: 1, reason: "given up", at: 2_000)
+      ])
+    // Twice is no harm: the one that asks may have crashed.
+    try database.settle([SettledDelivery(key: due[1].key, result: .done)], at: Self.now)
+  }
+
+  @Test func aRetractionDropsTheAlertThatWasNotDelivered() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    try order(.retract, 1, in: id, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 9).due
+    #expect(due.map(\.order.order.kind) == [.retract])
+    #expect(try database.pushOrders(after: 0, limit: 9).count == 1)
+  }
+
+  @Test func targetsThatAreGoneOrNotValidGetNothing() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
+    try order(.alert, 1, in: id, database)
+    try change(id, in: database) { changes in
+      changes.targets = [
+        .remove(Self.phone, PushTargetID(high: 1, low: 1)), .set(Self.target(2, isValid: false)),
+      ]
+    }
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
+    #expect(try database.validTargets(of: [Self.phone], in: id).isEmpty)
+    try database.settle([], at: Self.now)
+    #expect(try database.pushOrders(after: 0, limit: 9).isEmpty)
+    #expect(try database.pushTargets().map(\.target.isValid) == [false])
+  }
+
+  @Test func problemsAreKeptUntilTheyAreSolved() throws {
+    let database = try StoreFolder().open()
+    try database.note(problem: "wrong key", of: "apns", at: 1)
+    try database.note(problem: "wrong team", of: "apns", at: 2)
+    #expect(try database.pushSummary().problems == ["apns": "wrong team"])
+    try database.note(problem: nil, of: "apns", at: 3)
+    #expect(try database.pushSummary().problems.isEmpty)
+  }
+}
