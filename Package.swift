@@ -308,7 +308,7 @@ let rooms: [Room] = [
   test(
     "EndToEndTests",
     [
-      "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand",
+      "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),
 ]

@@ -147,7 +147,8 @@ extension PushCommands.Add {
           cospool push add apns 8a…2f --topic org.example.app --environment production
           cospool push add apns 8a…2f --topic org.example.app --environment development --live
 
-        A device's token and those of its Live Activities are targets of their own.
+        A device's token, the one that begins its Live Activities, and those of the activities
+        themselves are targets of their own.
         """)
 
     enum Environment: String, ExpressibleByArgument, CaseIterable {
@@ -158,11 +159,20 @@ extension PushCommands.Add {
     @Option(help: "The app's bundle id.") var topic: String
     @Option(help: "Which of Apple's two services knows the token.") var environment: Environment
     @Flag(name: .customLong("live"), help: "The token is a Live Activity's.") var isLive = false
+    @Flag(
+      name: .customLong("live-start"), help: "The token is the one that begins Live Activities.")
+    var startsLive = false
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+      guard !(isLive && startsLive) else {
+        throw ValidationError("--live and --live-start are different tokens: give one of them.")
+      }
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
-      let purpose = isLive ? "live-activity" : "alert"
+      let purpose = startsLive ? "live-activity-start" : isLive ? "live-activity" : "alert"
       return try target.request(
         kind: "apns",
         address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)")
