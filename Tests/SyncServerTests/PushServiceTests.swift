@@ -207,7 +207,7 @@ import WireProtocol
     }
   }
 
-  /// S4-19: rotation: what is pushed afterwards goes to the new address alone.
+  /// S4-19, S4-53: rotation: what is pushed afterwards goes to the new address alone.
   @Test func aTargetThatIsSetAnewUsesTheNewAddress() async throws {
     try await Self.with { bed in
       let fresh = String(repeating: "fedcba9876543210", count: 4)
