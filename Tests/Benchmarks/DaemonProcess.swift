@@ -115,8 +115,52 @@ final class DaemonProcess {
 
   /// One request on a connection of its own, as the command line makes it; the whole response.
   func request(_ method: String, _ target: String, _ body: String = "") throws -> String {
-    let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    let socket = try send(method, target, body)
     defer { close(socket) }
+    return try Self.receive(socket) { _ in false }
+  }
+
+  /// Sends a request on a connection of its own.
+  ///
+  /// - Returns: the connection's descriptor, which the caller closes.
+  func send(_ method: String, _ target: String, _ body: String = "") throws -> Int32 {
+    let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    do {
+      try reach(socket)
+      let text =
+        "\(method) \(target) HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+        + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n" + body
+      let bytes = Array(text.utf8)
+      guard write(socket, bytes, bytes.count) == bytes.count else {
+        throw BenchFailure("the request cannot be written: errno \(errno)")
+      }
+    } catch {
+      close(socket)
+      throw error
+    }
+    return socket
+  }
+
+  /// Reads until what came is enough, or the other side closes.
+  ///
+  /// - Throws: `BenchFailure` where nothing comes for 30 seconds.
+  static func receive(_ socket: Int32, until isEnough: (String) -> Bool) throws -> String {
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+      guard poll(&waiting, 1, 30_000) == 1 else {
+        throw BenchFailure("nothing came within 30 seconds")
+      }
+      let count = read(socket, &buffer, buffer.count)
+      guard count > 0 else { break }
+      answer += buffer[..<count]
+      if isEnough(String(decoding: answer, as: UTF8.self)) { break }
+    }
+    return String(decoding: answer, as: UTF8.self)
+  }
+
+  private func reach(_ socket: Int32) throws {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     guard socketPath.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else {
@@ -129,21 +173,6 @@ final class DaemonProcess {
       }
     }
     guard code == 0 else { throw BenchFailure("\(socketPath) does not answer: errno \(errno)") }
-    let text =
-      "\(method) \(target) HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
-      + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n" + body
-    let bytes = Array(text.utf8)
-    guard write(socket, bytes, bytes.count) == bytes.count else {
-      throw BenchFailure("the request cannot be written: errno \(errno)")
-    }
-    var answer: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = read(socket, &buffer, buffer.count)
-      guard count > 0 else { break }
-      answer += buffer[..<count]
-    }
-    return String(decoding: answer, as: UTF8.self)
   }
 
   /// Ends it as a person does, and waits for its end.

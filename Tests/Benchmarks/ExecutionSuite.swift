@@ -1,7 +1,8 @@
 import Foundation
 
-/// A server, the host of a session and another device, all real processes: how long a prompt that is
-/// sent on the one takes until its agent has begun on the other, and what a host costs that idles.
+/// A server, the host of a session and another device, all real processes: how long a prompt that
+/// is sent on the one takes until its agent has begun on the other, how long an approval takes
+/// there and back, and what a host costs that idles.
 struct ExecutionSuite {
   /// Messages that are sent, each after the one before has ended.
   var messages = 300
@@ -40,6 +41,7 @@ struct ExecutionSuite {
     let alone = try (0..<50).map { _ in try agent.runAlone() }.sorted()
     let latencies = try send(from: phone, to: agent).sorted()
     let own = alone[alone.count / 2]
+    let approvals = try approvals(from: host, to: phone)
     let idle = try idleCost(of: host)
     return [
       Result(
@@ -49,6 +51,12 @@ struct ExecutionSuite {
         name: "execution/send-to-start-p99", metric: "seconds",
         value: latencies[latencies.count * 99 / 100] - own),
       Result(name: "execution/agent-alone", metric: "seconds", value: own),
+      Result(
+        name: "execution/approval-to-other-device-p99", metric: "seconds",
+        value: approvals.shown[approvals.shown.count * 99 / 100]),
+      Result(
+        name: "execution/answer-to-agent-p99", metric: "seconds",
+        value: approvals.decided[approvals.decided.count * 99 / 100]),
       Result(name: "execution/idle/processor-share", metric: "ratio", value: idle.share),
       Result(name: "execution/idle/memory", metric: "bytes", value: idle.memory),
     ]
@@ -107,6 +115,36 @@ struct ExecutionSuite {
       usleep(1_000)
     }
     throw BenchFailure("a message did not end within 30 seconds")
+  }
+
+  /// Seconds from an agent's request for leave to the event on the other device, and from the
+  /// answer there to the decision that the agent gets; both sorted.
+  private func approvals(
+    from host: DaemonProcess, to phone: DaemonProcess
+  ) throws -> (shown: [Double], decided: [Double]) {
+    let events = try phone.send("GET", "/v1/events")
+    defer { close(events) }
+    _ = try DaemonProcess.receive(events) { $0.contains("event: present") }
+    let clock = ContinuousClock()
+    var (shown, decided): ([Double], [Double]) = ([], [])
+    for number in 0..<warmUp + messages {
+      let ask = #"{"kind":"approval","toolName":"Bash","summary":"request \#(number) of all"}"#
+      let begin = clock.now
+      let asking = try host.send("POST", "/v1/sessions/s/asks", ask)
+      defer { close(asking) }
+      _ = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
+      let seen = clock.now
+      let answer = try phone.send("POST", "/v1/asks/only/answer", #"{"verdict":"allowed"}"#)
+      let decision = try DaemonProcess.receive(asking) { $0.contains("\"allowed\"") }
+      let end = clock.now
+      try BenchFailure.require(decision.contains("\"allowed\""), String(decision.prefix(300)))
+      _ = try DaemonProcess.receive(answer) { _ in false }
+      close(answer)
+      guard number >= warmUp else { continue }
+      shown.append((seen - begin) / .seconds(1))
+      decided.append((end - seen) / .seconds(1))
+    }
+    return (shown.sorted(), decided.sorted())
   }
 
   private func idleCost(of host: DaemonProcess) throws -> (share: Double, memory: Double) {
