@@ -47,8 +47,14 @@ struct CommandRunner: Sendable {
   private func run(_ command: any DaemonCommand) async -> Outcome {
     let isJSON = command.options.json
     do {
-      let request = try command.request(input: environment.input)
       let directory = try environment.dataDirectory(flag: command.options.data)
+      if let message = (command as? any EditorCommand)?.editedMessage {
+        let session = EditorSession(
+          connection: DaemonConnection(dataDirectory: directory), message: message,
+          variables: environment.variables)
+        return try outcome(of: command, try await session.run())
+      }
+      let request = try command.request(input: environment.input)
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(
           connection: DaemonConnection(dataDirectory: directory), request: request,
@@ -56,17 +62,21 @@ struct CommandRunner: Sendable {
         try await watcher.run { try command.text(of: $0, style: $1) }
         return Outcome()
       }
-      let answer = try await DaemonConnection(dataDirectory: directory).answer(to: request)
-      try command.received(answer)
-      let output =
-        isJSON
-        ? String(decoding: answer.json, as: UTF8.self)
-        : try command.text(of: answer, style: environment.style)
-      return Outcome(output: output, errors: command.warning(of: answer) ?? "")
+      let connection = DaemonConnection(dataDirectory: directory)
+      return try outcome(of: command, try await connection.answer(to: request))
     } catch {
       let failure = CommandRunner.failure(of: error)
       return Outcome(exitCode: failure.exitCode, errors: isJSON ? failure.json : failure.text)
     }
+  }
+
+  private func outcome(of command: any DaemonCommand, _ answer: Answer) throws -> Outcome {
+    try command.received(answer)
+    let output =
+      command.options.json
+      ? String(decoding: answer.json, as: UTF8.self)
+      : try command.text(of: answer, style: environment.style)
+    return Outcome(output: output, errors: command.warning(of: answer) ?? "")
   }
 
   static func failure(of error: any Error) -> CommandFailure {

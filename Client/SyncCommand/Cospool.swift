@@ -84,6 +84,12 @@ protocol DaemonCommand: ParsableCommand {
   func warning(of answer: Answer) -> String?
 }
 
+/// A request whose text a person may write in an editor.
+protocol EditorCommand: DaemonCommand {
+  /// The message to open; nil where the text was given.
+  var editedMessage: String? { get }
+}
+
 /// A command that does its work without a request to the daemon.
 protocol LocalCommand: ParsableCommand {
   var options: GlobalOptions { get }

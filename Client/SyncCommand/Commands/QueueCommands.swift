@@ -74,23 +74,27 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Edit: DaemonCommand {
+  struct Edit: EditorCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give a message new content.",
       discussion: """
         EXAMPLES
+          cospool queue edit 3f2a
           cospool queue edit 3f2a "Fix both flaky tests"
           cospool queue edit 3f2a - < prompt.txt
 
-        Edits of several devices are merged, not overwritten.
+        Without a text, $VISUAL or $EDITOR opens the present one, and the message does not start
+        until the editor ends. Edits of several devices are merged, not overwritten.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
-    @Argument(help: "The new content; \"-\" reads stdin.") var text: String
+    @Argument(help: "The new content; \"-\" reads stdin. Default: your editor.") var text: String?
     @OptionGroup var options: GlobalOptions
 
+    var editedMessage: String? { text == nil ? message : nil }
+
     func request(input: StandardInput) throws -> APIRequest {
-      let content = try Content.checked(try input.text(for: text))
+      let content = try Content.checked(try input.text(for: text ?? "-"))
       return try APIRequest(
         .put, ["messages", message, "content"], body: ["content": content])
     }

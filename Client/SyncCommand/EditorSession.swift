@@ -1,0 +1,172 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A message in a person's editor: it does not start meanwhile, and what others change in it is
+/// merged with what the person changes.
+struct EditorSession: Sendable {
+  var connection: DaemonConnection
+  var message: String
+  var variables: [String: String]
+
+  /// How long the message is held at a time, and how often that is renewed. A command that dies lets
+  /// it go by itself.
+  static let holdSeconds = 60
+  static let renewal = Duration.seconds(20)
+
+  private struct Shown: Decodable {
+    var content: String
+    var base: String?
+  }
+
+  private struct Edit: Encodable {
+    var content: String
+    var base: String?
+  }
+
+  /// Holds the message, lets the person edit its text, and stores that.
+  ///
+  /// - Returns: the daemon's answer to the edit.
+  /// - Throws: `CommandFailure`: usage where no editor is named, `editorFailed`, or the daemon's. The
+  ///   file with the text stays where the daemon did not take it, and the failure says where.
+  func run() async throws -> Answer {
+    let editor = try editor()
+    try await hold()
+    let renewing = Task {
+      while true {
+        try await Task.sleep(for: Self.renewal)
+        // One that fails is followed by the next; the last says why at the end.
+        _ = try? await hold()
+      }
+    }
+    defer { renewing.cancel() }
+    do {
+      let answer = try await edit(with: editor)
+      await release()
+      return answer
+    } catch {
+      await release()
+      throw error
+    }
+  }
+
+  private func edit(with editor: String) async throws -> Answer {
+    let shown = try await connection.answer(to: APIRequest(.get, ["messages", message]))
+      .decoded(Shown.self)
+    let file = try TextFile(shown.content)
+    do {
+      try await Self.wait(for: editor, on: file.path)
+      var content = try file.text()
+      // Editors end the last line, whether the text did or not.
+      if !shown.content.hasSuffix("\n"), content.hasSuffix("\n") { content.removeLast() }
+      let answer = try await connection.answer(
+        to: APIRequest(
+          .put, ["messages", message, "content"], body: Edit(content: content, base: shown.base)))
+      file.remove()
+      return answer
+    } catch var failure as CommandFailure {
+      guard (try? file.text()) != shown.content else {
+        file.remove()
+        throw failure
+      }
+      failure.message += " Your text is in \(file.path)."
+      throw failure
+    }
+  }
+
+  private func editor() throws -> String {
+    let named = ["VISUAL", "EDITOR"].lazy.compactMap { variables[$0] }.first { !$0.isEmpty }
+    guard let named else {
+      throw CommandFailure.usage(
+        "Give the new text, or set EDITOR to the editor that is to open the present one.")
+    }
+    return named
+  }
+
+  private func hold() async throws {
+    _ = try await connection.answer(
+      to: APIRequest(.put, ["messages", message, "hold"], body: ["seconds": Self.holdSeconds]))
+  }
+
+  /// What goes wrong here ends by itself with the hold.
+  private func release() async {
+    _ = try? await connection.answer(to: APIRequest(.delete, ["messages", message, "hold"]))
+  }
+
+  /// Runs the editor as a shell would, in this terminal, and waits for its end.
+  private static func wait(for editor: String, on path: String) async throws {
+    let status = try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Int32, any Error>) in
+      // `waitpid` holds its thread for as long as the person types.
+      Thread.detachNewThread {
+        continuation.resume(with: Result { try run(editor, on: path) })
+      }
+    }
+    guard status == 0 else {
+      throw CommandFailure(
+        code: "editorFailed", message: "\(editor) failed, so nothing was changed.", exitCode: 1)
+    }
+  }
+
+  /// - Returns: 0 where it ended well.
+  private static func run(_ editor: String, on path: String) throws -> Int32 {
+    // Ctrl-C is the editor's while it has the terminal.
+    let before = signal(SIGINT, SIG_IGN)
+    defer { signal(SIGINT, before) }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var interrupt = sigset_t()
+    sigemptyset(&interrupt)
+    sigaddset(&interrupt, SIGINT)
+    posix_spawnattr_setsigdefault(&attributes, &interrupt)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+    let words = ["/bin/sh", "-c", editor + " \"$1\"", "sh", path].map { strdup($0) }
+    defer { for word in words { free(word) } }
+    var pid: pid_t = 0
+    let code = posix_spawn(&pid, "/bin/sh", nil, &attributes, words + [nil], environ)
+    guard code == 0 else {
+      throw CommandFailure(
+        code: "editorFailed", message: "\(editor) cannot be started: error \(code).", exitCode: 1)
+    }
+    var status: Int32 = 0
+    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+    return status
+  }
+}
+
+/// A text in a file of its own that only its person can read.
+private struct TextFile {
+  let directory: String
+  var path: String { directory + "/message.md" }
+
+  init(_ text: String) throws {
+    var template = Array("/tmp/cospool-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
+      throw CommandFailure(
+        code: "editorFailed", message: "No file can be made in /tmp: error \(errno).", exitCode: 7)
+    }
+    directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    try Data(text.utf8).write(to: URL(filePath: path))
+  }
+
+  func text() throws -> String {
+    let data = try Data(contentsOf: URL(filePath: path))
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw CommandFailure(
+        code: "notText", message: "What the editor left is no UTF-8.", exitCode: 1)
+    }
+    return text
+  }
+
+  func remove() { try? FileManager.default.removeItem(atPath: directory) }
+}
