@@ -1,3 +1,5 @@
+import Dispatch
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -107,7 +109,7 @@ struct EditorSession: Sendable {
     let status = try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Int32, any Error>) in
       // `waitpid` holds its thread for as long as the person types.
-      Thread.detachNewThread {
+      DispatchQueue(label: "editor").async {
         continuation.resume(with: Result { try run(editor, on: path) })
       }
     }
@@ -130,7 +132,10 @@ struct EditorSession: Sendable {
     sigaddset(&interrupt, SIGINT)
     posix_spawnattr_setsigdefault(&attributes, &interrupt)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
-    let words = ["/bin/sh", "-c", editor + " \"$1\"", "sh", path].map { strdup($0) }
+    let script = editor + " \"$1\""
+    let words: [UnsafeMutablePointer<CChar>?] = ["/bin/sh", "-c", script, "sh", path].map {
+      strdup($0)
+    }
     defer { for word in words { free(word) } }
     var pid: pid_t = 0
     let code = posix_spawn(&pid, "/bin/sh", nil, &attributes, words + [nil], environ)
