@@ -132,10 +132,8 @@ struct EditorSession: Sendable {
     sigaddset(&interrupt, SIGINT)
     posix_spawnattr_setsigdefault(&attributes, &interrupt)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
-    let script = editor + " \"$1\""
-    let words: [UnsafeMutablePointer<CChar>?] = ["/bin/sh", "-c", script, "sh", path].map {
-      strdup($0)
-    }
+    let arguments: [String] = ["/bin/sh", "-c", editor + " \"$1\"", "sh", path]
+    let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
     defer { for word in words { free(word) } }
     var pid: pid_t = 0
     let code = posix_spawn(&pid, "/bin/sh", nil, &attributes, words + [nil], environ)
