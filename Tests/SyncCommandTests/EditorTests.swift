@@ -44,7 +44,7 @@ import Testing
       #expect(await content(in: house).contains("notBefore"))
       let other = await house.cospool("queue", "edit", Self.message, "please fix the test")
       #expect(other.output == "edited")
-      FileManager.default.createFile(atPath: go, contents: nil)
+      try Data().write(to: URL(filePath: go))
       #expect(await edited.output == "edited")
       let after = await content(in: house)
       #expect(after.contains("please fix the flaky test"))
