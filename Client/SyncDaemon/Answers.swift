@@ -49,6 +49,8 @@ struct MessageAnswer: Codable, Equatable, Sendable {
   var lastError: String?
   /// When it may start at the earliest, where it has to wait for a time.
   var notBefore: String?
+  /// Until when somebody keeps it from starting; the time may be over.
+  var heldUntil: String?
   var attachments: [Attachment]?
   /// For an edit against this content; where one message is asked for alone.
   var base: String?
@@ -66,6 +68,7 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     attempts = view.attempts == 0 ? nil : view.attempts
     lastError = view.lastError
     notBefore = view.notBefore.map { Timestamp.text(milliseconds: $0) }
+    heldUntil = view.heldUntil.map { Timestamp.text(milliseconds: $0) }
     attachments = view.attachments.isEmpty ? nil : view.attachments
   }
 
@@ -84,6 +87,7 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     try container.encodeIfPresent(attempts, forKey: .attempts)
     try container.encodeIfPresent(lastError, forKey: .lastError)
     try container.encodeIfPresent(notBefore, forKey: .notBefore)
+    try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
     try container.encodeIfPresent(attachments, forKey: .attachments)
     try container.encodeIfPresent(base, forKey: .base)
   }

@@ -41,14 +41,14 @@ import Testing
       while !FileManager.default.fileExists(atPath: opened) {
         try await Task.sleep(for: .milliseconds(10))
       }
-      #expect(await content(in: house).contains("notBefore"))
+      #expect(await content(in: house).contains("heldUntil"))
       let other = await house.cospool("queue", "edit", Self.message, "please fix the test")
       #expect(other.output == "edited")
       try Data().write(to: URL(filePath: go))
       #expect(await edited.output == "edited")
       let after = await content(in: house)
       #expect(after.contains("please fix the flaky test"))
-      #expect(!after.contains("notBefore"))
+      #expect(!after.contains("heldUntil"))
     }
   }
 
@@ -64,7 +64,7 @@ import Testing
       let folder = URL(filePath: String(path.output)).deletingLastPathComponent()
       try FileManager.default.removeItem(at: folder)
       #expect(await content(in: house).contains("as it was"))
-      #expect(await !content(in: house).contains("notBefore"))
+      #expect(await !content(in: house).contains("heldUntil"))
     }
   }
 

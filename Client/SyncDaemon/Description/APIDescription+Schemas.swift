@@ -110,6 +110,7 @@ extension APIDescription {
       optional: [
         "session": Schema.sessionID, "base": base, "project": Schema.text,
         "attempts": Schema.count, "lastError": Schema.text, "notBefore": Schema.time,
+        "heldUntil": Schema.time,
         "attachments": Schema.list(Schema.reference("Attachment")),
       ]),
     "Queue": Schema.object(
