@@ -31,7 +31,8 @@ import Testing
       .maxQueueSize: "1", .queueEnabled: "on", .onFailure: "continue", .autoRemoveOnView: "yes",
       .retentionDays: "3650", .attachmentQuota: "10", .deviceName: "desk",
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
-      .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip",
+      .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
+      .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(
@@ -45,7 +46,9 @@ import Testing
           retentionDays: 3_650, attachmentQuota: 10,
           agents: AgentSettings(
             kind: .command, command: "make {}", timeoutSeconds: 90, onUnknown: .skip,
-            graceSeconds: 0)))
+            graceSeconds: 0),
+          notifications: NotificationSettings(
+            off: [.threadReady], showsDetails: true, showsLiveStatus: false, command: "tell me")))
     #expect(layers.text(.logLevel) == "debug")
   }
 
