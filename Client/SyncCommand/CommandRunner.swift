@@ -47,14 +47,15 @@ struct CommandRunner: Sendable {
   private func run(_ command: any DaemonCommand) async -> Outcome {
     let isJSON = command.options.json
     do {
-      let directory = try environment.dataDirectory(flag: command.options.data)
       if let message = (command as? any EditorCommand)?.editedMessage {
+        let directory = try environment.dataDirectory(flag: command.options.data)
         let session = EditorSession(
           connection: DaemonConnection(dataDirectory: directory), message: message,
           variables: environment.variables)
         return try outcome(of: command, try await session.run())
       }
       let request = try command.request(input: environment.input)
+      let directory = try environment.dataDirectory(flag: command.options.data)
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(
           connection: DaemonConnection(dataDirectory: directory), request: request,
