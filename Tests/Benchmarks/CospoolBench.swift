@@ -23,7 +23,7 @@ struct CospoolBench: ParsableCommand {
       ends after two minutes.
 
       execution starts a server and two cospoold, and has one run what the other sends: 320 \
-      messages and as many approvals, one after the other, and 20 seconds of idling.
+      messages and as many approvals, one after the other, and 30 seconds of idling.
 
       Values are medians of the runs. On a shared machine compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.

@@ -87,20 +87,8 @@ final class DaemonProcess {
     return String(decoding: written, as: UTF8.self)
   }
 
-  /// Seconds of processor time that it has used, to the nanosecond: all its threads' together.
-  var processorSeconds: Double {
-    get throws {
-      let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")
-      let nanoseconds = threads.compactMap { thread -> Double? in
-        // A thread may have ended meanwhile; its time is lost to this reading.
-        let text = try? String(
-          contentsOfFile: "/proc/\(pid)/task/\(thread)/schedstat", encoding: .utf8)
-        return text?.split(separator: " ").first.flatMap { Double($0) }
-      }
-      guard !nanoseconds.isEmpty else { throw BenchFailure("no processor time of \(pid)") }
-      return nanoseconds.reduce(0, +) / 1e9
-    }
-  }
+  /// Seconds of processor time that it has used.
+  var processorSeconds: Double { get throws { try ProcessorTime.seconds(of: pid) } }
 
   /// Bytes of memory it holds now.
   var residentMemory: Double {

@@ -9,7 +9,7 @@ struct ExecutionSuite {
   /// The first of them warm up and are not counted.
   var warmUp = 20
   /// How long the idle host is watched.
-  var idleSeconds = 20.0
+  var idleSeconds = 30.0
 
   /// What is missing to measure it; nil where nothing is.
   static var obstacle: String? {

@@ -71,13 +71,7 @@ final class SyncServerProcess {
 
   /// Seconds of processor time that it has used.
   var processorSeconds: Double {
-    get throws {
-      // The command's name stands in parentheses and may hold anything; what follows is fixed.
-      let fields = try read("stat").split(separator: ")").last?.split(separator: " ") ?? []
-      guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12])
-      else { throw BenchFailure("the server's processor time cannot be read") }
-      return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
-    }
+    get throws { try ProcessorTime.seconds(of: process.processIdentifier) }
   }
 
   /// Bytes of memory it holds now, and at most since its start.
