@@ -125,11 +125,6 @@ struct NotificationBook: Sendable {
     }
   }
 
-  /// The sessions of which a request is in some inbox.
-  var sessionsWithRequests: Set<SessionID> {
-    Set(notifications.values.lazy.filter(\.isRequest).map(\.session))
-  }
-
   /// Takes requests out of all inboxes that nobody awaits any more; they are taken back where they
   /// were pushed.
   mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {

@@ -10,10 +10,12 @@ extension ServerCore {
   mutating func post(
     _ news: [NotificationNews], to id: WorkspaceID, at now: Moment
   ) {
-    guard let devices = workspaces[id]?.devices.keys.sorted() else { return }
-    let connected = notifiedDevices(of: id)
-    workspaces[id]?.book.post(
-      news, to: devices, connected: connected, uptime: now.uptimeMilliseconds)
+    // Most batches tell nothing: a keystroke must not pay for what they do not say.
+    if !news.isEmpty, let devices = workspaces[id]?.devices.keys.sorted() {
+      let connected = notifiedDevices(of: id)
+      workspaces[id]?.book.post(
+        news, to: devices, connected: connected, uptime: now.uptimeMilliseconds)
+    }
     endRequests(of: id)
   }
 
@@ -133,19 +135,22 @@ extension ServerCore {
   /// Gives to the push service what is due.
   mutating func pushDue(at now: Moment) {
     if storageFailedAt == nil {
-      for id in workspaces.keys.sorted() where workspaces[id]?.bookIsLost == true { load(id) }
+      for id in residents(where: \.bookIsLost) { load(id) }
     }
-    for id in workspaces.keys.sorted() where workspaces[id]?.book.awaitsPush == true {
+    for id in residents(where: \.book.awaitsPush) {
       let connected = notifiedDevices(of: id)
       let visible = devices(of: id) { $0.isVisible }
       workspaces[id]?.book.timePassed(
         connected: connected, visible: visible, uptime: now.uptimeMilliseconds)
       if workspaces[id]?.book.hasChanges == true { markReady(id) }
     }
-    for id in workspaces.keys.sorted() where workspaces[id]?.liveStatus.isEmpty == false {
-      renewLiveStatus(of: id, at: now)
-    }
+    for id in residents(where: { !$0.liveStatus.isEmpty }) { renewLiveStatus(of: id, at: now) }
     findUnpushed()
+  }
+
+  /// The workspaces that need something, by id: with each tick only these few are sorted.
+  private func residents(where needsIt: (ResidentWorkspace) -> Bool) -> [WorkspaceID] {
+    workspaces.filter { needsIt($0.value) }.keys.sorted()
   }
 
   /// Once after the start: reads the workspaces in which something is still to be pushed.
