@@ -71,11 +71,24 @@ package struct PushNotice: Hashable, Sendable {
   package var expiresAt: Int64?
   /// Breaks through a focus mode that allows it.
   package var isTimeSensitive: Bool
+  /// Whose inbox it is from; nil for a test by the operator.
+  package var addressee: Addressee?
+
+  /// The device that a notice is for, in the text forms of ids.
+  package struct Addressee: Hashable, Sendable {
+    package var workspaceID: String
+    package var deviceID: String
+
+    package init(workspaceID: String, deviceID: String) {
+      self.workspaceID = workspaceID
+      self.deviceID = deviceID
+    }
+  }
 
   package init(
     id: PushNoticeID, category: Category, title: String, body: String, details: String? = nil,
     sessionID: String, requestID: String? = nil, link: String, createdAt: Int64,
-    expiresAt: Int64? = nil, isTimeSensitive: Bool = false
+    expiresAt: Int64? = nil, isTimeSensitive: Bool = false, addressee: Addressee? = nil
   ) {
     self.id = id
     self.category = category
@@ -88,6 +101,7 @@ package struct PushNotice: Hashable, Sendable {
     self.createdAt = createdAt
     self.expiresAt = expiresAt
     self.isTimeSensitive = isTimeSensitive
+    self.addressee = addressee
   }
 }
 

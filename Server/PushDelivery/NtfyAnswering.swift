@@ -2,71 +2,118 @@ import Crypto
 import Foundation
 package import PushNotices
 
-/// Where the buttons of an ntfy notification send an answer.
-///
-/// A button's request passes through the ntfy server, so it carries no token of the person: only a
-/// signature that holds for one request, one decision and one time.
-package struct NtfyAnswering: Sendable {
+/// What the button of a notice may do: give one decision on one request for one device, until a
+/// time. It carries no token of the person, since it passes through the ntfy server.
+package struct AnswerTicket: Hashable, Sendable {
   package enum Decision: String, Hashable, Sendable, CaseIterable {
     case approve
     case deny
   }
 
+  /// Ids in their text forms.
+  package var workspaceID: String
+  package var deviceID: String
+  package var sessionID: String
+  package var requestID: String
+  package var decision: Decision
+  /// Milliseconds since 1970.
+  package var expiresAt: Int64
+
+  package init(
+    workspaceID: String, deviceID: String, sessionID: String, requestID: String,
+    decision: Decision, expiresAt: Int64
+  ) {
+    self.workspaceID = workspaceID
+    self.deviceID = deviceID
+    self.sessionID = sessionID
+    self.requestID = requestID
+    self.decision = decision
+    self.expiresAt = expiresAt
+  }
+
+  /// What is signed: every field with its length before it, so that no two tickets read the same.
+  fileprivate var signedBytes: [UInt8] {
+    let fields = [
+      "cospool answer 1", workspaceID, deviceID, sessionID, requestID, decision.rawValue,
+      String(expiresAt),
+    ]
+    return Array(fields.map { "\($0.utf8.count):\($0)" }.joined().utf8)
+  }
+}
+
+/// Where the buttons of an ntfy notification send an answer, and how the server knows them again:
+/// by an HMAC-SHA256 over the whole ticket with a key that only the server has.
+package struct NtfyAnswering: Sendable {
+  /// The path of the route, below the server's public address.
+  package static let path = "/v1/answers"
+  /// Where it posts, in bytes: far more than a ticket takes.
+  package static let bodyBytesMax = 4_096
+
   package let url: String
   private let key: Secret
 
-  /// - Parameter url: takes `POST` with the body that `body(for:decision:expiresAt:)` makes.
-  package init(url: String, key: Secret) throws(PushConfigurationError) {
-    guard let parts = WebParts(url), parts.isSafe else { throw .badAnswerURL }
-    self.url = url
+  /// - Parameters:
+  ///   - server: the address under which phones reach the server, with or without a path before
+  ///     `/v1`: `https://cospool.example`.
+  ///   - key: not empty.
+  package init(server: String, key: Secret) throws(PushConfigurationError) {
+    let base = server.hasSuffix("/") ? String(server.dropLast()) : server
+    guard let parts = WebParts(base), parts.isSafe, parts.query == nil else {
+      throw .badAnswerURL
+    }
+    guard !key.isEmpty else { throw .noAnswerKey }
+    url = base + Self.path
     self.key = key
   }
 
   /// What a button posts.
-  package func body(
-    for requestID: String, decision: Decision, expiresAt: Int64
-  ) throws -> String {
-    let signature = signature(of: requestID, decision: decision, expiresAt: expiresAt)
-    return String(
-      decoding: try JSONText.bytes(
-        Answer(
-          requestId: requestID, decision: decision.rawValue, expiresAt: expiresAt,
-          signature: signature)), as: UTF8.self)
+  package func body(for ticket: AnswerTicket) throws -> String {
+    let body = Body(
+      workspaceId: ticket.workspaceID, deviceId: ticket.deviceID, sessionId: ticket.sessionID,
+      requestId: ticket.requestID, decision: ticket.decision.rawValue,
+      expiresAt: ticket.expiresAt,
+      signature: Hex.text(
+        HMAC<SHA256>.authenticationCode(for: ticket.signedBytes, using: symmetricKey)))
+    return String(decoding: try JSONText.bytes(body), as: UTF8.self)
   }
 
-  /// Reads what a button posted.
+  /// What was posted.
+  package enum Reading: Hashable, Sendable {
+    case ticket(AnswerTicket)
+    /// It was one, but its time is over.
+    case expired(AnswerTicket)
+    /// It does not have the fields.
+    case unreadable
+    /// Not signed by this server, or changed since.
+    case forged
+  }
+
+  /// Reads what a button posted. The signature is compared in constant time.
   ///
-  /// - Returns: the decision; nil where the signature is wrong or its time is over.
-  package func decision(
-    from body: [UInt8], now: Int64
-  ) -> (requestID: String, decision: Decision)? {
+  /// - Parameter now: milliseconds since 1970.
+  package func read(_ body: [UInt8], now: Int64) -> Reading {
     let fields = JSONBody(body)
-    guard let requestID = fields.text("requestId"),
-      let decision = fields.text("decision").flatMap(Decision.init),
-      let expiresAt = fields.integer("expiresAt"), now < expiresAt,
-      let signature = fields.text("signature"), let given = Hex.bytes(signature),
+    guard let workspace = fields.text("workspaceId"), let device = fields.text("deviceId"),
+      let session = fields.text("sessionId"), let request = fields.text("requestId"),
+      let decision = fields.text("decision").flatMap(AnswerTicket.Decision.init),
+      let expiresAt = fields.integer("expiresAt"), let signature = fields.text("signature")
+    else { return .unreadable }
+    let ticket = AnswerTicket(
+      workspaceID: workspace, deviceID: device, sessionID: session, requestID: request,
+      decision: decision, expiresAt: expiresAt)
+    guard let given = Hex.bytes(signature),
       HMAC<SHA256>.isValidAuthenticationCode(
-        given, authenticating: Self.signed(requestID, decision, expiresAt), using: symmetricKey)
-    else { return nil }
-    return (requestID, decision)
-  }
-
-  private func signature(of requestID: String, decision: Decision, expiresAt: Int64) -> String {
-    Hex.text(
-      HMAC<SHA256>.authenticationCode(
-        for: Self.signed(requestID, decision, expiresAt), using: symmetricKey))
+        given, authenticating: ticket.signedBytes, using: symmetricKey)
+    else { return .forged }
+    return now < expiresAt ? .ticket(ticket) : .expired(ticket)
   }
 
   private var symmetricKey: SymmetricKey { SymmetricKey(data: Array(key.reveal().utf8)) }
 
-  /// The request's id comes last: it is the only part that could hold a space.
-  private static func signed(
-    _ requestID: String, _ decision: Decision, _ expiresAt: Int64
-  ) -> [UInt8] {
-    Array("answer \(decision.rawValue) \(expiresAt) \(requestID)".utf8)
-  }
-
-  private struct Answer: Encodable {
+  private struct Body: Encodable {
+    var workspaceId: String
+    var deviceId: String
+    var sessionId: String
     var requestId: String
     var decision: String
     var expiresAt: Int64

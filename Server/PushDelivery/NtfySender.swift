@@ -56,17 +56,23 @@ struct NtfySender: Sendable {
   /// Approve and deny where somebody takes the answer; and always a way to the session.
   private func actions(of notice: PushNotice) throws -> [NtfyMessage.Action] {
     var actions: [NtfyMessage.Action] = []
-    if let answering, notice.category == .approvalRequest, let requestID = notice.requestID {
+    if let answering, notice.category == .approvalRequest, let requestID = notice.requestID,
+      let addressee = notice.addressee
+    {
       // A button stays on the screen longer than its request is awaited.
       let expiresAt = notice.expiresAt ?? notice.createdAt.addingClamped(Self.answerMilliseconds)
       for (decision, label) in [
-        (NtfyAnswering.Decision.approve, "Approve"), (.deny, "Deny"),
+        (AnswerTicket.Decision.approve, "Approve"), (.deny, "Deny"),
       ] {
         actions.append(
           NtfyMessage.Action(
             action: "http", label: label, url: answering.url, method: "POST",
             headers: ["Content-Type": "application/json"],
-            body: try answering.body(for: requestID, decision: decision, expiresAt: expiresAt),
+            body: try answering.body(
+              for: AnswerTicket(
+                workspaceID: addressee.workspaceID, deviceID: addressee.deviceID,
+                sessionID: notice.sessionID, requestID: requestID, decision: decision,
+                expiresAt: expiresAt)),
             clear: true))
       }
     }

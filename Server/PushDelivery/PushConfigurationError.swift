@@ -5,6 +5,7 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
   case badTeamID
   case noTopic
   case badAnswerURL
+  case noAnswerKey
   case noTrustedRoot(file: String)
 
   package var description: String {
@@ -19,7 +20,10 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
       "The team id is 10 capital letters and digits. Apple shows it under Membership."
     case .noTopic: "Name the app's bundle id as the topic."
     case .badAnswerURL:
-      "The address that answers are sent to must be an https URL without a user name."
+      "The address that answers are sent to must be an https URL without a user name and a query: "
+        + "https://cospool.example."
+    case .noAnswerKey:
+      "There is no key that signs the buttons. Make one: cospool-server push configure answers."
     case .noTrustedRoot(let file): "\(file) holds no certificate in PEM."
     }
   }

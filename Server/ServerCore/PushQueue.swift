@@ -17,7 +17,11 @@ package protocol PushQueue: AnyObject, Sendable {
   /// Stores what became of deliveries, and forgets orders that have none left.
   func settle(_ settled: [SettledDelivery], at now: Int64) throws(StorageFault)
 
-  /// The valid targets of devices.
+  /// Makes everything that waits due now and forgets what kept pushes from being sent: the set-up
+  /// has changed.
+  func hasten(at now: Int64) throws(StorageFault)
+
+  /// The valid targets of devices that may connect.
   func validTargets(
     of devices: [DeviceID], in workspace: WorkspaceID
   ) throws(StorageFault) -> [PushTargetRecord]

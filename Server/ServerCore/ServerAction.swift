@@ -20,6 +20,8 @@ package enum ServerAction: Sendable {
   case pushOrdersStored
   /// The state of a running task, for devices that show it.
   case liveStatus(LiveStatusOrder)
+  /// What became of an answer that came without a connection; each gets one.
+  case answerSettled(PostedAnswerID, PostedAnswerOutcome)
   /// Something for the operator's log.
   case report(ServerReport)
   /// All connections were told to close and nothing is left to store.

@@ -54,10 +54,10 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var notificationMilliseconds: Int64 = 10_000
   /// What is older when it comes in is not told any more.
   package var notificationAgeMilliseconds: Int64 = 7 * 86_400_000
+  /// Questions about leases, dispatch and requests that may wait in a workspace.
+  package var requestsMax = 1_000
   /// Replicas a workspace may have had; a hello that names them all fits the budget of an
   /// unauthenticated connection.
-  /// Questions about leases and dispatch that may wait in a workspace.
-  package var requestsMax = 1_000
   package var replicasMax = 2_000
   /// How far ahead of the server's clock a stamp may be.
   package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax

@@ -5,7 +5,14 @@ import WireProtocol
 /// A question about leases or dispatch that waits for its turn: behind every batch that came
 /// before it, so that the answer takes in what they say.
 struct PendingRequest: Hashable, Sendable {
-  var connection: ConnectionID
+  /// Who is told.
+  enum Asker: Hashable, Sendable {
+    case connection(ConnectionID)
+    /// An answer that came without a connection.
+    case post(PostedAnswerID)
+  }
+
+  var asker: Asker
   var holder: LeaseHolder
   var id: UInt64
   var request: AuthorityRequest
@@ -30,7 +37,7 @@ extension ServerCore {
       }
       workspaces[session.workspace]?.requests.append(
         PendingRequest(
-          connection: connection.id,
+          asker: .connection(connection.id),
           holder: LeaseHolder(device: session.device, replica: session.replica), id: request.id,
           request: question))
       markReady(session.workspace)
@@ -47,10 +54,17 @@ extension ServerCore {
     guard workspaces[id]?.requests.isEmpty == false else { return }
     guard workspaces[id]?.content != nil else { return load(id) }
     for (pending, outcome) in workspaces[id]?.answerRequests(at: now) ?? [] {
-      commit.answers.append((pending.connection, outcome.answer.response(id: pending.id)))
+      switch pending.asker {
+      case .connection(let connection):
+        commit.answers.append((connection, outcome.answer.response(id: pending.id)))
+      case .post(let post):
+        commit.posts.append(
+          CommitInFlight.Post(
+            id: post, workspace: id, answer: outcome.answer, isNew: !outcome.changes.isEmpty))
+      }
       if !outcome.changes.isEmpty { commit.records.append((id, outcome.changes)) }
       for record in outcome.changes.verdicts {
-        commit.verdicts.append((id, pending.connection, record))
+        commit.verdicts.append((id, pending.asker, record))
         requestAnswered(record.request, in: id)
       }
     }
@@ -65,13 +79,14 @@ extension ServerCore {
 
   /// Tells every other connection of a workspace what became of a request.
   mutating func publish(
-    _ verdicts: [(workspace: WorkspaceID, by: ConnectionID, record: VerdictRecord)]
+    _ verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)]
   ) {
     for (workspace, author, record) in verdicts {
       let notice = AnsweredNotice(
         session: record.session, request: record.request, given: record.given)
       let members = (workspaces[workspace]?.members ?? []).sorted()
-      broadcast(FrameCodec.encode(.answered(notice)), to: members.filter { $0 != author })
+      broadcast(
+        FrameCodec.encode(.answered(notice)), to: members.filter { .connection($0) != author })
     }
   }
 
@@ -90,9 +105,13 @@ extension ServerCore {
       workspaces[id]?.bookWasLost()
     }
     deliverFailure(of: answers)
-    let requests = workspaces[id]?.takeRequests() ?? []
-    deliver(
-      requests.map { ($0.connection, AuthorityAnswer.unavailable.response(id: $0.id)) })
+    for pending in workspaces[id]?.takeRequests() ?? [] {
+      switch pending.asker {
+      case .connection(let connection):
+        deliver([(connection, AuthorityAnswer.unavailable.response(id: pending.id))])
+      case .post(let post): act(.answerSettled(post, .unavailable))
+      }
+    }
   }
 }
 

@@ -90,7 +90,10 @@ extension ServerCore {
       touchedAt = now.uptimeMilliseconds
       commit.touches = takeTouches(at: now)
     }
-    guard !commit.isEmpty else { return deliver(commit.answers) }
+    guard !commit.isEmpty else {
+      deliver(commit.answers)
+      return settle(commit.posts)
+    }
     var batch = CommitBatch()
     batch.appends = commit.entries.map(\.append)
     batch.touches = commit.touches
@@ -245,6 +248,7 @@ extension ServerCore {
       }
       for (workspace, changes) in commit.inboxes { publish(changes, of: workspace) }
       deliver(commit.answers)
+      settle(commit.posts)
       publish(commit.verdicts)
       for id in changed {
         publishTasks(of: id, at: now)
@@ -267,6 +271,7 @@ extension ServerCore {
       for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
       for (workspace, _) in commit.inboxes { workspaces[workspace]?.bookWasLost() }
       deliverFailure(of: commit.answers)
+      for post in commit.posts { act(.answerSettled(post.id, .unavailable)) }
       for (_, append) in commit.entries { resumeJoins(of: append.workspace, at: now) }
     default:
       preconditionFailure("the store answered another question")

@@ -190,6 +190,7 @@ extension ServerCore {
         workspaces[id]?.compaction.request = request
       }
       for connection in joins { join(connection, at: now) }
+      takePosts(of: id)
       adoptIfPossible(id, at: now)
       compactIfDue(id, at: now)
       if workspaces[id]?.hasWork == true { markReady(id) }
@@ -199,10 +200,12 @@ extension ServerCore {
       for connection in joins {
         refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
       }
+      refusePosts(of: id, .notAwaited)
       refuseInbox(of: id, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)
       for connection in joins { refuseForStorage(connection, at: now) }
+      refusePosts(of: id, .unavailable)
       refuseInbox(of: id, at: now)
     default:
       preconditionFailure("the store answered another question")

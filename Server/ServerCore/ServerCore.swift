@@ -30,6 +30,8 @@ package struct ServerCore: Sendable {
   /// Connections that wait for a workspace to be read or to be quiet, in order.
   var waitingJoins: [WorkspaceID: [ConnectionID]] = [:]
   var loading: Set<WorkspaceID> = []
+  /// Answers without a connection whose workspaces are still to be read.
+  var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   /// Workspaces with waiting batches, in order; each once.
   var ready: [WorkspaceID] = []
   var commitInFlight: CommitInFlight?
@@ -80,11 +82,21 @@ package struct ServerCore: Sendable {
     /// Leases and dispatches that are granted with it.
     var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
     /// Requests of tasks that were answered with it, and by whose connection.
-    var verdicts: [(workspace: WorkspaceID, by: ConnectionID, record: VerdictRecord)] = []
+    var verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)] = []
     /// What changes in inboxes with it.
     var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
     /// What is told once it is durable.
     var answers: [(connection: ConnectionID, response: Response)] = []
+    /// Answers that came without a connection, as they were decided.
+    var posts: [Post] = []
+
+    struct Post: Sendable {
+      var id: PostedAnswerID
+      var workspace: WorkspaceID
+      var answer: AuthorityAnswer
+      /// It was not taken before.
+      var isNew: Bool
+    }
 
     var isEmpty: Bool {
       entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty

@@ -30,7 +30,9 @@ extension ServerDatabase: PushQueue {
           INSERT INTO push_deliveries (order_number, target, attempts, next_at, reason)
           SELECT o.number, t.id, 0, ?, '' FROM push_orders o
           JOIN push_targets t ON t.workspace = o.workspace AND t.device = o.device
+          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
           WHERE o.number > (SELECT push_orders_taken FROM server) AND t.is_valid = 1
+            AND d.revoked_at IS NULL
             AND NOT (t.kind = 'apns' AND t.address LIKE '%purpose=live-activity%')
             AND NOT (o.kind = 1 AND EXISTS (
               SELECT 1 FROM push_orders r WHERE r.workspace = o.workspace
@@ -56,7 +58,9 @@ extension ServerDatabase: PushQueue {
           JOIN push_orders o ON o.number = p.order_number
           JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device AND t.id = p.target
-          WHERE p.next_at <= ?1 AND t.is_valid = 1 AND p.order_number = (
+          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
+          WHERE p.next_at <= ?1 AND t.is_valid = 1 AND d.revoked_at IS NULL
+            AND p.order_number = (
             SELECT min(q.order_number) FROM push_deliveries q
             WHERE q.target = p.target AND q.next_at <= ?1)
           ORDER BY p.order_number LIMIT ?2
@@ -130,7 +134,9 @@ extension ServerDatabase: PushQueue {
         DELETE FROM push_deliveries WHERE NOT EXISTS (
           SELECT 1 FROM push_orders o JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device
-          WHERE o.number = order_number AND t.id = target AND t.is_valid = 1)
+          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
+          WHERE o.number = order_number AND t.id = target AND t.is_valid = 1
+            AND d.revoked_at IS NULL)
         """)
     let finished = try Row.fetchAll(
       db,
@@ -142,6 +148,14 @@ extension ServerDatabase: PushQueue {
     for row in finished { try forget(row["position"], workspace: row["workspace"], in: db) }
   }
 
+  package func hasten(at now: Int64) throws(StorageFault) {
+    try write { db in
+      try db.execute(
+        sql: "UPDATE push_deliveries SET next_at = ? WHERE next_at > ?", arguments: [now, now])
+      try db.execute(sql: "DELETE FROM push_problems")
+    }
+  }
+
   package func validTargets(
     of devices: [DeviceID], in workspace: WorkspaceID
   ) throws(StorageFault) -> [PushTargetRecord] {
@@ -151,7 +165,9 @@ extension ServerDatabase: PushQueue {
           db,
           sql: """
             SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
-            WHERE w.id = ? AND t.device = ? AND t.is_valid = 1 ORDER BY t.id
+            JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+            WHERE w.id = ? AND t.device = ? AND t.is_valid = 1 AND d.revoked_at IS NULL
+            ORDER BY t.id
             """, arguments: [workspace.column, device.column]
         ).map(PushTargetRecord.init(row:))
       }

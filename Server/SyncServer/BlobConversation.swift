@@ -19,7 +19,7 @@ final class BlobConversation {
   private let driver: ServerDriver
   private let channel: any Channel
   /// Writes an answer and says whether the connection goes on.
-  private let answer: (BlobReply, _ goesOn: Bool) -> Void
+  private let answer: (HTTPReply, _ goesOn: Bool) -> Void
   private var state = State.idle
   private var hasSeat = false
   /// Whether the client wants to ask more.
@@ -28,7 +28,7 @@ final class BlobConversation {
 
   init(
     driver: ServerDriver, channel: any Channel,
-    answer: @escaping (BlobReply, _ goesOn: Bool) -> Void
+    answer: @escaping (HTTPReply, _ goesOn: Bool) -> Void
   ) {
     self.driver = driver
     self.channel = channel
@@ -124,7 +124,7 @@ final class BlobConversation {
       }
   }
 
-  private func finish(_ reply: BlobReply) {
+  private func finish(_ reply: HTTPReply) {
     leaveSeat()
     state = .idle
     answer(reply, isKeptAlive)
@@ -133,7 +133,7 @@ final class BlobConversation {
   private func refuse(_ refusal: BlobRequest.Refusal) {
     leaveSeat()
     state = .answering
-    answer(BlobReply(refusal.status, text: refusal.text), false)
+    answer(HTTPReply(refusal.status, text: refusal.text), false)
   }
 
   private func leaveSeat() {

@@ -75,26 +75,7 @@ struct BlobRequest {
   }
 }
 
-/// What a request for a file is answered with.
-struct BlobReply: Sendable {
-  var status: HTTPResponseStatus
-  /// For people where the status is not a success.
-  var body: [UInt8] = []
-  var isFile = false
-  /// The length that a HEAD is told.
-  var length: Int?
-
-  init(_ status: HTTPResponseStatus, text: String = "") {
-    self.status = status
-    body = text.isEmpty ? [] : Array((text + "\n").utf8)
-  }
-
-  init(file: [UInt8]) {
-    status = .ok
-    body = file
-    isFile = true
-  }
-
+extension HTTPReply {
   init(_ fault: BlobShelf.Fault) {
     switch fault {
     case .mismatch:
@@ -112,26 +93,26 @@ struct BlobReply: Sendable {
 
 extension BlobShelf {
   /// Does a request of a known device; blocks.
-  func perform(_ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID) -> BlobReply {
+  func perform(_ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID) -> HTTPReply {
     do throws(Fault) {
       switch request.action {
       case .look:
         guard let size = size(of: request.hash, in: workspace) else { return .init(.notFound) }
-        var reply = BlobReply(.ok)
+        var reply = HTTPReply(.ok)
         reply.length = size
         return reply
       case .get:
         guard let bytes = try bytes(of: request.hash, in: workspace) else {
-          return BlobReply(.notFound, text: "There is no such file.")
+          return HTTPReply(.notFound, text: "There is no such file.")
         }
-        return BlobReply(file: bytes)
+        return HTTPReply(file: bytes)
       case .put:
-        return BlobReply(try keep(body, as: request.hash, in: workspace) ? .created : .ok)
+        return HTTPReply(try keep(body, as: request.hash, in: workspace) ? .created : .ok)
       case .remove:
-        return BlobReply(try remove(request.hash, from: workspace) ? .ok : .notFound)
+        return HTTPReply(try remove(request.hash, from: workspace) ? .ok : .notFound)
       }
     } catch {
-      return BlobReply(error)
+      return HTTPReply(error)
     }
   }
 }

@@ -1,9 +1,10 @@
 import NIOCore
 import NIOHTTP1
+import PushDelivery
 
-/// Answers plain HTTP: `/healthz`, the files of attachments, and 404 for the rest.
+/// Answers plain HTTP: `/healthz`, the files of attachments, what buttons post, and 404 for the rest.
 ///
-/// Three routes do not need a router: one upgrades to WebSocket, these are the others.
+/// Four routes do not need a router: one upgrades to WebSocket, these are the others.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -11,8 +12,16 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   private let driver: ServerDriver
   private var head: HTTPRequestHead?
   private var blobs: BlobConversation?
-  /// Whether the request that is being read is for a file.
-  private var isBlob = false
+  /// The route of the request that is being read.
+  private var route = Route.other
+
+  private enum Route {
+    case blob
+    case answer(AnswerConversation)
+    /// It was refused before its end.
+    case refused
+    case other
+  }
 
   init(driver: ServerDriver) {
     self.driver = driver
@@ -20,18 +29,53 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
-    case .head(let head) where head.uri.hasPrefix(BlobRequest.pathPrefix):
-      isBlob = true
-      conversation(context).received(head)
-    case .body(let bytes) where isBlob: blobs?.received(bytes)
-    case .end where isBlob:
-      isBlob = false
-      blobs?.receivedEnd()
-    case .head(let head): self.head = head
-    case .body: break
+    case .head(let head): received(head, context: context)
+    case .body(let bytes):
+      switch route {
+      case .blob: blobs?.received(bytes)
+      case .answer(let answer):
+        if !answer.received(bytes) {
+          route = .refused
+          write(.tooLarge, goesOn: false, context: context)
+        }
+      case .refused, .other: break
+      }
     case .end:
-      if let head { respond(to: head, context: context) }
-      head = nil
+      let ended = route
+      route = .other
+      switch ended {
+      case .blob: blobs?.receivedEnd()
+      case .answer(let answer): post(answer.bytes, context: context)
+      case .refused: break
+      case .other:
+        if let head { respond(to: head, context: context) }
+        head = nil
+      }
+    }
+  }
+
+  private func received(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
+    if head.uri.hasPrefix(BlobRequest.pathPrefix) {
+      route = .blob
+      conversation(context).received(head)
+    } else if head.uri == NtfyAnswering.path {
+      if let refusal = AnswerConversation.refusal(of: head) {
+        route = .refused
+        write(refusal, goesOn: false, context: context)
+      } else {
+        route = .answer(AnswerConversation())
+      }
+    } else {
+      self.head = head
+    }
+  }
+
+  /// What a button posted is there as a whole.
+  private func post(_ body: [UInt8], context: ChannelHandlerContext) {
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    driver.answer(body).whenSuccess { reply in
+      let (handler, context) = bound.value
+      handler.write(reply, goesOn: false, context: context)
     }
   }
 
@@ -53,9 +97,10 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     return fresh
   }
 
-  private func write(_ reply: BlobReply, goesOn: Bool, context: ChannelHandlerContext) {
+  private func write(_ reply: HTTPReply, goesOn: Bool, context: ChannelHandlerContext) {
     guard context.channel.isActive else { return }
     var headers: HTTPHeaders = ["cache-control": "no-store"]
+    for (name, value) in reply.headers { headers.add(name: name, value: value) }
     headers.add(
       name: "content-type",
       value: reply.isFile ? "application/octet-stream" : "text/plain; charset=utf-8")

@@ -26,7 +26,7 @@ enum PushComposer {
   }
 
   /// Nil where the notification's name does not make a notice's.
-  static func push(_ order: PushOrder) -> Push? {
+  static func push(_ order: PushOrder, of workspace: WorkspaceID) -> Push? {
     let notification = order.notification
     let name = notification.name
     guard let id = PushNoticeID("\(String(name.replica.rawValue, radix: 16))-\(name.seq)") else {
@@ -46,7 +46,9 @@ enum PushComposer {
         id: id, category: event(notification.event).category, title: text.title,
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
         requestID: request, link: link, createdAt: notification.milliseconds,
-        expiresAt: notification.expiresAt, isTimeSensitive: notification.isRequest))
+        expiresAt: notification.expiresAt, isTimeSensitive: notification.isRequest,
+        addressee: PushNotice.Addressee(
+          workspaceID: workspace.description, deviceID: order.device.description)))
   }
 
   private static func event(_ event: NotificationEvent) -> NoticeText.Event {

@@ -32,7 +32,7 @@ final class PushService {
   private let loop: any EventLoop
   private let queue: any PushQueue
   private let storeThread: NIOThreadPool
-  private let sender: PushSender
+  private let gear: PushGear
   private let schedule: BackoffSchedule
   private let logger: Logger
   private let report: (TargetReport) -> Void
@@ -44,14 +44,14 @@ final class PushService {
   private var nextAt: Int64? = 0
 
   init(
-    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, sender: PushSender,
+    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, gear: PushGear,
     schedule: BackoffSchedule = .standard, logger: Logger,
     report: @escaping (TargetReport) -> Void
   ) {
     self.loop = loop
     self.queue = queue
     self.storeThread = storeThread
-    self.sender = sender
+    self.gear = gear
     self.schedule = schedule
     self.logger = logger
     self.report = report
@@ -65,6 +65,18 @@ final class PushService {
   /// Orders were stored.
   func ordersStored() {
     read()
+  }
+
+  /// Pushes were set up anew: what a wrong set-up held up is tried at once.
+  func setUpAnew() {
+    guard !isStopping else { return }
+    let queue = queue
+    let now = now
+    let bound = bound
+    storeThread.runIfActive(eventLoop: loop) { try queue.hasten(at: now) }.whenComplete { _ in
+      // What could not be hastened comes in its own time.
+      bound.value.read()
+    }
   }
 
   /// Some time has passed.
@@ -137,16 +149,15 @@ final class PushService {
       // Registered with an earlier or later version.
       return reject(delivery, reason: "\(error)")
     }
-    guard let push = PushComposer.push(delivery.order.order) else {
+    guard let push = PushComposer.push(delivery.order.order, of: delivery.order.workspace) else {
       return settle(delivery, .dead(reason: "its name is no notice's"))
     }
     if case .alert(let notice) = push, let end = notice.expiresAt, end <= now {
       return settle(delivery, .done)
     }
     busy.insert(delivery.target.id)
-    let sender = sender
     let bound = bound
-    loop.makeFutureWithTask { await sender.send(push, to: target) }.whenSuccess { outcome in
+    gear.send(push, to: target).whenSuccess { outcome in
       bound.value.finished(delivery, outcome)
     }
   }
@@ -246,19 +257,22 @@ final class PushService {
       return address.purpose.takes(push)
     }
     guard !pushes.isEmpty else { return }
-    let sender = sender
+    send(pushes[...], to: target, as: record, of: order.workspace)
+  }
+
+  /// One after the other; a target that is invalid gets no more.
+  private func send(
+    _ pushes: ArraySlice<Push>, to target: PushTarget, as record: PushTargetRecord,
+    of workspace: WorkspaceID
+  ) {
+    guard !isStopping, let push = pushes.first else { return }
     let bound = bound
-    loop.makeFutureWithTask {
-      for push in pushes {
-        let outcome = await sender.send(push, to: target)
-        if case .invalidTarget(let reason, _) = outcome { return reason as String? }
+    gear.send(push, to: target).whenSuccess { outcome in
+      guard case .invalidTarget(let reason, _) = outcome else {
+        return bound.value.send(pushes.dropFirst(), to: target, as: record, of: workspace)
       }
-      return nil
-    }.whenSuccess { reason in
-      guard let reason else { return }
       bound.value.report(
-        TargetReport(
-          workspace: order.workspace, target: record, isValid: false, reason: reason))
+        TargetReport(workspace: workspace, target: record, isValid: false, reason: reason))
     }
   }
 }

@@ -1,9 +1,10 @@
 import Foundation
 import PushDelivery
-import PushNotices
+package import PushNotices
 
 /// How the server pushes, as `push configure` wrote it: the file `push.json` of the data directory,
-/// for its owner alone. It names the key's file and does not hold the key.
+/// for its owner alone. It names the file of Apple's key and does not hold that; the key that signs
+/// buttons stands in it.
 package struct PushSettings: Codable, Hashable, Sendable {
   package struct APNs: Codable, Hashable, Sendable {
     package var keyFile: String
@@ -25,12 +26,42 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
+  /// Where the buttons of notices send answers, and what signs them.
+  package struct Answers: Codable, Hashable, Sendable {
+    /// The address under which phones reach the server.
+    package var server: String
+    package var key: Secret
+
+    package init(server: String, key: Secret) {
+      self.server = server
+      self.key = key
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case server, key
+    }
+
+    package init(from decoder: any Decoder) throws {
+      let fields = try decoder.container(keyedBy: CodingKeys.self)
+      server = try fields.decode(String.self, forKey: .server)
+      key = Secret(try fields.decode(String.self, forKey: .key))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+      var fields = encoder.container(keyedBy: CodingKeys.self)
+      try fields.encode(server, forKey: .server)
+      try fields.encode(key.reveal(), forKey: .key)
+    }
+  }
+
   package var apns: APNs?
+  package var answers: Answers?
   /// A root certificate, PEM, that counts beside the system's.
   package var trustedRootFile: String?
 
-  package init(apns: APNs? = nil, trustedRootFile: String? = nil) {
+  package init(apns: APNs? = nil, answers: Answers? = nil, trustedRootFile: String? = nil) {
     self.apns = apns
+    self.answers = answers
     self.trustedRootFile = trustedRootFile
   }
 
@@ -45,7 +76,8 @@ package struct PushSettings: Codable, Hashable, Sendable {
       return try JSONDecoder().decode(PushSettings.self, from: data)
     } catch {
       throw SyncServerError(
-        .failed, "\(path) cannot be read. Write it anew: cospool-server push configure apns.")
+        .failed,
+        "\(path) cannot be read. Remove it and write it anew: cospool-server push configure.")
     }
   }
 
@@ -61,9 +93,37 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
+  /// Tells one writing of the file from another: each makes a new file.
+  struct FileMark: Hashable, Sendable {
+    var number: UInt64
+    var modified: Int64
+    var size: UInt64
+  }
+
+  /// The file as it is now; nil where there is none.
+  static func fileMark(directory: String) -> FileMark? {
+    var status = stat()
+    guard stat(directory + "/" + fileName, &status) == 0 else { return nil }
+    return FileMark(
+      number: UInt64(status.st_ino),
+      modified: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec),
+      size: UInt64(clamping: status.st_size))
+  }
+
+  /// What signs buttons and knows them again; nil where none are set up.
+  func answering() throws(SyncServerError) -> NtfyAnswering? {
+    guard let answers else { return nil }
+    do {
+      return try NtfyAnswering(server: answers.server, key: answers.key)
+    } catch {
+      throw SyncServerError(.failed, "\(answers.server): \(error)")
+    }
+  }
+
   /// What the sender needs, with the key read.
   func configuration() throws(SyncServerError) -> PushConfiguration {
     var configuration = PushConfiguration(trustedRootFile: trustedRootFile)
+    configuration.answering = try answering()
     guard let apns else { return configuration }
     do throws(PushConfigurationError) {
       guard let pem = try? String(contentsOfFile: apns.keyFile, encoding: .utf8) else {

@@ -36,6 +36,8 @@ extension ServerAdministration {
   package struct PushState: Codable, Hashable, Sendable {
     /// The key, team and topics of APNs; nil where none is set up.
     package var apns: String?
+    /// Where buttons send answers; nil where notices have none.
+    package var answers: String?
     package var waiting: Int
     package var deadLetters: Int
     package var lastDeadLetter: String?
@@ -49,6 +51,7 @@ extension ServerAdministration {
           + (lastDeadLetter.map { " (last: \($0))" } ?? "")
       ]
       if let apns { lines.append("apns: \(apns)") }
+      if let answers { lines.append("answers by button: \(answers)") }
       lines += problems.sorted { $0.key < $1.key }.map { "held up: \($0.key): \($0.value)" }
       return lines.joined(separator: "\n")
     }
@@ -60,14 +63,45 @@ extension ServerAdministration {
   package func configure(
     apns: PushSettings.APNs, trustedRootFile: String?
   ) throws(SyncServerError) {
+    try changePushSettings { settings in
+      settings.apns = apns
+      if let trustedRootFile { settings.trustedRootFile = trustedRootFile }
+    }
+  }
+
+  /// Stores where the buttons of notices send answers; the key that signs them is made the first
+  /// time.
+  ///
+  /// - Parameters:
+  ///   - server: the address under which phones reach the server; nil: no buttons any more.
+  ///   - renewsKey: buttons that were sent before stop working.
+  /// - Throws: what is wrong with it; nothing is stored then.
+  package func configureAnswers(
+    server: String?, renewsKey: Bool = false
+  ) throws(SyncServerError) {
+    try changePushSettings { settings in
+      guard let server else { return settings.answers = nil }
+      var generator = SystemRandomNumberGenerator()
+      let fresh = (0..<4).map { _ in
+        let digits = String(generator.next() as UInt64, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+      }.joined()
+      let known = renewsKey ? nil : settings.answers?.key
+      settings.answers = PushSettings.Answers(server: server, key: known ?? Secret(fresh))
+    }
+  }
+
+  /// Writes the settings anew, which a server that runs takes over within a second.
+  private func changePushSettings(
+    _ change: (inout PushSettings) -> Void
+  ) throws(SyncServerError) {
     do {
       try ServerDatabase.prepare(directory: directory)
     } catch {
       throw SyncServerError(error)
     }
     var settings = try PushSettings.read(directory: directory)
-    settings.apns = apns
-    if let trustedRootFile { settings.trustedRootFile = trustedRootFile }
+    change(&settings)
     _ = try settings.configuration()
     try settings.write(directory: directory)
   }
@@ -92,11 +126,12 @@ extension ServerAdministration {
     let summary = try withDatabase { database throws(StorageFault) in
       try database.pushSummary()
     }
-    let apns = try PushSettings.read(directory: directory).apns
+    let settings = try PushSettings.read(directory: directory)
     return PushState(
-      apns: apns.map {
+      apns: settings.apns.map {
         "key \($0.keyID) of team \($0.teamID) for \($0.topics.joined(separator: ", "))"
       },
+      answers: try settings.answering()?.url,
       waiting: summary.waiting, deadLetters: summary.deadLetters.count,
       lastDeadLetter: summary.deadLetters.first?.reason, problems: summary.problems)
   }
@@ -139,7 +174,10 @@ extension ServerAdministration {
       throw SyncServerError(.failed, error.description)
     }
     await sender.shutDown()
-    return try ServerAdministration.told(outcome, of: target)
+    let said = try ServerAdministration.told(outcome, of: target)
+    // A server that runs stopped at what Apple said before: it is told by the file being new.
+    if target.kind == .apns, settings.apns != nil { try changePushSettings { _ in } }
+    return said
   }
 
   private static func told(

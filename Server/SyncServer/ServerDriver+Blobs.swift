@@ -29,7 +29,7 @@ extension ServerDriver {
   /// Does a request beside the store's thread, so that no commit waits for it.
   func perform(
     _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID
-  ) -> EventLoopFuture<BlobReply> {
+  ) -> EventLoopFuture<HTTPReply> {
     let blobs = blobs
     return blobThread.runIfActive(eventLoop: loop) {
       blobs.perform(request, body: body, in: workspace)

@@ -27,8 +27,13 @@ final class ServerDriver {
   let storeThread: NIOThreadPool
   let blobs: BlobShelf
   let blobThread: NIOThreadPool
+  /// What is pushed with.
+  let gear: PushGear
   /// Carries push orders out; nil where the store keeps none.
   private(set) var pushes: PushService?
+  /// Answers of buttons that the core has not settled.
+  private(set) var postedAnswers: [PostedAnswerID: EventLoopPromise<PostedAnswerOutcome>] = [:]
+  private var lastPostedAnswer: UInt64 = 0
   /// Requests for files under way.
   var blobSeats = 0
   private let logger: Logger
@@ -47,7 +52,7 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, sender: PushSender, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading, logger: Logger
   ) {
     self.loop = loop
     self.options = options
@@ -58,9 +63,12 @@ final class ServerDriver {
     self.logger = logger
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
+    gear = PushGear(
+      loop: loop, directory: options.dataDirectory, storeThread: storeThread, first: pushing,
+      logger: logger)
     guard let queue = storage as? any PushQueue else { return }
-    pushes = PushService(
-      loop: loop, queue: queue, storeThread: storeThread, sender: sender,
+    let pushes = PushService(
+      loop: loop, queue: queue, storeThread: storeThread, gear: gear,
       schedule: options.pushSchedule, logger: logger
     ) { [unowned self] report in
       run(
@@ -69,6 +77,8 @@ final class ServerDriver {
           registeredAt: report.target.registeredAt, isValid: report.isValid,
           reason: report.reason, at: clock.now))
     }
+    self.pushes = pushes
+    gear.onChange = { [unowned pushes] in pushes.setUpAnew() }
   }
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
@@ -82,6 +92,7 @@ final class ServerDriver {
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
       driver.run(driver.core.clockTicked(at: driver.clock.now))
+      driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
     }
   }
@@ -136,6 +147,20 @@ final class ServerDriver {
     run(core.connectionClosed(id, at: clock.now))
   }
 
+  // MARK: - Answers without a connection
+
+  /// Has the core take an answer; the future says what became of it.
+  func post(
+    _ answer: AnswerRequest, by device: DeviceID, in workspace: WorkspaceID
+  ) -> EventLoopFuture<PostedAnswerOutcome> {
+    lastPostedAnswer += 1
+    let id = PostedAnswerID(rawValue: lastPostedAnswer)
+    let promise = loop.makePromise(of: PostedAnswerOutcome.self)
+    postedAnswers[id] = promise
+    run(core.answerPosted(id, answer, by: device, in: workspace, at: clock.now))
+    return promise.futureResult
+  }
+
   // MARK: - Actions
 
   /// Does the actions after those that are still to be done: an action can raise events whose
@@ -172,10 +197,14 @@ final class ServerDriver {
     case .store(let id, let task): perform(task, as: id)
     case .pushOrdersStored: pushes?.ordersStored()
     case .liveStatus(let order): pushes?.show(order)
+    case .answerSettled(let id, let outcome):
+      postedAnswers.removeValue(forKey: id)?.succeed(outcome)
     case .report(let report): log(report)
     case .stopped:
       isStopped = true
       ticks?.cancel()
+      for promise in postedAnswers.values { promise.succeed(.unavailable) }
+      postedAnswers = [:]
       for channel in channels.values { linger(channel) }
       finishStopIfDone()
     }

@@ -31,14 +31,13 @@ package final class SyncServer: Sendable {
   private let blobThread: NIOThreadPool
   private let listener: any Channel
   private let driver: NIOLoopBound<ServerDriver>
-  private let sender: PushSender
   private let onStop: @Sendable () -> Void
   private let wasStopped = Mutex(false)
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
     storeThread: NIOThreadPool, blobThread: NIOThreadPool, listener: any Channel,
-    driver: NIOLoopBound<ServerDriver>, sender: PushSender,
+    driver: NIOLoopBound<ServerDriver>,
     onStop: @escaping @Sendable () -> Void
   ) {
     host = options.host
@@ -49,7 +48,6 @@ package final class SyncServer: Sendable {
     self.blobThread = blobThread
     self.listener = listener
     self.driver = driver
-    self.sender = sender
     self.onStop = onStop
   }
 
@@ -117,12 +115,12 @@ package final class SyncServer: Sendable {
     let blobThread = NIOThreadPool(numberOfThreads: 1)
     blobThread.start()
     let loop = group.next()
-    let sender = makeSender(options, logger)
+    let pushing = PushGear.read(directory: options.dataDirectory, logger: logger)
     do {
       let driver = try await loop.submit {
         let driver = ServerDriver(
           loop: loop, options: options, storage: storage, storeThread: storeThread,
-          blobThread: blobThread, sender: sender, logger: logger)
+          blobThread: blobThread, pushing: pushing, logger: logger)
         driver.start()
         return driver.bound
       }.get()
@@ -132,26 +130,14 @@ package final class SyncServer: Sendable {
       return SyncServer(
         options: options, port: listener.localAddress?.port ?? options.port, group: group,
         storeThread: storeThread, blobThread: blobThread, listener: listener, driver: driver,
-        sender: sender, onStop: onStop)
+        onStop: onStop)
     } catch {
-      await sender.shutDown()
+      await pushing.sender.shutDown()
       try? await group.shutdownGracefully()
       try? await storeThread.shutdownGracefully()
       try? await blobThread.shutdownGracefully()
       onStop()
       throw listeningError(error, options)
-    }
-  }
-
-  /// A set-up of pushes that cannot be used keeps nobody from syncing.
-  private static func makeSender(_ options: SyncServerOptions, _ logger: Logger) -> PushSender {
-    let clock: @Sendable () -> Int64 = { ProcessClock.wallMilliseconds }
-    do {
-      let settings = try PushSettings.read(directory: options.dataDirectory)
-      return try PushSender(settings.configuration(), clock: clock)
-    } catch {
-      logger.error("pushes are not set up: \(error)")
-      return PushSender(clock: clock)
     }
   }
 
@@ -259,7 +245,7 @@ package final class SyncServer: Sendable {
     try? await loop.flatSubmit { driver.value.stop() }.get()
     // What is under way ends now; its orders are still in the store.
     try? await loop.submit { driver.value.pushes?.stop() }.get()
-    await sender.shutDown()
+    try? await loop.flatSubmit { driver.value.gear.stop() }.get()
     try? await storeThread.shutdownGracefully()
     try? await blobThread.shutdownGracefully()
     try? await group.shutdownGracefully()

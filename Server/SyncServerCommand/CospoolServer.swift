@@ -24,6 +24,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server compact --now                     drop deleted text and the log
         cospool-server status                            epochs, logs, what is dead, pushes
         cospool-server push configure apns --key-file K  push to Apple's devices
+        cospool-server push configure answers --server https://cospool.example
+                                                         buttons that approve and deny (ntfy)
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 

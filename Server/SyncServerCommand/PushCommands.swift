@@ -13,7 +13,7 @@ struct PushCommand: ParsableCommand {
 struct PushConfigureCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "configure", abstract: "Set up a provider.",
-    subcommands: [PushConfigureAPNsCommand.self])
+    subcommands: [PushConfigureAPNsCommand.self, PushConfigureAnswersCommand.self])
 }
 
 struct PushConfigureAPNsCommand: ParsableCommand {
@@ -21,8 +21,8 @@ struct PushConfigureAPNsCommand: ParsableCommand {
     commandName: "apns",
     abstract: "Push to Apple's devices with the key of a team.",
     discussion: """
-      The key stays in its file, which the server reads when it starts. ntfy and webhooks need no \
-      set-up.
+      The key stays in its file. A server that runs takes it over within a second, and tries again \
+      what was held up. ntfy and webhooks need no set-up.
       """)
 
   @OptionGroup var data: DataOptions
@@ -60,7 +60,45 @@ struct PushConfigureAPNsCommand: ParsableCommand {
         keyFile: keyPath, keyID: keyID, teamID: teamID, topics: topic,
         servers: servers.isEmpty ? nil : servers),
       trustedRootFile: rootPath)
-    StandardOutput.write("Stored. A server that runs takes it over when it is started again.")
+    StandardOutput.write("Stored. A server that runs takes it over within a second.")
+  }
+}
+
+struct PushConfigureAnswersCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "answers",
+    abstract: "Put buttons on ntfy notices that approve and deny.",
+    discussion: """
+      A button posts to the server itself, so its address must be one that the phone reaches: \
+      https, or this machine. What it posts is signed for one request, one decision and the time \
+      until it expires.
+
+      EXAMPLES
+        cospool-server push configure answers --server https://cospool.example
+        cospool-server push configure answers --off
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: "The address under which phones reach this server.")
+  var server: String?
+
+  @Flag(help: "Sign with a new key: buttons that were sent before stop working.")
+  var newKey = false
+
+  @Flag(help: "No buttons any more.")
+  var off = false
+
+  func validate() throws {
+    guard off == (server == nil), !(off && newKey) else {
+      throw ValidationError("Give --server, or --off.")
+    }
+  }
+
+  func run() throws {
+    try ServerAdministration(dataDirectory: data.resolved)
+      .configureAnswers(server: server, renewsKey: newKey)
+    StandardOutput.write("Stored. A server that runs takes it over within a second.")
   }
 }
 

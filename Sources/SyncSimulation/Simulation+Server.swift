@@ -132,6 +132,8 @@ extension Simulation {
       log("server: push orders are stored")
     case .liveStatus(let order):
       log("server: live status \(order.event) of \(order.task.sessionId)")
+    case .answerSettled(let id, let outcome):
+      log("server: posted answer \(id.rawValue): \(outcome)")
     case .report(let report):
       log("server: \(report)")
       note(.serverReport(report))

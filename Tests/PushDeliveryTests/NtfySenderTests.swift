@@ -11,7 +11,7 @@ import Testing
   }
 
   static func answering() throws -> NtfyAnswering {
-    try NtfyAnswering(url: "https://answers.example/v1/answers", key: Secret("planted-answer-key"))
+    try NtfyAnswering(server: "https://answers.example", key: Secret("planted-answer-key"))
   }
 
   @Test func anApprovalIsPublishedWithItsButtons() async throws {
@@ -36,30 +36,59 @@ import Testing
       let actions = try #require(json["actions"] as? [[String: Any]])
       #expect(actions.map { $0["label"] as? String } == ["Approve", "Deny", "Open"])
       #expect(actions.map { $0["action"] as? String } == ["http", "http", "view"])
-      for (action, decision) in zip(actions, [NtfyAnswering.Decision.approve, .deny]) {
-        #expect(action["url"] as? String == answering.url)
+      for (action, decision) in zip(actions, [AnswerTicket.Decision.approve, .deny]) {
+        #expect(action["url"] as? String == "https://answers.example/v1/answers")
         #expect(action["method"] as? String == "POST")
         let body = Array(try #require(action["body"] as? String).utf8)
-        let read = try #require(answering.decision(from: body, now: bed.now))
-        #expect(read.requestID == "request-1")
-        #expect(read.decision == decision)
-        #expect(answering.decision(from: body, now: bed.now + 60_000) == nil)
+        let ticket = AnswerTicket(
+          workspaceID: "workspace-1", deviceID: "device-1", sessionID: "session-1",
+          requestID: "request-1", decision: decision, expiresAt: PushBed.start + 60_000)
+        #expect(answering.read(body, now: bed.now) == .ticket(ticket))
+        #expect(answering.read(body, now: bed.now + 60_000) == .expired(ticket))
       }
     }
   }
 
   @Test func aForgedAnswerIsNone() throws {
     let answering = try Self.answering()
-    let other = try NtfyAnswering(url: "https://a.example/", key: Secret("another"))
-    let deny = try answering.body(for: "r", decision: .deny, expiresAt: 10)
-    #expect(answering.decision(from: Array(deny.utf8), now: 9)?.decision == .deny)
+    let other = try NtfyAnswering(server: "https://a.example/", key: Secret("another"))
+    let ticket = AnswerTicket(
+      workspaceID: "w", deviceID: "d", sessionID: "s", requestID: "r", decision: .deny,
+      expiresAt: 10)
+    let deny = try answering.body(for: ticket)
+    #expect(answering.read(Array(deny.utf8), now: 9) == .ticket(ticket))
+    var moved = ticket
+    moved.workspaceID = "w1"
+    moved.deviceID = ""
+    let signature = deny.components(separatedBy: #""signature":""#)[1].prefix(64)
     let forged = [
-      deny.replacing("deny", with: "approve"), deny.replacing(#""r""#, with: #""s""#),
-      deny.replacing("10", with: "11"),
-      try other.body(for: "r", decision: .deny, expiresAt: 10), "", "{}", "[1]",
+      deny.replacing("deny", with: "approve"), deny.replacing(#""r""#, with: #""x""#),
+      deny.replacing(#""s""#, with: #""x""#), deny.replacing(#""w""#, with: #""x""#),
+      deny.replacing(#""d""#, with: #""x""#), deny.replacing("10", with: "11"),
+      deny.replacing(signature, with: signature.dropLast(2)),
+      deny.replacing(signature, with: ""), try other.body(for: ticket),
+      try other.body(for: moved),
     ]
     for text in forged {
-      #expect(answering.decision(from: Array(text.utf8), now: 9) == nil, "\(text)")
+      #expect(answering.read(Array(text.utf8), now: 9) == .forged, "\(text)")
+    }
+    for text in ["", "{}", "[1]", deny.replacing("10", with: "null"), String(deny.dropLast())] {
+      #expect(answering.read(Array(text.utf8), now: 9) == .unreadable, "\(text)")
+    }
+  }
+
+  @Test(arguments: [
+    "http://answers.example", "https://me@answers.example", "https://answers.example/?a=b", "",
+    "answers.example",
+  ]) func anAddressThatIsNotSafeIsRefused(server: String) {
+    #expect(throws: PushConfigurationError.badAnswerURL) {
+      try NtfyAnswering(server: server, key: Secret("k"))
+    }
+  }
+
+  @Test func answersNeedAKey() {
+    #expect(throws: PushConfigurationError.noAnswerKey) {
+      try NtfyAnswering(server: "https://answers.example", key: Secret(""))
     }
   }
 

@@ -12,7 +12,7 @@ import Testing
 
   @Test func descriptionsDumpsAndOutcomesHoldNone() async throws {
     let answering = try NtfyAnswering(
-      url: "https://answers.example/", key: Secret("planted-answer-key"))
+      server: "https://answers.example/", key: Secret("planted-answer-key"))
     try await PushBed.with(deadline: .seconds(1), answering: answering) { bed in
       let signingKey = try APNsSigningKey(
         pem: Secret(bed.key.pem), keyID: bed.key.keyID, teamID: bed.key.teamID)

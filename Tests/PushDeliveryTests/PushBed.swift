@@ -93,7 +93,8 @@ final class PushBed: Sendable {
     return PushNotice(
       id: id, category: category, title: title, body: body, details: details,
       sessionID: "session-1", requestID: requestID, link: DeepLink.session("session-1"),
-      createdAt: start, expiresAt: expiresAt, isTimeSensitive: timeSensitive)
+      createdAt: start, expiresAt: expiresAt, isTimeSensitive: timeSensitive,
+      addressee: PushNotice.Addressee(workspaceID: "workspace-1", deviceID: "device-1"))
   }
 
   static func activity(

@@ -28,6 +28,9 @@ struct ServerScene {
   private(set) var isStopped = false
   private(set) var pushWakes = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
+  /// What was said of answers without a connection.
+  private(set) var settled: [PostedAnswerID: [PostedAnswerOutcome]] = [:]
+  private var lastPost: UInt64 = 0
   /// Whether sent bytes count as delivered at once.
   var delivers = true
   private var lastConnection: UInt64 = 0
@@ -68,6 +71,7 @@ struct ServerScene {
         }
       case .pushOrdersStored: pushWakes += 1
       case .liveStatus(let order): liveOrders.append(order)
+      case .answerSettled(let id, let outcome): settled[id, default: []].append(outcome)
       case .report(let report): reports.append(report)
       case .stopped: isStopped = true
       }
@@ -136,6 +140,16 @@ struct ServerScene {
   mutating func restart(_ configuration: ServerConfiguration) {
     core = ServerCore(configuration: configuration) { $0 + [0] }
     waitingTasks = []
+  }
+
+  /// A device answers without a connection.
+  mutating func post(
+    _ answer: AnswerRequest, by device: DeviceID, in workspace: WorkspaceID = workspace
+  ) -> PostedAnswerID {
+    lastPost += 1
+    let id = PostedAnswerID(rawValue: lastPost)
+    run(core.answerPosted(id, answer, by: device, in: workspace, at: now))
+    return id
   }
 
   mutating func stop() {

@@ -168,6 +168,35 @@ import WireProtocol
     #expect(try database.pushTargets().map(\.target.isValid) == [false])
   }
 
+  /// A lost phone is revoked: nothing more is pushed to it, whatever waited for it.
+  @Test func aRevokedDeviceGetsNothing() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    try database.revoke(Self.phone, in: id, at: 1)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
+    #expect(try database.validTargets(of: [Self.phone], in: id).isEmpty)
+    try order(.alert, 2, in: id, database)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
+    #expect(try database.pushSummary().waiting == 0)
+    #expect(try database.pushOrders(after: 0, limit: 9).isEmpty)
+  }
+
+  @Test func whatWaitsIsDueOnceTheSetUpHasChanged() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    let key = try #require(try database.dueDeliveries(at: Self.now, limit: 1).due.first).key
+    try database.settle(
+      [SettledDelivery(key: key, result: .again(at: 300_000, reason: "held", counts: false))],
+      at: Self.now)
+    try database.note(problem: "wrong key", of: "apns", at: Self.now)
+    try database.hasten(at: 2_000)
+    #expect(try database.pushSummary().problems.isEmpty)
+    let due = try #require(try database.dueDeliveries(at: 2_000, limit: 9).due.first)
+    #expect(due.key == key && due.firstAt == Self.now && due.attempts == 0)
+  }
+
   @Test func problemsAreKeptUntilTheyAreSolved() throws {
     let database = try StoreFolder().open()
     try database.note(problem: "wrong key", of: "apns", at: 1)

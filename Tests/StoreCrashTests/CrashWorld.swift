@@ -234,7 +234,7 @@ final class CrashWorld {
         try lose(index, "closed by the server")
       case .report(let news):
         report("server: \(news)")
-      case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus:
+      case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus, .answerSettled:
         break
       }
     }

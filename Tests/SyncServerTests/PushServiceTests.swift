@@ -240,6 +240,34 @@ import WireProtocol
     }
   }
 
+  /// What the operator puts right counts at once: the server is not started again.
+  @Test(arguments: [false, true]) func whatIsPutRightNeedsNoRestart(byTest: Bool) async throws {
+    try await Self.with { bed in
+      bed.apns.answer(always: .apns(403, "InvalidProviderToken"))
+      try await bed.report(.processing(operation: nil))
+      try await bed.report(Self.approval)
+      try await Self.eventually {
+        try bed.fixture.administration.pushState().problems["apns"] != nil
+      }
+      let count = bed.apns.requests.count
+      bed.apns.answer(always: .status(200))
+      if byTest {
+        let id = try #require(try bed.targets().first { $0.kind == "apns" }).id
+        _ = try await bed.fixture.administration.testPush(target: id)
+      } else {
+        let settings = try PushSettings.read(directory: bed.fixture.directory)
+        try bed.fixture.administration.configure(
+          apns: try #require(settings.apns), trustedRootFile: nil)
+      }
+      try await Self.eventually {
+        try bed.fixture.administration.pushState().waiting == 0
+          && bed.fixture.administration.pushState().problems.isEmpty
+      }
+      #expect(bed.apns.requests.count == count + (byTest ? 2 : 1))
+      try await Self.eventually { try bed.targets().allSatisfy { $0.valid && $0.reason.isEmpty } }
+    }
+  }
+
   @Test func aTestShowsWhatTheProviderSays() async throws {
     try await Self.with { bed in
       let id = try #require(try bed.targets().first { $0.kind == "apns" }).id

@@ -146,7 +146,7 @@ import WireProtocol
   @Test func connectionThatAnswersNoPingIsClosed() async throws {
     try await ServerFixture.with({
       $0.pingMilliseconds = 50
-      $0.silenceMilliseconds = 1_500
+      $0.silenceMilliseconds = 10_000
     }) { fixture in
       let device = try await fixture.pair(1)
       let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)

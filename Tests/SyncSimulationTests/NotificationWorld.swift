@@ -205,7 +205,8 @@ struct NotificationWorld {
       cut(index)
     case .store(let id, let task):
       tasks.append(Task(id: id, task: task))
-    case .setReading, .authenticated, .pushOrdersStored, .liveStatus, .report, .stopped:
+    case .setReading, .authenticated, .pushOrdersStored, .liveStatus, .answerSettled, .report,
+      .stopped:
       break
     }
   }

@@ -1,0 +1,99 @@
+import DispatchAuthority
+package import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+/// Names an answer that came without a connection, by the button of a notice.
+package struct PostedAnswerID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// What became of an answer that came without a connection.
+package enum PostedAnswerOutcome: Hashable, Sendable {
+  /// It counts; `isRepeated` where it did already.
+  case taken(isRepeated: Bool)
+  /// Another answer came first, of the device of that name.
+  case answeredAlready(Verdict, by: String?)
+  /// Nobody waits for it any more.
+  case notAwaited
+  /// Nothing can be stored now, or too much waits: it may be posted again.
+  case unavailable
+}
+
+/// Answers by button. They wait in the workspace's line with those that come over connections, and
+/// the same authority decides; SPECIFICATION.md, section "Answers by button".
+extension ServerCore {
+  /// An answer whose workspace is still to be read.
+  struct PostedAnswer: Hashable, Sendable {
+    var id: PostedAnswerID
+    var answer: AnswerRequest
+    var device: DeviceID
+  }
+
+  /// A device answers without a connection; the driver has checked that it may.
+  ///
+  /// `ServerAction.answerSettled` says once what became of it.
+  ///
+  /// - Parameter id: not used before.
+  package mutating func answerPosted(
+    _ id: PostedAnswerID, _ answer: AnswerRequest, by device: DeviceID,
+    in workspace: WorkspaceID, at now: Moment
+  ) -> [ServerAction] {
+    let posted = PostedAnswer(id: id, answer: answer, device: device)
+    let waiting =
+      (workspaces[workspace]?.requests.count ?? 0) + (waitingPosts[workspace]?.count ?? 0)
+    if stopping != nil || waiting >= configuration.requestsMax {
+      act(.answerSettled(id, .unavailable))
+    } else if workspaces[workspace] == nil {
+      waitingPosts[workspace, default: []].append(posted)
+      load(workspace)
+    } else {
+      enqueue(posted, in: workspace)
+      stageCommit(at: now)
+    }
+    return takeActions()
+  }
+
+  private mutating func enqueue(_ posted: PostedAnswer, in workspace: WorkspaceID) {
+    workspaces[workspace]?.requests.append(
+      PendingRequest(
+        asker: .post(posted.id),
+        // No replica runs anything by an answer.
+        holder: LeaseHolder(device: posted.device, replica: ReplicaID(rawValue: 0)),
+        id: posted.id.rawValue, request: .answer(posted.answer)))
+    markReady(workspace)
+  }
+
+  /// The workspace that they are for was read.
+  mutating func takePosts(of workspace: WorkspaceID) {
+    for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
+      enqueue(posted, in: workspace)
+    }
+  }
+
+  /// The workspace that they are for cannot be read.
+  mutating func refusePosts(of workspace: WorkspaceID, _ outcome: PostedAnswerOutcome) {
+    for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
+      act(.answerSettled(posted.id, outcome))
+    }
+  }
+
+  /// Says what the authority decided, once it is durable.
+  mutating func settle(_ posts: [CommitInFlight.Post]) {
+    for post in posts {
+      let outcome: PostedAnswerOutcome =
+        switch post.answer {
+        case .taken: .taken(isRepeated: !post.isNew)
+        case .answeredAlready(let verdict, let device):
+          .answeredAlready(verdict, by: workspaces[post.workspace]?.devices[device]?.name)
+        case .notAwaited: .notAwaited
+        default: .unavailable
+        }
+      act(.answerSettled(post.id, outcome))
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import PushDelivery
+import QueueModel
+import ServerCore
+import WireProtocol
+
+/// Answers that the buttons of pushed notices post; SPECIFICATION.md, section "Answers by button".
+extension ServerDriver {
+  /// Answers under way at once.
+  static let postedAnswersMax = 64
+
+  /// Checks what was posted, and has the authority decide.
+  func answer(_ body: [UInt8]) -> EventLoopFuture<HTTPReply> {
+    decide(body).map { $0.forBrowsers }
+  }
+
+  private func decide(_ body: [UInt8]) -> EventLoopFuture<HTTPReply> {
+    let reply: HTTPReply
+    switch gear.answering?.read(body, now: ProcessClock.wallMilliseconds) {
+    case nil:
+      reply = HTTPReply(.notFound, text: "This server takes no answers by button.")
+    case .unreadable:
+      reply = HTTPReply(.badRequest, text: "This is no answer of a button.")
+    case .forged:
+      reply = HTTPReply(
+        .forbidden, text: "This answer was not signed by this server, or was changed.")
+    case .expired:
+      reply = HTTPReply(.gone, text: "Too late: the time to answer is over.")
+    case .ticket(let ticket):
+      return take(ticket)
+    }
+    return loop.makeSucceededFuture(reply)
+  }
+
+  private func take(_ ticket: AnswerTicket) -> EventLoopFuture<HTTPReply> {
+    // The server signed it, so its ids can be read; an earlier version may have meant others.
+    guard let workspace = WorkspaceID(ticket.workspaceID), let device = DeviceID(ticket.deviceID),
+      let request = RequestID(ticket.requestID), let session = try? SessionID(ticket.sessionID)
+    else {
+      return loop.makeSucceededFuture(
+        HTTPReply(.badRequest, text: "This is no answer of a button."))
+    }
+    guard postedAnswers.count < Self.postedAnswersMax, !isStopped,
+      let queue = storage as? any PushQueue
+    else { return loop.makeSucceededFuture(.postAgain) }
+    let answer = AnswerRequest(
+      session: session, request: request,
+      verdict: ticket.decision == .approve ? .allowed : .denied)
+    let bound = bound
+    return storeThread.runIfActive(eventLoop: loop) {
+      try !queue.validTargets(of: [device], in: workspace).isEmpty
+    }.flatMap { isPushedTo -> EventLoopFuture<HTTPReply> in
+      let driver = bound.value
+      // Whoever lost the phone takes its access away, and with it its buttons.
+      guard isPushedTo else {
+        return driver.loop.makeSucceededFuture(
+          HTTPReply(
+            .forbidden,
+            text: "The device that this notice was for has no access or no push target any more."))
+      }
+      return driver.post(answer, by: device, in: workspace).map { HTTPReply($0, answer.verdict) }
+    }.flatMapErrorThrowing { _ in .postAgain }
+  }
+}
+
+extension HTTPReply {
+  static let tooLarge = HTTPReply(
+    .payloadTooLarge, text: "An answer has at most \(NtfyAnswering.bodyBytesMax) bytes.")
+
+  /// The page of an ntfy server may post here and read the answer. All that lets anybody in is in
+  /// the body, so no page gets further than a program would.
+  fileprivate var forBrowsers: HTTPReply {
+    var reply = self
+    reply.headers = [
+      ("access-control-allow-origin", "*"), ("access-control-allow-methods", "POST"),
+      ("access-control-allow-headers", "content-type"),
+    ]
+    return reply
+  }
+
+  fileprivate static let postAgain = HTTPReply(
+    .serviceUnavailable, text: "The answer cannot be stored now. Try again.")
+
+  fileprivate init(_ outcome: PostedAnswerOutcome, _ verdict: Verdict) {
+    switch outcome {
+    case .taken(isRepeated: false):
+      self.init(.ok, text: verdict == .allowed ? "Allowed." : "Denied.")
+    case .taken(isRepeated: true):
+      self.init(
+        .ok, text: verdict == .allowed ? "It was allowed already." : "It was denied already.")
+    case .answeredAlready(let other, let device):
+      let what =
+        switch other {
+        case .allowed: "allowed"
+        case .denied: "denied"
+        case .answered: "answered"
+        case .cancelled: "cancelled"
+        case .closed: "closed"
+        }
+      self.init(
+        .conflict, text: "Too late: answered already\(device.map { ", by \($0)" } ?? ""): \(what).")
+    case .notAwaited:
+      self.init(.gone, text: "Too late: nobody waits for this answer any more.")
+    case .unavailable:
+      self = .postAgain
+    }
+  }
+}
+
+/// Reads what a button posts, one request on a connection. The arrival gate bounds its time.
+final class AnswerConversation {
+  private var body = ByteBuffer()
+
+  /// What is said at once about a request's head; nil: its body is wanted.
+  static func refusal(of head: HTTPRequestHead) -> HTTPReply? {
+    switch head.method {
+    case .POST: nil
+    // A page of ntfy in a browser asks first. There is nothing here that a browser adds by itself.
+    case .OPTIONS: HTTPReply(.ok).forBrowsers
+    default: HTTPReply(.methodNotAllowed, text: "Use POST.")
+    }
+  }
+
+  /// - Returns: whether it still fits.
+  func received(_ bytes: ByteBuffer) -> Bool {
+    var bytes = bytes
+    guard body.readableBytes + bytes.readableBytes <= NtfyAnswering.bodyBytesMax else {
+      return false
+    }
+    body.writeBuffer(&bytes)
+    return true
+  }
+
+  var bytes: [UInt8] { Array(body.readableBytesView) }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import PushDelivery
+import PushNotices
+
+/// What the server pushes with, as `push.json` says: made at the start, and made anew when the file
+/// was written again. What is under way ends with what it began with.
+///
+/// Everything happens on `loop`; files are read on the store's thread.
+final class PushGear {
+  /// How often the file is looked at.
+  static let lookMilliseconds: Int64 = 1_000
+
+  /// One sender; the last to use an old one closes it.
+  private final class Generation {
+    let sender: PushSender
+    var uses = 0
+    var isOld = false
+
+    init(_ sender: PushSender) {
+      self.sender = sender
+    }
+  }
+
+  /// What was read, and which file that was.
+  struct Reading: Sendable {
+    var sender: PushSender
+    var answering: NtfyAnswering?
+    /// nil: there was no file.
+    var file: PushSettings.FileMark?
+  }
+
+  private let loop: any EventLoop
+  private let directory: String
+  private let storeThread: NIOThreadPool
+  private let logger: Logger
+  private var generation: Generation
+  /// The file that was read last, whether it could be used or not.
+  private var file: PushSettings.FileMark?
+  /// Ends when all old senders are closed.
+  private var closing: EventLoopFuture<Void>
+  private var isLooking = false
+  private var isStopped = false
+  private var lookedAt: Int64 = .min / 2
+  /// What knows the answers of buttons again; nil where none are set up.
+  private(set) var answering: NtfyAnswering?
+  /// Called after something new was set up.
+  var onChange: () -> Void = {}
+
+  /// - Parameter first: what `read` gave.
+  init(
+    loop: any EventLoop, directory: String, storeThread: NIOThreadPool, first: Reading,
+    logger: Logger
+  ) {
+    self.loop = loop
+    self.directory = directory
+    self.storeThread = storeThread
+    self.logger = logger
+    closing = loop.makeSucceededVoidFuture()
+    generation = Generation(first.sender)
+    answering = first.answering
+    file = first.file
+  }
+
+  private var bound: NIOLoopBound<PushGear> { NIOLoopBound(self, eventLoop: loop) }
+
+  /// Reads the settings of a data directory; blocks. A set-up that cannot be used keeps nobody from
+  /// syncing: ntfy and webhooks need none.
+  static func read(directory: String, logger: Logger) -> Reading {
+    let file = PushSettings.fileMark(directory: directory)
+    do {
+      return try make(directory: directory, file: file)
+    } catch {
+      logger.error("pushes are not set up: \(error)")
+      return Reading(sender: PushSender(clock: clock), file: file)
+    }
+  }
+
+  private static func make(
+    directory: String, file: PushSettings.FileMark?
+  ) throws -> Reading {
+    let configuration = try PushSettings.read(directory: directory).configuration()
+    return Reading(
+      sender: try PushSender(configuration, clock: clock), answering: configuration.answering,
+      file: file)
+  }
+
+  private static let clock: @Sendable () -> Int64 = { ProcessClock.wallMilliseconds }
+
+  // MARK: - Sending
+
+  /// Sends one push once.
+  func send(_ push: Push, to target: PushTarget) -> EventLoopFuture<PushOutcome> {
+    let generation = generation
+    generation.uses += 1
+    let sender = generation.sender
+    let bound = NIOLoopBound((self, generation), eventLoop: loop)
+    return loop.makeFutureWithTask { await sender.send(push, to: target) }.always { _ in
+      let (gear, generation) = bound.value
+      generation.uses -= 1
+      gear.closeIfUnused(generation)
+    }
+  }
+
+  private func closeIfUnused(_ generation: Generation) {
+    if generation.isOld, generation.uses == 0 { close(generation.sender) }
+  }
+
+  private func close(_ sender: PushSender) {
+    let closed = loop.makeFutureWithTask { await sender.shutDown() }
+    closing = EventLoopFuture.andAllComplete([closing, closed], on: loop)
+  }
+
+  /// Ends what is under way; the future ends when all connections are closed.
+  func stop() -> EventLoopFuture<Void> {
+    isStopped = true
+    close(generation.sender)
+    return closing
+  }
+
+  // MARK: - Changes
+
+  /// Some time has passed: looks whether the file was written again.
+  func timePassed(uptime: Int64) {
+    guard !isStopped, !isLooking, uptime - lookedAt >= Self.lookMilliseconds else { return }
+    lookedAt = uptime
+    isLooking = true
+    let (directory, known, bound) = (directory, file, bound)
+    storeThread.runIfActive(eventLoop: loop) { () throws -> Result<Reading, ReadingFault>? in
+      let file = PushSettings.fileMark(directory: directory)
+      guard file != known else { return nil }
+      do {
+        return .success(try Self.make(directory: directory, file: file))
+      } catch {
+        return .failure(ReadingFault(file: file, reason: "\(error)"))
+      }
+    }.whenComplete { bound.value.looked($0) }
+  }
+
+  private struct ReadingFault: Error {
+    var file: PushSettings.FileMark?
+    var reason: String
+  }
+
+  private func looked(_ result: Result<Result<Reading, ReadingFault>?, any Error>) {
+    isLooking = false
+    // A thread that has ended reads nothing any more: the server stops.
+    guard case .success(let read?) = result else { return }
+    switch read {
+    case .failure(let fault):
+      file = fault.file
+      logger.error("the new set-up of pushes cannot be used, the one before stays: \(fault.reason)")
+    case .success(let reading):
+      file = reading.file
+      guard !isStopped else { return close(reading.sender) }
+      let old = generation
+      generation = Generation(reading.sender)
+      answering = reading.answering
+      old.isOld = true
+      closeIfUnused(old)
+      logger.notice("pushes are set up anew")
+      onChange()
+    }
+  }
+}

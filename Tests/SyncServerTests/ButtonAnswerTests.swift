@@ -1,0 +1,194 @@
+import Foundation
+import PushDelivery
+import PushNotices
+import PushTestSupport
+import QueueModel
+import SequenceCRDT
+import SyncServer
+import Testing
+import WireProtocol
+
+/// Buttons of ntfy notices, pressed against a real server: one answer counts, and what is wrong with
+/// the others is said.
+@Suite struct ButtonAnswerTests {
+  /// A host whose agent waits, a phone with an ntfy target that is away, and what it was sent.
+  private struct Bed {
+    var fixture: ServerFixture
+    var web: FakeWebServer
+    var host: WireDevice
+    var client: RawClient
+    var phone: WireDevice
+
+    var url: String { "http://127.0.0.1:\(fixture.server.port)/v1/answers" }
+
+    /// The agent asks, and the phone shows two buttons; what they post.
+    mutating func ask(
+      _ low: UInt64, expiresAt: Int64? = nil
+    ) async throws -> (approve: String, deny: String) {
+      let request = ApprovalRequest(
+        id: RequestID(high: 5, low: low), toolName: "Bash", summary: "make",
+        expiresAt: expiresAt)
+      try await client.send(try host.report(.processing(operation: nil)))
+      try await client.send(try host.report(.awaitingApproval(request)))
+      let web = web
+      try await PushServiceTests.eventually {
+        ButtonAnswerTests.buttons(in: web.requests, of: request.id) != nil
+      }
+      return try #require(ButtonAnswerTests.buttons(in: web.requests, of: request.id))
+    }
+
+    /// The next answer that the host is told.
+    func told() async throws -> AnsweredNotice? {
+      let frame = try await client.frame { if case .answered = $0 { true } else { false } }
+      guard case .answered(let notice) = frame else { return nil }
+      return notice
+    }
+  }
+
+  private static func buttons(
+    in requests: [RecordedRequest], of id: RequestID
+  ) -> (approve: String, deny: String)? {
+    for request in requests {
+      let actions = request.json["actions"] as? [[String: Any]] ?? []
+      let bodies = actions.compactMap { $0["body"] as? String }
+      if bodies.count == 2, bodies[0].contains(id.description) { return (bodies[0], bodies[1]) }
+    }
+    return nil
+  }
+
+  private static func with(_ body: (inout Bed) async throws -> Void) async throws {
+    let web = try await FakeWebServer.start()
+    try await ServerFixture.with { options in
+      options.pushSchedule = BackoffSchedule(
+        firstMilliseconds: 1, longestMilliseconds: 2, attemptsMax: 1_000_000,
+        spanMilliseconds: 600_000)
+    } _: { fixture in
+      try fixture.administration.configureAnswers(
+        server: "http://127.0.0.1:\(fixture.server.port)")
+      // The server that runs takes it over; a restart would change its port.
+      let url = "http://127.0.0.1:\(fixture.server.port)/v1/answers"
+      for _ in 0..<6_000 {
+        if try await TestPost.send("{}", to: url).status == 400 { break }
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      var phone = try await fixture.pair(2)
+      let away = try await fixture.join(&phone)
+      let request = InboxRequest.setTarget(
+        PushTargetID(high: 1, low: 1), kind: "ntfy", address: "ntfy+\(web.url)/planted-topic")
+      try await away.send(.request(request.request(id: 1)))
+      _ = try await away.frame { if case .response = $0 { true } else { false } }
+      await away.close()
+      var host = try await fixture.pair(1)
+      let client = try await fixture.join(&host)
+      try await client.send(try host.write("build it"))
+      var bed = Bed(fixture: fixture, web: web, host: host, client: client, phone: phone)
+      try await body(&bed)
+      await bed.client.close()
+      fixture = bed.fixture
+    }
+    try await web.stop()
+  }
+
+  // S4-16, S4-33, S4-53: a notification's button answers; a double tap is harmless.
+  @Test func aButtonAnswersOnce() async throws {
+    try await Self.with { bed in
+      let (approve, deny) = try await bed.ask(6)
+      let first = try await TestPost.send(approve, to: bed.url)
+      #expect(first.status == 200 && first.text == "Allowed.\n")
+      let notice = try #require(try await bed.told())
+      #expect(notice.request == RequestID(high: 5, low: 6))
+      #expect(notice.given.verdict == .allowed)
+      #expect(notice.given.device == DeviceID(high: 9, low: 2))
+      let again = try await TestPost.send(approve, to: bed.url)
+      #expect(again.status == 200 && again.text == "It was allowed already.\n")
+      let other = try await TestPost.send(deny, to: bed.url)
+      #expect(other.status == 409)
+      #expect(other.text == "Too late: answered already, by d2: allowed.\n")
+      let (_, second) = try await bed.ask(7)
+      #expect(try await TestPost.send(second, to: bed.url).text == "Denied.\n")
+      let denied = try #require(try await bed.told())
+      #expect(denied.request == RequestID(high: 5, low: 7), "what changes nothing is not told")
+      #expect(denied.given.verdict == .denied)
+    }
+  }
+
+  @Test func whatIsWrongChangesNothing() async throws {
+    try await Self.with { bed in
+      let (approve, deny) = try await bed.ask(6)
+      let altered = deny.replacing("deny", with: "approve")
+      let refused: [(String, Int, String)] = [
+        (altered, 403, "not signed"), (String(approve.dropLast(3)), 400, "no answer"),
+        ("", 400, "no answer"), (String(repeating: "x", count: 5_000), 413, "4096 bytes"),
+        (approve.replacing(DeviceID(high: 9, low: 2).description, with: "x"), 403, "not signed"),
+      ]
+      for (body, status, text) in refused {
+        let answer = try await TestPost.send(body, to: bed.url)
+        #expect(answer.status == status && answer.text.contains(text), "\(body): \(answer)")
+      }
+      #expect(try await TestPost.send("", to: bed.url, method: "GET").status == 405)
+      #expect(try await TestPost.send("", to: bed.url, method: "OPTIONS").status == 200)
+      #expect(try await TestPost.send(deny, to: bed.url).status == 200, "it was still open")
+    }
+  }
+
+  @Test func whatIsOverIsTooLate() async throws {
+    try await Self.with { bed in
+      let now = Int64(Date().timeIntervalSince1970 * 1_000)
+      let (approve, _) = try await bed.ask(6, expiresAt: now + 600_000)
+      // The agent goes on by itself.
+      try await bed.client.send(try bed.host.report(.processing(operation: nil)))
+      try await PushServiceTests.eventually { bed.web.requests.contains { $0.method == "PUT" } }
+      let late = try await TestPost.send(approve, to: bed.url)
+      #expect(late.status == 410 && late.text.contains("nobody waits"), "\(late)")
+      let settings = try PushSettings.read(directory: bed.fixture.directory)
+      let answers = try #require(settings.answers)
+      let answering = try NtfyAnswering(server: answers.server, key: answers.key)
+      guard case .ticket(var ticket) = answering.read(Array(approve.utf8), now: now) else {
+        Issue.record("the button's body cannot be read")
+        return
+      }
+      ticket.expiresAt = now - 1
+      let expired = try await TestPost.send(try answering.body(for: ticket), to: bed.url)
+      #expect(expired.status == 410 && expired.text.contains("time to answer is over"))
+    }
+  }
+
+  /// Whoever loses a phone revokes it, and its buttons with it.
+  @Test func aRevokedDeviceAnswersNothing() async throws {
+    try await Self.with { bed in
+      let (approve, _) = try await bed.ask(6)
+      _ = try bed.fixture.administration.revoke(device: "d2", workspaceName: nil)
+      let answer = try await TestPost.send(approve, to: bed.url)
+      #expect(answer.status == 403 && answer.text.contains("no access"), "\(answer)")
+      let count = bed.web.requests.count
+      try await bed.client.send(try bed.host.report(.processing(operation: nil)))
+      try await bed.client.send(try bed.host.report(.completed(.success(summary: nil))))
+      try await PushServiceTests.eventually {
+        try bed.fixture.administration.pushState().waiting == 0
+      }
+      #expect(bed.web.requests.count == count, "a revoked device was pushed to")
+    }
+  }
+
+  @Test func aNewKeyEndsTheButtonsBefore() async throws {
+    try await Self.with { bed in
+      let (approve, _) = try await bed.ask(6)
+      let server = "http://127.0.0.1:\(bed.fixture.server.port)"
+      let before = try PushSettings.read(directory: bed.fixture.directory)
+      try bed.fixture.administration.configureAnswers(server: server)
+      #expect(try PushSettings.read(directory: bed.fixture.directory) == before)
+      try bed.fixture.administration.configureAnswers(server: server, renewsKey: true)
+      var answer = try await TestPost.send(approve, to: bed.url)
+      for _ in 0..<6_000 where answer.status != 403 {
+        try await Task.sleep(for: .milliseconds(10))
+        answer = try await TestPost.send(approve, to: bed.url)
+      }
+      try bed.fixture.administration.configureAnswers(server: nil)
+      for _ in 0..<6_000 where answer.status != 404 {
+        try await Task.sleep(for: .milliseconds(10))
+        answer = try await TestPost.send(approve, to: bed.url)
+      }
+      #expect(answer.text == "This server takes no answers by button.\n")
+    }
+  }
+}
