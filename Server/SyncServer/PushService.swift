@@ -141,7 +141,10 @@ final class PushService {
 
   // MARK: - Delivering
 
+  /// The target is busy until what became of the delivery is stored: what is read before that still
+  /// says that it is due.
   private func deliver(_ delivery: DueDelivery) {
+    busy.insert(delivery.target.id)
     let target: PushTarget
     do {
       target = try PushComposer.target(delivery.target)
@@ -155,7 +158,6 @@ final class PushService {
     if case .alert(let notice) = push, let end = notice.expiresAt, end <= now {
       return settle(delivery, .done)
     }
-    busy.insert(delivery.target.id)
     let bound = bound
     gear.send(push, to: target).whenSuccess { outcome in
       bound.value.finished(delivery, outcome)
@@ -163,7 +165,6 @@ final class PushService {
   }
 
   private func finished(_ delivery: DueDelivery, _ outcome: PushOutcome) {
-    busy.remove(delivery.target.id)
     guard !isStopping else { return }
     let kind = delivery.target.kind
     switch outcome {
@@ -237,6 +238,7 @@ final class PushService {
       if let kind { try queue.note(problem: nil, of: kind, at: now) }
       if let problem { try queue.note(problem: problem, of: held, at: now) }
     }.whenComplete { result in
+      bound.value.busy.remove(delivery.target.id)
       if case .failure(let error) = result {
         bound.value.logger.error("what became of a push cannot be stored: \(error)")
         bound.value.nextAt = now.addingClamped(Self.faultMilliseconds)

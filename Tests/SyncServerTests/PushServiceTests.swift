@@ -153,6 +153,26 @@ import WireProtocol
     }
   }
 
+  /// While one target's delivery ends, what is due is read for another: nothing goes out twice.
+  @Test func nothingIsPushedTwiceWhereNothingFailed() async throws {
+    try await Self.with { bed in
+      let count = 40
+      for number in 0..<count {
+        try await bed.report(.processing(operation: nil))
+        try await bed.report(.completed(.success(summary: "turn \(number)")))
+      }
+      try await Self.eventually {
+        try bed.events("notification").count >= count
+          && bed.fixture.administration.pushState().waiting == 0
+      }
+      let keys = bed.events("notification").map { $0.header("Idempotency-Key") }
+      #expect(Set(keys).count == count)
+      #expect(keys.count == count)
+      let alerts = bed.apns.requests.filter { $0.header("apns-push-type") == "alert" }
+      #expect(alerts.count == count)
+    }
+  }
+
   /// S4-34, S4-53: a dead token ends its target, which is never used again; the other one works on.
   @Test func aDeadTokenIsNotUsedAgain() async throws {
     try await Self.with { bed in
