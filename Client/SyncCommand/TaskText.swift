@@ -9,7 +9,7 @@ enum TaskText {
     ])
     table.rows = tasks.map { task in
       [
-        .init(task.sessionId), .init(words(of: task.status), colour(of: task)),
+        .init(task.sessionId), .init(words(of: task), colour(of: task)),
         .init(style.age(milliseconds: task.startTime)),
         .init(task.todoProgress.map { "\($0.completed)/\($0.total)" } ?? ""),
         .init(note(of: task)),
@@ -21,7 +21,7 @@ enum TaskText {
   static func show(_ task: TaskAnswer, style: TextStyle) -> String {
     var fields: [FieldText.Field] = [
       .init("session", task.sessionId),
-      .init("state", words(of: task.status), colour(of: task)),
+      .init("state", words(of: task), colour(of: task)),
     ]
     if !task.projectPath.isEmpty { fields.append(.init("project", task.projectPath)) }
     if task.startTime > 0 {
@@ -57,11 +57,13 @@ enum TaskText {
     return age == "now" ? "now" : "\(age) ago"
   }
 
-  private static func words(of status: String) -> String {
-    switch status {
+  private static func words(of task: TaskAnswer) -> String {
+    switch task.status {
     case "awaitingApproval": "asks leave"
     case "awaitingAnswer": "asks"
-    default: status
+    case "completed" where task.result?.kind == "failure": "failed"
+    case "completed" where task.result?.kind == "cancelled": "cancelled"
+    default: task.status
     }
   }
 
@@ -80,7 +82,7 @@ enum TaskText {
         ? request.toolName : "\(request.toolName): \(request.summary)"
     }
     return task.question?.question ?? task.operation ?? task.error ?? task.result?.error
-      ?? task.result?.summary ?? (task.result?.kind == "cancelled" ? "cancelled" : "")
+      ?? task.result?.summary ?? ""
   }
 }
 

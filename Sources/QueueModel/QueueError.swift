@@ -111,7 +111,7 @@ extension QueueError: CustomStringConvertible {
     case .messageAmbiguous(let prefix, let candidates):
       "\(prefix) fits several messages: \(candidates.joined(separator: ", ")). Give more digits."
     case .sessionNotFound(let id):
-      "No session \(id). List the sessions to see their ids."
+      "No session \(id). List the sessions to see their ids, or add it."
     case .threadNotQueued(let session):
       "Session \(session) is not in the thread queue."
     case .messageIDTaken(let id):

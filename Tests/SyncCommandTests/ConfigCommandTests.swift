@@ -49,6 +49,7 @@ import Testing
     let made = await CommandFixture.cospool(["init", "--data", directory])
     #expect(made.exitCode == 0, "\(made.errors)")
     #expect(made.output.contains("the thread queue is on"))
+    #expect(made.output.hasSuffix("Start the daemon: cospoold --data \(directory)"))
     let path = directory + "/config.json"
     #expect(try String(contentsOfFile: path, encoding: .utf8) == InitCommand.settings)
     try "{}".write(toFile: path, atomically: true, encoding: .utf8)

@@ -25,6 +25,18 @@ import Testing
      "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}
     """#
 
+  @Test func anEndedTaskSaysHow() throws {
+    func list(_ result: String) throws -> String {
+      try text(
+        "task", "list",
+        of: #"{"tasks":[{"sessionId":"s","projectPath":"","status":"completed","startTime":0,"#
+          + #""lastUpdateTime":0,"result":\#(result)}]}"#)
+    }
+    #expect(try list(#"{"kind":"success","summary":"did it"}"#).contains("completed"))
+    #expect(try list(#"{"kind":"failure","error":"exit code 3"}"#).contains("failed"))
+    #expect(try list(#"{"kind":"cancelled"}"#).contains("cancelled"))
+  }
+
   @Test func queueIsATable() throws {
     #expect(
       try text("queue", "list", "-s", "review", of: Self.queue) == """

@@ -45,7 +45,8 @@ struct InitCommand: LocalCommand {
     if options.json { return #"{"created":\#(isNew)}"# }
     let what =
       isNew ? "made \(path): the thread queue is on" : "\(path) is there already; nothing changed"
-    let next = isRunning ? "The daemon runs." : "Start the daemon: cospoold"
+    let place = options.data.map { _ in " --data " + Shell.quoted(directory) } ?? ""
+    let next = isRunning ? "The daemon runs." : "Start the daemon: cospoold\(place)"
     return TextStyle.line(what) + "\n" + next
   }
 }
