@@ -1,4 +1,6 @@
 import ClientCore
+import QueueModel
+import SequenceCRDT
 import ServerCore
 import WireProtocol
 
@@ -73,13 +75,20 @@ extension Simulation {
     healEverything()
     let healed = now
     var drained = false
-    var haveDrained: Set<Int> = []
+    var atHealing: [Int: VersionVector] = [:]
     while !drained, now < healed + options.drainMillisecondsMax {
       advance(milliseconds: 20)
-      let empty = devices.filter { $0.process?.core.replica.outgoing.isEmpty == true }
-      haveDrained.formUnion(empty.map(\.index))
-      // Hosts that run what waits always have something new to send; what was there has gone.
-      drained = (options.runsAgents ? haveDrained.count : empty.count) == devices.count
+      for device in devices where atHealing[device.index] == nil {
+        atHealing[device.index] = device.process?.core.replica.workspace.vector
+      }
+      drained = devices.allSatisfy { device in
+        guard let replica = device.process?.core.replica, let there = atHealing[device.index]
+        else { return false }
+        // Hosts that run what waits always have something new to send; what was there has gone.
+        return options.runsAgents
+          ? there.ranges(missingFrom: replica.record.acknowledged).isEmpty
+          : replica.outgoing.isEmpty
+      }
     }
     drainMilliseconds = max(drainMilliseconds, now - healed)
     guard drained else {

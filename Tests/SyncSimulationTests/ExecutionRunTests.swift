@@ -42,6 +42,12 @@ import Testing
     #expect(Simulation.run(seed: 500_380, profile: .clock, runsAgents: true).violations == [])
   }
 
+  /// A busy host over slow links always has something to send: only what was there counts.
+  @Test func aBusyHostHasDrainedWhatWasThereAtHealing() {
+    let report = Simulation.run(seed: 8_000_975, profile: .partition, runsAgents: true, items: 100)
+    #expect(report.violations == [])
+  }
+
   @Test func aRunIsTheSameAgain() {
     let first = Simulation.run(seed: 5, profile: .crash, runsAgents: true)
     let second = Simulation.run(seed: 5, profile: .crash, runsAgents: true)
