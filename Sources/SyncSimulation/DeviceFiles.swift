@@ -31,6 +31,9 @@ struct DeviceFiles {
     var undo: [Int64: UndoHistory.Entry] = [:]
     /// What agents have, or had when the process ended.
     var intents: [MessageID: StartOrder] = [:]
+    /// Answers that people gave and that wait to be sent.
+    var answers: [RequestID: PendingAnswer] = [:]
+    var notifications = LoadedNotifications()
   }
 
   /// The file that tells the database from an older or copied one.
@@ -89,6 +92,8 @@ struct DeviceFiles {
       undo: database.undo.sorted { $0.key < $1.key }.map(\.value))
     loaded.execution = LoadedReplica.Execution(
       intents: database.intents.sorted { $0.key < $1.key }.map(\.value))
+    loaded.answers = database.answers.sorted { $0.key < $1.key }.map(\.value)
+    loaded.notifications = database.notifications
     return loaded
   }
 

@@ -17,6 +17,14 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case fanOutSkipsOne = "fan-out-skips-one"
   /// What agents had when a host died is handed to them again.
   case intentsRunAgain = "intents-run-again"
+  /// Agents are told twice of what they asked.
+  case decidesTwice = "decides-twice"
+  /// What is taken back stays on the screen.
+  case retractionLost = "retraction-lost"
+  /// A device does not take some notifications, and answers for those that follow.
+  case notificationDropped = "notification-dropped"
+  /// A device that starts again does not know what it was told of.
+  case notificationsForgotten = "notifications-forgotten"
 
   /// What is wrong, in words.
   package var about: String {
@@ -28,9 +36,25 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .moveEventMissing: "observers are not told of moves"
     case .unsentForgotten: "what the server does not have yet is forgotten at a restart"
     case .intentsRunAgain: "agents get again what they had when their host died (with agents)"
+    case .decidesTwice: "agents are told twice of what they asked (with requests)"
+    case .retractionLost: "what is taken back stays on the screen (with requests)"
+    case .notificationDropped: "a device does not take some notifications (with requests)"
+    case .notificationsForgotten:
+      "what a device was told of is forgotten at a restart (with requests)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }
+
+  /// Whether it shows only where agents ask and people are notified.
+  package var needsRequests: Bool {
+    switch self {
+    case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten: true
+    default: false
+    }
+  }
+
+  /// Whether it shows only where hosts run what waits.
+  package var needsAgents: Bool { needsRequests || self == .intentsRunAgain }
 
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {
     left.rawValue < right.rawValue

@@ -1,6 +1,7 @@
 import ClientCore
 import QueueModel
 import QueueOracle
+import SequenceCRDT
 
 /// A device: its files, its clocks, and the process while there is one.
 final class SimulatedDevice {
@@ -41,6 +42,10 @@ final class SimulatedDevice {
     var pipes: [ClientConnectionID: Pipe] = [:]
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
+    /// What people here looked at.
+    var seenRequests: Set<RequestID> = []
+    /// Notifications that are to be seen.
+    var screen: Set<OperationID> = []
   }
 
   /// Tells the observer what changed.
@@ -58,6 +63,15 @@ final class SimulatedDevice {
   struct Agent {
     var order: StartOrder
     var endsAt: Int64
+    /// What it waits for.
+    var request: RequestID?
+    var hasAsked = false
+    /// It waits for ever.
+    var isPatient = false
+    var isStopped = false
+
+    /// It waits for people, who may take as long as they like.
+    var isOpen: Bool { request != nil && isPatient && !isStopped }
   }
 
   let index: Int
@@ -75,6 +89,8 @@ final class SimulatedDevice {
   var backups: [String: DeviceFiles] = [:]
   /// What executing came to in the processes that ended.
   var pastExecution = ExecutionReport()
+  /// Notifications that came, by which a planted bug drops some.
+  var notificationsReceived = 0
 
   init(index: Int, name: String, files: DeviceFiles, generator: SeededGenerator) {
     self.index = index

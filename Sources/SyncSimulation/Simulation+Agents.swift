@@ -29,6 +29,7 @@ extension Simulation {
       guard var agent = device.process?.agents[session], agent.order.attempt == attempt else {
         return
       }
+      agent.isStopped = true
       agent.endsAt = min(agent.endsAt, now + Int64(device.generator.below(10_000)))
       device.process?.agents[session] = agent
       queue.add(
@@ -54,6 +55,7 @@ extension Simulation {
     device.process?.agents[start.session] = SimulatedDevice.Agent(order: start, endsAt: endsAt)
     queue.add(.agentEnd(device: device.index, life: device.life, start), at: endsAt)
     note(.agentStarted(device: device.index, start))
+    planRequest(of: start, on: device)
   }
 
   /// An agent is done, where it has not been stopped before and its machine runs.
@@ -63,6 +65,18 @@ extension Simulation {
     else { return }
     if let until = device.sleepsUntil {
       return queue.add(.agentEnd(device: device.index, life: life, order), at: until)
+    }
+    if agent.request != nil, !agent.isStopped {
+      // It waits for an answer.
+      return queue.add(
+        .agentEnd(device: device.index, life: life, order), at: now + 500)
+    }
+    if agent.hasAsked {
+      tell(device) { core, occasion, store in
+        core.taskHeard(
+          .ended(.success(summary: nil)), in: order.session, at: occasion, store: store)
+      }
+      guard device.life == life else { return }
     }
     device.process?.agents[order.session] = nil
     let result = agentResult(on: device)
@@ -110,12 +124,14 @@ extension Simulation {
   private var openWork: String? {
     for device in devices {
       guard let process = device.process else { continue }
-      if let agent = process.agents.values.first {
+      if let agent = process.agents.values.first(where: { !$0.isOpen }) {
         return "device \(device.index) runs \(agent.order.message)"
       }
       let workspace = process.core.replica.workspace
       for session in workspace.sessions()
-      where workspace.host(of: session.id) == .some(.some(device.files.device)) {
+      where workspace.host(of: session.id) == .some(.some(device.files.device))
+        && process.agents[session.id] == nil
+      {
         if let message = startable(in: session.id, workspace) {
           return "\(message) waits for device \(device.index)"
         }

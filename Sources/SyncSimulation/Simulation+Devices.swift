@@ -20,6 +20,8 @@ extension Simulation {
     let device = SimulatedDevice(
       index: index, name: "device \(index)", files: files, generator: generator)
     devices.append(device)
+    // Every other device, so that there are some that are told by the server alone.
+    if options.raisesRequests, index % 2 == 1 { addPushTarget(of: id) }
     start(device)
     return index
   }
@@ -66,6 +68,9 @@ extension Simulation {
     guard device.process == nil else { return true }
     device.life += 1
     if options.planted.contains(.unsentForgotten) { device.files.database.forgetUnsent() }
+    if options.planted.contains(.notificationsForgotten) {
+      device.files.database.notifications = LoadedNotifications()
+    }
     let store = DeviceStore(
       files: device.files, planted: options.planted,
       generator: Simulation.generator(
@@ -81,9 +86,13 @@ extension Simulation {
           loaded: loaded, device: device.files.device, deviceName: device.name,
           needsFreshReplica: device.files.isForeign),
         at: occasion(of: device, origin: origin), store: store)
-      let core = ClientCore(
+      var core = ClientCore(
         replica: replica, credentials: device.files.credentials,
         queueSizeMax: options.queueSizeMax)
+      if options.raisesRequests {
+        core.answersLoaded(loaded.answers, at: occasion(of: device, origin: origin))
+        core.notificationsLoaded(loaded.notifications)
+      }
       device.process = SimulatedDevice.Process(
         core: core, store: store, mirror: QueueMirror(workspace: replica.workspace),
         clockOrigin: origin)
@@ -103,6 +112,7 @@ extension Simulation {
     note(.started(device: device.index))
     tell(device) { core, occasion, store in core.started(at: occasion, store: store) }
     if options.runsAgents { startExecuting(device, executed) }
+    if options.raisesRequests { showStanding(on: device) }
     return device.process != nil
   }
 
@@ -168,7 +178,11 @@ extension Simulation {
       result = try device.process?.core.run { core in
         let (value, actions) = try event(&core, occasion, store)
         guard options.runsAgents else { return (value, actions) }
-        return (value, actions + core.executionFollowing(actions, at: occasion, store: store))
+        var all = actions + core.executionFollowing(actions, at: occasion, store: store)
+        if options.raisesRequests {
+          all += core.notificationsFollowing(all, at: occasion, store: store)
+        }
+        return (value, all)
       }
     } catch {
       if store.hasDied { end(device, losesPower: false) } else { scheduleWake(of: device) }
@@ -212,13 +226,20 @@ extension Simulation {
     case .changed(let touched):
       device.process?.untold.formUnion(touched)
       device.process?.untoldCount += 1
+      lookAtRequests(touched, on: device)
     case .report(let trouble):
       log("device \(device.index): reports \(trouble.message)")
     case .agent(let order):
       follow(order, on: device)
     case .notified(let notification):
-      log("device \(device.index): shows \(notification.notification.title)")
-    case .told, .decided, .answerEnded, .replied, .notificationEnded, .connectionMissed:
+      show(notification, on: device)
+    case .notificationEnded(let name, _):
+      takeBack(name, on: device)
+    case .decided(let request, let decision):
+      decided(request, decision, on: device)
+    case .answerEnded(let answer, let ending):
+      note(.answerEnded(device: device.index, answer, ending))
+    case .told, .replied, .connectionMissed:
       break
     }
   }

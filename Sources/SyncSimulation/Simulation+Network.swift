@@ -169,6 +169,10 @@ extension Simulation {
       return add("protocol", "device \(pipe.device) cannot read a frame: \(error)")
     }
     log("device \(pipe.device): receives \(describe(frame))")
+    if options.planted.contains(.notificationDropped), case .notification = frame {
+      devices[pipe.device].notificationsReceived += 1
+      if devices[pipe.device].notificationsReceived % 4 == 0 { return }
+    }
     noteOnClient(pipe) { core, occasion, store in
       core.frameReceived(frame, on: pipe.clientID, at: occasion, store: store)
     }

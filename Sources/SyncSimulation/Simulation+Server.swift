@@ -21,6 +21,8 @@ extension Simulation {
     queue.add(.tick(life: server.life), at: now + Simulation.tickMilliseconds)
     log("server: started")
     hash.add(server.life)
+    // What was not carried out before.
+    pushSoon()
   }
 
   /// The process ends at once; what was in flight to the store may or may not be stored.
@@ -130,6 +132,7 @@ extension Simulation {
       startStoreTask()
     case .pushOrdersStored:
       log("server: push orders are stored")
+      pushSoon()
     case .liveStatus(let order):
       log("server: live status \(order.event) of \(order.task.sessionId)")
     case .answerSettled(let id, let outcome):
@@ -186,9 +189,16 @@ extension Simulation {
       server.synced = server.backup()
     }
     note(.committed(batch.appends, wallMilliseconds: pending.wallMilliseconds))
+    for (_, changes) in batch.inboxes { note(.inboxesChanged(changes)) }
     let letOut = batch.records.flatMap(\.records.dispatches)
     if !letOut.isEmpty { note(.letOut(letOut)) }
     return outcome
+  }
+
+  /// What is stored of notifications.
+  var inboxRecords: InboxRecords {
+    server.storage.withState { $0.workspaces[SimulatedServer.workspace]?.inboxes }
+      ?? InboxRecords()
   }
 
   /// The position of the last log entry that is stored.

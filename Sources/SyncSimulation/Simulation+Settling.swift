@@ -52,11 +52,12 @@ extension Simulation {
     return isQuiet(waitedFor)
   }
 
-  private func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
+  func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
     let life = server.life
     guard let server = server.process, server.tasks.isEmpty, server.core.isHealthy else {
       return false
     }
+    if !pushesFail, hasPushOrders { return false }
     for device in waitedFor {
       // A device can be content with a connection whose other end is long gone; it will find out.
       guard let process = device.process, process.core.isSynced,
@@ -72,6 +73,8 @@ extension Simulation {
 
   /// Ends every fault, waits until every outbox is empty and all is quiet, and checks.
   func settleAndCheck() {
+    pushesFail = false
+    defer { pushesFail = true }
     healEverything()
     let healed = now
     var drained = false
@@ -103,6 +106,10 @@ extension Simulation {
     hash.add(now)
     log("settled")
     check()
+    guard violations.isEmpty, answerWhatIsOpen() else { return }
+    isWindingUp = true
+    defer { isWindingUp = false }
+    if bringAgentsToRest() { check() }
   }
 
   /// What is not at rest, in words.

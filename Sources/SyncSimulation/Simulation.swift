@@ -21,6 +21,10 @@ package final class Simulation {
     case timer(device: Int, life: Int)
     case wake(device: Int, until: Int64)
     case agentEnd(device: Int, life: Int, StartOrder)
+    case ask(device: Int, life: Int, StartOrder)
+    case answer(device: Int, life: Int, AnswerRequest)
+    case look(device: Int, life: Int, SessionID, RequestID)
+    case push(life: Int)
     /// An acknowledgement that the server never gave, where that bug is planted.
     case bogusAck(device: Int, life: Int, ClientConnectionID, batch: UInt64)
   }
@@ -45,6 +49,12 @@ package final class Simulation {
   package internal(set) var execution = ExecutionReport()
   /// Nothing happened since everything came to rest.
   var isJustSettled = false
+  /// What agents asked so far.
+  var requestsRaised = 0
+  /// Agents ask nothing that they wait for for ever.
+  var isWindingUp = false
+  /// The provider of pushes does not take some.
+  var pushesFail = true
 
   var devices: [SimulatedDevice] = []
   let server: SimulatedServer
@@ -63,6 +73,7 @@ package final class Simulation {
     configuration.snapshotEntries = options.server.snapshotEntries
     configuration.partBytesMax = options.server.partBytesMax
     configuration.compactionDeadMin = options.server.compactionDeadMin
+    if options.raisesRequests { configuration.notificationMilliseconds = 10_000 }
     if options.planted.contains(.stampClampOff) {
       configuration.stampAheadMillisecondsMax = .max / 4
     }
@@ -156,6 +167,11 @@ package final class Simulation {
       if devices[index].sleepsUntil == until { wake(devices[index]) }
     case .agentEnd(let index, let life, let order):
       agentEnds(devices[index], life: life, order)
+    case .ask(let index, let life, let order): agentAsks(devices[index], life: life, order)
+    case .answer(let index, let life, let given): answer(given, on: devices[index], life: life)
+    case .look(let index, let life, let session, let request):
+      lookForMissed(request, in: session, on: devices[index], life: life)
+    case .push(let life): push(life: life)
     case .bogusAck(let index, let life, let id, let batch):
       guard devices[index].life == life else { return }
       tell(devices[index]) { core, occasion, store in
@@ -205,5 +221,6 @@ extension Simulation {
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), CompactionChecker(),
     ] + (options.runsAgents ? [ExecutionChecker()] : [])
+      + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }
 }

@@ -2,6 +2,7 @@ package import ClientCore
 package import DispatchAuthority
 package import QueueModel
 package import ServerCore
+package import WireProtocol
 
 /// Something that checkers want to know of.
 package enum Observation {
@@ -39,6 +40,21 @@ package enum Observation {
   case letOut([Dispatch])
   /// A device handed a prompt to an agent.
   case agentStarted(device: Int, StartOrder)
+  /// An agent asks for something, on a device in this life of it.
+  case raised(device: Int, life: Int, RequestID)
+  /// The agent is told what became of it.
+  case decided(device: Int, RequestID, AskDecision)
+  /// Somebody who answered is told what became of the answer.
+  case answerEnded(device: Int, AnswerRequest, AnswerEnding)
+  /// The server's store holds these changes of inboxes.
+  case inboxesChanged(InboxChanges)
+  /// A device shows a notification to its person, and could or could not store that it did.
+  case shown(device: Int, InboxNotification, isRemembered: Bool)
+  /// An agent of the host waits for an answer, and nothing is under way between it, the server and
+  /// the device.
+  case looked(host: Int, device: Int, SessionID, RequestID)
+  /// A push reached its provider.
+  case pushed(StoredPushOrder)
   /// The agent was done.
   case agentSucceeded(device: Int, StartOrder)
 }

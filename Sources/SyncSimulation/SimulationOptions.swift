@@ -34,6 +34,8 @@ package struct SimulationOptions: Hashable, Sendable {
   package var usesOracle = true
   /// Sessions have hosts, and hosts run what waits in them.
   package var runsAgents = false
+  /// Agents ask for leave and for answers, and people answer.
+  package var raisesRequests = false
   /// Agents are done within a second, mostly, and observers are compared less often: for runs whose
   /// point is how much is executed.
   package var hasQuickAgents = false

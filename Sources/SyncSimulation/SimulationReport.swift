@@ -69,6 +69,25 @@ package struct ExecutionReport: Hashable, Sendable {
   package var doubleStarts = 0
   /// Attempts that agents got a second time after the server's store went back to before the first.
   package var repeatsAfterRestore = 0
+  /// What agents asked for.
+  package var requests = 0
+  /// Decisions that agents were told of what they asked, and those of them that nobody answered in
+  /// time.
+  package var decisions = 0
+  package var expiries = 0
+  /// Answers that people gave, of which a double tap is two, and those that were the first.
+  package var answers = 0
+  package var answersTaken = 0
+  /// Notifications that devices showed, and those of them that came again because a device died
+  /// before it could store that.
+  package var notifications = 0
+  package var notificationRepeats = 0
+  /// Pushes that arrived.
+  package var pushes = 0
+  /// How often it was looked, with nothing under way, whether a device shows what an agent waits
+  /// for, and how often it did not.
+  package var approvalLooks = 0
+  package var missedApprovals = 0
 
   package init() {}
 
@@ -86,5 +105,15 @@ package struct ExecutionReport: Hashable, Sendable {
     sum.unknown += other.unknown
     sum.doubleStarts += other.doubleStarts
     sum.repeatsAfterRestore += other.repeatsAfterRestore
+    sum.requests += other.requests
+    sum.decisions += other.decisions
+    sum.expiries += other.expiries
+    sum.answers += other.answers
+    sum.answersTaken += other.answersTaken
+    sum.notifications += other.notifications
+    sum.notificationRepeats += other.notificationRepeats
+    sum.pushes += other.pushes
+    sum.approvalLooks += other.approvalLooks
+    sum.missedApprovals += other.missedApprovals
   }
 }

@@ -31,7 +31,7 @@ struct SwarmPlan {
 
   init(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
-    items: Int = 0, keepsTrace: Bool = false
+    raisesRequests: Bool = false, items: Int = 0, keepsTrace: Bool = false
   ) {
     var generator = Simulation.generator(seed, .plan, 0)
     self.profile = profile
@@ -39,6 +39,7 @@ struct SwarmPlan {
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
     options.runsAgents = runsAgents
+    options.raisesRequests = raisesRequests
     options.keepsTrace = keepsTrace
     // From numbers of their own, so that what was drawn before this was there stays the same.
     var compactions = Simulation.generator(seed, .plan, 1)

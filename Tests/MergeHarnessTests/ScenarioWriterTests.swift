@@ -10,7 +10,7 @@ import Testing
       "description": "näme",
       "world": {"seed": 9, "latencyMs": [1, 20], "splitPercent": 30, "storeMs": [1, 4], \
     "catchUpOperationsMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "compactionDeadMin": 30, "queueSizeMax": 20, "drainMs": 5000, \
-    "agents": true, "quickAgents": true, "planted": ["stamp-clamp-off"]},
+    "agents": true, "quickAgents": true, "requests": true, "planted": ["stamp-clamp-off"]},
       "devices": ["a", "b"],
       "steps": [
         {"on": "a", "do": "send", "session": "s", "id": "m1", "text": "one\\n"},

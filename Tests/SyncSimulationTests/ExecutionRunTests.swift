@@ -31,6 +31,21 @@ import Testing
     #expect(Simulation.replay(report.run).traceHash == report.traceHash)
   }
 
+  /// Each request has one outcome, whoever answers when; see `RequestChecker`.
+  @Test(arguments: [Profile.smoke, .standard, .crash])
+  func requestsHaveOneOutcome(profile: Profile) {
+    var execution = ExecutionReport()
+    for seed in UInt64(1)...4 {
+      let report = Simulation.run(
+        seed: seed, profile: profile, runsAgents: true, raisesRequests: true)
+      #expect(
+        report.violations == [],
+        "cospool-harness replay --seed \(seed) --profile \(profile.rawValue) --agents --requests")
+      execution += report.execution
+    }
+    #expect(execution.decisions > 0 && execution.answersTaken > 0)
+  }
+
   /// The message came to a queue whose lease is older than the one it ran under.
   @Test func aMessageThatRanElsewhereRunsInItsNewQueue() {
     #expect(

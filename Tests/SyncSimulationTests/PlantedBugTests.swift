@@ -26,13 +26,17 @@ import Testing
     Case(bug: .unsentForgotten, checkers: ["invariants", "loss"]),
     Case(bug: .fanOutSkipsOne, checkers: ["convergence", "quiescence", "drain"]),
     Case(bug: .intentsRunAgain, profile: .crash, checkers: ["execution"]),
+    Case(bug: .decidesTwice, checkers: ["requests"]),
+    Case(bug: .retractionLost, checkers: ["notifications"]),
+    Case(bug: .notificationDropped, checkers: ["notifications"]),
+    Case(bug: .notificationsForgotten, profile: .crash, checkers: ["notifications"]),
   ]
 
   @Test(arguments: cases) func isFound(_ planted: Case) {
     for seed in UInt64(1)...40 {
       let report = Simulation.run(
         seed: seed, profile: planted.profile, planted: [planted.bug],
-        runsAgents: planted.bug == .intentsRunAgain)
+        runsAgents: planted.bug.needsAgents, raisesRequests: planted.bug.needsRequests)
       guard let violation = report.violations.first else { continue }
       #expect(planted.checkers.contains(violation.checker), "\(violation)")
       return

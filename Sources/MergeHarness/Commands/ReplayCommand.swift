@@ -15,6 +15,9 @@ struct RunArguments: ParsableArguments {
   @Flag(help: "Sessions have hosts, and hosts run what waits.")
   var agents = false
 
+  @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
+  var requests = false
+
   @Option(help: "So many messages for hosts to run, as the run had; implies --agents.")
   var items = 0
 
@@ -35,7 +38,7 @@ struct RunArguments: ParsableArguments {
   var name: RunName {
     RunName(
       seed: seed, profile: profile, planted: Set(planted),
-      runsAgents: agents || items > 0, items: items)
+      runsAgents: agents || requests || items > 0, items: items, raisesRequests: requests)
   }
 }
 

@@ -31,6 +31,9 @@ struct RunCommand: AsyncParsableCommand {
   @Flag(help: "Sessions have hosts, and hosts run what waits.")
   var agents = false
 
+  @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
+  var requests = false
+
   @Option(help: "So many messages in each run, for hosts to run; implies --agents.")
   var items = 0
 
@@ -66,7 +69,7 @@ struct RunCommand: AsyncParsableCommand {
     let count = seeds ?? (minutes == nil ? 100 : nil)
     let sweep = Sweep(
       first: first, count: count, profiles: profile, planted: Set(planted),
-      runsAgents: agents || items > 0, items: items,
+      runsAgents: agents || requests || items > 0, items: items, raisesRequests: requests,
       jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
       secondsMax: minutes.map { $0 * 60 })
     let interruption = Interruption()
@@ -122,6 +125,16 @@ enum SweepText {
     \(execution.fenced) fenced, \(execution.unknown) unknown, \(execution.doubleStarts) started \
     twice, \(execution.repeatsAfterRestore) repeated after the server was put back
     """
+      + (execution.requests == 0
+        ? ""
+        : """
+
+        \(execution.requests) requests, \(execution.answers) answers, \(execution.answersTaken) \
+        taken, \(execution.decisions) decisions, \(execution.expiries) expired
+        \(execution.notifications) notifications shown, \(execution.notificationRepeats) again \
+        after a crash, \(execution.pushes) pushed; \(execution.approvalLooks) looks at quiet \
+        devices, \(execution.missedApprovals) missed approvals
+        """)
   }
 
   private struct Output: Encodable {
@@ -149,6 +162,16 @@ enum SweepText {
     var unknown: Int
     var doubleStart: Int
     var repeatsAfterRestore: Int
+    var requests: Int
+    var answers: Int
+    var answersTaken: Int
+    var decisions: Int
+    var expiries: Int
+    var notifications: Int
+    var notificationRepeats: Int
+    var pushes: Int
+    var approvalLooks: Int
+    var missedApprovals: Int
 
     init(_ report: ExecutionReport) {
       starts = report.starts
@@ -158,6 +181,16 @@ enum SweepText {
       unknown = report.unknown
       doubleStart = report.doubleStarts
       repeatsAfterRestore = report.repeatsAfterRestore
+      requests = report.requests
+      answers = report.answers
+      answersTaken = report.answersTaken
+      decisions = report.decisions
+      expiries = report.expiries
+      notifications = report.notifications
+      notificationRepeats = report.notificationRepeats
+      pushes = report.pushes
+      approvalLooks = report.approvalLooks
+      missedApprovals = report.missedApprovals
     }
   }
 

@@ -52,6 +52,8 @@ struct ScenarioWorld: Hashable, Sendable {
   var runsAgents = false
   /// Agents are done within a second, mostly.
   var hasQuickAgents = false
+  /// Agents ask for leave and for answers, and people answer.
+  var raisesRequests = false
   /// Names of bugs that are there on purpose.
   var planted: [Scenario.Label] = []
 }

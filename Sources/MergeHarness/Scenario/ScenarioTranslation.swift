@@ -24,6 +24,7 @@ extension SimulationOptions {
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
     runsAgents = world.runsAgents
     hasQuickAgents = world.hasQuickAgents
+    raisesRequests = world.raisesRequests
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
   }
 }
@@ -39,7 +40,7 @@ extension ScenarioWorld {
       partBytesMax: options.server.partBytesMax,
       compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
       drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
-      hasQuickAgents: options.hasQuickAgents,
+      hasQuickAgents: options.hasQuickAgents, raisesRequests: options.raisesRequests,
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)
       })

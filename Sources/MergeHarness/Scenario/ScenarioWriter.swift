@@ -32,6 +32,7 @@ enum ScenarioWriter {
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
     if world.runsAgents { fields.append(("agents", .boolean(true))) }
     if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
+    if world.raisesRequests { fields.append(("requests", .boolean(true))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

@@ -11,19 +11,23 @@ struct RunName: Hashable, Sendable {
   var runsAgents = false
   /// How many messages are queued for them; 0 for a bit of everything instead.
   var items = 0
+  /// Whether agents ask, and people answer.
+  var raisesRequests = false
 
   /// The one command that runs it again.
   var replayCommand: String {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
     let agents = items > 0 ? " --items \(items)" : runsAgents ? " --agents" : ""
-    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)\(agents)\(plants)"
+    let requests = raisesRequests ? " --requests" : ""
+    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)"
+      + agents + requests + plants
   }
 
   /// Runs it.
   func run(keepsTrace: Bool = false) -> SimulationReport {
     Simulation.run(
       seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
-      items: items, keepsTrace: keepsTrace)
+      raisesRequests: raisesRequests, items: items, keepsTrace: keepsTrace)
   }
 }
 

@@ -47,6 +47,8 @@ struct Sweep: Sendable {
   var runsAgents = false
   /// How many messages are queued in each run for them; 0 for a bit of everything instead.
   var items = 0
+  /// Whether agents ask, and people answer.
+  var raisesRequests = false
   var jobs: Int
   var secondsMax: Double?
 
@@ -102,7 +104,7 @@ struct Sweep: Sendable {
     return (first...max(first, last)).lazy.map { seed in
       RunName(
         seed: seed, profile: profiles.profile(of: seed), planted: planted, runsAgents: runsAgents,
-        items: items)
+        items: items, raisesRequests: raisesRequests)
     }
   }
 }

@@ -1,0 +1,182 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// Each device shows each notification once, in order, none is missing at rest, what is over stands
+/// nowhere, and the server's inboxes are empty once every device has had its turn.
+///
+/// A device whose files went back in time is held to what they know. Of several copies of one
+/// device the server tells only one, so that nobody can say what another one lacks.
+final class NotificationChecker: SimulationChecker {
+  let name = "notifications"
+
+  /// What the server's store put into inboxes.
+  private var posted: [DeviceID: [OperationID: StoredNotification]] = [:]
+  /// What each device showed, and whether it could store that.
+  private var shown: [Int: [OperationID: Bool]] = [:]
+  /// The position that was shown last.
+  private var latest: [Int: UInt64] = [:]
+  /// Requests of which somebody on the device was told that nobody waits for an answer. By the
+  /// server's clock they have expired, while the host still hopes.
+  private var refused: [Int: Set<RequestID>] = [:]
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .inboxesChanged(let changes): post(changes)
+    case .shown(let device, let notification, let isRemembered):
+      return show(notification, on: device, isRemembered, in: simulation)
+    case .rolledBack(.device(let index)), .added(let index):
+      forget(simulation.devices[index], index)
+    case .rolledBack(.server):
+      readInboxes(in: simulation)
+      latest = [:]
+    case .answerEnded(let device, let answer, let ending) where ending != .tooLate:
+      refused[device, default: []].insert(answer.request)
+    case .looked(let host, let device, let session, let request):
+      return look(at: device, host: host, session, request, in: simulation)
+    default: break
+    }
+    return []
+  }
+
+  private func post(_ changes: InboxChanges) {
+    for item in changes.posted {
+      for entry in changes.entries where entry.position == item.position {
+        posted[entry.device, default: [:]][item.name] = item
+      }
+    }
+  }
+
+  /// What was in the inboxes of a store that was put back; what is not comes again, as news.
+  private func readInboxes(in simulation: Simulation) {
+    posted = [:]
+    let records = simulation.inboxRecords
+    let byPosition = Dictionary(
+      records.notifications.map { ($0.position, $0) }, uniquingKeysWith: { first, _ in first })
+    for entry in records.entries where !entry.isAcknowledged {
+      guard let item = byPosition[entry.position] else { continue }
+      posted[entry.device, default: [:]][item.name] = item
+    }
+  }
+
+  private func show(
+    _ notification: InboxNotification, on device: Int, _ isRemembered: Bool,
+    in simulation: Simulation
+  ) -> [String] {
+    let earlier = shown[device]?[notification.name]
+    shown[device, default: [:]][notification.name] = isRemembered
+    if let earlier {
+      guard earlier else {
+        simulation.execution.notificationRepeats += 1
+        return []
+      }
+      return ["device \(device) shows \(notification.name) twice"]
+    }
+    simulation.execution.notifications += 1
+    defer { latest[device] = notification.position }
+    guard let before = latest[device], before >= notification.position else { return [] }
+    return ["device \(device) shows position \(notification.position) after \(before)"]
+  }
+
+  /// The files know what they know; what they lost the server does not have either, once it was
+  /// answered for.
+  private func forget(_ device: SimulatedDevice, _ index: Int) {
+    let files = device.currentFiles
+    let kept = files.database.notifications
+    for name in (shown[index] ?? [:]).keys where kept.names[name] == nil {
+      posted[files.device]?[name] = nil
+    }
+    shown[index] = kept.names.mapValues { _ in true }
+    for item in kept.standing where !item.isAnnounced { shown[index]?[item.name] = nil }
+    latest[index] = nil
+  }
+
+  // MARK: - While a request is open
+
+  /// Nothing is under way between the host and a device: what the host's task awaits shows there.
+  private func look(
+    at index: Int, host: Int, _ session: SessionID, _ request: RequestID,
+    in simulation: Simulation
+  ) -> [String] {
+    guard let core = simulation.devices[index].process?.core else { return [] }
+    simulation.execution.approvalLooks += 1
+    var found: [String] = []
+    if core.replica.workspace.task(of: session)?.status.request != request,
+      !core.isSettled(request)
+    {
+      found.append("device \(index) does not show \(request) of device \(host)")
+    }
+    let device = simulation.devices[index].currentFiles.device
+    let item = posted[device]?.values.first { $0.request == request }
+    if let item, isAlone(device, in: simulation), !core.isSettled(request),
+      !isRefused(request, on: index),
+      !core.notifications.contains(where: { $0.name == item.name })
+    {
+      found.append("device \(index) was not told of \(request)")
+    }
+    if !found.isEmpty { simulation.execution.missedApprovals += 1 }
+    return found
+  }
+
+  private func isAlone(_ device: DeviceID, in simulation: Simulation) -> Bool {
+    simulation.devices.count(where: { $0.currentFiles.device == device }) == 1
+  }
+
+  // MARK: - At rest
+
+  func settled(in simulation: Simulation) -> [String] {
+    var found: [String] = []
+    for device in simulation.devices {
+      guard let process = device.process else { continue }
+      found += missing(on: device, process, in: simulation)
+      let standing = Set(process.core.notifications.map(\.name))
+      for kept in process.core.notifications where kept.notification.request != nil {
+        guard !isOpen(kept.notification.request, kept.notification.session, process) else {
+          continue
+        }
+        found.append("device \(device.index) still shows \(kept.name), which is over")
+      }
+      for name in process.screen.symmetricDifference(standing).sorted() {
+        found.append(
+          standing.contains(name)
+            ? "device \(device.index) was never shown \(name)"
+            : "the screen of device \(device.index) still shows \(name)")
+      }
+    }
+    for entry in simulation.inboxRecords.entries where !entry.isAcknowledged {
+      found.append("\(entry.position) waits in the inbox of \(entry.device)")
+    }
+    return found
+  }
+
+  private func missing(
+    on device: SimulatedDevice, _ process: SimulatedDevice.Process, in simulation: Simulation
+  ) -> [String] {
+    let id = device.currentFiles.device
+    guard isAlone(id, in: simulation) else { return [] }
+    let names = device.currentFiles.database.notifications.names
+    let standing = Set(process.core.notifications.map(\.name))
+    var found: [String] = []
+    for item in (posted[id] ?? [:]).values.sorted(by: { $0.position < $1.position })
+    where item.request == nil || isOpen(item.request, item.session, process) {
+      if standing.contains(item.name) || isRefused(item.request, on: device.index) { continue }
+      if item.isRequest { simulation.execution.missedApprovals += 1 }
+      found.append(
+        "device \(device.index) \(names[item.name] == nil ? "never got" : "lost") \(item.name), "
+          + "position \(item.position)")
+    }
+    return found
+  }
+
+  private func isRefused(_ request: RequestID?, on device: Int) -> Bool {
+    request.map { refused[device]?.contains($0) == true } ?? false
+  }
+
+  private func isOpen(
+    _ request: RequestID?, _ session: SessionID, _ process: SimulatedDevice.Process
+  ) -> Bool {
+    request != nil && process.core.replica.workspace.task(of: session)?.status.request == request
+  }
+}

@@ -1,0 +1,117 @@
+import ClientCore
+import QueueModel
+import WireProtocol
+
+/// What agents ask has one outcome: of several answers one is taken, each agent is told once, of
+/// the answer that was taken, and afterwards no device shows the request any more.
+///
+/// What is not claimed is only what nobody could know: a server whose store went back in time may
+/// take another answer than before, and a host that lost what it had written of a request, or runs
+/// twice, may leave it open in the register.
+final class RequestChecker: SimulationChecker {
+  let name = "requests"
+
+  private struct Taken: Hashable {
+    var verdict: Verdict
+    var device: DeviceID
+  }
+
+  /// An agent that asked.
+  private struct Asking {
+    var device: Int
+    var life: Int
+    var host: DeviceID
+  }
+
+  private var raised: [RequestID: Asking] = [:]
+  private var decided: [RequestID: AskDecision] = [:]
+  /// With the number of times that the server's store had gone back before.
+  private var taken: [RequestID: (answer: Taken, serverRestores: Int)] = [:]
+  private var serverRestores = 0
+  /// Hosts whose files went back in time, or that there are several of.
+  private var doubtfulHosts: Set<DeviceID> = []
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .rolledBack(.server): serverRestores += 1
+    case .rolledBack(.device(let index)): doubtfulHosts.insert(id(of: index, simulation))
+    case .added(let index):
+      let copied = id(of: index, simulation)
+      if simulation.devices.count(where: { $0.currentFiles.device == copied }) > 1 {
+        doubtfulHosts.insert(copied)
+      }
+    case .raised(let device, let life, let request):
+      simulation.execution.requests += 1
+      raised[request] = Asking(device: device, life: life, host: id(of: device, simulation))
+    case .decided(let device, let request, let decision):
+      simulation.execution.decisions += 1
+      if decision.ending == .expired { simulation.execution.expiries += 1 }
+      defer { decided[request] = decision }
+      if let earlier = decided[request] {
+        return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
+      }
+      return contradiction(of: request, decision)
+    case .answerEnded(let index, let answer, .taken):
+      return take(
+        Taken(verdict: answer.verdict, device: id(of: index, simulation)), answer.request,
+        in: simulation)
+    case .answerEnded(let index, let answer, .answeredAlready(let verdict, let device)):
+      let told = Taken(verdict: verdict, device: device)
+      guard let counts = standing(answer.request), counts != told else { return [] }
+      return [
+        "device \(index) is told that \(answer.request) has \(told), and \(counts) was taken"
+      ]
+    default: break
+    }
+    return []
+  }
+
+  private func id(of index: Int, _ simulation: Simulation) -> DeviceID {
+    simulation.devices[index].currentFiles.device
+  }
+
+  /// The answer that was taken, where the server must still know of it.
+  private func standing(_ request: RequestID) -> Taken? {
+    taken[request].flatMap { $0.serverRestores == serverRestores ? $0.answer : nil }
+  }
+
+  private func take(
+    _ answer: Taken, _ request: RequestID, in simulation: Simulation
+  ) -> [String] {
+    // The same answer is taken as often as it comes.
+    if taken[request] == nil { simulation.execution.answersTaken += 1 }
+    if let earlier = standing(request), earlier != answer {
+      return ["of \(request) two answers are taken: \(earlier) and \(answer)"]
+    }
+    taken[request] = (answer, serverRestores)
+    return decided[request].map { contradiction(of: request, $0) } ?? []
+  }
+
+  /// An agent that is told of an answer is told of the one that was taken.
+  private func contradiction(of request: RequestID, _ decision: AskDecision) -> [String] {
+    guard let device = decision.device, let taken = standing(request),
+      device != taken.device || decision.ending != taken.verdict.ending
+    else { return [] }
+    return ["the agent of \(request) is told \(decision), and \(taken) was taken"]
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    var found: [String] = []
+    for request in raised.keys.sorted() where decided[request] == nil {
+      guard let asking = raised[request], !simulation.isOpen(request, asking.device, asking.life),
+        simulation.devices[asking.device].life == asking.life
+      else { continue }
+      found.append("the agent of \(request) on device \(asking.device) is never told")
+    }
+    for device in simulation.devices {
+      guard let workspace = device.process?.core.replica.workspace else { continue }
+      for session in workspace.sessions() {
+        guard let request = session.task?.status.request, decided[request] != nil,
+          let host = raised[request]?.host, !doubtfulHosts.contains(host)
+        else { continue }
+        found.append("device \(device.index) still shows \(request), which is decided")
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,145 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import SyncSimulation
+
+/// What `NotificationChecker` and `PushChecker` find, beside a story that holds.
+@Suite struct NotificationCheckerTests {
+  private static let request = RequestID(high: 0xA5, low: 1)
+  private let checker = NotificationChecker()
+  private let pushes = PushChecker()
+  private let simulation: Simulation
+
+  /// Two devices; the first one's agent asks, and the second one is told of it.
+  init() {
+    var options = SimulationOptions(seed: 1, devices: 2)
+    options.runsAgents = true
+    options.raisesRequests = true
+    simulation = Simulation(options, checkers: [checker, pushes])
+    simulation.settle()
+    let approval = ApprovalRequest(
+      id: NotificationCheckerTests.request, toolName: "shell", summary: "make")
+    let steps: [Command] = [
+      .send("text", as: 1, in: "s"),
+      .reportTask(report(.processing(operation: nil))),
+      .reportTask(report(.awaitingApproval(approval))),
+    ]
+    for command in steps { simulation.apply(.perform(device: 0, .command(command))) }
+    simulation.settle()
+  }
+
+  private func report(_ status: TaskStatus, _ outcome: AskOutcome? = nil) -> TaskReport {
+    TaskReport(
+      session: .named("s"), status: status, milliseconds: Simulation.startOfTime, outcome: outcome)
+  }
+
+  private var standing: [DeviceNotification] {
+    simulation.devices[1].process?.core.notifications ?? []
+  }
+
+  private func goOn() {
+    let outcome = AskOutcome(request: NotificationCheckerTests.request, ending: .withdrawn)
+    simulation.apply(
+      .perform(device: 0, .command(.reportTask(report(.processing(operation: nil), outcome)))))
+    simulation.settle()
+  }
+
+  @Test func whatIsShownAndTakenBackHolds() {
+    #expect(standing.count == 1 && simulation.devices[1].process?.screen.count == 1)
+    #expect(checker.settled(in: simulation) == [])
+    goOn()
+    #expect(standing == [] && simulation.devices[1].process?.screen == [])
+    #expect(checker.settled(in: simulation) == [])
+    #expect(simulation.violations == [])
+    #expect(simulation.execution.notifications == 1)
+  }
+
+  @Test func whatStaysOnTheScreenIsFound() throws {
+    let name = try #require(standing.first).name
+    goOn()
+    simulation.devices[1].process?.screen.insert(name)
+    #expect(checker.settled(in: simulation).count == 1)
+  }
+
+  @Test func whatIsShownTwiceIsFound() throws {
+    let notification = try #require(standing.first).notification
+    let again = Observation.shown(device: 1, notification, isRemembered: true)
+    #expect(checker.noted(again, in: simulation).count == 1)
+  }
+
+  @Test func whatComesOutOfOrderIsFound() throws {
+    var notification = try #require(standing.first).notification
+    notification.name.seq += 1
+    let late = Observation.shown(device: 1, notification, isRemembered: true)
+    #expect(checker.noted(late, in: simulation).count == 1)
+  }
+
+  @Test func whatNeverCameIsFound() throws {
+    var changes = InboxChanges()
+    let device = simulation.devices[1].files.device
+    changes.posted = [
+      StoredNotification(
+        position: 2,
+        name: try #require(standing.first).name.advanced(by: 1)
+          ?? OperationID(replica: ReplicaID(rawValue: 1), seq: 1),
+        event: .taskComplete(summary: nil), session: .named("s"), milliseconds: 0)
+    ]
+    changes.entries = [InboxEntry(device: device, position: 2)]
+    #expect(checker.noted(.inboxesChanged(changes), in: simulation) == [])
+    #expect(checker.settled(in: simulation).count == 1)
+  }
+
+  @Test func aRequestThatAQuietDeviceDoesNotShowIsFound() {
+    let session = SessionID.named("s")
+    let request = NotificationCheckerTests.request
+    #expect(
+      checker.noted(.looked(host: 0, device: 1, session, request), in: simulation) == [])
+    let other = RequestID(high: 0xA5, low: 2)
+    #expect(
+      checker.noted(.looked(host: 0, device: 1, session, other), in: simulation).count == 1)
+    #expect(simulation.execution.missedApprovals == 1)
+  }
+
+  @Test func pushesThatComeTwiceOrStayAreFound() throws {
+    let kept = try #require(standing.first).notification
+    let stored = StoredNotification(
+      position: kept.position, name: kept.name,
+      event: .approval(tool: "shell", summary: "make", details: nil), session: kept.session,
+      request: kept.request, milliseconds: 0)
+    func push(_ kind: PushOrder.Kind, _ number: Int64) -> [String] {
+      let order = PushOrder(
+        kind: kind, device: simulation.devices[1].files.device, notification: stored,
+        showsDetails: false)
+      return pushes.noted(
+        .pushed(
+          StoredPushOrder(number: number, workspace: SimulatedServer.workspace, order: order)),
+        in: simulation)
+    }
+    #expect(push(.retract, 1).count == 1, "it was never pushed")
+    #expect(push(.alert, 2) == [])
+    #expect(push(.alert, 2) == [], "the same order shows once")
+    #expect(push(.alert, 3).count == 1)
+  }
+
+  @Test func aPushThatIsNotTakenBackIsFound() throws {
+    let kept = try #require(standing.first).notification
+    let stored = StoredNotification(
+      position: kept.position, name: kept.name,
+      event: .approval(tool: "shell", summary: "make", details: nil), session: kept.session,
+      request: kept.request, milliseconds: 0)
+    let order = PushOrder(
+      kind: .alert, device: simulation.devices[1].files.device, notification: stored,
+      showsDetails: false)
+    let pushed = StoredPushOrder(
+      number: 1, workspace: SimulatedServer.workspace, order: order)
+    #expect(pushes.noted(.pushed(pushed), in: simulation) == [])
+    #expect(pushes.settled(in: simulation) == [])
+    goOn()
+    #expect(pushes.settled(in: simulation).count == 1)
+  }
+}

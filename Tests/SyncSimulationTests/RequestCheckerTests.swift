@@ -1,0 +1,118 @@
+import ClientCore
+import QueueModel
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import SyncSimulation
+
+/// What `RequestChecker` finds, each with a story that holds beside it.
+@Suite struct RequestCheckerTests {
+  private let simulation = RequestCheckerTests.twoDevices()
+  private let checker = RequestChecker()
+  private static let request = RequestID(high: 0xA5, low: 1)
+
+  private static func twoDevices() -> Simulation {
+    let simulation = Simulation(SimulationOptions(seed: 1, devices: 2), checkers: [])
+    while simulation.devices.count < 2 { simulation.addDevice() }
+    return simulation
+  }
+
+  private func raise() -> [String] {
+    let life = simulation.devices[0].life
+    return checker.noted(
+      .raised(device: 0, life: life, RequestCheckerTests.request), in: simulation)
+  }
+
+  private func decide(_ ending: AskOutcome.Ending, by device: Int? = nil) -> [String] {
+    let author = device.map { simulation.devices[$0].files.device }
+    let decision = AskDecision(ending: ending, device: author)
+    return checker.noted(.decided(device: 0, RequestCheckerTests.request, decision), in: simulation)
+  }
+
+  private func take(_ verdict: Verdict, on device: Int) -> [String] {
+    answer(verdict, on: device, .taken)
+  }
+
+  private func answer(
+    _ verdict: Verdict, on device: Int, _ ending: AnswerEnding
+  ) -> [String] {
+    let given = AnswerRequest(
+      session: .named("s"), request: RequestCheckerTests.request,
+      verdict: verdict)
+    return checker.noted(.answerEnded(device: device, given, ending), in: simulation)
+  }
+
+  @Test func aRequestThatOneAnswersHolds() {
+    #expect(raise() == [])
+    #expect(take(.allowed, on: 1) == [])
+    #expect(decide(.allowed, by: 1) == [])
+    let author = simulation.devices[1].files.device
+    #expect(answer(.denied, on: 0, .answeredAlready(.allowed, by: author)) == [])
+    #expect(checker.settled(in: simulation) == [])
+    #expect(simulation.execution.answersTaken == 1 && simulation.execution.decisions == 1)
+  }
+
+  @Test func anAgentThatIsNeverToldIsFound() {
+    #expect(raise() == [])
+    #expect(checker.settled(in: simulation).count == 1)
+  }
+
+  @Test func twoDecisionsAreFound() {
+    #expect(raise() == [])
+    #expect(decide(.expired) == [])
+    #expect(decide(.expired).count == 1)
+  }
+
+  @Test func twoTakenAnswersAreFound() {
+    #expect(take(.allowed, on: 0) == [])
+    #expect(take(.denied, on: 1).count == 1)
+  }
+
+  @Test func aDecisionThatIsNotTheTakenAnswerIsFound() {
+    #expect(take(.allowed, on: 1) == [])
+    #expect(decide(.denied, by: 1).count == 1)
+  }
+
+  @Test func anAnswerThatLostToOneThatWasNotTakenIsFound() {
+    #expect(take(.allowed, on: 1) == [])
+    let author = simulation.devices[0].files.device
+    #expect(answer(.denied, on: 0, .answeredAlready(.denied, by: author)).count == 1)
+  }
+
+  @Test func aRequestThatStaysInTheRegisterIsFound() throws {
+    let steps: [Command] = [
+      .send("text", as: 1, in: "s"), .reportTask(report(.processing(operation: nil))),
+      .reportTask(
+        report(
+          .awaitingApproval(
+            ApprovalRequest(id: RequestCheckerTests.request, toolName: "shell", summary: "make")))
+      ),
+    ]
+    for command in steps { simulation.apply(.perform(device: 0, .command(command))) }
+    #expect(simulation.settle())
+    #expect(raise() == [])
+    #expect(decide(.expired) == [])
+    #expect(checker.settled(in: simulation).count == 2)
+    // A host that lost what it wrote may have lost that the request is over.
+    #expect(checker.noted(.rolledBack(.device(0)), in: simulation) == [])
+    #expect(checker.settled(in: simulation) == [])
+  }
+
+  @Test func aServerThatWentBackMayTakeAnotherAnswer() {
+    #expect(take(.allowed, on: 0) == [])
+    #expect(checker.noted(.rolledBack(.server), in: simulation) == [])
+    #expect(take(.denied, on: 1) == [])
+    #expect(take(.allowed, on: 0).count == 1)
+  }
+
+  @Test func theSameAnswerCountsOnce() {
+    #expect(take(.allowed, on: 0) == [])
+    #expect(take(.allowed, on: 0) == [])
+    #expect(simulation.execution.answersTaken == 1)
+  }
+
+  private func report(_ status: TaskStatus) -> TaskReport {
+    TaskReport(session: .named("s"), status: status, milliseconds: Simulation.startOfTime)
+  }
+}
