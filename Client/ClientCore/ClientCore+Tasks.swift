@@ -16,7 +16,8 @@ extension ClientCore {
 
   /// Whether the authority was asked about an answer, and has not said anything.
   package func isAsked(_ request: RequestID) -> Bool {
-    tasks.questions.values.contains(.answer(request))
+    guard let pending = tasks.answers[request] else { return false }
+    return tasks.questions.values.contains(.answer(pending.answer))
   }
 
   /// Takes up what the store held: answers that were given and not sent.
@@ -67,22 +68,27 @@ extension ClientCore {
   private mutating func sendAnswer(
     _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    ask(.answer(answer), as: .answer(answer.request), at: occasion, store: store)
+    ask(.answer(answer), as: .answer(answer), at: occasion, store: store)
   }
 
   private mutating func answerTold(
-    _ request: RequestID, _ answer: AuthorityAnswer, at occasion: Occasion,
+    _ given: AnswerRequest, _ answer: AuthorityAnswer, at occasion: Occasion,
     store: some ReplicaStore
   ) -> [Action] {
-    guard let pending = tasks.answers[request] else { return [] }
+    if case .taken = answer {
+      // The server tells everybody else; here the response says it.
+      let verdict = GivenVerdict(
+        verdict: given.verdict, device: replica.record.device, text: given.text)
+      tasks.verdicts.append((given.request, verdict))
+      tasks.noteTold(given.request, verdict)
+    }
+    guard let pending = tasks.answers[given.request] else { return [] }
+    guard pending.answer == given else {
+      // The person has given another answer since, and that one's response is on its way.
+      return answer == .taken ? [.answerEnded(given, .taken)] : []
+    }
     switch answer {
     case .taken:
-      // The server tells everybody else; here the response says it.
-      let given = GivenVerdict(
-        verdict: pending.answer.verdict, device: replica.record.device,
-        text: pending.answer.text)
-      tasks.verdicts.append((request, given))
-      tasks.noteTold(request, given)
       return end(pending, .taken, store: store)
     case .answeredAlready(let verdict, let device):
       return end(pending, .answeredAlready(verdict, by: device), store: store)
@@ -219,6 +225,7 @@ extension ClientCore {
     actions += carryOut(
       tasks.book.timePassed(now: occasion.now, wall: time(at: occasion)), at: occasion,
       store: store)
+    actions += writeAgain(at: occasion, store: store)
     for session in tasks.progress.keys.sorted() where isDue(session, occasion) {
       actions += flush(session, at: occasion, store: store)
     }
@@ -236,10 +243,8 @@ extension ClientCore {
       // An answer that breaks the specification is as good as none.
       let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
       return told(question, answer, at: occasion, store: store)
-    case .answer(let request):
-      guard let pending = tasks.answers[request] else { return [] }
-      let answer =
-        (try? AuthorityAnswer(response, to: .answer(pending.answer))) ?? .unavailable
+    case .answer(let given):
+      let answer = (try? AuthorityAnswer(response, to: .answer(given))) ?? .unavailable
       return told(question, answer, at: occasion, store: store)
     }
   }
@@ -268,9 +273,12 @@ extension ClientCore {
     for order in orders {
       switch order {
       case .await(let ask, let expiry):
+        let unwritten = tasks.unwritten[ask.session]
         let done = report(status(for: ask, expiry), of: ask.session, at: occasion, store: store)
         actions += done
         if replica.workspace.task(of: ask.session)?.status.request != ask.id {
+          // The agent does not wait for it: nobody is to see it later.
+          tasks.unwritten[ask.session] = unwritten
           let refused = tasks.book.refused(ask.id, now: occasion.now, wall: time(at: occasion))
           actions += carryOut(refused, at: occasion, store: store)
         }
@@ -328,8 +336,8 @@ extension ClientCore {
         tasks.book.verdictTold(
           verdict, answer, now: occasion.now, wall: time(at: occasion)),
         at: occasion, store: store)
-    case .answer(let request):
-      return answerTold(request, answer, at: occasion, store: store)
+    case .answer(let given):
+      return answerTold(given, answer, at: occasion, store: store)
     }
   }
 
@@ -376,12 +384,33 @@ extension ClientCore {
       todo: progress.todo, at: occasion, store: store)
   }
 
+  /// Tries again what the store did not take.
+  private mutating func writeAgain(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let due = tasks.unwritten.filter { $0.value.retryAt <= occasion.now }
+    var actions: [Action] = []
+    for (session, unwritten) in due.sorted(by: { $0.key < $1.key }) {
+      // Another host may say by now what the session's agent does.
+      guard mayReport(session) else {
+        tasks.unwritten[session] = nil
+        continue
+      }
+      actions += report(
+        unwritten.status, of: session, todo: unwritten.todo, outcome: unwritten.outcome,
+        at: occasion, store: store)
+    }
+    return actions
+  }
+
   /// Writes a status, and those that lead to it.
   private mutating func report(
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
     outcome: AskOutcome? = nil, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     let steps = status.path(from: self.status(of: session))
+    let outcome = outcome ?? tasks.unwritten[session]?.outcome
+    tasks.unwritten[session] = nil
     var actions: [Action] = []
     for (index, step) in steps.enumerated() {
       let command = Command.reportTask(
@@ -395,7 +424,12 @@ extension ClientCore {
         actions += done.actions
       } catch {
         if case .queue(.illegalTaskMove) = error { tasks.illegalMoves += 1 }
-        // A full disk takes nothing now; the next state is tried again.
+        if case .store = error {
+          // A full disk takes nothing now. There may be no next state for a long time.
+          tasks.unwritten[session] = TaskDesk.Unwritten(
+            status: status, todo: todo, outcome: index == 0 ? outcome : nil,
+            retryAt: occasion.now + TaskDesk.retryMilliseconds)
+        }
         return actions
       }
     }

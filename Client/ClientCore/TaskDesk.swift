@@ -61,7 +61,7 @@ struct TaskDesk: Sendable {
   /// A question to the authority.
   enum Question: Hashable, Sendable {
     case verdict(VerdictRequest)
-    case answer(RequestID)
+    case answer(AnswerRequest)
   }
 
   /// What is known of a task's progress and not written yet.
@@ -73,6 +73,15 @@ struct TaskDesk: Sendable {
     var todo: TodoProgress?
 
     var isPending: Bool { operation != nil || todo != nil }
+  }
+
+  /// A status that is still to be written.
+  struct Unwritten: Hashable, Sendable {
+    var status: TaskStatus
+    var todo: TodoProgress?
+    var outcome: AskOutcome?
+    /// When it is tried again, on the clock that never steps.
+    var retryAt: Int64
   }
 
   /// An answer that the authority could not store is asked about again after so long.
@@ -91,6 +100,8 @@ struct TaskDesk: Sendable {
   /// Verdicts that were told or taken here and not looked at yet.
   var verdicts: [(request: RequestID, given: GivenVerdict)] = []
   var progress: [SessionID: Progress] = [:]
+  /// What a store that failed did not take, by session; nobody else would say it again.
+  var unwritten: [SessionID: Unwritten] = [:]
   /// The connection over which what waits was asked.
   var connection: ConnectionID?
   /// Moves of tasks that were refused because they are none.
@@ -120,7 +131,8 @@ struct TaskDesk: Sendable {
     let drops = answers.values.map { answer in
       now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
     }
-    return ([book.deadline, retryAt].compactMap { $0 } + writes + drops).min()
+    let retries = unwritten.values.map(\.retryAt)
+    return ([book.deadline, retryAt].compactMap { $0 } + writes + drops + retries).min()
   }
 }
 

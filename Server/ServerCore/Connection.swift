@@ -36,6 +36,11 @@ struct Connection: Sendable {
   var offer: StateOffer?
   /// It has everything up to the present, so that notifications go out on it.
   var takesNotifications = false
+  /// How many notifications it was sent, and how many of them it answered.
+  var noticesSent = 0
+  var noticesAnswered = 0
+  /// So many of its answers are to what was sent out of inboxes that were read anew since.
+  var noticesOutdated = 0
   /// The person looks at the device.
   var isVisible = false
   /// Why a batch was refused for which the client is to connect anew: what it sent behind that

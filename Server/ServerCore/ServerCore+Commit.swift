@@ -48,7 +48,7 @@ extension ServerCore {
     case .request(let request):
       requested(request, by: connection, session, at: now)
     case .notified(let position):
-      notified(through: position, by: session, at: now)
+      notified(through: position, on: id, by: session, at: now)
     case .unknownOptional:
       break
     case .error(let fault):

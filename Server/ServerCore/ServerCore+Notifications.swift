@@ -52,7 +52,7 @@ extension ServerCore {
       else { continue }
       for notification in changes.posted
       where workspaces[id]?.book.holds(notification.position, for: device) == true {
-        send(.notification(notification.frame(isMissed: false)), to: member)
+        tell(notification, isMissed: false, to: member)
       }
     }
     if !changes.orders.isEmpty { act(.pushOrdersStored) }
@@ -95,23 +95,41 @@ extension ServerCore {
     connections[id]?.takesNotifications = true
     workspaces[session.workspace]?.book.connected(
       session.device, uptime: now.uptimeMilliseconds)
-    for notification in workspaces[session.workspace]?.book.waiting(for: session.device) ?? [] {
-      send(.notification(notification.frame(isMissed: true)), to: id)
+    // A lost book lacks what a lost batch had settled: it is told once the inboxes are read again.
+    guard let resident = workspaces[session.workspace], !resident.bookIsLost else { return }
+    for notification in resident.book.waiting(for: session.device) {
+      tell(notification, isMissed: true, to: id)
     }
+  }
+
+  private mutating func tell(
+    _ notification: StoredNotification, isMissed: Bool, to id: ConnectionID
+  ) {
+    connections[id]?.noticesSent += 1
+    send(.notification(notification.frame(isMissed: isMissed)), to: id)
   }
 
   /// The inboxes were read again: what is there is told once more; devices know what they have.
   mutating func notifyAnew(_ id: WorkspaceID, at now: Moment) {
     for member in (workspaces[id]?.members ?? []).sorted()
     where connections[member]?.takesNotifications == true {
+      let sent = connections[member]?.noticesSent ?? 0
+      connections[member]?.noticesOutdated = sent
       beginNotifying(member, at: now)
     }
   }
 
   /// A device has stored its inbox up to a position.
+  ///
+  /// Answers to what was sent before the inboxes were read anew do not count: what was missing from
+  /// them then may stand before that position.
   mutating func notified(
-    through position: UInt64, by session: Session, at now: Moment
+    through position: UInt64, on id: ConnectionID, by session: Session, at now: Moment
   ) {
+    connections[id]?.noticesAnswered += 1
+    guard let connection = connections[id],
+      connection.noticesAnswered > connection.noticesOutdated
+    else { return }
     workspaces[session.workspace]?.book.acknowledged(through: position, by: session.device)
     stageBook(of: session.workspace, at: now)
   }

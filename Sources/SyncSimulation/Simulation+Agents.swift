@@ -130,7 +130,7 @@ extension Simulation {
       let workspace = process.core.replica.workspace
       for session in workspace.sessions()
       where workspace.host(of: session.id) == .some(.some(device.files.device))
-        && process.agents[session.id] == nil
+        && !devices.contains(where: { $0.process?.agents[session.id]?.isOpen == true })
       {
         if let message = startable(in: session.id, workspace) {
           return "\(message) waits for device \(device.index)"

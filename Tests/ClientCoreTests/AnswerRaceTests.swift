@@ -126,6 +126,26 @@ struct AnswerRaceTests {
     #expect(decisions.count == 1 && decisions.first?.ending == .allowed)
   }
 
+  /// Somebody taps one button and then the other one while the first answer is under way.
+  @Test func whoChangesTheirMindIsToldWhichAnswerCounts() throws {
+    var world = try World(seed: 3)
+    try world.raise()
+    try world.fleet.settle()
+    for verdict in [Verdict.allowed, .denied] {
+      let request = AnswerRequest(
+        session: AnswerRaceTests.session, request: world.asks[0], verdict: verdict)
+      try world.fleet.note(1) { try $0.answerGiven(request, at: $1, store: $2).actions }
+    }
+    try world.fleet.settle()
+    let author = world.fleet.devices[1].id
+    let endings = world.fleet.devices[1].endings
+    #expect(endings.map(\.answer.verdict) == [.allowed, .denied])
+    #expect(endings.map(\.ending) == [.taken, .answeredAlready(.allowed, by: author)])
+    let decisions = world.fleet.devices[AnswerRaceTests.host].decisions.map(\.decision)
+    #expect(decisions.map(\.ending) == [.allowed])
+    #expect(world.fleet.devices[1].core.pendingAnswers.isEmpty)
+  }
+
   /// What the races below come to, so that they do not pass because nothing happens in them.
   @Test func theRacesEndInEveryWay() throws {
     var decided: Set<AskOutcome.Ending> = []

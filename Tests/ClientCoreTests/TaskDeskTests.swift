@@ -199,4 +199,38 @@ struct TaskDeskTests {
     #expect(next.endings == [.tooLate])
     #expect(next.store.answers.isEmpty)
   }
+
+  /// The agent hears of it at once; the devices, as soon as the disk takes it.
+  @Test(arguments: [false, true])
+  func whatAFullDiskDidNotTakeIsWrittenLater(_ turnEnds: Bool) throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1)
+    scene.store.failure = StoreError(code: .full, message: "no space")
+    scene.pass(60_000)
+    scene.pass(10_000)
+    #expect(scene.decisions == [.expired])
+    if turnEnds { scene.hear(.ended(.success(summary: "done"))) }
+    #expect(scene.task?.status.kind == .awaitingApproval)
+    scene.store.failure = nil
+    scene.pass(3_000)
+    #expect(scene.task?.outcome?.ending == .expired)
+    #expect(scene.task?.status.kind == (turnEnds ? .completed : .processing))
+    #expect(scene.core.illegalTaskMoves == 0)
+    let written = scene.store.operations.count
+    scene.pass(10_000)
+    #expect(scene.store.operations.count == written, "once is enough")
+  }
+
+  /// An agent that was sent to its own prompt waits for nobody.
+  @Test func whatAFullDiskDidNotLetAskIsNotAskedLater() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    scene.store.failure = StoreError(code: .full, message: "no space")
+    try scene.raise(1)
+    #expect(scene.decisions == [.withdrawn])
+    scene.store.failure = nil
+    scene.pass(10_000)
+    #expect(scene.task?.status.kind == .processing)
+  }
 }

@@ -246,6 +246,54 @@ import WireProtocol
     #expect(pair.entries.isEmpty)
   }
 
+  /// The batch that took a request out of the inboxes was lost: who connects then is told nothing
+  /// before the inboxes are read again, so that nothing comes out of order or is dropped unseen.
+  @Test func whoConnectsWhileInboxesAreLostIsToldEverythingInOrder() throws {
+    var pair = try NotifiedPair()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    let answer = NotifiedPair.working
+    try pair.host.perform(.unlockThread(session))
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    pair.scene.storage.withState {
+      $0.writeFault = StorageFault(code: .full, message: "no space")
+    }
+    try pair.report(answer)
+    let early = try pair.phoneReturns()
+    #expect(early.isEmpty)
+    pair.scene.storage.withState { $0.writeFault = nil }
+    for _ in 0..<10 { pair.scene.pass(1_000) }
+    #expect(pair.told().map(\.position) == Array(1...UInt64(pair.entries.count)))
+    #expect(pair.entries.contains { $0.position == 1 })
+  }
+
+  /// The answer to what was told before the inboxes were read anew drops nothing that was missing
+  /// then.
+  @Test func answerToWhatWasToldBeforeALossDropsNothingElse() throws {
+    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    try pair.host.perform(.unlockThread(session))
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    let positions = pair.entries.map(\.position)
+    pair.scene.holdsTasks = true
+    pair.scene.storage.withState {
+      $0.writeFault = StorageFault(code: .full, message: "no space")
+    }
+    // Settles the first, in a batch that is going to be lost.
+    try pair.report(NotifiedPair.working)
+    pair.phoneConnection = pair.scene.connect(pair.phone)
+    pair.scene.finishTasks()
+    let early = pair.told().map(\.position)
+    pair.scene.holdsTasks = false
+    pair.scene.storage.withState { $0.writeFault = nil }
+    for _ in 0..<3 { pair.scene.pass(1_000) }
+    if let last = early.last { pair.acknowledge(last) }
+    #expect(pair.entries.map(\.position) == positions)
+    for position in pair.told().map(\.position) { pair.acknowledge(position) }
+    #expect(pair.entries.isEmpty)
+  }
+
   @Test func restartedServerKeepsInboxesAndGoesOnCounting() throws {
     var pair = try NotifiedPair()
     pair.phoneLeaves()
