@@ -12,9 +12,10 @@ package struct BackoffSchedule: Hashable, Sendable {
   /// How long after the first attempt the last one may be, milliseconds.
   package var spanMilliseconds: Int64
 
-  /// Two seconds to ten minutes, twelve attempts, one day.
+  /// Two seconds to an hour, 24 attempts, one day: six and a half hours on average, so that a network
+  /// or a provider may be away for that long.
   package static let standard = BackoffSchedule(
-    firstMilliseconds: 2_000, longestMilliseconds: 600_000, attemptsMax: 12,
+    firstMilliseconds: 2_000, longestMilliseconds: 3_600_000, attemptsMax: 24,
     spanMilliseconds: 86_400_000)
 
   package init(

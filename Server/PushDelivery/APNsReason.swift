@@ -139,6 +139,9 @@ struct APNsAnswer {
         return .retry(after: retryAfter, reason: "\(said), but registered again since")
       }
       return .invalidTarget(reason: said, since: timestamp)
+    case .retry where reason == .tooManyProviderTokenUpdates:
+      let least = Duration.milliseconds(ProviderTokenCache.leastMilliseconds)
+      return .retry(after: max(retryAfter ?? least, least), reason: said)
     case .retry, .renewToken: return .retry(after: retryAfter, reason: said)
     case .configuration: return .configurationError(reason: said)
     case .rejected: return .rejected(reason: said)

@@ -10,6 +10,8 @@ import Synchronization
 final class APNsSender: Sendable {
   /// After so many requests in a row without an answer the connection counts as dead.
   static let deadlinesInARowMax = 2
+  /// After so long a service that stopped everything is asked once more, milliseconds.
+  static let probeMilliseconds: Int64 = 240_000
 
   private let configuration: APNsConfiguration
   private let transport: PushTransport
@@ -21,9 +23,15 @@ final class APNsSender: Sendable {
     var client: HTTPClient
     var token = ProviderTokenCache()
     var deadlinesInARow = 0
-    /// Why nothing is sent to a service until the set-up was changed.
-    var stops: [APNsAddress.Environment: String] = [:]
+    /// Why nothing is sent to a service, and since when.
+    var stops: [APNsAddress.Environment: Stop] = [:]
     var isShutDown = false
+  }
+
+  private struct Stop {
+    var reason: String
+    /// Milliseconds since 1970.
+    var since: Int64
   }
 
   init(
@@ -40,7 +48,7 @@ final class APNsSender: Sendable {
   /// What Apple found wrong with the set-up, for a status display.
   var problems: [String] {
     state.withLock { state in
-      state.stops.map { "apns \($0.key.rawValue): \($0.value)" }.sorted()
+      state.stops.map { "apns \($0.key.rawValue): \($0.value.reason)" }.sorted()
     }
   }
 
@@ -58,8 +66,9 @@ final class APNsSender: Sendable {
     _ push: Push, to target: PushTarget, at address: APNsAddress, ignoringStop: Bool
   ) async -> PushOutcome {
     if let refusal = refusal(of: push, at: address) { return refusal }
-    let stop = state.withLock { $0.stops[address.environment] }
-    if let stop, !ignoringStop { return .configurationError(reason: stop) }
+    if !ignoringStop, let reason = stop(of: address.environment) {
+      return .configurationError(reason: reason)
+    }
     let request: APNsRequest
     do {
       request = try APNsRequest(push, target: target, address: address, now: clock())
@@ -67,6 +76,24 @@ final class APNsSender: Sendable {
       return .rejected(reason: "it does not fit into \(PushLimits.apnsPayloadBytesMax) bytes")
     }
     return await deliver(request, to: target, at: address)
+  }
+
+  /// Why nothing may be sent now; after a while one request is let through to see whether it holds.
+  private func stop(of environment: APNsAddress.Environment) -> String? {
+    let now = clock()
+    return state.withLock { state in
+      guard let stop = state.stops[environment] else { return nil }
+      let age = now.addingClamped(-stop.since)
+      guard age < 0 || age >= Self.probeMilliseconds else { return stop.reason }
+      state.stops[environment]?.since = now
+      return nil
+    }
+  }
+
+  func takeToken(of other: APNsSender) {
+    guard configuration.key.isSame(as: other.configuration.key) else { return }
+    let token = other.state.withLock { $0.token }
+    state.withLock { $0.token = token }
   }
 
   /// What is wrong before anything is sent.
@@ -118,7 +145,7 @@ final class APNsSender: Sendable {
       } else if answer.status == 403,
         case .configurationError(let reason) = answer.outcome(for: target)
       {
-        state.stops[address.environment] = reason
+        state.stops[address.environment] = Stop(reason: reason, since: clock())
       }
     }
   }
@@ -184,7 +211,6 @@ final class APNsSender: Sendable {
     // What was under way on it ends as `.retry`.
     try? await replaced?.shutdown()
   }
-
 }
 
 /// One request to Apple, without its provider token.

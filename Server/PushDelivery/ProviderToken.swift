@@ -22,6 +22,12 @@ package struct APNsSigningKey: Sendable {
     self.teamID = teamID
   }
 
+  /// Whether tokens of both are the same to Apple.
+  func isSame(as other: APNsSigningKey) -> Bool {
+    keyID == other.keyID && teamID == other.teamID
+      && key.rawRepresentation == other.key.rawRepresentation
+  }
+
   private static func isIdentifier(_ text: String) -> Bool {
     text.utf8.count == 10
       && text.utf8.allSatisfy { ASCII.isDigit($0) || (0x41...0x5A).contains($0) }

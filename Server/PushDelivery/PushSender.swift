@@ -65,6 +65,12 @@ package final class PushSender: Sendable {
   /// What keeps pushes of a kind from being sent, for a status display.
   package var problems: [String] { apns?.problems ?? [] }
 
+  /// Goes on with the provider token of a sender that it takes the place of, where key and team are
+  /// the same: Apple counts new tokens.
+  package func takeToken(of other: PushSender) {
+    if let apns, let before = other.apns { apns.takeToken(of: before) }
+  }
+
   /// Ends what is under way and closes all connections.
   package func shutDown() async {
     await apns?.shutDown()

@@ -11,7 +11,8 @@ package protocol PushQueue: AnyObject, Sendable {
   /// - Parameter now: milliseconds since 1970.
   func takePushOrders(at now: Int64) throws(StorageFault)
 
-  /// What is due to targets that are valid, the oldest order of each, and when more will be.
+  /// What is due to targets that are valid, and when more will be. Each target's orders keep their
+  /// order: while the oldest waits, so do the others.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
   /// Stores what became of deliveries, and forgets orders that have none left.
@@ -81,6 +82,9 @@ package struct SettledDelivery: Hashable, Sendable {
     case again(at: Int64, reason: String, counts: Bool)
     /// Given up: it is kept as a dead letter.
     case dead(reason: String)
+    /// The address is no more: nothing that waits for it is sent, nor is anything later. Where the
+    /// target was registered anew meanwhile, the new address is tried.
+    case invalid(reason: String, registeredAt: Int64)
   }
 
   package var key: DeliveryKey
@@ -117,6 +121,8 @@ package struct PushSummary: Hashable, Sendable {
   package var problems: [String: String]
 
   package static let deadLettersMax = 1_000
+  /// Deliveries that may wait for one target; the oldest goes without a word.
+  package static let waitingMax = 1_000
 
   package init(waiting: Int, deadLetters: [DeadLetter], problems: [String: String]) {
     self.waiting = waiting

@@ -43,9 +43,13 @@ extension ServerDatabase: PushQueue {
           UPDATE server SET push_orders_taken =
             coalesce((SELECT max(number) FROM push_orders), push_orders_taken)
           """)
+      try shortenQueues(in: db)
       try forgetFinishedOrders(in: db)
     }
   }
+
+  /// A wait may last a day and an hour; later times come from a clock that was wrong.
+  private static let waitMilliseconds: Int64 = 25 * 3_600_000
 
   package func dueDeliveries(
     at now: Int64, limit: Int
@@ -59,12 +63,11 @@ extension ServerDatabase: PushQueue {
           JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device AND t.id = p.target
           JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
-          WHERE p.next_at <= ?1 AND t.is_valid = 1 AND d.revoked_at IS NULL
+          WHERE (p.next_at <= ?1 OR p.next_at > ?3) AND t.is_valid = 1 AND d.revoked_at IS NULL
             AND p.order_number = (
-            SELECT min(q.order_number) FROM push_deliveries q
-            WHERE q.target = p.target AND q.next_at <= ?1)
+              SELECT min(q.order_number) FROM push_deliveries q WHERE q.target = p.target)
           ORDER BY p.order_number LIMIT ?2
-          """, arguments: [now, limit]
+          """, arguments: [now, limit, now.addingReportingOverflow(Self.waitMilliseconds).0]
       ).compactMap { row in try delivery(row, in: db) }
       let next = try Int64.fetchOne(
         db, sql: "SELECT min(next_at) FROM push_deliveries WHERE next_at > ?", arguments: [now])
@@ -92,7 +95,6 @@ extension ServerDatabase: PushQueue {
   ) throws(StorageFault) {
     try write { db in
       for delivery in settled { try settle(delivery, at: now, in: db) }
-      try forgetFinishedOrders(in: db)
     }
   }
 
@@ -121,10 +123,62 @@ extension ServerDatabase: PushQueue {
           DELETE FROM push_dead_letters WHERE number <=
             (SELECT max(number) FROM push_dead_letters) - ?
           """, arguments: [PushSummary.deadLettersMax])
+    case .invalid(let reason, let registeredAt):
+      guard try invalidate(settled.key, registeredAt: registeredAt, reason: reason, in: db)
+      else { return }
     case .done: break
     }
     try db.execute(
       sql: "DELETE FROM push_deliveries WHERE order_number = ? AND target = ?", arguments: key)
+    try forget(order: settled.key.order, in: db)
+  }
+
+  /// - Returns: whether the target is still the one that the provider spoke of.
+  private func invalidate(
+    _ key: DeliveryKey, registeredAt: Int64, reason: String, in db: Database
+  ) throws -> Bool {
+    try db.execute(
+      sql: """
+        UPDATE push_targets SET is_valid = 0, reason = ?
+        WHERE id = ? AND registered_at = ? AND (workspace, device) =
+          (SELECT workspace, device FROM push_orders WHERE number = ?)
+        """, arguments: [reason, key.target.column, registeredAt, key.order])
+    guard db.changesCount > 0 else { return false }
+    try forgetFinishedOrders(in: db)
+    return true
+  }
+
+  /// Forgets an order for which nothing is left to be delivered.
+  private func forget(order number: Int64, in db: Database) throws {
+    let finished = try Row.fetchOne(
+      db,
+      sql: """
+        DELETE FROM push_orders WHERE number = ?1
+          AND NOT EXISTS (SELECT 1 FROM push_deliveries WHERE order_number = ?1)
+        RETURNING workspace, position
+        """, arguments: [number])
+    if let finished {
+      try forget(finished["position"], workspace: finished["workspace"], in: db)
+    }
+  }
+
+  /// Drops the oldest deliveries of targets for which too many wait.
+  private func shortenQueues(in db: Database) throws {
+    let long = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT target, count(*) AS waiting FROM push_deliveries
+        GROUP BY target HAVING waiting > ?
+        """, arguments: [PushSummary.waitingMax])
+    for row in long {
+      let target: Data = row["target"]
+      try db.execute(
+        sql: """
+          DELETE FROM push_deliveries WHERE target = ?1 AND order_number < (
+            SELECT order_number FROM push_deliveries WHERE target = ?1
+            ORDER BY order_number DESC LIMIT 1 OFFSET ?2)
+          """, arguments: [target, PushSummary.waitingMax - 1])
+    }
   }
 
   /// Drops deliveries whose target is gone, then orders without any.

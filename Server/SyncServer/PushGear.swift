@@ -17,7 +17,6 @@ final class PushGear {
   private final class Generation {
     let sender: PushSender
     var uses = 0
-    var isOld = false
 
     init(_ sender: PushSender) {
       self.sender = sender
@@ -37,6 +36,8 @@ final class PushGear {
   private let storeThread: NIOThreadPool
   private let logger: Logger
   private var generation: Generation
+  /// Those that still send what they began.
+  private var old: [Generation] = []
   /// The file that was read last, whether it could be used or not.
   private var file: PushSettings.FileMark?
   /// Ends when all old senders are closed.
@@ -105,7 +106,10 @@ final class PushGear {
   }
 
   private func closeIfUnused(_ generation: Generation) {
-    if generation.isOld, generation.uses == 0 { close(generation.sender) }
+    guard let index = old.firstIndex(where: { $0 === generation }), generation.uses == 0
+    else { return }
+    old.remove(at: index)
+    close(generation.sender)
   }
 
   private func close(_ sender: PushSender) {
@@ -116,7 +120,8 @@ final class PushGear {
   /// Ends what is under way; the future ends when all connections are closed.
   func stop() -> EventLoopFuture<Void> {
     isStopped = true
-    close(generation.sender)
+    for generation in old + [generation] { close(generation.sender) }
+    old = []
     return closing
   }
 
@@ -155,11 +160,12 @@ final class PushGear {
     case .success(let reading):
       file = reading.file
       guard !isStopped else { return close(reading.sender) }
-      let old = generation
+      let before = generation
+      reading.sender.takeToken(of: before.sender)
       generation = Generation(reading.sender)
       answering = reading.answering
-      old.isOld = true
-      closeIfUnused(old)
+      old.append(before)
+      closeIfUnused(before)
       logger.notice("pushes are set up anew")
       onChange()
     }

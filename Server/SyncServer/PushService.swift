@@ -18,7 +18,7 @@ final class PushService {
   static let concurrencyMax = 16
   /// How long something waits that a wrong set-up holds up.
   static let stopMilliseconds: Int64 = 300_000
-  /// How long it waits after a fault of the store.
+  /// How long it waits after a fault of the store, at most.
   static let faultMilliseconds: Int64 = 5_000
 
   /// What a provider found out about a target, for the core.
@@ -36,6 +36,8 @@ final class PushService {
   private let schedule: BackoffSchedule
   private let logger: Logger
   private let report: (TargetReport) -> Void
+  /// When the queue was read last, milliseconds since 1970.
+  private var readAt: Int64 = 0
   private var busy: Set<PushTargetID> = []
   private var isReading = false
   private var wantsReading = false
@@ -59,6 +61,9 @@ final class PushService {
 
   private var bound: NIOLoopBound<PushService> { NIOLoopBound(self, eventLoop: loop) }
   private var now: Int64 { ProcessClock.wallMilliseconds }
+  private var faultTime: TimeAmount {
+    .milliseconds(min(Self.faultMilliseconds, schedule.longestMilliseconds))
+  }
 
   // MARK: - Events
 
@@ -81,7 +86,8 @@ final class PushService {
 
   /// Some time has passed.
   func timePassed() {
-    if let nextAt, nextAt <= now { read() }
+    // Where the clock was set back, what was to come then may be due by now.
+    if let nextAt, nextAt <= now || now < readAt { read() }
   }
 
   /// A task's state is to be shown. Such pushes are not stored: the next one corrects what is lost.
@@ -113,6 +119,7 @@ final class PushService {
     isReading = true
     let queue = queue
     let now = now
+    readAt = now
     let bound = bound
     storeThread.runIfActive(eventLoop: loop) {
       try queue.takePushOrders(at: now)
@@ -131,7 +138,7 @@ final class PushService {
       }
     case .failure(let error):
       logger.error("the queue of pushes cannot be read: \(error)")
-      nextAt = now.addingClamped(Self.faultMilliseconds)
+      nextAt = now.addingClamped(faultTime.nanoseconds / 1_000_000)
     }
     if wantsReading {
       wantsReading = false
@@ -187,8 +194,7 @@ final class PushService {
   private func retry(_ delivery: DueDelivery, after: Duration?, reason: String) {
     let next = schedule.next(
       attempts: delivery.attempts + 1, firstAttemptAt: delivery.firstAt ?? now, now: now,
-      retryAfter: after, expiresAt: delivery.order.order.notification.expiresAt,
-      random: UInt64.random(in: .min ... .max))
+      retryAfter: after, expiresAt: expiry(of: delivery), random: UInt64.random(in: .min ... .max))
     switch next {
     case .again(let at): settle(delivery, .again(at: at, reason: reason, counts: true))
     case .deadLetter(let why):
@@ -196,11 +202,17 @@ final class PushService {
     }
   }
 
+  /// After this a push is of no use. A retraction always is: its notice stands until it comes.
+  private func expiry(of delivery: DueDelivery) -> Int64? {
+    let order = delivery.order.order
+    return order.kind == .retract ? nil : order.notification.expiresAt
+  }
+
   /// Waits for the operator, as long as the notice is of use.
   private func hold(_ delivery: DueDelivery, reason: String) {
     let at = now.addingClamped(Self.stopMilliseconds)
     let end = (delivery.firstAt ?? now).addingClamped(schedule.spanMilliseconds)
-    let isOver = at > delivery.order.order.notification.expiresAt ?? end || at > end
+    let isOver = at > min(expiry(of: delivery) ?? end, end)
     settle(
       delivery,
       isOver ? .dead(reason: reason) : .again(at: at, reason: reason, counts: false),
@@ -210,7 +222,8 @@ final class PushService {
   private func reject(_ delivery: DueDelivery, reason: String) {
     logger.notice("push target \(delivery.target.id) is not valid any more: \(reason)")
     tell(delivery, isValid: false, reason: reason)
-    settle(delivery, .done)
+    settle(
+      delivery, .invalid(reason: reason, registeredAt: delivery.target.registeredAt))
   }
 
   private func tell(_ delivery: DueDelivery, isValid: Bool, reason: String) {
@@ -237,13 +250,17 @@ final class PushService {
       try queue.settle([settled], at: now)
       if let kind { try queue.note(problem: nil, of: kind, at: now) }
       if let problem { try queue.note(problem: problem, of: held, at: now) }
-    }.whenComplete { result in
-      bound.value.busy.remove(delivery.target.id)
-      if case .failure(let error) = result {
-        bound.value.logger.error("what became of a push cannot be stored: \(error)")
-        bound.value.nextAt = now.addingClamped(Self.faultMilliseconds)
-      } else {
-        bound.value.read()
+    }.whenComplete { outcome in
+      let service = bound.value
+      guard case .failure(let error) = outcome else {
+        service.busy.remove(delivery.target.id)
+        return service.read()
+      }
+      guard !service.isStopping else { return }
+      service.logger.error("what became of a push cannot be stored: \(error)")
+      // What was sent is not sent again: only storing it is tried anew.
+      service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
+        service.settle(delivery, result, solving: kind, problem: problem)
       }
     }
   }

@@ -123,6 +123,46 @@ import Testing
     }
   }
 
+  /// What Apple says of a key may pass by itself: one request is let through now and then.
+  @Test func aStoppedServiceIsTriedNowAndThen() async throws {
+    try await PushBed.with { bed in
+      let push = Push.alert(try PushBed.notice())
+      bed.apns.answer(next: .apns(403, "InvalidProviderToken"))
+      #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .configuration)
+      bed.advance(minutes: 5)
+      bed.apns.answer(next: .apns(403, "InvalidProviderToken"))
+      #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .configuration)
+      #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .configuration)
+      #expect(bed.apns.requests.count == 2)
+      bed.advance(minutes: 5)
+      #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .delivered)
+      #expect(bed.sender.problems.isEmpty)
+    }
+  }
+
+  @Test func tooManyTokensAreWaitedOut() async throws {
+    try await PushBed.with { bed in
+      bed.apns.answer(next: .apns(429, "TooManyProviderTokenUpdates"))
+      let outcome = await bed.sender.send(.alert(try PushBed.notice()), to: bed.device())
+      #expect(
+        outcome == .retry(after: .milliseconds(1_200_000), reason: "TooManyProviderTokenUpdates"))
+    }
+  }
+
+  /// A sender that takes another one's place goes on with its token where the key is the same.
+  @Test func aSuccessorUsesTheTokenThatThereIs() async throws {
+    try await PushBed.with { bed in
+      let push = Push.alert(try PushBed.notice())
+      #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .delivered)
+      let next = try bed.successor()
+      next.takeToken(of: bed.sender)
+      bed.advance(minutes: 1)
+      #expect(Self.kind(await next.send(push, to: bed.device())) == .delivered)
+      #expect(bed.apns.tokens.count == 1)
+      await next.shutDown()
+    }
+  }
+
   @Test func anExpiredTokenIsRenewedAtOnceIfItMayBe() async throws {
     try await PushBed.with { bed in
       let push = Push.alert(try PushBed.notice())

@@ -9,6 +9,7 @@ final class PushBed: Sendable {
   static let deviceToken = String(repeating: "0123456789abcdef", count: 4)
   static let start: Int64 = 1_800_000_000_000
 
+  private let configuration: PushConfiguration
   let sender: PushSender
   let apns: FakeAPNs
   let web: FakeWebServer
@@ -39,7 +40,8 @@ final class PushBed: Sendable {
       answering: answering,
       trustedRootFile: trusts ? TestAuthority.certificateFile : nil, deadline: deadline)
     let sender = try PushSender(configuration) { time.now }
-    let bed = PushBed(sender: sender, apns: apns, web: web, key: key, time: time)
+    let bed = PushBed(
+      configuration: configuration, sender: sender, apns: apns, web: web, key: key, time: time)
     let result: Result<Void, any Error>
     do {
       try await body(bed)
@@ -54,13 +56,21 @@ final class PushBed: Sendable {
   }
 
   private init(
-    sender: PushSender, apns: FakeAPNs, web: FakeWebServer, key: TestSigningKey, time: Time
+    configuration: PushConfiguration, sender: PushSender, apns: FakeAPNs, web: FakeWebServer,
+    key: TestSigningKey, time: Time
   ) {
+    self.configuration = configuration
     self.sender = sender
     self.apns = apns
     self.web = web
     self.key = key
     self.time = time
+  }
+
+  /// Another sender with the same set-up.
+  func successor() throws -> PushSender {
+    let time = time
+    return try PushSender(configuration) { time.now }
   }
 
   var now: Int64 { time.now }

@@ -61,6 +61,13 @@ import Testing
         == .deadLetter(reason: "not delivered in 1 minutes"))
   }
 
+  /// A provider, or this machine's own network, may be away for hours.
+  @Test func theStandardLastsForHours() {
+    let schedule = BackoffSchedule.standard
+    let mean = (1..<schedule.attemptsMax).map { schedule.bound(after: $0) / 2 }.reduce(0, +)
+    #expect(mean > 4 * 3_600_000 && 2 * mean < schedule.spanMilliseconds)
+  }
+
   @Test func everyWayEnds() {
     for seed in TestSeeds.list(standard: 200) {
       var generator = SeededGenerator(seed: seed)

@@ -98,6 +98,83 @@ import WireProtocol
     #expect(second.map(\.order.order.notification.position) == [2])
   }
 
+  /// What a provider asks to wait is waited for by everything that goes to the target.
+  @Test func nothingOvertakesWhatWaits() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    try order(.alert, 2, in: id, database)
+    let first = try #require(try database.dueDeliveries(at: Self.now, limit: 10).due.first)
+    try database.settle(
+      [SettledDelivery(key: first.key, result: .again(at: 61_000, reason: "429", counts: true))],
+      at: Self.now)
+    #expect(
+      try database.dueDeliveries(at: 60_999, limit: 9) == DueDeliveries(due: [], nextAt: 61_000))
+    let due = try database.dueDeliveries(at: 61_000, limit: 9).due
+    #expect(due.map(\.order.order.notification.position) == [1])
+  }
+
+  /// A clock that was far ahead once does not hold anything up for so long.
+  @Test func aTimeThatNoWaitReachesIsDue() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    let first = try #require(try database.dueDeliveries(at: Self.now, limit: 1).due.first)
+    let year: Int64 = 366 * 86_400_000
+    try database.settle(
+      [SettledDelivery(key: first.key, result: .again(at: year, reason: "503", counts: true))],
+      at: year - 1)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.map(\.key) == [first.key])
+  }
+
+  @Test func anAddressThatIsNoMoreIsNeverUsedAgain() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
+    try order(.alert, 1, in: id, database)
+    try order(.alert, 2, in: id, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 9).due
+    let gone = SettledDelivery.Result.invalid(reason: "410", registeredAt: 5)
+    try database.settle([SettledDelivery(key: due[0].key, result: gone)], at: Self.now)
+    let left = try database.dueDeliveries(at: Self.now, limit: 9).due
+    #expect(left.map(\.target.id.low) == [2])
+    #expect(try database.pushSummary().waiting == 2)
+    #expect(
+      try database.pushTargets().map { "\($0.target.isValid) \($0.target.reason)" }
+        == ["false 410", "true "])
+  }
+
+  /// The answer of the address before says nothing of the one that took its place.
+  @Test func anAddressThatWasSetAnewMeanwhileIsTried() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1)])
+    try order(.alert, 1, in: id, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 9).due
+    let gone = SettledDelivery.Result.invalid(reason: "410", registeredAt: 4)
+    try database.settle([SettledDelivery(key: due[0].key, result: gone)], at: Self.now)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.map(\.key) == [due[0].key])
+    #expect(try database.pushTargets().map(\.target.isValid) == [true])
+  }
+
+  @Test func aTargetHoldsTheNewestAlone() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
+    let positions = 1...UInt64(PushSummary.waitingMax + 2)
+    try change(id, in: database) { changes in
+      changes.posted = try positions.map(Self.notification)
+      changes.entries = positions.map {
+        InboxEntry(device: Self.phone, position: $0, isPushed: true)
+      }
+      changes.orders = changes.posted.map { notification in
+        PushOrder(
+          kind: .alert, device: Self.phone, notification: notification, showsDetails: false)
+      }
+    }
+    try database.takePushOrders(at: Self.now)
+    #expect(try database.pushSummary().waiting == 2 * PushSummary.waitingMax)
+    let due = try database.dueDeliveries(at: Self.now, limit: 9).due
+    #expect(due.map(\.order.order.notification.position) == [3, 3])
+  }
+
   @Test func whatIsTriedAgainSurvivesARestart() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
@@ -163,7 +240,8 @@ import WireProtocol
     }
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
     #expect(try database.validTargets(of: [Self.phone], in: id).isEmpty)
-    try database.settle([], at: Self.now)
+    try order(.alert, 2, in: id, database)
+    #expect(try database.pushSummary().waiting == 0)
     #expect(try database.pushOrders(after: 0, limit: 9).isEmpty)
     #expect(try database.pushTargets().map(\.target.isValid) == [false])
   }

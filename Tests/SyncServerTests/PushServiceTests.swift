@@ -173,6 +173,24 @@ import WireProtocol
     }
   }
 
+  /// A retraction is of use after its request has expired: the notice still stands on the screen.
+  @Test func aRetractionOutlivesItsRequest() async throws {
+    try await Self.with { bed in
+      let expired = TaskStatus.awaitingApproval(
+        ApprovalRequest(
+          id: RequestID(high: 7, low: 7), toolName: "Bash", summary: "", details: nil,
+          expiresAt: Int64(Date().timeIntervalSince1970 * 1_000) + 1))
+      bed.web.answer(always: .status(503))
+      try await bed.report(.processing(operation: nil))
+      try await bed.report(expired)
+      try await bed.report(.processing(operation: nil))
+      try await Self.eventually { bed.events("retracted").count > 2 }
+      bed.web.answer(always: .status(200))
+      try await Self.eventually { try bed.fixture.administration.pushState().waiting == 0 }
+      #expect(try bed.fixture.administration.pushState().deadLetters == 0)
+    }
+  }
+
   /// S4-34, S4-53: a dead token ends its target, which is never used again; the other one works on.
   @Test func aDeadTokenIsNotUsedAgain() async throws {
     try await Self.with { bed in
