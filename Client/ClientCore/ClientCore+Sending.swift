@@ -32,13 +32,8 @@ extension ClientCore {
       exchange.cursor = replica.lastEntry
       return []
     }
-    let entries: [LogEntry]
-    do {
-      entries = try store.entries(
-        in: outgoing, after: exchange.cursor, countMax: ClientLimits.batchEntriesMax)
-    } catch {
-      throw .store(error)
-    }
+    let only = replica.onlyEntry(after: exchange.cursor)
+    let entries = if let only { [only] } else { try entries(in: outgoing, exchange, store) }
     guard !entries.isEmpty else {
       exchange.cursor = replica.lastEntry
       return []
@@ -66,7 +61,14 @@ extension ClientCore {
       exchange.cursor = entry.id
     }
     guard !operations.isEmpty else { return [] }
-    let parts = PackedDelta.pack(operations, bytesMax: exchange.deltaBytesMax)
+    let parts =
+      if let packed = only?.packed, packed.count <= exchange.deltaBytesMax,
+        only?.operations.count == operations.count
+      {
+        [packed]
+      } else {
+        PackedDelta.pack(operations, bytesMax: exchange.deltaBytesMax)
+      }
     let ranges = operations.ranges
     var actions: [Action] = []
     for (index, part) in parts.enumerated() {
@@ -79,6 +81,17 @@ extension ClientCore {
       actions.append(.send(exchange.connection, .changes(changes)))
     }
     return actions
+  }
+
+  private func entries(
+    in outgoing: [OperationRange], _ exchange: Exchange, _ store: some ReplicaStore
+  ) throws(Replica.Fault) -> [LogEntry] {
+    do throws(StoreError) {
+      return try store.entries(
+        in: outgoing, after: exchange.cursor, countMax: ClientLimits.batchEntriesMax)
+    } catch {
+      throw .store(error)
+    }
   }
 
   /// Whether the server has everything and the device all that is known to be there.

@@ -1,5 +1,6 @@
 package import QueueModel
 package import SequenceCRDT
+import WireProtocol
 
 /// The device's copy of the workspace, with what it must remember to sync it.
 ///
@@ -16,6 +17,8 @@ package struct Replica: Sendable {
   /// What merges did since this opening.
   package internal(set) var imports = ImportStatus()
   var clock: HybridClock
+  /// The latest entry where it is a local one, packed as it is stored and sent.
+  var latestLocal: LogEntry?
 
   /// Why a replica could not do something; nothing changed.
   package enum Fault: Error, Hashable, Sendable {
@@ -118,11 +121,20 @@ package struct Replica: Sendable {
     transaction.intents = intents
     if !operations.isEmpty {
       next.lastEntry += 1
-      transaction.appended = [
-        LogEntry(id: next.lastEntry, isLocal: true, operations: operations)
-      ]
+      let parts = PackedDelta.pack(operations, bytesMax: .max)
+      let entry = LogEntry(
+        id: next.lastEntry, isLocal: true, operations: operations,
+        packed: parts.count == 1 ? parts[0] : nil)
+      transaction.appended = [entry]
+      next.latestLocal = entry
     }
     try commit(transaction, to: store)
+  }
+
+  /// The only entry behind `cursor`, where it was made here a moment ago: nothing has to be read.
+  func onlyEntry(after cursor: Int64) -> LogEntry? {
+    guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
+    return latestLocal
   }
 
   func commit(_ transaction: StoreTransaction, to store: some ReplicaStore) throws(Fault) {

@@ -81,6 +81,25 @@ extension ClientStore {
     }
   }
 
+  /// What is kept of a session under the names of all agents.
+  package func conversations(of session: SessionID) throws(StoreError) -> [String: String] {
+    do {
+      return try database.read { database in
+        var kept: [String: String] = [:]
+        for row in try Row.fetchAll(
+          database.cachedStatement(
+            sql: "SELECT agent, conversation FROM conversations WHERE session = ?"),
+          arguments: [session.rawValue])
+        {
+          kept[row[0]] = row[1] as String
+        }
+        return kept
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   /// Remembers it in the place of the one before.
   package func keep(
     conversation: String, of session: SessionID, with agent: String

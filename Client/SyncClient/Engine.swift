@@ -129,6 +129,16 @@ final class Engine: Sendable {
     }
   }
 
+  /// The same behind what was asked for before, without waiting for it.
+  func noteSoon(
+    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+  ) {
+    enqueue { state in
+      guard !state.isClosed else { return }
+      self.settle(&state, event(&state.core, self.occasion(), self.store))
+    }
+  }
+
   private func turn<Value: Sendable>(
     _ event: (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (Value, [Action])
   ) -> Result<Value, ClientError> {
@@ -149,7 +159,9 @@ final class Engine: Sendable {
     actions += state.core.executionFollowing(actions, at: occasion(), store: store)
     actions += state.core.notificationsFollowing(actions, at: occasion(), store: store)
     publish(state.core)
-    for action in actions { run(action, &state) }
+    // What others wait for goes first; observers look at the same state a moment later.
+    for action in actions where action.leaves { run(action, &state) }
+    for action in actions where !action.leaves { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
     if state.tailCount >= Engine.tailMax { keepImage(&state) }
@@ -179,7 +191,7 @@ final class Engine: Sendable {
       logger.warning("\(trouble.message)")
     case .agent(let order):
       let isOver = order == .drained
-      state.agents?.yield(ExecutionOrder(order, in: state.core.replica.workspace))
+      state.agents?.yield(ExecutionOrder(order, in: state.core.replica.workspace, store: store))
       if isOver { state.agents?.finish() }
     case .told(let answer, let id):
       state.questions.removeValue(forKey: id)?.resume(returning: answer)
@@ -452,5 +464,17 @@ extension Engine {
 
   private func forget(_ id: UInt64) {
     queue.async { self.state.withLock { $0.observers.remove(id) } }
+  }
+}
+
+extension ClientCore.Action {
+  /// Whether the server or an agent waits for it, as opposed to observers and callers here.
+  fileprivate var leaves: Bool {
+    switch self {
+    case .connect, .send, .ping, .close, .agent: true
+    case .changed, .report, .told, .decided, .answerEnded, .replied, .notified, .notificationEnded,
+      .connectionMissed:
+      false
+    }
   }
 }

@@ -1,4 +1,5 @@
 import ClientCore
+import ClientStore
 public import QueueModel
 
 /// A prompt that an agent is to get, exactly this once.
@@ -13,8 +14,10 @@ public struct ExecutionStart: Hashable, Sendable {
   public var prompt: String
   /// The message's own project, else the session's.
   public var project: String?
+  /// What is kept of the session's agents; nil where it cannot be read.
+  public var memory: AgentMemory?
 
-  init(_ order: StartOrder, in workspace: Workspace) {
+  init(_ order: StartOrder, in workspace: Workspace, memory: AgentMemory?) {
     session = order.session
     message = order.message
     attempt = order.attempt
@@ -22,7 +25,16 @@ public struct ExecutionStart: Hashable, Sendable {
     project =
       (try? workspace.message(order.message))?.project
       ?? workspace.session(order.session)?.project
+    self.memory = memory
   }
+}
+
+/// What this device keeps of a session's agents.
+public struct AgentMemory: Hashable, Sendable {
+  /// The session's own agent; nil where it is the device's.
+  public var kind: AgentKind?
+  /// The agents' own ids of the session's conversation.
+  public var conversations: [AgentKind: String]
 }
 
 /// What whoever runs agents has to do.
@@ -34,10 +46,13 @@ public enum ExecutionOrder: Hashable, Sendable {
   /// Nothing runs any more, and nothing will begin.
   case drained
 
-  init(_ order: AgentOrder, in workspace: Workspace) {
+  init(_ order: AgentOrder, in workspace: Workspace, store: ClientStore) {
     self =
       switch order {
-      case .begin(let start): .begin(ExecutionStart(start, in: workspace))
+      case .begin(let start):
+        .begin(
+          ExecutionStart(
+            start, in: workspace, memory: AgentMemory(of: start.session, in: store)))
       case .stop(let session, let attempt): .stop(session, attempt: attempt)
       case .drained: .drained
       }

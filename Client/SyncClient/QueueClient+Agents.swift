@@ -5,7 +5,7 @@ public import QueueModel
 /// Which agent a session has on this device.
 extension QueueClient {
   /// What stands in the place of an agent's name where a session's choice is kept.
-  private static let choice = ""
+  fileprivate static let choice = ""
 
   /// The session's own agent, else the device's.
   ///
@@ -38,5 +38,17 @@ extension QueueClient {
     var kinds: [SessionID: AgentKind] = [:]
     for (session, name) in choices { kinds[session] = AgentKind(rawValue: name) }
     return kinds
+  }
+}
+
+extension AgentMemory {
+  /// nil where it cannot be read.
+  init?(of session: SessionID, in store: ClientStore) {
+    guard let kept = try? store.conversations(of: session) else { return nil }
+    kind = kept[QueueClient.choice].flatMap(AgentKind.init)
+    conversations = [:]
+    for (name, conversation) in kept where !conversation.isEmpty {
+      if let agent = AgentKind(rawValue: name) { conversations[agent] = conversation }
+    }
   }
 }

@@ -15,7 +15,7 @@ extension QueueClient {
   /// What earlier runs of the program handed to agents without learning what became of it.
   public var unfinishedExecutions: [ExecutionStart] {
     let workspace = engine.latest.workspace
-    return loadedExecution.intents.map { ExecutionStart($0, in: workspace) }
+    return loadedExecution.intents.map { ExecutionStart($0, in: workspace, memory: nil) }
   }
 
   /// Runs messages from now on, until the client closes: the caller does what the orders say.

@@ -144,6 +144,13 @@ extension QueueClient {
     await noteTask(.began, in: session)
   }
 
+  /// Says the same without waiting until it is stored; what is told later comes behind it.
+  public func noteTaskBegins(in session: SessionID) {
+    engine.noteSoon { core, occasion, store in
+      core.taskHeard(.began, in: session, at: occasion, store: store)
+    }
+  }
+
   /// Says how an agent's work here ended.
   public func noteTaskEnded(_ result: TaskResult, in session: SessionID) async {
     await noteTask(.ended(result), in: session)

@@ -85,21 +85,23 @@ struct AgentService: Service {
     on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     client.noteActivity(.turnStarted, in: start.session)
-    await client.noteTaskBegan(in: start.session)
+    client.noteTaskBegins(in: start.session)
     let agent: any Agent
     let result: AgentResult
     var wasStopped = false
     do {
-      let kind = try await client.agentKind(of: start.session)
+      guard let memory = start.memory else { throw MemoryMissing() }
+      let kind = memory.kind ?? client.settings.agents.kind
       agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      let turn = try await turn(start, kind)
+      let turn = turn(start, memory.conversations[kind])
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(agent, turn, kind, log, until: stops, turns)
       log.close()
+      output.prune()
     } catch {
       result = .notStarted("\(error)")
     }
@@ -112,16 +114,19 @@ struct AgentService: Service {
     await client.executionEnded(start, with: result.execution)
   }
 
-  private func turn(_ start: ExecutionStart, _ kind: AgentKind) async throws -> AgentTurn {
+  /// What a session's agent is and how its conversation goes on cannot be read.
+  private struct MemoryMissing: Error, CustomStringConvertible {
+    var description: String { "the device's store cannot be read" }
+  }
+
+  private func turn(_ start: ExecutionStart, _ conversation: String?) -> AgentTurn {
     var isFolder: ObjCBool = false
     let project = start.project.map { ($0 as NSString).expandingTildeInPath }
     let exists = project.map { FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder) }
-    let conversation = try await client.conversation(of: start.session, with: kind.rawValue)
     return AgentTurn(
       session: start.session, message: start.message, attempt: start.attempt,
       prompt: start.prompt, folder: exists == true && isFolder.boolValue ? project : nil,
-      project: start.project,
-      conversation: conversation?.isEmpty == true ? nil : conversation)
+      project: start.project, conversation: conversation)
   }
 
   /// What one of the tasks of a turn ends with.

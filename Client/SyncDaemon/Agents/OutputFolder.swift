@@ -43,9 +43,7 @@ struct OutputFolder: Sendable {
 
   /// Where an attempt writes; one that cannot be kept is dropped, and the agent goes on.
   func writer(of message: MessageID, attempt: UInt16) -> OutputWriter {
-    try? FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    prune()
+    mkdir(path, 0o700)
     return OutputWriter(path: "\(path)/\(message)-\(attempt).log")
   }
 
@@ -53,15 +51,17 @@ struct OutputFolder: Sendable {
     (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
   }
 
-  private func prune() {
+  /// Removes the oldest attempts where there are more than are kept: for the end of a turn, since its
+  /// beginning is waited for.
+  func prune() {
     let logs = names().filter { $0.hasSuffix(".log") }
-    guard logs.count >= OutputFolder.attemptsMax else { return }
+    guard logs.count > OutputFolder.attemptsMax else { return }
     let dated = logs.map { name in
       let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
       return (name: name, date: attributes?[.modificationDate] as? Date ?? .distantPast)
     }
     let surplus = dated.sorted { $0.date < $1.date }.prefix(
-      logs.count - OutputFolder.attemptsMax + 1)
+      logs.count - OutputFolder.attemptsMax)
     for (name, _) in surplus {
       for suffix in ["", ".1", ".cut"] { unlink("\(path)/\(name)\(suffix)") }
     }
@@ -84,9 +84,9 @@ final class OutputWriter: Sendable {
   }
 
   private static func open(_ path: String) -> FileHandle? {
-    _ = FileManager.default.createFile(
-      atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-    return FileHandle(forWritingAtPath: path)
+    // Foundation would write another file first and rename it.
+    let file = Foundation.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    return file < 0 ? nil : FileHandle(fileDescriptor: file, closeOnDealloc: true)
   }
 
   /// Adds bytes; what the disk does not take is lost, and nothing else.
