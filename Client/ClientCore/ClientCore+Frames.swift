@@ -272,9 +272,15 @@ extension ClientCore {
       exchange.unverified = []
       exchange.hasCaughtUp = true
     }
-    link = .exchanging(exchange)
     var actions = actions
-    actions.append(acknowledgement(on: exchange.connection))
+    if store.isSynchronized {
+      exchange.acknowledgeAt = nil
+      actions.append(acknowledgement(on: exchange.connection))
+    } else if exchange.acknowledgeAt == nil {
+      // Acknowledged means on disk; one wait for the disk serves all that comes until then.
+      exchange.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
+    }
+    link = .exchanging(exchange)
     if !touched.isEmpty { actions.append(.changed(touched)) }
     return actions + pumped(at: occasion, store: store)
   }

@@ -126,7 +126,7 @@ extension ClientCore {
       store: store)
     link = .exchanging(exchange)
     var actions: [Action] = []
-    if exchange.flights.isEmpty, exchange.hasCaughtUp {
+    if exchange.flights.isEmpty, exchange.hasCaughtUp, store.isSynchronized {
       actions.append(acknowledgement(on: exchange.connection))
     }
     actions += pumped(at: occasion, store: store)

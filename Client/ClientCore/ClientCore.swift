@@ -206,6 +206,15 @@ extension ClientCore {
         actions.append(.ping(exchange.connection))
       }
       if let heldUntil = exchange.heldUntil, heldUntil <= occasion.now { exchange.heldUntil = nil }
+      if let acknowledgeAt = exchange.acknowledgeAt, acknowledgeAt <= occasion.now {
+        do throws(StoreError) {
+          try store.synchronize()
+        } catch {
+          return failed(.store(error), at: occasion)
+        }
+        exchange.acknowledgeAt = nil
+        actions.append(acknowledgement(on: exchange.connection))
+      }
       link = .exchanging(exchange)
       return actions + pumped(at: occasion, store: store)
     }
@@ -220,7 +229,9 @@ extension ClientCore {
     // A transport that opens after it was given up is closed by the driver.
     guard case .connecting(id, _) = link, let credentials else { return [.close(id)] }
     let known: [KnownReplica]
-    do {
+    do throws(Replica.Fault) {
+      // What the server hears of must outlast a loss of power.
+      do throws(StoreError) { try store.synchronize() } catch { throw .store(error) }
       known = try replica.known(without: disputed, store: store)
     } catch {
       return failed(error, at: occasion)

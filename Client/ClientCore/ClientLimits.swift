@@ -7,6 +7,8 @@ package enum ClientLimits {
   /// A connection without a sign of life for so long is dead.
   package static let silenceMilliseconds: Int64 = 45_000
   package static let pingMilliseconds: Int64 = 20_000
+  /// What came is durable, and acknowledged, after so long at the latest.
+  package static let synchronizeMilliseconds: Int64 = 50
   /// A batch not answered for so long was lost; the connection is started again.
   package static let answerMilliseconds: Int64 = 30_000
   package static let backoffMillisecondsMin: Int64 = 500

@@ -153,6 +153,15 @@ struct ActiveRun: Hashable, Sendable {
   var stopping: StopReason?
 }
 
+/// An attempt that is said to be in flight, and that nothing here has begun.
+struct SoughtRun: Hashable, Sendable {
+  var message: MessageID
+  var attempt: UInt16
+  var token: UInt64
+  /// The authority says that no other store runs it.
+  var isLost = false
+}
+
 /// What an executor knows of one session.
 struct Seat: Hashable, Sendable {
   var session: SessionID
@@ -168,6 +177,8 @@ struct Seat: Hashable, Sendable {
   var idleSince: Int64?
   /// The last attempt that ended here; its report may not be stored yet.
   var lastEnded: StartOrder?
+  /// The attempt whose whereabouts were asked for last.
+  var sought: SoughtRun?
   var failures = 0
   var spawnFailures = 0
 

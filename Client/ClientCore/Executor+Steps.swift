@@ -57,7 +57,7 @@ extension Executor {
     let head = mayRun ? candidate(in: session, workspace, at: occasion) : nil
     guard let head else {
       let lost = isHost && !isDraining ? orphan(of: session, in: workspace) : nil
-      return lost.map { takeUp($0.message, $0.run, of: session, at: occasion) }
+      return lost.map { seek($0.message, $0.run, of: session, at: occasion) }
         ?? rest(session, isHost: isHost, at: occasion)
     }
     seats[session]?.idleSince = nil
@@ -94,6 +94,38 @@ extension Executor {
       !seats.values.contains(where: { $0.run?.order.message == head.id })
     else { return nil }
     return (head.id, run)
+  }
+
+  /// It may run elsewhere, and have been moved here meanwhile: the authority knows.
+  private mutating func seek(
+    _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
+  ) -> [Action] {
+    var sought = SoughtRun(message: message, attempt: run.attempt, token: run.token, isLost: true)
+    guard seats[session]?.sought != sought else {
+      return takeUp(message, run, of: session, at: occasion)
+    }
+    let renewal = renewal(session, at: occasion)
+    guard renewal.isEmpty else { return renewal }
+    sought.isLost = false
+    seats[session]?.sought = sought
+    return [ask(.whereabouts(message), for: session, at: occasion)]
+  }
+
+  mutating func whereaboutsAnswered(
+    _ session: SessionID, _ answer: AuthorityAnswer, at occasion: Occasion
+  ) {
+    switch answer {
+    case .held(_, let milliseconds):
+      // Its host goes on renewing the lease, so this is asked a few times a minute.
+      seats[session]?.pause = Pause(
+        until: occasion.now + max(settings.retryMillisecondsMin, Int64(milliseconds)),
+        endsWithChange: true)
+    case .unavailable:
+      wait(session, endsWithChange: false, at: occasion)
+    default:
+      // Also where the authority is too old to know the question.
+      seats[session]?.sought?.isLost = true
+    }
   }
 
   /// The lease says that nobody else runs the session; so what became of the message is unknown.
@@ -165,7 +197,9 @@ extension Executor {
   ) -> Proposal? {
     guard let queue = try? workspace.messageQueue(session), !queue.paused,
       let head = queue.messages.first, head.status == .queued,
-      !queue.messages.contains(where: \.status.standsInFront)
+      !queue.messages.contains(where: \.status.standsInFront),
+      // Its agent may still work for the session it was moved from, whatever others say of it.
+      !seats.values.contains(where: { $0.run?.order.message == head.id })
     else { return nil }
     guard let state = workspace.dispatchState(of: head.id), !state.queueStands,
       let attempt = UInt16(exactly: Int(head.run?.attempt ?? 0) + 1)

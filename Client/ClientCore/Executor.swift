@@ -166,6 +166,8 @@ package struct Executor: Sendable {
     switch asking.request {
     case .lease(_, let token):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
+    case .whereabouts:
+      whereaboutsAnswered(session, answer, at: occasion)
     case .release, .outcome, .answer, .verdict:
       break
     case .dispatch(let dispatch):

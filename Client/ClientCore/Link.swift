@@ -118,6 +118,8 @@ struct Exchange: Sendable {
   var suspectsFork = false
   /// This device's state is on its way to a server that lost data.
   var isOffering = false
+  /// When what came is made durable and acknowledged at the latest; nil where it was.
+  var acknowledgeAt: Int64?
 
   /// Whether the server owes an answer to a batch.
   var awaitsAnswers: Bool { !flights.isEmpty || voidedAnswers > 0 }
@@ -146,6 +148,7 @@ struct Exchange: Sendable {
       next = min(next, flight.sentAt + ClientLimits.answerMilliseconds)
     }
     if let heldUntil, heldUntil != .max { next = min(next, heldUntil) }
+    if let acknowledgeAt { next = min(next, acknowledgeAt) }
     return next
   }
 }

@@ -57,6 +57,10 @@ extension Replica {
     } else if outcome.waiting > 0 {
       transaction.pending = .append(next.workspace.pendingOperations)
     }
+    // What was rewritten here, and own operations, nobody else may have.
+    transaction.isHeldByServer =
+      !waitedBefore && outcome.waiting == 0
+      && outcome.applied.allSatisfy { !record.ownReplicas.contains($0.id.replica) }
     if transaction.appended.isEmpty, next.record == record, outcome.waiting == 0, !waitedBefore {
       imports = next.imports
       return outcome.touched

@@ -6,8 +6,12 @@ package import SequenceCRDT
 ///
 /// Calls are synchronous and come from one caller at a time.
 package protocol ReplicaStore {
-  /// Does all of it, durably, or nothing.
+  /// Does all of it, durably unless `isHeldByServer`, or nothing.
   func commit(_ transaction: StoreTransaction) throws(StoreError)
+  /// Whether a loss of power would leave all that was committed.
+  var isSynchronized: Bool { get }
+  /// Makes all of it durable.
+  func synchronize() throws(StoreError)
   /// Log entries behind `after` that hold operations of the ranges, in order of arrival.
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
@@ -20,6 +24,12 @@ package protocol ReplicaStore {
   func base() throws(StoreError) -> WorkspaceImage?
   /// The same as a state; its sessions may be packed until something touches them.
   func baseState() throws(StoreError) -> Workspace?
+}
+
+extension ReplicaStore {
+  /// For stores that wait for the disk in every commit.
+  package var isSynchronized: Bool { true }
+  package func synchronize() throws(StoreError) {}
 }
 
 /// Operations as they were stored together: one local command, or one delta from the server.
@@ -78,6 +88,10 @@ package struct StoreTransaction: Sendable {
   package var answers = AnswerChanges()
   /// What changed of the device's notifications.
   package var notifications = NotificationChanges()
+  /// The server holds durably all that it brings, and would send it again. So it need not wait for
+  /// the disk: a loss of power may take it, with what came behind it and did not wait either, until
+  /// a later commit does or `synchronize` is called. The end of the process takes nothing.
+  package var isHeldByServer = false
 
   package init(record: ReplicaRecord) {
     self.record = record

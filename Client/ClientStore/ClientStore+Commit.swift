@@ -12,7 +12,7 @@ extension ClientStore {
     let record = transaction.record
     do {
       let mark = try before?.replica == record.replica ? nil : incarnation.renew(record.replica)
-      try database.write { database in
+      try write(waitsForDisk: !transaction.isHeldByServer) { database in
         try prune(through: transaction.prunedThrough, in: database)
         try write(transaction.appended, to: database)
         try write(transaction.pending, to: database)
@@ -37,7 +37,46 @@ extension ClientStore {
       throw StoreError(error)
     }
     stored.withLock { $0 = record }
+    isSynced.withLock { $0 = !transaction.isHeldByServer }
     noteSequence(of: transaction)
+  }
+
+  package var isSynchronized: Bool { isSynced.withLock { $0 } }
+
+  package func synchronize() throws(StoreError) {
+    guard !isSynchronized else { return }
+    do {
+      // A transaction that waits for the disk takes along what lies in the log before it.
+      try database.write { database in
+        try database.execute(
+          sql: "UPDATE settings SET value = value WHERE name = ?",
+          arguments: [SettingName.replica.rawValue])
+      }
+    } catch {
+      throw StoreError(error)
+    }
+    isSynced.withLock { $0 = true }
+  }
+
+  /// One transaction. One that does not wait for the disk is in the write-ahead log when this
+  /// returns, and follows what came before it: SQLite, "PRAGMA synchronous", NORMAL in WAL mode.
+  private func write(
+    waitsForDisk: Bool, _ body: (Database) throws -> Void
+  ) throws {
+    guard !waitsForDisk else { return try database.write(body) }
+    try database.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA synchronous = NORMAL")
+      do {
+        try database.inTransaction {
+          try body(database)
+          return .commit
+        }
+      } catch {
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+        throw error
+      }
+      try database.execute(sql: "PRAGMA synchronous = FULL")
+    }
   }
 
   /// The file outside the database learns how far the replica has come.

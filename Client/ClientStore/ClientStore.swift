@@ -7,6 +7,8 @@ import WireProtocol
 
 /// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronisation.
 ///
+/// What the server holds durably is not waited for: see `StoreTransaction.isHeldByServer`.
+///
 /// One connection, one short transaction for each invariant. Calls block; they belong on a queue of
 /// their own.
 package final class ClientStore: ReplicaStore, Sendable {
@@ -34,6 +36,8 @@ package final class ClientStore: ReplicaStore, Sendable {
   let incarnation: IncarnationFile
   /// The record as stored last, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
+  /// Whether the latest commit waited for the disk.
+  let isSynced = Mutex(true)
   package let path: String
 
   private init(

@@ -58,7 +58,9 @@ final class Engine: Sendable {
   let feedLog: FeedLog
   let logger: Logger
   private let directory: DataDirectory
-  private let queue = DispatchQueue(label: "cospool.client")
+  private let queue: DispatchQueue
+  /// For tasks that do nothing but hand events over.
+  let executor: QueueExecutor
   private let origin = ContinuousClock.now
   private let state: Mutex<State>
   private let published: Mutex<Published>
@@ -67,6 +69,8 @@ final class Engine: Sendable {
     core: ClientCore, store: ClientStore, directory: DataDirectory, imageVector: VersionVector,
     logger: Logger
   ) {
+    queue = DispatchQueue(label: "cospool.client")
+    executor = QueueExecutor(queue)
     self.store = store
     self.directory = directory
     self.logger = logger

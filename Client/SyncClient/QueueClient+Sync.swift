@@ -47,9 +47,11 @@ extension QueueClient {
     await engine.note { core, occasion, store in
       core.connectionOpened(id, at: occasion, store: store)
     }
-    for await incoming in transport.incoming {
-      await receive(incoming, on: id, from: transport)
-      transport.consumed()
+    await withTaskExecutorPreference(engine.executor) {
+      for await incoming in transport.incoming {
+        await receive(incoming, on: id, from: transport)
+        transport.consumed()
+      }
     }
     if !Task.isCancelled {
       let reason = transport.reason

@@ -18,6 +18,8 @@ package enum AuthorityRequest: Hashable, Sendable {
   case answer(AnswerRequest)
   /// What became of such a request.
   case verdict(VerdictRequest)
+  /// Whether another store runs a message, whatever session it is in by now.
+  case whereabouts(MessageID)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -28,6 +30,7 @@ package enum AuthorityRequest: Hashable, Sendable {
     case .outcome: 4
     case .answer: 5
     case .verdict: 6
+    case .whereabouts: 12
     }
   }
 }
@@ -77,6 +80,8 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case go
   /// This attempt, or none (0), was let out last, with a text of this digest.
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
+  /// No other store runs the message.
+  case runsNowhereElse
   /// The answer is the one that counts.
   case taken
   /// What became of the request; nil: nothing yet.
@@ -85,7 +90,8 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case answeredAlready(Verdict, by: DeviceID)
   /// Nobody waits for such an answer: it expired, was closed or withdrawn, or was never asked for.
   case notAwaited
-  /// Another store holds the lease, for so long at most.
+  /// Another store holds the lease, for so long at most: that of the session, or the one that the
+  /// message's latest attempt runs under.
   case held(by: DeviceID, milliseconds: UInt32)
   /// Another device is the session's host; nil where none is.
   case otherHost(DeviceID?)
@@ -128,7 +134,7 @@ extension AuthorityRequest {
         writer.number(UInt64(tag.seq))
       }
       writer.fixed(dispatch.content)
-    case .outcome(let message):
+    case .outcome(let message), .whereabouts(let message):
       writer.identifier(message)
     case .answer(let answer):
       writer.write(answer)
@@ -158,6 +164,8 @@ extension AuthorityRequest {
         self = .answer(try reader.answerRequest())
       case 6:
         self = .verdict(try reader.verdictRequest())
+      case 12:
+        self = .whereabouts(try reader.identifier(MessageID.self))
       default:
         return nil
       }
@@ -195,8 +203,8 @@ extension AuthorityAnswer {
     case .answeredAlready(let verdict, let device):
       writer.byte(verdict.rawValue)
       writer.identifier(device)
-    case .released, .go, .taken, .notAwaited, .noSession, .fenced, .cancelled, .stale, .paused,
-      .unavailable, .unknown:
+    case .released, .go, .runsNowhereElse, .taken, .notAwaited, .noSession, .fenced, .cancelled,
+      .stale, .paused, .unavailable, .unknown:
       break
     }
     return Response(id: id, status: status, payload: writer.bytes)
@@ -204,7 +212,7 @@ extension AuthorityAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .leased, .released, .go, .outcome, .taken, .verdict: 0
+    case .leased, .released, .go, .outcome, .runsNowhereElse, .taken, .verdict: 0
     case .answeredAlready: 12
     case .notAwaited: 13
     case .held: 2
@@ -239,6 +247,7 @@ extension AuthorityAnswer {
         self = .outcome(
           attempt: try reader.attempt(), token: try reader.leaseToken(),
           content: try reader.fixed())
+      case (0, .whereabouts): self = .runsNowhereElse
       case (0, .answer): self = .taken
       case (0, .verdict): self = .verdict(try reader.givenVerdict())
       case (12, _):

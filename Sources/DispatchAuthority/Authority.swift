@@ -85,6 +85,12 @@ package struct Authority: Hashable, Sendable {
           attempt: record?.attempt ?? 0, token: record?.token ?? 0, content: record?.content ?? 0),
         AuthorityRecords()
       )
+    case .whereabouts(let message):
+      let run = workspace.dispatchState(of: message)?.runState.run
+      return (
+        otherRunner(of: message, run, than: holder, uptime: uptime) ?? .runsNowhereElse,
+        AuthorityRecords()
+      )
     }
   }
 
@@ -168,6 +174,9 @@ package struct Authority: Hashable, Sendable {
     let run = state.runState.run
     // It ran in another queue, under a later lease: what this one's holder wrote would not count.
     guard run?.token ?? 0 <= request.token else { return .fenced }
+    if let other = otherRunner(of: request.message, run, than: holder, uptime: uptime) {
+      return other
+    }
     // What became of the latest attempt has to be known before another one begins.
     if let known, known.attempt > run?.attempt ?? 0 { return .duplicate(attempt: known.attempt) }
     guard state.session == request.session, state.tags == request.tags.sorted(),
@@ -178,5 +187,23 @@ package struct Authority: Hashable, Sendable {
     let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
     guard earliest <= wall else { return .notYet(earliest) }
     return .go
+  }
+
+  /// Who runs a message under a lease that lives, though it may stand in another session by now; nil
+  /// where nobody does, or `holder` itself, which knows what it runs.
+  ///
+  /// - Complexity: O(sessions).
+  private func otherRunner(
+    of message: MessageID, _ run: Run?, than holder: LeaseHolder, uptime: Int64
+  ) -> AuthorityAnswer? {
+    guard let known = dispatches[message],
+      let lease = leases.values.first(where: { $0.token == known.token }),
+      let owner = lease.holder, owner != holder,
+      let rest = ends[lease.session].map({ $0 - uptime }), rest > 0
+    else { return nil }
+    let hasEnded =
+      run.map { $0.attempt >= known.attempt && !$0.phase.isInFlight && $0.phase != .unknown }
+      ?? false
+    return hasEnded ? nil : .held(by: owner.device, milliseconds: UInt32(clamping: rest))
   }
 }

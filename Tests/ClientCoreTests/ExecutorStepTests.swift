@@ -36,6 +36,7 @@ struct ExecutorStepTests {
             switch request {
             case .lease: .leased(token: leases, milliseconds: 30_000)
             case .release: .released
+            case .whereabouts: .runsNowhereElse
             case .dispatch, .outcome, .answer, .verdict: .go
             }
           try follow(executor.answered(id, answer, in: host.workspace, at: occasion))

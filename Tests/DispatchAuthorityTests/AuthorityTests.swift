@@ -184,6 +184,68 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: fresh, attempt: 2)) == .go)
   }
 
+  /// Whatever was said of the attempt by others: its holder alone says that it ended.
+  @Test func whatRunsUnderALeaseThatLivesIsNotTriedAgainInAnotherSession() throws {
+    var scene = try Scene(messages: 1)
+    try scene.device.perform(.send("text 9", as: 9, in: "t"))
+    let other = LeaseHolder(
+      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+    try scene.device.perform(.setHost(.named("t"), other.device))
+    let token = try scene.lease()
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
+    guard
+      case .leased(let later, _) = scene.ask(.lease(session: .named("t"), token: 0), as: other)
+    else { throw MissingLease() }
+    func again(_ attempt: UInt16) throws -> AuthorityRequest {
+      guard case .dispatch(var request) = try scene.dispatch(1, token: later, attempt: attempt)
+      else { throw MissingLease() }
+      request.session = .named("t")
+      return .dispatch(request)
+    }
+    scene.now = 10_000
+    let held = AuthorityAnswer.held(by: host, milliseconds: 20_000)
+    // Before the server has heard of its beginning, and after somebody gave it up.
+    #expect(scene.ask(try again(1), as: other) == held)
+    #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == held)
+    #expect(scene.ask(.whereabouts(.numbered(1))) == .runsNowhereElse)
+    try scene.report(.unknown, of: 1, token: token)
+    try scene.device.perform(.retry(.numbered(1)))
+    #expect(scene.ask(try again(2), as: other) == held)
+    scene.authority = Authority(scene.records, uptime: scene.now)
+    let term = AuthorityAnswer.held(by: host, milliseconds: 30_000)
+    #expect(scene.ask(try again(2), as: other) == term)
+    // The lease of t does not live so long without its renewal either.
+    scene.now += 29_999
+    #expect(
+      scene.ask(.lease(session: .named("t"), token: later), as: other)
+        == .leased(token: later, milliseconds: 30_000))
+    #expect(scene.ask(try again(2), as: other) == .held(by: host, milliseconds: 1))
+    scene.now += 1
+    #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == .runsNowhereElse)
+    #expect(scene.ask(try again(2), as: other) == .go)
+  }
+
+  @Test func whatEndedUnderALeaseThatLivesMayBeTriedAgainInAnotherSession() throws {
+    var scene = try Scene(messages: 1)
+    try scene.device.perform(.send("text 9", as: 9, in: "t"))
+    let other = LeaseHolder(
+      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+    try scene.device.perform(.setHost(.named("t"), other.device))
+    let token = try scene.lease()
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    try scene.report(.failed, of: 1, token: token)
+    try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
+    try scene.device.perform(.retry(.numbered(1)))
+    #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == .runsNowhereElse)
+    guard
+      case .leased(let later, _) = scene.ask(.lease(session: .named("t"), token: 0), as: other),
+      case .dispatch(var request) = try scene.dispatch(1, token: later, attempt: 2)
+    else { throw MissingLease() }
+    request.session = .named("t")
+    #expect(scene.ask(.dispatch(request), as: other) == .go)
+  }
+
   @Test func whatTheHostHasNotSeenIsNotOverruled() throws {
     var scene = try Scene(messages: 2)
     let token = try scene.lease()
@@ -249,7 +311,7 @@ struct AuthorityTests {
       tags: [OperationID(replica: ReplicaID(rawValue: .max), seq: 7)], content: .max)
     let requests: [AuthorityRequest] = [
       .lease(session: session, token: 0), .release(session: session, token: 9),
-      .dispatch(dispatch), .outcome(.numbered(1)),
+      .dispatch(dispatch), .outcome(.numbered(1)), .whereabouts(.numbered(1)),
     ]
     for request in requests {
       let frame = request.request(id: 4)
@@ -274,6 +336,8 @@ struct AuthorityTests {
       (.released, .release(session: session, token: 1)),
       (.outcome(attempt: 3, token: 8, content: 9), .outcome(.numbered(1))),
       (.held(by: host, milliseconds: 1), lease), (.otherHost(host), lease),
+      (.held(by: host, milliseconds: 9), .whereabouts(.numbered(1))),
+      (.runsNowhereElse, .whereabouts(.numbered(1))),
       (.otherHost(nil), lease), (.noSession, lease), (.cancelled, dispatch), (.stale, dispatch),
       (.paused, dispatch), (.duplicate(attempt: 2), dispatch), (.notYet(start), dispatch),
       (.unavailable, dispatch), (.unknown(status: 400), dispatch),

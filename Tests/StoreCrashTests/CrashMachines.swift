@@ -20,7 +20,7 @@ final class CrashDevice {
   var editors: [MessageID: EditBase] = [:]
   /// Operations of commands that were answered, in order.
   var answered: [QueueModel.Operation] = []
-  /// The state when the last event ended with the power on: all of it is durable.
+  /// The state when an event last ended with the power on and all of it durable.
   var durable = Durable()
 
   struct Process {
@@ -80,12 +80,13 @@ final class CrashDevice {
   /// Remembers what must survive from here on.
   func remember() throws {
     guard let core = process?.core, !disk.isOff else { return }
+    let incarnation = try Data(contentsOf: URL(fileURLWithPath: incarnationPath))
+    if durable.incarnations.last != incarnation { durable.incarnations.append(incarnation) }
+    guard process?.store.isSynchronized == true else { return }
     durable.vector = core.replica.workspace.vector
     durable.image = core.replica.workspace.image()
     durable.logPosition = core.replica.record.logPosition
     durable.logIdentity = core.replica.record.logIdentity
-    let incarnation = try Data(contentsOf: URL(fileURLWithPath: incarnationPath))
-    if durable.incarnations.last != incarnation { durable.incarnations.append(incarnation) }
   }
 
   /// Puts the incarnation file back to something it held before: it is written without a sync.

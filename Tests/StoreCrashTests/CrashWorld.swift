@@ -143,6 +143,9 @@ final class CrashWorld {
       case .send(let id, let frame):
         guard let connection = devices[index].process?.connection, connection.client == id
         else { continue }
+        if case .ack(let ack) = frame, ack.logPosition > devices[index].durable.logPosition {
+          throw fail("device \(index) acknowledged \(ack.logPosition), which is not durable")
+        }
         parcels.append(
           .toServer(device: index, connection.server, FrameCodec.encode(frame)))
       case .close(let id):

@@ -85,7 +85,6 @@ struct AgentService: Service {
     on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     client.noteActivity(.turnStarted, in: start.session)
-    client.noteTaskBegins(in: start.session)
     let agent: any Agent
     let result: AgentResult
     var wasStopped = false
@@ -109,6 +108,8 @@ struct AgentService: Service {
     turns.end(start.session, attempt: start.attempt)
     client.noteActivity(result.signal, in: start.session)
     await client.setBusy(false, in: start.session)
+    // What could not be started failed as a turn that began.
+    if case .notStarted = result { client.noteTaskBegins(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.
     await client.noteTaskEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.executionEnded(start, with: result.execution)
@@ -147,7 +148,8 @@ struct AgentService: Service {
       group.addTask {
         let result = await agent.run(turn) { event in
           switch event {
-          case .started: break
+          // Not before: the process does not wait for what is stored of it.
+          case .started: client.noteTaskBegins(in: turn.session)
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
           case .said(.sessionLost): name.yield("")
