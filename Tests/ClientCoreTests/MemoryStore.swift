@@ -21,6 +21,9 @@ final class MemoryStore: ReplicaStore {
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
+  /// Whether what the server holds is left to a later synchronization.
+  var defers = false
+  private(set) var isSynchronized = true
 
   init() {}
 
@@ -61,8 +64,14 @@ final class MemoryStore: ReplicaStore {
   /// Every id in the log, to find one that stands for two operations.
   var operations: [QueueModel.Operation] { entries.flatMap(\.operations) }
 
+  func synchronize() throws(StoreError) {
+    if let failure { throw failure }
+    isSynchronized = true
+  }
+
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     if let failure { throw failure }
+    isSynchronized = !(defers && transaction.isHeldByServer)
     commits += 1
     if let pruned = transaction.prunedThrough {
       entries.removeAll { $0.id <= pruned }

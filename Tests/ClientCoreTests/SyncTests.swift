@@ -31,6 +31,53 @@ import WireProtocol
     #expect(fleet.server.received.count < 20)
   }
 
+  /// Acknowledged means on disk; but what the server holds is shown before that.
+  @Test func whatIsNotOnDiskYetIsNotAcknowledged() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    let device = fleet.devices[1].id
+    let before = fleet.server.acknowledged[device]
+    fleet.devices[1].store.defers = true
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(fleet.devices[1].core.replica.workspace.contents("a") == ["one"])
+    #expect(!fleet.devices[1].store.isSynchronized)
+    #expect(fleet.server.acknowledged[device] == before)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
+    try fleet.pass(49)
+    #expect(fleet.server.acknowledged[device] == before)
+    // One synchronization for both.
+    try fleet.pass(1)
+    #expect(fleet.devices[1].store.isSynchronized)
+    #expect(fleet.server.acknowledged[device] == fleet.server.head)
+    // A command of its own waits for the disk, and takes along what came before.
+    try fleet.perform(.send("three", as: 3, in: "a"), on: 0)
+    try fleet.settle()
+    #expect(!fleet.devices[1].store.isSynchronized)
+    try fleet.perform(.send("four", as: 4, in: "a"), on: 1)
+    #expect(fleet.devices[1].store.isSynchronized)
+    try fleet.pass(100)
+    #expect(fleet.server.acknowledged[device] == fleet.server.head)
+    try fleet.expectConvergence()
+  }
+
+  @Test func helloTellsOnlyWhatIsOnDisk() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    fleet.devices[1].store.defers = true
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.devices[1].store.failure = StoreError(code: .full, message: "full")
+    fleet.cut(1)
+    try fleet.pass(60_000)
+    #expect(!fleet.devices[1].store.isSynchronized)
+    #expect(fleet.devices[1].reports.contains { $0.message == "cannot store: full" })
+    fleet.devices[1].store.failure = nil
+    try fleet.pass(60_000)
+    #expect(fleet.devices[1].store.isSynchronized)
+    try fleet.expectConvergence()
+  }
+
   @Test func operationsOfOneCommandTravelInOneBatch() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
