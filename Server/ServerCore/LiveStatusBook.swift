@@ -1,15 +1,16 @@
 package import QueueModel
 
 /// What is shown in place of a running task, on devices that have a target for it: begun, changed,
-/// ended. Pure; times are readings of the server's uptime, in milliseconds.
+/// ended. Pure; times are readings of the server's uptime, in milliseconds, unless it says otherwise.
 ///
-/// Kept in memory alone: after a restart of the server the next change of a task begins its status
-/// anew, and nothing is lost but the state of a display.
+/// Which statuses are shown, and since when, is stored with what began or ended them: so a server
+/// that starts anew goes on with them. Like the inboxes the book may be ahead of the store.
 struct LiveStatusBook: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64
     var toldAt: Int64
-    var told: TaskState
+    /// nil: it was told before the server started.
+    var told: TaskState?
     /// What is to be told when it is time.
     var waiting: TaskState?
 
@@ -27,7 +28,37 @@ struct LiveStatusBook: Sendable {
 
   private var shown: [SessionID: Shown] = [:]
 
+  init() {}
+
+  /// - Parameter starts: since when each is shown, in milliseconds since 1970.
+  init(_ starts: [SessionID: Int64], now: Moment) {
+    for (session, start) in starts {
+      let (age, isAbsurd) = now.wallMilliseconds.subtractingReportingOverflow(start)
+      let known = isAbsurd ? LiveStatusBook.renewalMilliseconds : max(0, age)
+      shown[session] = Shown(
+        startedAt: now.uptimeMilliseconds - min(known, LiveStatusBook.renewalMilliseconds),
+        toldAt: now.uptimeMilliseconds)
+    }
+  }
+
   var isEmpty: Bool { shown.isEmpty }
+
+  /// After a start of the server: what the statuses that are shown should say.
+  ///
+  /// - Parameter task: what a session's task is now.
+  /// - Returns: the sessions whose status is shown and has ended meanwhile.
+  mutating func resumed(_ task: (SessionID) -> TaskState?) -> [SessionID] {
+    var ended: [SessionID] = []
+    for session in shown.keys.sorted() where shown[session]?.told == nil {
+      guard let task = task(session), task.status.isRunning else {
+        shown[session] = nil
+        ended.append(session)
+        continue
+      }
+      shown[session]?.waiting = task
+    }
+    return ended
+  }
 
   /// A task is this now.
   mutating func changed(_ task: TaskState, uptime: Int64) -> LiveStatusOrder.Event? {
@@ -57,7 +88,7 @@ struct LiveStatusBook: Sendable {
   ) -> [(event: LiveStatusOrder.Event, task: TaskState)] {
     var due: [(event: LiveStatusOrder.Event, task: TaskState)] = []
     for (session, known) in shown.sorted(by: { $0.key < $1.key }) {
-      let task = known.waiting ?? known.told
+      guard let task = known.waiting ?? known.told else { continue }
       if uptime - known.startedAt >= LiveStatusBook.renewalMilliseconds {
         shown[session] = Shown(startedAt: uptime, toldAt: uptime, told: task)
         due.append((.renewed, task))
@@ -80,8 +111,8 @@ extension TaskStatus {
   }
 }
 
-/// What the push service shows in place of a running task. Not stored: a status that is lost is
-/// corrected by the next one.
+/// What the push service shows in place of a running task. The push itself is not stored: one that is
+/// lost is corrected by the next, and a server that starts says of each what it is.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started
@@ -89,6 +120,9 @@ package struct LiveStatusOrder: Hashable, Sendable {
     case ended
     /// Ended and begun anew, before a provider ends it by itself.
     case renewed
+
+    /// Whether the store is to know of it before it is told.
+    var changesWhatIsShown: Bool { self != .updated }
   }
 
   package var workspace: WorkspaceID

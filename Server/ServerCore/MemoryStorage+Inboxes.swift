@@ -7,9 +7,10 @@ extension MemoryStorage {
       state.workspaces.filter { _, tables in
         let records = tables.inboxesOfConnectable
         let pushable = Set(records.targets.filter(\.isValid).map(\.device))
-        return records.entries.contains {
-          !$0.isPushed && !$0.isAcknowledged && pushable.contains($0.device)
-        }
+        return !records.statuses.isEmpty
+          || records.entries.contains {
+            !$0.isPushed && !$0.isAcknowledged && pushable.contains($0.device)
+          }
       }.keys.sorted()
     }
   }
@@ -70,5 +71,6 @@ extension InboxRecords {
         targets.removeAll { $0.device == device && $0.id == id }
       }
     }
+    for (session, start) in changes.shownSince { statuses[session] = start }
   }
 }

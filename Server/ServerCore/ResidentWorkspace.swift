@@ -68,10 +68,12 @@ struct ResidentWorkspace: Sendable {
   var book: NotificationBook
   /// The store did not take what the book says: it is to be read again.
   var bookIsLost = false
-  /// What is shown in place of running tasks.
-  var liveStatus = LiveStatusBook()
-  /// Sessions whose tasks are staged and not yet durable.
+  /// What is shown in place of running tasks; ahead of the store as the inboxes are.
+  var liveStatus: LiveStatusBook
+  /// Sessions whose tasks the batch that was staged last says something of.
   var stagedTasks: Set<SessionID> = []
+  /// What is to be told of tasks once it is stored.
+  var stagedStatuses: [LiveStatusChange] = []
   /// Answers that wait for the inboxes to be stored.
   var inboxAnswers: [(connection: ConnectionID, response: Response)] = []
   /// Batches that wait for validation, in order of arrival.
@@ -91,7 +93,7 @@ struct ResidentWorkspace: Sendable {
   private var snapshotInFlight: (entries: Int, bytes: Int)?
 
   init(
-    id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, usedAt: Int64
+    id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, at now: Moment
   ) {
     self.id = id
     name = ""
@@ -102,18 +104,21 @@ struct ResidentWorkspace: Sendable {
     marks = [:]
     committed = VersionVector()
     devices = [:]
-    self.usedAt = usedAt
+    usedAt = now.uptimeMilliseconds
     authority = Authority(uptime: usedAt)
     book = NotificationBook(
       loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
       uptime: usedAt)
-    refresh(from: loaded, uptime: usedAt)
+    liveStatus = LiveStatusBook(loaded.header.inboxes.statuses, now: now)
+    refresh(from: loaded, at: now)
   }
 
   /// Batches or requests wait.
   var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty || hasInboxWork }
   /// Something of the inboxes waits to be stored.
-  var hasInboxWork: Bool { book.hasChanges || !inboxAnswers.isEmpty }
+  var hasInboxWork: Bool {
+    book.hasChanges || !inboxAnswers.isEmpty || !stagedStatuses.isEmpty
+  }
 
   /// Nothing is in flight: the content is exactly what is durable.
   var isQuiet: Bool { stagedHead == head }
@@ -126,7 +131,7 @@ struct ResidentWorkspace: Sendable {
   }
 
   /// Takes over what was read from the store.
-  mutating func refresh(from loaded: LoadedWorkspace, uptime: Int64) {
+  mutating func refresh(from loaded: LoadedWorkspace, at now: Moment) {
     let header = loaded.header
     name = header.name
     logIdentity = header.logIdentity
@@ -144,12 +149,14 @@ struct ResidentWorkspace: Sendable {
       floor[mark.replica] = mark.baseSeq
     }
     for device in header.devices { note(device) }
-    authority = Authority(header.authority, uptime: uptime)
+    authority = Authority(header.authority, uptime: now.uptimeMilliseconds)
     content = loaded.workspace
     if bookIsLost {
       bookIsLost = false
       book = NotificationBook(
-        header.inboxes, patienceMilliseconds: book.patienceMilliseconds, uptime: uptime)
+        header.inboxes, patienceMilliseconds: book.patienceMilliseconds,
+        uptime: now.uptimeMilliseconds)
+      liveStatus = LiveStatusBook(header.inboxes.statuses, now: now)
     }
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes

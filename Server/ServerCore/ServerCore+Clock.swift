@@ -57,9 +57,10 @@ extension ServerCore {
       else { continue }
       let idle = now.uptimeMilliseconds - resident.usedAt
       let isWanted = waitingJoins[id]?.isEmpty == false
-      if resident.members.isEmpty, !isWanted, idle >= configuration.idleMilliseconds {
-        guard !resident.devices.values.contains(where: \.needsTouch), !resident.book.awaitsPush
-        else { continue }
+      if resident.members.isEmpty, !isWanted, idle >= configuration.idleMilliseconds,
+        !resident.book.awaitsPush, resident.liveStatus.isEmpty
+      {
+        guard !resident.devices.values.contains(where: \.needsTouch) else { continue }
         workspaces[id] = nil
       } else if resident.content != nil, !isWanted,
         idle >= configuration.connectedIdleMilliseconds

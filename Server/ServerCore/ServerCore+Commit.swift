@@ -140,6 +140,7 @@ extension ServerCore {
         commit.bytes += append.delta.count
         commit.entries.append((batch, append))
         post(news, to: id, at: now)
+        stageTasks(of: id, at: now)
         stageInboxes(id, into: &commit)
       case .contentBroken(let batch):
         refuse(
@@ -251,7 +252,6 @@ extension ServerCore {
       settle(commit.posts)
       publish(commit.verdicts)
       for id in changed {
-        publishTasks(of: id, at: now)
         resumeJoins(of: id, at: now)
         adoptIfPossible(id, at: now)
         compactIfDue(id, at: now)

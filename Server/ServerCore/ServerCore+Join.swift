@@ -178,13 +178,17 @@ extension ServerCore {
       if let resident = workspaces[id] {
         let moved =
           resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
-        workspaces[id]?.refresh(from: loaded, uptime: now.uptimeMilliseconds)
-        if resident.bookIsLost { notifyAnew(id, at: now) }
+        workspaces[id]?.refresh(from: loaded, at: now)
+        if resident.bookIsLost {
+          notifyAnew(id, at: now)
+          resumeLiveStatus(of: id, at: now)
+        }
         // What was reported as failed got through: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
         workspaces[id] = ResidentWorkspace(
-          id: id, loaded: loaded, configuration: configuration, usedAt: now.uptimeMilliseconds)
+          id: id, loaded: loaded, configuration: configuration, at: now)
+        resumeLiveStatus(of: id, at: now)
       }
       if let request = requestedCompactions.removeValue(forKey: id) {
         workspaces[id]?.compaction.request = request

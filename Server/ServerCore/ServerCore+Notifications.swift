@@ -35,7 +35,7 @@ extension ServerCore {
   /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
   mutating func stageInboxes(_ id: WorkspaceID, into commit: inout CommitInFlight) {
     guard let resident = workspaces[id], resident.bookIsLost == false else { return }
-    if resident.book.hasChanges, let changes = workspaces[id]?.book.takeChanges() {
+    if let changes = workspaces[id]?.takeInboxChanges(), !changes.isEmpty {
       commit.inboxes.append((id, changes))
     }
     commit.answers += workspaces[id]?.takeInboxAnswers() ?? []
@@ -56,10 +56,12 @@ extension ServerCore {
       }
     }
     if !changes.orders.isEmpty { act(.pushOrdersStored) }
+    for change in changes.statuses { show(change, of: id) }
   }
 
-  /// What a commit said of tasks is durable: tells those who watch.
-  mutating func publishTasks(of id: WorkspaceID, at now: Moment) {
+  /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
+  /// that is durable.
+  mutating func stageTasks(of id: WorkspaceID, at now: Moment) {
     guard let sessions = workspaces[id]?.stagedTasks, !sessions.isEmpty else { return }
     workspaces[id]?.stagedTasks = []
     guard let resident = workspaces[id], let content = resident.content else { return }
@@ -70,22 +72,46 @@ extension ServerCore {
       guard let task = content.task(of: session),
         let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
       else { continue }
-      show(event, task, of: id)
+      workspaces[id]?.stagedStatuses.append(
+        LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
     }
   }
 
-  private mutating func show(
-    _ event: LiveStatusOrder.Event, _ task: TaskState, of id: WorkspaceID
-  ) {
-    let receivers = workspaces[id]?.book.receivers(of: event) ?? [:]
+  private mutating func show(_ change: LiveStatusChange, of id: WorkspaceID) {
+    let receivers = workspaces[id]?.book.receivers(of: change.event) ?? [:]
     act(
       .liveStatus(
-        LiveStatusOrder(workspace: id, event: event, task: task, receivers: receivers)))
+        LiveStatusOrder(
+          workspace: id, event: change.event, task: change.task, receivers: receivers)))
   }
 
   private mutating func renewLiveStatus(of id: WorkspaceID, at now: Moment) {
     let due = workspaces[id]?.liveStatus.timePassed(uptime: now.uptimeMilliseconds) ?? []
-    for (event, task) in due { show(event, task, of: id) }
+    for (event, task) in due {
+      let change = LiveStatusChange(event: event, task: task, at: now.wallMilliseconds)
+      if event.changesWhatIsShown {
+        workspaces[id]?.stagedStatuses.append(change)
+        markReady(id)
+      } else {
+        show(change, of: id)
+      }
+    }
+  }
+
+  /// A workspace was read: what is shown of its tasks may not be so any more.
+  mutating func resumeLiveStatus(of id: WorkspaceID, at now: Moment) {
+    guard let resident = workspaces[id], let content = resident.content,
+      let ended = workspaces[id]?.liveStatus.resumed(content.task(of:))
+    else { return }
+    for session in ended {
+      let task =
+        content.task(of: session)
+        ?? TaskState(
+          sessionId: session, status: .idle, startTime: now.wallMilliseconds,
+          lastUpdateTime: now.wallMilliseconds)
+      workspaces[id]?.stagedStatuses.append(
+        LiveStatusChange(event: .ended, task: task, at: now.wallMilliseconds))
+    }
   }
 
   /// A connection has everything up to the present: it gets what waited for its device, and from
@@ -265,7 +291,16 @@ extension ResidentWorkspace {
   mutating func bookWasLost() {
     bookIsLost = true
     stagedTasks = []
+    stagedStatuses = []
     stagedWasLost()
+  }
+
+  /// Takes what is to be stored of inboxes and statuses.
+  mutating func takeInboxChanges() -> InboxChanges {
+    var changes = book.takeChanges()
+    changes.statuses = stagedStatuses
+    stagedStatuses = []
+    return changes
   }
 
   /// Takes the answers that wait for the inboxes to be stored.

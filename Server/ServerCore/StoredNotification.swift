@@ -150,6 +150,20 @@ package struct StoredPushOrder: Hashable, Sendable {
   }
 }
 
+/// A status that begins, changes or ends, to be told once it is stored.
+package struct LiveStatusChange: Hashable, Sendable {
+  package var event: LiveStatusOrder.Event
+  package var task: TaskState
+  /// Milliseconds since 1970.
+  package var at: Int64
+
+  package init(event: LiveStatusOrder.Event, task: TaskState, at: Int64) {
+    self.event = event
+    self.task = task
+    self.at = at
+  }
+}
+
 /// What there is of notifications in a workspace.
 package struct InboxRecords: Hashable, Sendable {
   /// The position of the latest notification, whether it is still there or not.
@@ -159,17 +173,20 @@ package struct InboxRecords: Hashable, Sendable {
   package var entries: [InboxEntry]
   package var preferences: [DeviceID: NotificationPreferences]
   package var targets: [PushTargetRecord]
+  /// The sessions whose tasks are shown in place, and since when: milliseconds since 1970.
+  package var statuses: [SessionID: Int64]
 
   package init(
     lastPosition: UInt64 = 0, notifications: [StoredNotification] = [],
     entries: [InboxEntry] = [], preferences: [DeviceID: NotificationPreferences] = [:],
-    targets: [PushTargetRecord] = []
+    targets: [PushTargetRecord] = [], statuses: [SessionID: Int64] = [:]
   ) {
     self.lastPosition = lastPosition
     self.notifications = notifications
     self.entries = entries
     self.preferences = preferences
     self.targets = targets
+    self.statuses = statuses
   }
 }
 
@@ -188,8 +205,24 @@ package struct InboxChanges: Hashable, Sendable {
   package var preferences: [DeviceID: NotificationPreferences] = [:]
   package var targets: [Target] = []
   package var orders: [PushOrder] = []
+  /// What is told of running tasks once all this is stored; of these the store keeps which are
+  /// shown since when.
+  package var statuses: [LiveStatusChange] = []
 
   package init() {}
 
   package var isEmpty: Bool { self == InboxChanges() }
+
+  /// The sessions whose statuses begin (with the time, milliseconds since 1970) or end (nil).
+  package var shownSince: [SessionID: Int64?] {
+    var shown: [SessionID: Int64?] = [:]
+    for status in statuses {
+      switch status.event {
+      case .started, .renewed: shown[status.task.sessionId] = .some(status.at)
+      case .ended: shown[status.task.sessionId] = .some(nil)
+      case .updated: break
+      }
+    }
+    return shown
+  }
 }

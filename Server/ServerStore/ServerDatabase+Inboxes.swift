@@ -46,6 +46,12 @@ extension ServerDatabase {
         WHERE t.workspace = ? AND d.revoked_at IS NULL
         """, arguments: [number]
     ).map(PushTargetRecord.init(row:))
+    for row in try Row.fetchAll(
+      db, sql: "SELECT session, started_at FROM live_statuses WHERE workspace = ?",
+      arguments: [number])
+    {
+      records.statuses[try SessionID(row["session"] as String)] = row["started_at"]
+    }
     return records
   }
 
@@ -89,6 +95,19 @@ extension ServerDatabase {
       try save(preferences, of: device, workspace: number, in: db)
     }
     for target in changes.targets { try save(target, workspace: number, in: db) }
+    for (session, start) in changes.shownSince {
+      if let start {
+        try db.cachedStatement(
+          sql: """
+            INSERT OR REPLACE INTO live_statuses (workspace, session, started_at) VALUES (?, ?, ?)
+            """
+        ).execute(arguments: [number, session.rawValue, start])
+      } else {
+        try db.cachedStatement(
+          sql: "DELETE FROM live_statuses WHERE workspace = ? AND session = ?"
+        ).execute(arguments: [number, session.rawValue])
+      }
+    }
   }
 
   /// Removes a notification that nobody names any more.
@@ -172,7 +191,8 @@ extension ServerDatabase {
           JOIN push_targets t ON t.workspace = i.workspace AND t.device = i.device
           WHERE i.is_pushed = 0 AND i.is_acknowledged = 0 AND d.revoked_at IS NULL
             AND t.is_valid = 1
-          ORDER BY w.id
+          UNION SELECT w.id FROM live_statuses s JOIN workspaces w ON w.number = s.workspace
+          ORDER BY id
           """
       ).map { try $0.identifier("id") }
     }

@@ -10,6 +10,7 @@ enum ServerSchema {
     ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
     ("2026-05 verdicts", verdicts),
     ("2026-06 notifications", notifications), ("2026-07 push deliveries", pushDeliveries),
+    ("2026-08 live statuses", liveStatuses),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -237,6 +238,16 @@ enum ServerSchema {
       FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
     ) STRICT;
     CREATE INDEX push_orders_by_position ON push_orders (workspace, position);
+    """
+
+  private static let liveStatuses = """
+    -- The sessions whose tasks are shown in place on devices, until that was ended.
+    CREATE TABLE live_statuses (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      session TEXT NOT NULL,
+      started_at INTEGER NOT NULL,
+      PRIMARY KEY (workspace, session)
+    ) STRICT, WITHOUT ROWID;
     """
 
   private static let pushDeliveries = """

@@ -76,6 +76,93 @@ import WireProtocol
     #expect(pair.scene.liveOrders.count == 3)
   }
 
+  // S4-7, S4-8: a server that starts anew goes on with what is shown.
+  @Test func aRestartInTheMiddleLosesNoStatus() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    try pair.report(.processing(operation: "a"))
+    pair.phoneLeaves()
+    pair.scene.pass(26_000_000)
+    pair.scene.restart(ServerConfiguration())
+    // Nobody connects: the server finds by itself what it shows.
+    pair.scene.pass(0)
+    pair.scene.pass(14_999)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started])
+    pair.scene.pass(1)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated])
+    #expect(pair.scene.liveOrders.last?.task.status == .processing(operation: "a"))
+    #expect(pair.scene.liveOrders.last?.receivers == [pair.phone.id: false])
+    pair.scene.pass(27_000_000 - 26_000_000 - 15_000 - 1)
+    #expect(pair.scene.liveOrders.count == 2)
+    pair.scene.pass(1)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated, .renewed])
+    pair.scene.restart(ServerConfiguration())
+    pair.hostConnection = pair.scene.connect(pair.host)
+    try pair.report(.completed(.success(summary: nil)))
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated, .renewed, .ended])
+    #expect(shown(pair).isEmpty)
+  }
+
+  /// The store may be of another day than what is shown: a backup, or another version's.
+  @Test func whatHasEndedMeanwhileIsEnded() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    try pair.report(.processing(operation: "a"), .completed(.cancelled))
+    let sessions = [try SessionID("main"), try SessionID("unknown")]
+    pair.scene.storage.withState { state in
+      for session in sessions {
+        state.workspaces[ServerScene.workspace]?.inboxes.statuses[session] = 5
+      }
+    }
+    pair.scene.restart(ServerConfiguration())
+    pair.scene.pass(0)
+    pair.scene.pass(20_000)
+    #expect(pair.scene.liveOrders.map(\.event) == [.ended, .ended])
+    #expect(pair.scene.liveOrders.map(\.task.status) == [.completed(.cancelled), .idle])
+    #expect(shown(pair).isEmpty)
+    pair.scene.pass(27_000_000)
+    #expect(pair.scene.liveOrders.count == 2)
+  }
+
+  @Test func aWorkspaceWithoutConnectionsIsRenewedToo() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    try pair.report(.processing(operation: "a"))
+    pair.phoneLeaves()
+    pair.scene.drop(pair.hostConnection)
+    pair.scene.pass(1_000)
+    for _ in 0..<27 { pair.scene.pass(1_000_000) }
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .renewed])
+  }
+
+  @Test func whatCannotBeStoredIsNotBegun() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    pair.scene.holdsTasks = true
+    try pair.host.perform(
+      .reportTask(
+        TaskReport(
+          session: try SessionID("main"), status: .processing(operation: "a"),
+          milliseconds: NotifiedPair.wall)))
+    let batch = pair.host.changes()
+    pair.scene.send(batch, on: pair.hostConnection)
+    pair.scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "full") }
+    pair.scene.finishTasks()
+    pair.scene.storage.withState { $0.writeFault = nil }
+    pair.scene.holdsTasks = false
+    pair.scene.pass(5_000)
+    #expect(pair.scene.liveOrders.isEmpty && shown(pair).isEmpty)
+    pair.scene.send(batch, on: pair.hostConnection)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started])
+    #expect(shown(pair).count == 1)
+  }
+
+  private func shown(_ pair: NotifiedPair) -> [SessionID: Int64] {
+    pair.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.inboxes.statuses ?? [:]
+    }
+  }
+
   @Test func whatIsNotDurableIsNotShown() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()

@@ -66,6 +66,34 @@ import WireProtocol
     return workspace
   }
 
+  @Test func whatIsShownOfTasksIsKeptUntilItEnds() throws {
+    let folder = try StoreFolder()
+    var database = try folder.open()
+    let workspace = try paired(database)
+    func tell(_ event: LiveStatusOrder.Event, _ name: String, at: Int64) throws {
+      let task = TaskState(
+        sessionId: try SessionID(name), status: .processing(operation: nil), startTime: 1,
+        lastUpdateTime: 1)
+      try database.commit(
+        batch(workspace) { $0.statuses = [LiveStatusChange(event: event, task: task, at: at)] })
+    }
+    #expect(try database.workspacesWithUnpushed().isEmpty)
+    try tell(.started, "a", at: 10)
+    try tell(.started, "b", at: 20)
+    try tell(.updated, "a", at: 30)
+    try tell(.renewed, "b", at: .max)
+    try database.close()
+    database = try folder.open()
+    #expect(
+      try database.header(of: workspace)?.inboxes.statuses
+        == [SessionID("a"): 10, SessionID("b"): .max])
+    #expect(try database.workspacesWithUnpushed() == [workspace])
+    try tell(.ended, "a", at: 50)
+    try tell(.ended, "b", at: 50)
+    #expect(try database.header(of: workspace)?.inboxes.statuses.isEmpty == true)
+    #expect(try database.workspacesWithUnpushed().isEmpty)
+  }
+
   @Test func everythingIsReadAsItWasWritten() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
