@@ -13,14 +13,18 @@ package struct Ask: Hashable, Sendable {
   package var matter: Matter
   /// After so long nobody can answer any more; nil: it waits for ever.
   package var patienceMilliseconds: Int64?
+  /// Where nobody answers in time the agent asks at its own prompt.
+  package var promptsItself: Bool
 
   package init(
-    session: SessionID, id: RequestID, matter: Matter, patienceMilliseconds: Int64?
+    session: SessionID, id: RequestID, matter: Matter, patienceMilliseconds: Int64?,
+    promptsItself: Bool = false
   ) {
     self.session = session
     self.id = id
     self.matter = matter
     self.patienceMilliseconds = patienceMilliseconds
+    self.promptsItself = promptsItself
   }
 }
 
@@ -79,6 +83,9 @@ package struct AskBook: Sendable {
 
   /// By session, in the order they were raised; the first is in the register.
   private var entries: [SessionID: [Entry]] = [:]
+  /// Sessions whose agents ask at their own prompts, and what became of the request by that. It is
+  /// in the register until something is heard of the agent.
+  private var prompting: [SessionID: AskOutcome] = [:]
 
   package init() {}
 
@@ -103,7 +110,23 @@ package struct AskBook: Sendable {
     }
     let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
     entries[ask.session, default: []].append(entry)
-    return count == 0 ? [show(entry, now: now, wall: wall)] : []
+    return count == 0 ? wentOn(ask.session) + [show(entry, now: now, wall: wall)] : []
+  }
+
+  /// An agent asks at its own prompt, where nobody else can answer.
+  ///
+  /// - Returns: whether that is to be shown: not where something is awaited already.
+  package mutating func prompted(_ request: RequestID, in session: SessionID) -> Bool {
+    guard entries[session] == nil, prompting[session] == nil,
+      let outcome = AskOutcome(request: request, ending: .withdrawn)
+    else { return false }
+    prompting[session] = outcome
+    return true
+  }
+
+  /// Something is heard of an agent that shows that it asks at its own prompt no longer.
+  package mutating func wentOn(_ session: SessionID) -> [Action] {
+    prompting.removeValue(forKey: session).map { [.goOn(session, $0)] } ?? []
   }
 
   /// The register could not be written: the agent asks at its own prompt.
@@ -164,7 +187,7 @@ package struct AskBook: Sendable {
   /// The agent's turn is over: nothing that it asked in it waits any more.
   package mutating func turnEnded(_ session: SessionID) -> [Action] {
     guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
-      return []
+      return wentOn(session)
     }
     let withdrawn = AskDecision(ending: .withdrawn)
     return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
@@ -206,6 +229,11 @@ package struct AskBook: Sendable {
   ) -> [Action] {
     guard let entry = entries[session]?.first else { return [] }
     entries[session]?.removeFirst()
+    if entry.ask.promptsItself, decision.ending == .expired {
+      // Everybody sees by its time that it is over; the agent waits on, now at its own prompt.
+      prompting[session] = AskOutcome(request: entry.ask.id, ending: .expired)
+      return [.decide(entry.ask.id, decision)] + showNext(session, now: now, wall: wall)
+    }
     return goOn(session, entry.ask.id, decision) + [.decide(entry.ask.id, decision)]
       + showNext(session, now: now, wall: wall)
   }
@@ -222,7 +250,7 @@ package struct AskBook: Sendable {
       entries[session] = nil
       return []
     }
-    return [show(next, now: now, wall: wall)]
+    return wentOn(session) + [show(next, now: now, wall: wall)]
   }
 
   private func show(_ entry: Entry, now: Int64, wall: Int64) -> Action {

@@ -137,6 +137,20 @@ extension ClientCore {
       if status(of: session) != .processing {
         actions += report(.processing(operation: nil), of: session, at: occasion, store: store)
       }
+    case .prompted(let matter, let request):
+      let time = time(at: occasion)
+      guard ![.awaitingApproval, .awaitingAnswer].contains(status(of: session)),
+        tasks.book.prompted(request, in: session)
+      else { return [] }
+      let ask = Ask(session: session, id: request, matter: matter, patienceMilliseconds: 0)
+      // Its time is over as it begins: no device takes it for one that it can answer.
+      actions += report(status(for: ask, time), of: session, at: occasion, store: store)
+      if self.replica.workspace.task(of: session)?.status.request != request {
+        // It could not be written; its end would say something of another request.
+        _ = tasks.book.wentOn(session)
+      }
+    case .wentOn:
+      actions += carryOut(tasks.book.wentOn(session), at: occasion, store: store)
     case .operation(let name):
       actions += noteProgress(session, operation: .some(name), at: occasion, store: store)
     case .progress(let todo):

@@ -7,6 +7,10 @@ package enum TaskNews: Hashable, Sendable {
   case began
   /// It does this now; nil: nothing that has a name.
   case operation(String?)
+  /// It asks its person at its own prompt; the request's name.
+  case prompted(Ask.Matter, RequestID)
+  /// It goes on, whatever it waited for.
+  case wentOn
   /// It is so far.
   case progress(TodoProgress)
   /// It is done.

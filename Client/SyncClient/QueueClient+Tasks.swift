@@ -10,6 +10,16 @@ public enum AgentAsk: Hashable, Sendable {
   case question(String, options: [String] = [])
 }
 
+extension AgentAsk {
+  fileprivate var matter: Ask.Matter {
+    switch self {
+    case .approval(let tool, let summary, let details):
+      .approval(toolName: tool, summary: summary, details: details)
+    case .question(let question, let options): .question(question, options: options)
+    }
+  }
+}
+
 /// What an agent is told of what it asked.
 public struct AskAnswer: Hashable, Sendable {
   /// How it ended. Only `allowed`, `denied`, `answered` and `cancelled` are somebody's answer; after
@@ -83,8 +93,15 @@ extension QueueClient {
   public func awaited() -> [TaskState] {
     let latest = engine.latest
     return latest.workspace.sessions().compactMap(\.task).filter { task in
-      task.status.request.map { !latest.core.isSettled($0) } ?? false
+      task.status.request.map { !latest.core.isSettled($0) && !isAskedAtHost(task) } ?? false
     }
+  }
+
+  /// Whether a task waits for an answer that only its own device takes any more: the time to answer
+  /// from another one is over, and its agent asks at its own prompt.
+  public func isAskedAtHost(_ task: TaskState) -> Bool {
+    let now = engine.latest.core.time(at: engine.occasion())
+    return task.status.expiresAt.map { $0 <= now } ?? false
   }
 
   /// Moves of tasks that were refused here since the client was opened, because they are none.
@@ -94,22 +111,18 @@ extension QueueClient {
   ///
   /// - Parameters:
   ///   - patience: after so long nobody can answer; nil waits for ever.
+  ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
+  ///     on waiting until something is heard of it.
   /// - Returns: the one decision that the agent is to be told.
   /// - Throws: `.queue(.sessionNotFound)`, `.closed`.
   public func ask(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
-    patience: Duration? = .seconds(60)
+    patience: Duration? = .seconds(60), promptsItself: Bool = false
   ) async throws(ClientError) -> AskAnswer {
-    let matter: Ask.Matter =
-      switch ask {
-      case .approval(let tool, let summary, let details):
-        .approval(toolName: tool, summary: summary, details: details)
-      case .question(let question, let options): .question(question, options: options)
-      }
     let decision = try await engine.raise(
       Ask(
-        session: session, id: id, matter: matter,
-        patienceMilliseconds: patience.map(Engine.milliseconds)))
+        session: session, id: id, matter: ask.matter,
+        patienceMilliseconds: patience.map(Engine.milliseconds), promptsItself: promptsItself))
     return AskAnswer(ending: decision.ending, device: decision.device, text: decision.text)
   }
 
@@ -127,6 +140,17 @@ extension QueueClient {
       session: answer.session, request: answer.request, verdict: answer.verdict,
       text: answer.text)
     return try await engine.give(request, within: QueueClient.raceAnswerLimit)
+  }
+
+  /// Says that an agent here asks its person at its own prompt: other devices show that it waits,
+  /// and cannot answer.
+  public func notePrompt(_ ask: AgentAsk, in session: SessionID) async {
+    await noteTask(.prompted(ask.matter, .random()), in: session)
+  }
+
+  /// Says that an agent here goes on with what it was at, whatever it waited for.
+  public func noteWentOn(in session: SessionID) async {
+    await noteTask(.wentOn, in: session)
   }
 
   /// Says how far an agent here is with what it set itself.

@@ -37,12 +37,14 @@ enum TaskText {
     for option in task.question?.options ?? [] { fields.append(.init("option", option)) }
     if let request = task.request?.id ?? task.question?.id {
       fields.append(.init("request", request))
+      let command =
+        task.request != nil
+        ? "cospool approve \(task.sessionId), cospool deny \(task.sessionId)"
+        : "cospool answer \(task.sessionId) TEXT"
       fields.append(
-        .init(
-          "answer with",
-          task.request != nil
-            ? "cospool approve \(task.sessionId), cospool deny \(task.sessionId)"
-            : "cospool answer \(task.sessionId) TEXT"))
+        task.isAskedAtHost(style)
+          ? .init("answer at", "the agent's own prompt, on its device")
+          : .init("answer with", command))
     }
     if let outcome = task.outcome {
       fields.append(.init("last request", outcome.ending))
@@ -96,10 +98,12 @@ struct TaskAnswer: Decodable {
     var toolName: String
     var summary: String
     var details: String?
+    var expiresAt: Int64?
   }
 
   struct Question: Decodable {
     var id: String
+    var expiresAt: Int64?
     var question: String
     var options: [String]?
   }
@@ -132,6 +136,11 @@ struct TaskAnswer: Decodable {
   var result: Result?
   var todoProgress: Progress?
   var outcome: Outcome?
+
+  /// Only the agent's own prompt takes an answer any more.
+  func isAskedAtHost(_ style: TextStyle) -> Bool {
+    (request?.expiresAt ?? question?.expiresAt).map(style.hasPassed) ?? false
+  }
 }
 
 struct AnsweredAnswer: Decodable {

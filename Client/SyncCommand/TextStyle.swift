@@ -36,6 +36,10 @@ struct TextStyle: Sendable {
     age(Date(timeIntervalSince1970: Double(milliseconds) / 1_000))
   }
 
+  func hasPassed(milliseconds: Int64) -> Bool {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1_000) <= now
+  }
+
   private func age(_ date: Date) -> String {
     let seconds = now.timeIntervalSince(date)
     // Clocks of devices differ a little; the future is now.

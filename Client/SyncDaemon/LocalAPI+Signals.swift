@@ -23,8 +23,12 @@ extension LocalAPI {
       let session = try session(context)
       let body = try await decoded(SignalRequest.self, from: request)
       let activity = try await client.receive(try body.signal(), in: session)
-      if body.type == SignalRequest.Kind.toolUse.rawValue, let name = body.name {
-        await client.noteOperation(name, in: session)
+      switch SignalRequest.Kind(rawValue: body.type) {
+      case .toolUse:
+        await client.noteWentOn(in: session)
+        if let name = body.name { await client.noteOperation(name, in: session) }
+      case .toolResult, .permissionResponse: await client.noteWentOn(in: session)
+      default: break
       }
       return CanonicalJSON.response(ActivityAnswer(activity))
     }

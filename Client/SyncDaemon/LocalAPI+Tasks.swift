@@ -22,9 +22,16 @@ extension LocalAPI {
     api.post("sessions/:session/asks") { request, context in
       let session = try session(context)
       let body = try await decoded(AskRequest.self, from: request)
-      let answer = try await ask(try body.ask(), in: session, try body.patience(), context)
+      let answer = try await ask(try body.ask(), in: session, body, context)
       return CanonicalJSON.response(
         DecisionAnswer(answer, session: session, name: answer.device.map(name(of:))))
+    }
+    api.put("sessions/:session/task/prompt") { request, context in
+      let session = try session(context)
+      let body = try await decoded(PromptRequest.self, from: request)
+      _ = try task(of: session)
+      await client.notePrompt(try body.ask(), in: session)
+      return CanonicalJSON.response(try task(of: session))
     }
     api.post("asks/:ask/answer") { request, context in
       let named = try parameter("ask", of: context)
@@ -45,10 +52,14 @@ extension LocalAPI {
 
   /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
   private func ask(
-    _ ask: AgentAsk, in session: SessionID, _ patience: Duration, _ context: Context
+    _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
   ) async throws -> AskAnswer {
     let client = client
-    let waiting = Task { try await client.ask(ask, in: session, patience: patience) }
+    let patience = try body.patience(else: client.settings.approvalPatience)
+    let promptsItself = body.promptsItself ?? false
+    let waiting = Task {
+      try await client.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
+    }
     context.channel.closeFuture.whenComplete { _ in waiting.cancel() }
     return try await cancelWhenGracefulShutdown {
       try await withTaskCancellationHandler {
@@ -68,6 +79,10 @@ extension LocalAPI {
     let verdict = try body.checkedVerdict()
     let task = try awaited(named, verdict)
     guard let request = task.status.request else { throw APIProblem.notAwaited }
+    if client.isAskedAtHost(task) {
+      throw APIProblem.askedAtHost(
+        at: client.workspace().taskDevice(of: task.sessionId).map(name(of:)))
+    }
     let event = try await client.answer(
       TaskAnswer(
         session: task.sessionId, request: request, verdict: verdict, text: body.text ?? ""))
@@ -164,6 +179,13 @@ extension APIProblem {
       message: "It was answered already, by \(name): \(verdict.name).", exitCode: 5)
   }
 
+  static func askedAtHost(at name: String?) -> APIProblem {
+    APIProblem(
+      .conflict, code: "notAwaited",
+      message: "Nobody can answer it from another device any more: the agent asks at its own prompt"
+        + (name.map { " on \($0)" } ?? "") + ".", exitCode: 5)
+  }
+
   static let notAwaited = APIProblem(
     .conflict, code: "notAwaited",
     message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
@@ -195,10 +217,11 @@ struct AskRequest: Codable {
   var details: String?
   var question: String?
   var options: [String]?
-  /// After so many seconds nobody can answer any more.
+  /// After so many seconds nobody can answer any more; none: what the device is set to.
   var patienceSeconds: Double?
+  /// Where nobody answers in time the agent asks at its own prompt, and waits on.
+  var promptsItself: Bool?
 
-  static let patienceSecondsDefault = 60.0
   static let patienceSecondsMax = 3_600.0
 
   func ask() throws -> AgentAsk {
@@ -220,8 +243,9 @@ struct AskRequest: Codable {
     }
   }
 
-  func patience() throws -> Duration {
-    let seconds = patienceSeconds ?? AskRequest.patienceSecondsDefault
+  /// - Parameter standard: the device's setting, in seconds.
+  func patience(else standard: Int) throws -> Duration {
+    let seconds = patienceSeconds ?? Double(standard)
     guard seconds > 0, seconds <= AskRequest.patienceSecondsMax else {
       throw APIProblem(
         .unprocessableContent, code: "invalidTimeout",
@@ -229,6 +253,22 @@ struct AskRequest: Codable {
           + "\(Int(AskRequest.patienceSecondsMax)) seconds.", exitCode: 2)
     }
     return .milliseconds(Int64(seconds * 1_000))
+  }
+}
+
+/// `PUT /v1/sessions/SESSION/task/prompt`: the agent asks its person at its own prompt.
+struct PromptRequest: Codable {
+  /// `approval` or `question`.
+  var kind: String
+  var toolName: String?
+  var summary: String?
+  var details: String?
+  var question: String?
+
+  func ask() throws -> AgentAsk {
+    try AskRequest(
+      kind: kind, toolName: toolName, summary: summary, details: details, question: question
+    ).ask()
   }
 }
 

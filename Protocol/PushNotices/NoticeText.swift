@@ -25,6 +25,8 @@ package struct NoticeText: Hashable, Sendable {
   }
 
   package static let detailsCharactersMax = 1_000
+  /// The body of a request that is answered at the agent's own prompt alone, where it tells nothing.
+  package static let atHost = "An agent waits at its own device for an answer."
 
   /// - Parameter showsDetails: the person's setting; off unless it was switched on.
   package init(_ event: Event, showsDetails: Bool = false) {

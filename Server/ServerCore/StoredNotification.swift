@@ -32,6 +32,12 @@ package struct StoredNotification: Hashable, Sendable {
 
   /// Somebody waits for an answer.
   package var isRequest: Bool { request != nil }
+
+  /// Nobody could ever answer it from another device: the agent asks at its own prompt.
+  package var isAskedAtHost: Bool { expiresAt.map { $0 <= milliseconds } ?? false }
+
+  /// From when on nobody needs to be told of it, milliseconds since 1970; nil: it stays of use.
+  package var uselessAt: Int64? { isAskedAtHost ? nil : expiresAt }
 }
 
 /// What happened, in the agent's own words where it has some. How a person is told is decided where

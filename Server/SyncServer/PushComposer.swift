@@ -33,8 +33,10 @@ enum PushComposer {
       return nil
     }
     if order.kind == .retract { return .retract(id) }
-    let text = NoticeText(event(notification.event), showsDetails: order.showsDetails)
-    let request = notification.request?.description
+    var text = NoticeText(event(notification.event), showsDetails: order.showsDetails)
+    let isAnswerable = !notification.isAskedAtHost
+    if !isAnswerable, !order.showsDetails { text.body = NoticeText.atHost }
+    let request = isAnswerable ? notification.request?.description : nil
     let link: String
     switch (notification.event, request) {
     case (.approval, let request?): link = DeepLink.approval(request)
@@ -46,7 +48,7 @@ enum PushComposer {
         id: id, category: event(notification.event).category, title: text.title,
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
         requestID: request, link: link, createdAt: notification.milliseconds,
-        expiresAt: notification.expiresAt, isTimeSensitive: notification.isRequest,
+        expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,
         addressee: PushNotice.Addressee(
           workspaceID: workspace.description, deviceID: order.device.description)))
   }

@@ -205,7 +205,7 @@ final class PushService {
   /// After this a push is of no use. A retraction always is: its notice stands until it comes.
   private func expiry(of delivery: DueDelivery) -> Int64? {
     let order = delivery.order.order
-    return order.kind == .retract ? nil : order.notification.expiresAt
+    return order.kind == .retract ? nil : order.notification.uselessAt
   }
 
   /// Waits for the operator, as long as the notice is of use.

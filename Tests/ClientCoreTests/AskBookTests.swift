@@ -58,6 +58,52 @@ struct AskBookTests {
     #expect(book.waiting.isEmpty && book.deadline == nil)
   }
 
+  @Test func anAgentThatPromptsItselfWaitsOn() throws {
+    var book = AskBook()
+    var ask = Self.ask(1)
+    ask.promptsItself = true
+    _ = book.raised(ask, now: 0, wall: 0)
+    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    _ = book.withdrawn(Self.id(2), now: 0, wall: 0)
+    let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
+    #expect(book.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
+    let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
+    // The agent is told; the register stays until something is heard of it.
+    #expect(
+      book.verdictTold(closing, closed, now: 60_002, wall: 0)
+        == [.decide(Self.id(1), Self.decision(.expired))])
+    #expect(book.deadline == nil && book.waiting.isEmpty)
+    #expect(book.prompted(Self.id(3), in: Self.session) == false, "it is known to wait")
+    let goesOn = AskBook.Action.goOn(Self.session, try Self.outcome(1, .expired))
+    var others = book
+    #expect(others.turnEnded(Self.session) == [goesOn])
+    others = book
+    #expect(
+      others.raised(Self.ask(4), now: 60_003, wall: 0)
+        == [goesOn, .await(Self.ask(4), expiresAt: 60_000)])
+    #expect(book.wentOn(Self.session) == [goesOn])
+    #expect(book.wentOn(Self.session).isEmpty)
+    #expect(book.prompted(Self.id(3), in: Self.session) == true)
+    #expect(
+      book.wentOn(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
+  }
+
+  @Test func whatWaitedBehindARequestAtThePromptIsShownNext() throws {
+    var book = AskBook()
+    var ask = Self.ask(1, patience: 10)
+    ask.promptsItself = true
+    _ = book.raised(ask, now: 0, wall: 0)
+    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    _ = book.timePassed(now: 10, wall: 10)
+    #expect(
+      book.timePassed(now: 10 + AskBook.closingMillisecondsMax, wall: 5_010)
+        == [
+          .decide(Self.id(1), Self.decision(.expired)),
+          .goOn(Self.session, try Self.outcome(1, .expired)),
+          .await(Self.ask(2), expiresAt: 60_000),
+        ])
+  }
+
   @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
     var book = AskBook()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)

@@ -124,6 +124,53 @@ struct TaskDeskTests {
     #expect(scene.decisions == [.expired])
   }
 
+  @Test func anAgentAtItsOwnPromptShowsThatItWaits() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    let first = RequestID(high: 2, low: 1)
+    let matter = Ask.Matter.approval(toolName: "Bash", summary: "make", details: nil)
+    scene.hear(.prompted(matter, first))
+    let task = try #require(scene.task)
+    #expect(task.status.request == first)
+    // It was over as it began: nobody can answer, and everybody sees that.
+    #expect(task.status.expiresAt == task.lastUpdateTime)
+    #expect(try scene.answer(1, .allowed) == .notAwaited)
+    let answer = AnswerRequest(session: scene.session, request: first, verdict: .allowed)
+    try scene.tell { try $0.answerGiven(answer, at: $1, store: $2).actions }
+    #expect(scene.endings == [.notAwaited])
+    // Told twice, by two hooks of one prompt, it is one.
+    scene.hear(.prompted(.question("?", options: []), RequestID(high: 2, low: 2)))
+    #expect(scene.task == task)
+    scene.hear(.operation("Bash"))
+    #expect(scene.task?.status == task.status, "a tool's name tells nothing of the prompt")
+    scene.hear(.wentOn)
+    #expect(scene.task?.status.kind == .processing)
+    #expect(scene.task?.outcome?.ending == .withdrawn)
+    scene.hear(.prompted(.question("Which?", options: []), RequestID(high: 2, low: 3)))
+    #expect(scene.task?.status.kind == .awaitingAnswer)
+    scene.hear(.ended(.success(summary: nil)))
+    #expect(scene.task?.status == .completed(.success(summary: nil)))
+    #expect(scene.decisions.isEmpty && scene.core.illegalTaskMoves == 0)
+  }
+
+  @Test func anExpiredRequestOfAnAgentAtItsPromptStaysUntilItGoesOn() throws {
+    var scene = try scene()
+    let ask = Ask(
+      session: scene.session, id: RequestID(high: 1, low: 1),
+      matter: .approval(toolName: "Bash", summary: "make", details: nil),
+      patienceMilliseconds: 60_000, promptsItself: true)
+    try scene.tell { try $0.askRaised(ask, at: $1, store: $2) }
+    scene.pass(60_000)
+    #expect(scene.decisions == [.expired])
+    #expect(scene.task?.status.kind == .awaitingApproval && scene.task?.outcome == nil)
+    #expect(try scene.answer(1, .allowed) == .notAwaited)
+    scene.hear(.prompted(ask.matter, RequestID(high: 2, low: 1)))
+    #expect(scene.task?.status.request == ask.id)
+    scene.hear(.began)
+    #expect(scene.task?.status.kind == .processing)
+    #expect(scene.task?.outcome?.ending == .expired && scene.decisions == [.expired])
+  }
+
   @Test func theEndOfTheTurnWithdrawsAndEndsTheTask() throws {
     var scene = try scene()
     scene.hear(.began)

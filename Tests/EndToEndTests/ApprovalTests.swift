@@ -39,6 +39,14 @@ extension EndToEnd {
           name: "hook", input: event)
       }
 
+      /// Another hook of the agent.
+      func tell(_ event: String, _ fields: String = "") async throws {
+        _ = try await host.attempt(
+          ["hook", "--explain", "--timeout", "60"],
+          input: #"{"hook_event_name":"\#(event)","session_id":"api"\#(fields)}"#
+        ).succeeded()
+      }
+
       func waits(on device: Device, for status: String = "awaitingApproval") async throws {
         try await bed.eventually("\(device.name) shows \(status)", within: 120) {
           try await device.task("api")?.status == status
@@ -123,10 +131,46 @@ extension EndToEnd {
         let scene = try await Scene(bed)
         let output = try await scene.decision(of: try scene.ask(patience: 1))
         #expect(output.isSuccess && output.standardOutput == "" && output.standardError == "")
-        try await scene.waits(on: scene.phone, for: "processing")
+        // It waits on, now at its own prompt.
+        try await scene.waits(on: scene.phone)
         let late = try await scene.phone.attempt("approve", "api")
         #expect(late.code == 5)
-        #expect(late.standardError.contains("Nobody waits for it any more"))
+        #expect(late.standardError.contains("asks at its own prompt on host"), "\(late)")
+        #expect(try await scene.phone.cospool("task", "show", "api").contains("own prompt"))
+        #expect(try await !scene.phone.cospool("status").contains("request for you"))
+        try await scene.tell("PostToolUse", #","tool_name":"Bash","tool_use_id":"t""#)
+        try await scene.waits(on: scene.phone, for: "processing")
+        #expect(try await scene.phone.task("api")?.outcome?.ending == "expired")
+        let later = try await scene.phone.attempt("approve", "api")
+        #expect(later.code == 5)
+        #expect(later.standardError.contains("Nobody waits for it any more"))
+      }
+    }
+
+    /// Hooks that ask nobody else: other devices see that the agent waits, and are notified.
+    @Test(arguments: ["PermissionRequest", "Notification"])
+    func aPromptOnTheHostShowsEverywhere(event: String) async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        try await scene.tell("UserPromptSubmit")
+        try await scene.tell(
+          event,
+          event == "Notification"
+            ? #","notification_type":"permission_prompt","#
+              + #""message":"Claude needs your permission to use Bash""#
+            : #","tool_name":"Bash","tool_input":{"command":"make test"}"#)
+        try await scene.waits(on: scene.phone)
+        #expect(try await scene.phone.cospool("task", "show", "api").contains("Bash"))
+        try await bed.eventually("the phone is notified", within: 120) {
+          try await scene.phone.cospool("notifications", "list").contains("Bash")
+        }
+        let refused = try await scene.phone.attempt("approve", "api")
+        #expect(refused.code == 5 && refused.standardError.contains("own prompt on host"))
+        try await scene.tell("Stop")
+        try await scene.waits(on: scene.phone, for: "completed")
+        try await bed.eventually("it is taken back", within: 120) {
+          try await !scene.phone.cospool("notifications", "list").contains("Bash")
+        }
       }
     }
 

@@ -75,6 +75,24 @@ import WireProtocol
     #expect(pair.told().map(\.category) == [.taskComplete])
   }
 
+  /// An agent that asks at its own prompt is told of, and taken back, though nobody can answer it.
+  @Test func requestAtTheAgentsOwnPromptIsToldAndTakenBack() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working)
+    try pair.report(NotifiedPair.approval(1, expires: NotifiedPair.wall))
+    let alert = try #require(pair.orders.first)
+    #expect(alert.notification.isAskedAtHost && alert.notification.uselessAt == nil)
+    #expect(pair.orders.map(\.kind) == [.alert])
+    try pair.report(NotifiedPair.working)
+    #expect(pair.orders.map(\.kind) == [.alert, .retract])
+    try pair.report(NotifiedPair.approval(2, expires: NotifiedPair.wall + 1))
+    let other = try #require(pair.orders.last)
+    #expect(!other.notification.isAskedAtHost)
+    #expect(other.notification.uselessAt == NotifiedPair.wall + 1)
+  }
+
   @Test func requestThatTheBatchItselfSettlesIsNotTold() throws {
     var pair = try NotifiedPair()
     try pair.report(

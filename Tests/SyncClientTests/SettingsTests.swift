@@ -33,6 +33,7 @@ import Testing
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
+      .approvalPatience: "90",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(
@@ -43,7 +44,7 @@ import Testing
       layers.deviceSettings
         == DeviceSettings(
           maxQueueSize: 1, queueEnabled: true, onFailure: .proceed, autoRemoveOnView: true,
-          retentionDays: 3_650, attachmentQuota: 10,
+          retentionDays: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
             kind: .command, command: "make {}", timeoutSeconds: 90, onUnknown: .skip,
             graceSeconds: 0),
@@ -58,6 +59,7 @@ import Testing
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
       (.retentionDays, "0"), (.retentionDays, "3651"), (.attachmentQuota, "9"),
       (.agent, "nobody"), (.agentTimeout, "-1"), (.agentGrace, "3601"), (.onUnknown, "guess"),
+      (.approvalPatience, "0"), (.approvalPatience, "601"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),
       (.deviceName, String(repeating: "n", count: 1_025)),
     ] as [(SettingName, String)])

@@ -102,6 +102,25 @@ import Testing
     }
   }
 
+  /// Without a number of its own the hook waits as long as the device is set to.
+  @Test func theHookWaitsAsLongAsTheDeviceIsSetTo() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("config", "set", "approvalPatience", "0").exitCode == 2)
+      #expect(await fixture.cospool("config", "set", "approvalPatience", "1").exitCode == 0)
+      let event =
+        #"{"session_id":"s","hook_event_name":"PermissionRequest","tool_name":"Bash","#
+        + #""tool_input":{"command":"ls"}}"#
+      #expect(await hook(fixture, event, ["--ask"]) == .init())
+      let output = await fixture.cospool("task", "show", "s", "--json").output
+      let task = try #require(JSONTree(Array(output.utf8)))
+      #expect(task["status"] == "awaitingApproval")
+      let stop = #"{"session_id":"s","hook_event_name":"Stop"}"#
+      #expect(await hook(fixture, stop, []) == .init())
+      let ended = await fixture.cospool("task", "show", "s", "--json").output
+      #expect(JSONTree(Array(ended.utf8))?["outcome"]?["ending"] == "expired")
+    }
+  }
+
   @Test func theTodoListIsTheProgress() async throws {
     try await CommandFixture.run { fixture in
       let prompt = #"{"session_id":"s","hook_event_name":"UserPromptSubmit"}"#
@@ -138,6 +157,13 @@ import Testing
       "--program", "cospool",
     ])
     #expect(wrong.exitCode == 2)
+    let standard = await CommandFixture.cospool([
+      "hooks", "install", "claude", "--approvals", "--file", path, "--program", "cospool",
+    ])
+    #expect(standard.exitCode == 0)
+    #expect(
+      try String(contentsOfFile: path, encoding: .utf8)
+        .contains(#""command": "cospool hook --timeout 5 --ask", "timeout": 618"#))
   }
 
   @Test(arguments: [true, false]) func permissionPromptAsksForClaude(_ allows: Bool) async throws {

@@ -170,6 +170,23 @@ import WireProtocol
     }
   }
 
+  /// What is asked at the agent's own prompt is told of without buttons.
+  @Test func whatNobodyElseCanAnswerHasNoButtons() async throws {
+    try await Self.with { bed in
+      let request = ApprovalRequest(
+        id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make", expiresAt: 1)
+      try await bed.client.send(try bed.host.report(.processing(operation: nil)))
+      try await bed.client.send(try bed.host.report(.awaitingApproval(request)))
+      let web = bed.web
+      try await PushServiceTests.eventually { web.requests.contains { $0.json["actions"] != nil } }
+      let message = try #require(web.requests.first { $0.json["actions"] != nil }).json
+      #expect(message["message"] as? String == "An agent waits at its own device for an answer.")
+      let actions = message["actions"] as? [[String: Any]] ?? []
+      #expect(actions.map { $0["action"] as? String } == ["view"])
+      #expect(message["click"] as? String == "cospool://session/main")
+    }
+  }
+
   @Test func aNewKeyEndsTheButtonsBefore() async throws {
     try await Self.with { bed in
       let (approve, _) = try await bed.ask(6)

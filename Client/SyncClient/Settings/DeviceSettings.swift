@@ -15,6 +15,8 @@ public struct DeviceSettings: Hashable, Sendable {
   public var retentionDays: Int
   /// What the attachments on this device may take together, in MiB.
   public var attachmentQuota: Int
+  /// Seconds that other devices have to answer what an agent here asks, where the asker names none.
+  public var approvalPatience: Int
   /// How agents run here.
   public var agents: AgentSettings
   /// What the device is notified of, and how.
@@ -26,6 +28,7 @@ public struct DeviceSettings: Hashable, Sendable {
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
     retentionDays: Int = SettingName.retentionDaysDefault,
     attachmentQuota: Int = SettingName.attachmentQuotaDefault,
+    approvalPatience: Int = SettingName.approvalPatienceDefault,
     agents: AgentSettings = AgentSettings(),
     notifications: NotificationSettings = NotificationSettings()
   ) {
@@ -34,6 +37,7 @@ public struct DeviceSettings: Hashable, Sendable {
     self.onFailure = onFailure
     self.autoRemoveOnView = autoRemoveOnView
     self.retentionDays = retentionDays.clamped(to: SettingName.retentionDaysRange)
+    self.approvalPatience = approvalPatience.clamped(to: SettingName.approvalPatienceRange)
     self.agents = agents
     self.notifications = notifications
     self.attachmentQuota = attachmentQuota.clamped(to: SettingName.attachmentQuotaRange)

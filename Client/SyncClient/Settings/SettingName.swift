@@ -10,6 +10,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case agentTimeout
   case agentGrace
   case onUnknown
+  case approvalPatience
   case autoRemoveOnView
   case retentionDays
   case attachmentQuota
@@ -37,6 +38,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// `agentGrace` where nothing is said.
   public static let agentGraceDefault = 30
 
+  /// Seconds that `approvalPatience` may say.
+  public static let approvalPatienceRange = 1...600
+  /// `approvalPatience` where nothing is said.
+  public static let approvalPatienceDefault = 60
+
   /// What a setting can be.
   public enum Kind: Hashable, Sendable {
     case number(ClosedRange<Int>)
@@ -60,6 +66,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentTimeout: .number(SettingName.agentTimeoutRange)
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
+    case .approvalPatience: .number(SettingName.approvalPatienceRange)
     case .retentionDays: .number(SettingName.retentionDaysRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
@@ -81,6 +88,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentTimeout: .number(0)
     case .agentGrace: .number(SettingName.agentGraceDefault)
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
+    case .approvalPatience: .number(SettingName.approvalPatienceDefault)
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
     case .command, .notifyCommand, .deviceName, .certificate: nil
@@ -99,6 +107,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentTimeout: "COSPOOL_AGENT_TIMEOUT"
     case .agentGrace: "COSPOOL_AGENT_GRACE"
     case .onUnknown: "COSPOOL_ON_UNKNOWN"
+    case .approvalPatience: "COSPOOL_APPROVAL_PATIENCE"
     case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
     case .retentionDays: "COSPOOL_RETENTION_DAYS"
     case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
@@ -131,6 +140,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
     case .onUnknown: "what happens to a message of which nobody knows whether the agent did it"
+    case .approvalPatience: "seconds that other devices have to answer what an agent here asks"
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
     case .retentionDays: "days for which attachments of messages that left the queue are kept"
     case .attachmentQuota: "MiB that attachments may take on this device"

@@ -72,6 +72,7 @@ public struct SettingsLayers: Hashable, Sendable {
       autoRemoveOnView: flag(.autoRemoveOnView),
       retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
       attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault,
+      approvalPatience: number(.approvalPatience) ?? SettingName.approvalPatienceDefault,
       agents: agentSettings, notifications: notificationSettings)
   }
 

@@ -12,30 +12,68 @@ enum HookApproval {
   static let patienceSecondsMax: Double = 600
 
   /// - Returns: nil where the event asks for nothing.
+  ///
+  /// - Parameter patience: seconds; nil: as long as the daemon is set to.
   static func request(
-    of event: HookEvent, session: String, patience: Double
+    of event: HookEvent, session: String, patience: Double?
   ) throws -> APIRequest? {
     guard event.name == .permissionRequest, let tool = event.toolName else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
-      body: Body(tool, event.toolInput, patience: patience))
-    request.timeoutSeconds = patience + closingSeconds
+      body: Body(tool, event.toolInput, patience: patience, promptsItself: true))
+    request.timeoutSeconds = (patience ?? patienceSecondsMax) + closingSeconds
     return request
+  }
+
+  /// Tells the daemon that an agent asks at its own prompt, so that other devices show it.
+  ///
+  /// - Returns: nil where the event says nothing of the kind.
+  static func prompt(of event: HookEvent, session: String) throws -> APIRequest? {
+    let body: Body
+    switch (event.name, event.notification) {
+    case (.permissionRequest, _):
+      guard let tool = event.toolName else { return nil }
+      body = Body(tool, event.toolInput)
+    case (.notification, "permission_prompt"):
+      // "Claude needs your permission to use Bash"
+      let text = event.message ?? ""
+      let tool = text.firstMatch(of: /permission to use (\S+)/).map { String($0.1) }
+      body = Body(tool: tool ?? "permission", summary: tool == nil ? text : "")
+    case (.notification, "elicitation_dialog"):
+      body = Body(question: event.message ?? "The agent has a question.")
+    default: return nil
+    }
+    return try APIRequest(.put, ["sessions", session, "task", "prompt"], body: body)
   }
 
   /// What the daemon is asked for a tool's call.
   struct Body: Encodable {
     var kind = "approval"
-    var toolName: String
-    var summary: String
+    var toolName: String?
+    var summary: String?
     var details: String?
-    var patienceSeconds: Double
+    var question: String?
+    var patienceSeconds: Double?
+    var promptsItself: Bool?
 
-    init(_ tool: String, _ input: JSONTree?, patience: Double) {
+    init(
+      _ tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
+    ) {
       toolName = tool
       summary = HookApproval.summary(of: input)
       details = input.map(HookApproval.details)
       patienceSeconds = patience
+      self.promptsItself = promptsItself
+    }
+
+    init(tool: String, summary: String) {
+      toolName = tool
+      self.summary = String(summary.prefix(200))
+    }
+
+    init(question: String) {
+      kind = "question"
+      self.question = String(question.prefix(400))
     }
   }
 

@@ -29,6 +29,8 @@ struct HookCommand: LocalCommand {
       "Ask all devices for leave, and wait so long for an answer, at most 600.",
       valueName: "seconds"))
   var approvals: Double?
+  @Flag(help: "Ask all devices for leave, and wait as long as approvalPatience says.")
+  var ask = false
   @Flag(help: "Give the next queued prompt to the agent when its turn ends.")
   var feed = false
   @Flag(help: "Say on stderr what went wrong.")
@@ -43,8 +45,9 @@ struct HookCommand: LocalCommand {
       return try await withThrowingTaskGroup(of: String.self) { tasks in
         tasks.addTask { try await answer(in: environment) }
         tasks.addTask {
+          let waiting = patience ?? (ask ? HookApproval.patienceSecondsMax : nil)
           let limit =
-            min(max(0.1, timeout), 60) + (patience.map { $0 + HookApproval.closingSeconds } ?? 0)
+            min(max(0.1, timeout), 60) + (waiting.map { $0 + HookApproval.closingSeconds } ?? 0)
           try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
             code: "timeout", message: "It took longer than \(limit) seconds.", exitCode: 75)
@@ -59,7 +62,7 @@ struct HookCommand: LocalCommand {
     }
   }
 
-  /// How long it waits for a person; nil where it asks none.
+  /// How long it waits for a person, where that was said.
   private var patience: Double? {
     approvals.map { min(max(0.1, $0), HookApproval.patienceSecondsMax) }
   }
@@ -92,10 +95,18 @@ struct HookCommand: LocalCommand {
     for request in try event.requests(for: id) {
       try await tell(request, of: event, session: id, connection)
     }
-    guard let patience,
-      let request = try HookApproval.request(of: event, session: id, patience: patience),
-      let decision = try await tell(request, of: event, session: id, connection)
-    else { return "" }
+    guard ask || patience != nil,
+      let request = try HookApproval.request(of: event, session: id, patience: patience)
+    else {
+      // Where it waits for its person at its own prompt, other devices are to show that.
+      if let request = try HookApproval.prompt(of: event, session: id) {
+        try await tell(request, of: event, session: id, connection)
+      }
+      return ""
+    }
+    guard let decision = try await tell(request, of: event, session: id, connection) else {
+      return ""
+    }
     let text = HookApproval.answer(decision)
     if !text.isEmpty {
       let told = try APIRequest(

@@ -29,6 +29,8 @@ struct HookEvent: Sendable {
   var toolInput: JSONTree?
   /// What kind of notification it is.
   var notification: String?
+  /// What it says to its person.
+  var message: String?
   /// What the agent said last.
   var summary: String?
 
@@ -45,6 +47,7 @@ struct HookEvent: Sendable {
     toolName = object["tool_name"]?.text
     toolInput = object["tool_input"]
     notification = object["notification_type"]?.text
+    message = object["message"]?.text.map { String($0.prefix(1_000)) }
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 

@@ -23,7 +23,8 @@ struct HooksCommands: ParsableCommand {
       With its hooks an agent that a person works with says what it does: whether it is busy, waits
       for an approval or is done. With --feed it also gets the next prompt of its queue when its
       turn ends, one for each turn. With --approvals what it asks leave for is asked on all devices
-      first, for a minute: cospool approve and deny answer it.
+      first: cospool approve and deny answer it. They have as many seconds as approvalPatience says
+      (cospool config), or --patience; then the agent asks at its own prompt.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self])
 
@@ -63,8 +64,11 @@ struct HooksCommands: ParsableCommand {
     @Argument(help: "claude or codex.") var agent: HookAgent
     @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
     @Flag(help: "Ask on all devices what the agent asks leave for.") var approvals = false
-    @Option(help: ArgumentHelp("How long a request waits for an answer.", valueName: "seconds"))
-    var patience = 60
+    @Option(
+      help: ArgumentHelp(
+        "How long a request waits for an answer, at most 600. Default: approvalPatience.",
+        valueName: "seconds"))
+    var patience: Int?
     @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
     var program: String?
     @OptionGroup var file: FileOptions
@@ -81,17 +85,21 @@ struct HooksCommands: ParsableCommand {
       var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
       if let data = options.data { words += ["--data", Shell.quoted(data)] }
       let command = words.joined(separator: " ")
-      guard (1...Int(HookApproval.patienceSecondsMax)).contains(patience) else {
+      let patienceMax = Int(HookApproval.patienceSecondsMax)
+      guard patience.map((1...patienceMax).contains) ?? true else {
         throw CommandFailure.usage(
-          "--patience is 1 to \(Int(HookApproval.patienceSecondsMax)) seconds.")
+          "--patience is 1 to \(patienceMax) seconds.")
       }
       let handlers = agent.events.map { event in
         let asks = approvals && event == .permissionRequest
-        let waiting = asks ? patience + Int(HookApproval.closingSeconds) : 0
+        // The agent must not end a hook that the daemon lets wait.
+        let waiting =
+          asks ? (patience ?? patienceMax) + Int(HookApproval.closingSeconds) : 0
+        let asking = patience.map { " --approvals \($0)" } ?? " --ask"
         return (
           event: event.rawValue,
           command: command + (feed && event.feeds ? " --feed" : "")
-            + (asks ? " --approvals \(patience)" : ""),
+            + (asks ? asking : ""),
           timeout: Self.seconds + Self.graceSeconds + waiting
         )
       }

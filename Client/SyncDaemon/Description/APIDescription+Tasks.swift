@@ -16,6 +16,13 @@ extension APIDescription {
       body: .fields("ProgressRequest", isRequired: true), answer: .json("Task"),
       refusals: [404]),
     APIOperation(
+      method: "PUT", path: "/v1/sessions/{session}/task/prompt", id: "setPrompt",
+      summary:
+        "Its agent, which works here, asks its person at its own prompt: other devices show that, and "
+        + "cannot answer.",
+      body: .fields("PromptRequest", isRequired: true), answer: .json("Task"),
+      refusals: [404, 422]),
+    APIOperation(
       method: "POST", path: "/v1/sessions/{session}/asks", id: "ask",
       summary:
         "Its agent asks for leave or for an answer; the response waits for the first answer of all "
@@ -67,6 +74,15 @@ extension APIDescription {
         "toolName": Schema.text, "summary": Schema.text, "details": Schema.text,
         "question": Schema.text, "options": Schema.list(Schema.text),
         "patienceSeconds": ["type": "number", "minimum": 0, "maximum": 3_600],
+        "promptsItself": Schema.described(
+          Schema.flag, "Where nobody answers in time the agent asks at its own prompt and waits on."
+        ),
+      ]),
+    "PromptRequest": Schema.body(
+      ["kind": Schema.choice(["approval", "question"])],
+      optional: [
+        "toolName": Schema.text, "summary": Schema.text, "details": Schema.text,
+        "question": Schema.text,
       ]),
     "Decision": Schema.object(
       ["session": Schema.sessionID, "ending": endings],
