@@ -83,7 +83,11 @@ import Testing
         "AskRequest",
         AskRequest(
           kind: "", toolName: "", summary: "", details: "", question: "", options: [],
-          patienceSeconds: 1)
+          patienceSeconds: 1, promptsItself: true)
+      ),
+      (
+        "PromptRequest",
+        PromptRequest(kind: "", toolName: "", summary: "", details: "", question: "")
       ),
       ("AnswerRequest", AnswerRequestBody(verdict: "", text: "")),
       ("ProgressRequest", ProgressRequest(completed: 1, total: 2, currentTask: "")),
