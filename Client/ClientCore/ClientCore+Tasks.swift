@@ -143,10 +143,12 @@ extension ClientCore {
         tasks.book.prompted(request, in: session)
       else { return [] }
       let ask = Ask(session: session, id: request, matter: matter, patienceMilliseconds: 0)
+      let unwritten = tasks.unwritten[session]
       // Its time is over as it begins: no device takes it for one that it can answer.
       actions += report(status(for: ask, time), of: session, at: occasion, store: store)
       if self.replica.workspace.task(of: session)?.status.request != request {
-        // It could not be written; its end would say something of another request.
+        // It could not be written: nobody is to see it later, when the agent has long gone on.
+        tasks.unwritten[session] = unwritten
         _ = tasks.book.wentOn(session)
       }
     case .wentOn:

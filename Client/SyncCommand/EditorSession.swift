@@ -64,7 +64,7 @@ struct EditorSession: Sendable {
   private func edit(with editor: String) async throws -> Answer {
     let shown = try await connection.answer(to: APIRequest(.get, ["messages", message]))
       .decoded(Shown.self)
-    let file = try TextFile(shown.content)
+    let file = try TextFile(shown.content, in: folder)
     do {
       try await Self.wait(for: editor, on: file.path)
       var content = try file.text()
@@ -83,6 +83,12 @@ struct EditorSession: Sendable {
       failure.message += " Your text is in \(file.path)."
       throw failure
     }
+  }
+
+  /// Where temporary files go: the folder that `TMPDIR` names, else `/tmp`.
+  private var folder: String {
+    guard let named = variables["TMPDIR"], named.hasPrefix("/") else { return "/tmp" }
+    return named.hasSuffix("/") ? String(named.dropLast()) : named
   }
 
   private func editor() throws -> String {
@@ -152,11 +158,13 @@ private struct TextFile {
   let directory: String
   var path: String { directory + "/message.md" }
 
-  init(_ text: String) throws {
-    var template = Array("/tmp/cospool-XXXXXX".utf8CString)
+  init(_ text: String, in folder: String) throws {
+    var template = Array("\(folder)/cospool-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
       throw CommandFailure(
-        code: "editorFailed", message: "No file can be made in /tmp: error \(errno).", exitCode: 7)
+        code: "editorFailed",
+        message: "No file can be made in \(folder): error \(errno). TMPDIR names another folder.",
+        exitCode: 7)
     }
     directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     try Data(text.utf8).write(to: URL(filePath: path))

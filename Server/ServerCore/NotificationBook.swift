@@ -14,6 +14,8 @@ struct NotificationBook: Sendable {
   }
 
   private var notifications: [UInt64: StoredNotification] = [:]
+  /// Those of them that are requests, by request.
+  private var requests: [RequestID: Set<UInt64>] = [:]
   private var inboxes: [DeviceID: [UInt64: Entry]] = [:]
   private var preferences: [DeviceID: NotificationPreferences] = [:]
   private var targets: [DeviceID: [PushTargetID: PushTargetRecord]] = [:]
@@ -32,7 +34,7 @@ struct NotificationBook: Sendable {
     durablePosition = records.lastPosition
     preferences = records.preferences
     for notification in records.notifications {
-      notifications[notification.position] = notification
+      note(notification)
     }
     for entry in records.entries {
       // Devices that lost their connection with the server have time to come back.
@@ -79,7 +81,7 @@ struct NotificationBook: Sendable {
       let notification = StoredNotification(
         position: lastPosition, name: item.name, event: item.event, session: item.session,
         request: item.request, milliseconds: item.milliseconds, expiresAt: item.expiresAt)
-      notifications[lastPosition] = notification
+      note(notification)
       changes.posted.append(notification)
       for device in receivers {
         let isConnected = connected.contains(device)
@@ -125,11 +127,29 @@ struct NotificationBook: Sendable {
     }
   }
 
+  private mutating func note(_ notification: StoredNotification) {
+    notifications[notification.position] = notification
+    if let request = notification.request {
+      requests[request, default: []].insert(notification.position)
+    }
+  }
+
   /// Takes requests out of all inboxes that nobody awaits any more; they are taken back where they
   /// were pushed.
+  ///
+  /// - Complexity: O(requests that are in inboxes), where none is over.
   mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {
-    let over = notifications.values.filter { $0.isRequest && isOver($0) }
-    for notification in over.sorted(by: { $0.position < $1.position }) {
+    guard !requests.isEmpty else { return }
+    end(requests.values.joined().filter { notifications[$0].map(isOver) ?? false })
+  }
+
+  /// The same of one request.
+  mutating func requestEnded(_ request: RequestID) {
+    end(Array(requests[request] ?? []))
+  }
+
+  private mutating func end(_ positions: [UInt64]) {
+    for notification in positions.sorted().compactMap({ notifications[$0] }) {
       for device in inboxes.keys.sorted() {
         guard let entry = inboxes[device]?[notification.position] else { continue }
         if entry.isPushed, isPushable(device) {
@@ -143,7 +163,13 @@ struct NotificationBook: Sendable {
   private mutating func remove(_ position: UInt64, from device: DeviceID) {
     guard inboxes[device]?.removeValue(forKey: position) != nil else { return }
     changes.removed.append(InboxEntry(device: device, position: position))
-    if !inboxes.values.contains(where: { $0[position] != nil }) { notifications[position] = nil }
+    guard !inboxes.values.contains(where: { $0[position] != nil }),
+      let notification = notifications.removeValue(forKey: position)
+    else { return }
+    if let request = notification.request {
+      requests[request]?.remove(position)
+      if requests[request]?.isEmpty == true { requests[request] = nil }
+    }
   }
 
   // MARK: - Pushing

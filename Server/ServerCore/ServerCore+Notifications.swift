@@ -29,7 +29,7 @@ extension ServerCore {
 
   /// A request was answered: nobody needs to see it any longer.
   mutating func requestAnswered(_ request: RequestID, in id: WorkspaceID) {
-    workspaces[id]?.book.requestsEnded { $0.request == request }
+    workspaces[id]?.book.requestEnded(request)
   }
 
   /// Adds what changed in the inboxes to a commit, and the answers that depend on it.

@@ -16,11 +16,11 @@ import Testing
   }
 
   private func edit(
-    with editor: String, in house: CommandFixture
+    with editor: String, in house: CommandFixture, temporary: String? = nil
   ) async -> CommandRunner.Outcome {
-    await CommandFixture.cospool(
-      ["queue", "edit", Self.message],
-      variables: ["COSPOOL_DATA": house.directory, "EDITOR": editor])
+    var variables = ["COSPOOL_DATA": house.directory, "EDITOR": editor]
+    variables["TMPDIR"] = temporary
+    return await CommandFixture.cospool(["queue", "edit", Self.message], variables: variables)
   }
 
   private func content(in house: CommandFixture) async -> String {
@@ -65,6 +65,22 @@ import Testing
       try FileManager.default.removeItem(at: folder)
       #expect(await content(in: house).contains("as it was"))
       #expect(await !content(in: house).contains("heldUntil"))
+    }
+  }
+
+  @Test func theFileLiesWhereTemporaryFilesAreToLie() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "s", "--id", Self.message, "as it was")
+      let editor = try editor("printf %s \"$1\" > \"$1\"", in: house)
+      for temporary in [house.directory, house.directory + "/"] {
+        let outcome = await edit(with: editor, in: house, temporary: temporary)
+        #expect(outcome.output == "edited", "\(outcome)")
+        #expect(await content(in: house).contains(house.directory + "/cospool-"))
+      }
+      let left = try FileManager.default.contentsOfDirectory(atPath: house.directory)
+      #expect(!left.contains { $0.hasPrefix("cospool-") })
+      let nowhere = await edit(with: editor, in: house, temporary: house.directory + "/none")
+      #expect(nowhere.exitCode == 7 && nowhere.errors.contains("/none"))
     }
   }
 

@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import Synchronization
 import Testing
 
 @testable import SyncCommand
@@ -20,7 +21,7 @@ import Testing
   }
 
   /// Waits until a session's task is in a state.
-  private func waits(
+  fileprivate func waits(
     _ fixture: CommandFixture, for status: String, in session: String = "s"
   ) async throws {
     while true {
@@ -190,6 +191,104 @@ import Testing
           == (allows
             ? #"{"behavior":"allow","updatedInput":{"command":"make"}}"#
             : #"{"behavior":"deny","message":"A person denied it."}"#))
+    }
+  }
+}
+
+/// `cospool mcp` with an agent that goes on talking.
+private struct LiveMCP {
+  private let lines: AsyncStream<[UInt8]>.Continuation
+  private let written = Transcript()
+  private let running: Task<CommandRunner.Outcome, Never>
+
+  private final class Transcript: Sendable {
+    let texts = Mutex<[String]>([])
+  }
+
+  init(_ fixture: CommandFixture) {
+    let (stream, lines) = AsyncStream<[UInt8]>.makeStream()
+    self.lines = lines
+    var watching = WatchSurroundings.none
+    let written = written
+    watching.write = { text in
+      written.texts.withLock { $0.append(text) }
+      return true
+    }
+    var environment = Environment(
+      variables: ["COSPOOL_DATA": fixture.directory, "COSPOOL_SESSION": "s"],
+      input: StandardInput { [] }, style: .plain, watching: watching)
+    environment.pieces = { stream }
+    let runner = CommandRunner(environment: environment)
+    running = Task { await runner.run(["mcp"]) }
+  }
+
+  func send(_ message: JSONTree) {
+    lines.yield(Array((message.line + "\n").utf8))
+  }
+
+  func prompt(_ id: JSONTree) {
+    send([
+      "jsonrpc": "2.0", "id": id, "method": "tools/call",
+      "params": [
+        "name": "permission_prompt",
+        "arguments": ["tool_name": "Bash", "input": ["command": "make"]],
+      ],
+    ])
+  }
+
+  var answers: [JSONTree] {
+    written.texts.withLock { $0 }.compactMap { JSONTree(Array($0.utf8)) }
+  }
+
+  /// Waits for the answer to a request.
+  func answer(to id: JSONTree) async throws -> JSONTree {
+    while true {
+      if let answer = answers.first(where: { $0["id"] == id }) { return answer }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  /// The agent is gone.
+  func end() async -> CommandRunner.Outcome {
+    lines.finish()
+    return await running.value
+  }
+}
+
+extension TaskCommandTests {
+  /// Who waits for a person keeps nobody else waiting, and can be taken back.
+  @Test func otherCallsAreAnsweredWhileAPersonIsAsked() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let agent = LiveMCP(fixture)
+      agent.prompt(1)
+      try await waits(fixture, for: "awaitingApproval")
+      agent.send(["jsonrpc": "2.0", "id": "p", "method": "ping"])
+      #expect(try await agent.answer(to: "p")["result"] != nil)
+      agent.prompt(1)
+      agent.send(["jsonrpc": "2.0", "id": "q", "method": "tools/list"])
+      #expect(try await agent.answer(to: "q")["result"] != nil)
+      #expect(try await agent.answer(to: 1)["error"]?["code"] == -32_600, "the id is in use")
+      #expect(await fixture.cospool("approve").exitCode == 0)
+      while agent.answers.count(where: { $0["id"] == 1 }) < 2 {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      #expect(agent.answers.last?.line.contains("allow") == true)
+
+      agent.prompt(2)
+      try await waits(fixture, for: "awaitingApproval")
+      agent.send([
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": ["requestId": 2],
+      ])
+      try await waits(fixture, for: "processing")
+      #expect(await fixture.cospool("approve").exitCode == 1)
+
+      // An agent that goes takes with it what it asked.
+      agent.prompt(3)
+      try await waits(fixture, for: "awaitingApproval")
+      #expect(await agent.end() == .init())
+      try await waits(fixture, for: "processing")
+      #expect(!agent.answers.contains { $0["id"] == 2 || $0["id"] == 3 })
     }
   }
 }

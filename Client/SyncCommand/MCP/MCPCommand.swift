@@ -1,5 +1,21 @@
 import AgentFormats
 import ArgumentParser
+import Synchronization
+
+/// Lines of answers, each in one piece.
+private final class MCPOutput: Sendable {
+  private let line: Mutex<@Sendable (String) -> Bool>
+
+  init(write: @escaping @Sendable (String) -> Bool) {
+    line = Mutex(write)
+  }
+
+  /// - Returns: whether anybody reads.
+  func write(_ answer: String?) -> Bool {
+    guard let answer else { return true }
+    return line.withLock { $0(answer + "\n") }
+  }
+}
 
 /// `cospool mcp`
 struct MCPCommand: LocalCommand {
@@ -14,7 +30,7 @@ struct MCPCommand: LocalCommand {
       The agent gets tools: queue_list, queue_add, queue_edit, queue_move, queue_cancel,
       queue_pause, queue_resume, queue_retry, queue_skip, thread_list, thread_remove, task_state.
       Tools that change something take an idempotency_key: a call that is repeated with the same
-      key is done once. Where no session is named, it is the one in $COSPOOL_SESSION, which agents
+      key is done once. permission_prompt waits for a person; other calls are answered meanwhile. Where no session is named, it is the one in $COSPOOL_SESSION, which agents
       that Cospool starts have, or --session.
       """)
   @Option(
@@ -30,20 +46,29 @@ struct MCPCommand: LocalCommand {
     let named =
       session ?? environment.variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
     var server = MCPServer(session: named) { try await connection.answer(to: $0) }
-    var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
-    var dropped = 0
-    for await piece in environment.pieces() {
-      var whole = lines.received(piece)
-      if lines.droppedCount > dropped {
-        dropped = lines.droppedCount
-        // Not even its id is known.
-        whole.append(Array("{".utf8))
+    let output = MCPOutput(write: environment.watching.write)
+    await withDiscardingTaskGroup { group in
+      var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
+      var dropped = 0
+      reading: for await piece in environment.pieces() {
+        var whole = lines.received(piece)
+        if lines.droppedCount > dropped {
+          dropped = lines.droppedCount
+          // Not even its id is known.
+          whole.append(Array("{".utf8))
+        }
+        for line in whole {
+          switch await server.step(line) {
+          case .answer(let answer):
+            // Nobody reads any more: the agent is gone.
+            guard output.write(answer) else { break reading }
+          case .wait(let work):
+            group.addTask { _ = output.write(await work()) }
+          }
+        }
       }
-      for line in whole {
-        guard let answer = await server.answer(to: line) else { continue }
-        // Nobody reads any more: the agent is gone.
-        guard environment.watching.write(answer + "\n") else { return "" }
-      }
+      // Whoever asked is gone: what it asked is taken back.
+      server.waiting.cancelAll()
     }
     return ""
   }

@@ -8,7 +8,8 @@ import AgentFormats
 
 /// The Model Context Protocol over lines of JSON-RPC: lines in, lines out.
 ///
-/// It serves tools alone. Requests are answered one after another, in their order.
+/// It serves tools alone. Requests are answered one after another, in their order, but for calls that
+/// wait for a person: those are answered when they are done, and can be taken back.
 struct MCPServer: Sendable {
   /// The revisions of the protocol that it speaks, the newest first. They differ in nothing that
   /// these tools need.
@@ -33,6 +34,8 @@ struct MCPServer: Sendable {
   /// Asks the daemon.
   private let ask: @Sendable (APIRequest) async throws -> Answer
   private let session: String?
+  /// Calls that wait.
+  let waiting = MCPWaiting()
   private var kept: [String: Kept] = [:]
   private var keys: [String] = []
 
@@ -41,8 +44,73 @@ struct MCPServer: Sendable {
     self.ask = ask
   }
 
-  /// The answer to one line; nil where none is due.
+  /// What follows from one line.
+  enum Step: Sendable {
+    /// To be written; nil: nothing is due.
+    case answer(String?)
+    /// To be awaited beside the lines that follow; nil where the call was taken back.
+    case wait(@Sendable () async -> String?)
+  }
+
+  /// The answer to one line; nil where none is due. Waits as long as it takes.
   mutating func answer(to line: [UInt8]) async -> String? {
+    switch await step(line) {
+    case .answer(let answer): answer
+    case .wait(let work): await work()
+    }
+  }
+
+  mutating func step(_ line: [UInt8]) async -> Step {
+    guard let request = JSONTree(line), let call = waitingCall(of: request) else {
+      return .answer(await answerAtOnce(to: line))
+    }
+    let (tool, id) = call
+    guard let ends = waiting.begin(id) else {
+      return .answer(
+        MCPServer.error(
+          .invalidRequest,
+          "A call of this id waits already, or \(MCPWaiting.callsMax) calls wait: end one first.",
+          id: id))
+    }
+    let (ask, session, waiting) = (ask, session, waiting)
+    return .wait {
+      let answer = await MCPServer.first(of: ends) {
+        await MCPServer.call(tool, request["params"], session: session, ask: ask, id: id)
+      }
+      // What was taken back is not answered, as the protocol has it.
+      return waiting.end(id) ? answer : nil
+    }
+  }
+
+  /// The tool and the id of a call that waits for a person.
+  private func waitingCall(of request: JSONTree) -> (tool: MCPTool, id: JSONTree)? {
+    guard request["jsonrpc"]?.text == "2.0", request["method"]?.text == "tools/call",
+      let id = request["id"],
+      let tool = MCPTools.all.first(where: { $0.name == request["params"]?["name"]?.text }),
+      tool.waits
+    else { return nil }
+    switch id {
+    case .string, .number: return (tool, id)
+    default: return nil
+    }
+  }
+
+  /// What `work` gives; nil where `ends` ended first.
+  private static func first(
+    of ends: AsyncStream<Void>, _ work: @escaping @Sendable () async -> String
+  ) async -> String? {
+    await withTaskGroup(of: String?.self) { group in
+      group.addTask { await work() }
+      group.addTask {
+        for await _ in ends {}
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+
+  private mutating func answerAtOnce(to line: [UInt8]) async -> String? {
     guard !line.allSatisfy({ $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }) else {
       return nil
     }
@@ -58,7 +126,12 @@ struct MCPServer: Sendable {
       return MCPServer.error(.invalidRequest, "A method is missing.", id: members["id"] ?? .null)
     }
     // A notification, which is never answered.
-    guard let id = members["id"] else { return nil }
+    guard let id = members["id"] else {
+      if method == "notifications/cancelled", let taken = request["params"]?["requestId"] {
+        waiting.cancel(taken)
+      }
+      return nil
+    }
     switch id {
     case .string, .number: break
     default: return MCPServer.error(.invalidRequest, "This is no id.", id: .null)
@@ -106,25 +179,49 @@ struct MCPServer: Sendable {
         }
         return MCPServer.result(earlier.answer, id: id)
       }
-      let answer = try await ask(try tool.request(arguments))
-      guard let tree = JSONTree(Array(answer.json)) else {
-        return MCPServer.result(
-          MCPServer.content(of: "The daemon's answer is no JSON.", isError: true), id: id)
-      }
-      let shown = tool.answer(tree, arguments)
-      var result = MCPServer.content(of: shown.line, isError: false)
-      if case .object(var members) = result, case .object = shown {
-        members["structuredContent"] = shown
-        result = .object(members)
-      }
+      let result = try await MCPServer.result(of: tool, arguments, ask: ask)
       keep(result, key, fingerprint)
       return MCPServer.result(result, id: id)
     } catch {
-      // What the tool could not do is for the agent to read, not a fault of the protocol.
-      let failure = CommandRunner.failure(of: error)
-      let text = "\(failure.message) (\(failure.code))"
-      return MCPServer.result(MCPServer.content(of: text, isError: true), id: id)
+      return MCPServer.failed(error, id: id)
     }
+  }
+
+  /// A call that needs nothing of the server.
+  private static func call(
+    _ tool: MCPTool, _ parameters: JSONTree?, session: String?,
+    ask: @Sendable (APIRequest) async throws -> Answer, id: JSONTree
+  ) async -> String {
+    do {
+      let arguments = try MCPTool.Arguments(
+        parameters?["arguments"], of: tool, session: session)
+      return MCPServer.result(try await result(of: tool, arguments, ask: ask), id: id)
+    } catch {
+      return failed(error, id: id)
+    }
+  }
+
+  private static func result(
+    of tool: MCPTool, _ arguments: MCPTool.Arguments,
+    ask: @Sendable (APIRequest) async throws -> Answer
+  ) async throws -> JSONTree {
+    let answer = try await ask(try tool.request(arguments))
+    guard let tree = JSONTree(Array(answer.json)) else {
+      throw CommandFailure(
+        code: "unexpectedAnswer", message: "The daemon's answer is no JSON.", exitCode: 1)
+    }
+    let shown = tool.answer(tree, arguments)
+    let result = MCPServer.content(of: shown.line, isError: false)
+    guard case .object(var members) = result, case .object = shown else { return result }
+    members["structuredContent"] = shown
+    return .object(members)
+  }
+
+  /// What the tool could not do is for the agent to read, not a fault of the protocol.
+  private static func failed(_ error: any Error, id: JSONTree) -> String {
+    let failure = CommandRunner.failure(of: error)
+    let text = "\(failure.message) (\(failure.code))"
+    return MCPServer.result(MCPServer.content(of: text, isError: true), id: id)
   }
 
   /// Failures are not kept: the next try may do better.

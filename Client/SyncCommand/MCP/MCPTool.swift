@@ -8,6 +8,8 @@ struct MCPTool: Sendable {
   var fields: [Field]
   /// Whether it changes something, and so takes an idempotency key.
   var changes: Bool
+  /// Whether it may wait for a person: other calls are answered meanwhile. It changes nothing.
+  var waits = false
   /// - Throws: `CommandFailure` where the arguments are wrong.
   var request: @Sendable (Arguments) throws -> APIRequest
   /// What the agent gets of the daemon's answer.

@@ -18,7 +18,7 @@ enum MCPTools {
         .init(name: "tool_name", kind: .text, description: "The tool.", isRequired: true),
         .init(name: "input", kind: .object, description: "What it is given.", isRequired: true),
         .init(name: "tool_use_id", kind: .text, description: "The call."),
-      ], changes: false,
+      ], changes: false, waits: true,
       request: { arguments in
         var request = try APIRequest(
           .post, ["sessions", try arguments.sessionID(), "asks"],
