@@ -60,10 +60,14 @@ package enum FileAccess {
     unlink(fresh)
     let file = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("create", fresh) }
-    do {
+    do throws(StoreError) {
       defer { close(file) }
       try write(bytes, to: file, path: fresh)
       guard fsync(file) == 0 else { throw failure("fsync", fresh) }
+    } catch {
+      // On a full disk half a file would take the room that others need.
+      unlink(fresh)
+      throw error
     }
     try rename(fresh, to: path)
     try synchronizeDirectory(of: path)

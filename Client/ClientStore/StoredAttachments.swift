@@ -94,11 +94,29 @@ package final class StoredAttachments: Sendable {
     try keepRow(stored)
   }
 
-  /// Remembers what became of a file.
-  package func update(_ stored: StoredAttachment) throws(StoreError) {
+  /// A file that is here is attached once more: it is needed, and the server may have removed it since.
+  package func keepAgain(_ hash: ContentHash) throws(StoreError) {
+    try keepRow(StoredAttachment(hash: hash, size: FileAccess.size(path(hash)) ?? 0))
+  }
+
+  /// Remembers that the server has a file.
+  package func uploaded(_ hash: ContentHash) throws(StoreError) {
     try write(
-      "UPDATE attachments SET is_uploaded = ?, unneeded_since = ? WHERE hash = ?",
-      [stored.isUploaded, stored.unneededSince, stored.hash.description])
+      "UPDATE attachments SET is_uploaded = 1 WHERE hash = ?", [hash.description])
+  }
+
+  /// Remembers since when nothing needs a file; nil: something does.
+  package func unneeded(_ hash: ContentHash, since: Int64?) throws(StoreError) {
+    try write(
+      "UPDATE attachments SET unneeded_since = ? WHERE hash = ?", [since, hash.description])
+  }
+
+  /// Removes a file that nothing has needed since then; it stays where it was attached again
+  /// meanwhile.
+  package func remove(_ hash: ContentHash, unneededSince: Int64) throws(StoreError) {
+    guard try all().contains(where: { $0.hash == hash && $0.unneededSince == unneededSince })
+    else { return }
+    try remove(hash)
   }
 
   /// Removes a file from this device.

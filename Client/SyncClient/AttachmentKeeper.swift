@@ -50,7 +50,10 @@ final class AttachmentKeeper: Sendable {
     _ bytes: Data, as hash: ContentHash, isUploaded: Bool, quotaMegabytes: Int
   ) async throws(ClientError) {
     let isOver = try await run { files throws(StoreError) in
-      if files.has(hash) { return false }
+      if files.has(hash) {
+        if !isUploaded { try files.keepAgain(hash) }
+        return false
+      }
       let taken = try files.all().reduce(0) { $0 + $1.size }
       if taken + bytes.count > quotaMegabytes << 20 { return true }
       try files.keep(bytes, as: hash, isUploaded: isUploaded)
@@ -62,12 +65,19 @@ final class AttachmentKeeper: Sendable {
     }
   }
 
-  func update(_ stored: StoredAttachment) async throws(ClientError) {
-    try await run { files throws(StoreError) in try files.update(stored) }
+  func uploaded(_ hash: ContentHash) async throws(ClientError) {
+    try await run { files throws(StoreError) in try files.uploaded(hash) }
   }
 
-  func remove(_ hash: ContentHash) async throws(ClientError) {
-    try await run { files throws(StoreError) in try files.remove(hash) }
+  func unneeded(_ hash: ContentHash, since: Int64?) async throws(ClientError) {
+    try await run { files throws(StoreError) in try files.unneeded(hash, since: since) }
+  }
+
+  /// Removes a file, unless it was attached again meanwhile.
+  func remove(_ hash: ContentHash, unneededSince: Int64) async throws(ClientError) {
+    try await run { files throws(StoreError) in
+      try files.remove(hash, unneededSince: unneededSince)
+    }
   }
 
   private func run<Value: Sendable>(

@@ -72,16 +72,15 @@ final class FeedLog: Sendable {
     }
   }
 
-  /// Adds a reader of what comes behind a cursor.
-  ///
-  /// - Precondition: there is no gap after the cursor.
+  /// Adds a reader of what comes behind a cursor. One whose events are not held any more, since
+  /// `gap` was asked, is cut off at once.
   func register(
     after cursor: FeedCursor, bell: AsyncStream<Void>.Continuation,
     end: AsyncStream<Never>.Continuation
   ) -> UInt64 {
     state.withLock { state in
       state.nextReader += 1
-      guard !state.isClosed else {
+      guard !state.isClosed, cursor.position >= state.start, cursor.position <= state.end else {
         bell.finish()
         end.finish()
         return state.nextReader

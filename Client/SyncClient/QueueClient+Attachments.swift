@@ -99,12 +99,12 @@ extension QueueClient {
   public func tendAttachments(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
-    let uses = workspace().attachments()
     let exchange = try blobExchange()
     var refusal: ClientError?
     for stored in try await keeper.all() {
       do throws(ClientError) {
-        let use = uses[stored.hash]
+        // Asked anew for each: an upload before it may have taken minutes.
+        let use = workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true { stored.isUploaded = false }
         try await tend(stored, use, now: now, exchange)
@@ -127,7 +127,7 @@ extension QueueClient {
       let since = isNeeded ? nil : now
       if since != stored.unneededSince {
         stored.unneededSince = since
-        try await keeper.update(stored)
+        try await keeper.unneeded(stored.hash, since: since)
       }
     }
     if let since = stored.unneededSince,
@@ -138,15 +138,15 @@ extension QueueClient {
           try await exchange.remove(known.hash)
         }
       }
-      try await keeper.remove(stored.hash)
+      // One that was attached again meanwhile stays, and goes to the server again.
+      try await keeper.remove(stored.hash, unneededSince: since)
     } else if use != nil, !stored.isUploaded, let exchange,
       let bytes = try await keeper.bytes(of: stored.hash)
     {
       try await QueueClient.mapped { () async throws(BlobExchange.Failure) in
         try await exchange.offer(Array(bytes), as: known.hash)
       }
-      stored.isUploaded = true
-      try await keeper.update(stored)
+      try await keeper.uploaded(stored.hash)
     }
   }
 

@@ -30,10 +30,24 @@ extension QueueClient {
     let credentials = Credentials(
       server: address.url, workspace: grant.workspace, workspaceName: grant.workspaceName,
       token: grant.token)
-    try credentialsFile.save(credentials)
-    try await engine.submit { core, occasion, store throws(Replica.Fault) in
-      ((), try core.paired(credentials, at: occasion, store: store))
+    let file = credentialsFile
+    let outcome: Result<Void, ClientError> = try await engine.submit {
+      core, occasion, store throws(Replica.Fault) in
+      // Another pairing may have ended while this one asked.
+      if let server = core.server, server != address.url {
+        return (.failure(.alreadyPaired(server: server)), [])
+      }
+      if let bound = core.replica.record.workspace, bound != grant.workspace {
+        return (.failure(.alreadyPaired(server: "\(address.url), workspace \(bound)")), [])
+      }
+      do throws(ClientError) {
+        try file.save(credentials)
+      } catch {
+        return (.failure(error), [])
+      }
+      return (.success(()), try core.paired(credentials, at: occasion, store: store))
     }
+    try outcome.get()
     return PairingResult(
       workspace: grant.workspace, workspaceName: grant.workspaceName, device: grant.device,
       server: address.url)

@@ -22,12 +22,16 @@ final class Transport: Sendable {
 
   private struct State {
     var channel: (any Channel)?
+    /// Every channel that was tried for a name with several addresses, until one has won.
+    var tried: [any Channel] = []
     var inbox: NIOLoopBound<FrameInbox>?
     var isClosed = false
     var reason = "the connection ended"
   }
 
   private static let closeMilliseconds: Int64 = 500
+  /// How long what was sent before a goodbye has to go out.
+  private static let goodbyeMilliseconds: Int64 = 2_000
   /// Empty or tiny fragments are a way to make a receiver work; no honest server sends them.
   private static let fragmentsMax = 1_024
 
@@ -93,6 +97,7 @@ final class Transport: Sendable {
   private func adopt(_ channel: any Channel) {
     let isClosed = state.withLock { state in
       state.channel = channel
+      state.tried.append(channel)
       return state.isClosed
     }
     if isClosed { channel.close(promise: nil) }
@@ -144,11 +149,14 @@ final class Transport: Sendable {
         self.state.withLock { $0.reason = reason }
         self.continuation.finish()
       })
-    state.withLock { state in
+    let isClosed = state.withLock { state in
       // A name with several addresses can have several channels that were tried; this one won.
       state.channel = channel
+      state.tried = []
       state.inbox = NIOLoopBound(inbox, eventLoop: channel.eventLoop)
+      return state.isClosed
     }
+    guard !isClosed else { throw Failure(description: "the connection was given up") }
     try channel.syncOptions?.setOption(.autoRead, value: false)
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(
@@ -181,17 +189,14 @@ final class Transport: Sendable {
 
   /// Says goodbye and closes; what was sent before still goes out.
   func close() {
-    let (channel, isUpgraded) = state.withLock { state in
-      let wasClosed = state.isClosed
+    let (channel, tried) = state.withLock { state in
+      let isOpen = !state.isClosed && state.inbox != nil
       state.isClosed = true
-      return (wasClosed ? nil : state.channel, state.inbox != nil)
+      defer { state.tried = [] }
+      return (isOpen ? state.channel : nil, state.tried)
     }
+    for channel in tried { channel.close(promise: nil) }
     guard let channel else {
-      continuation.finish()
-      return
-    }
-    guard isUpgraded else {
-      channel.close(promise: nil)
       continuation.finish()
       return
     }
@@ -205,16 +210,20 @@ final class Transport: Sendable {
         channel.close(promise: nil)
       }
     }
+    // One that takes nothing any more never gets so far.
+    channel.eventLoop.scheduleTask(in: .milliseconds(Transport.goodbyeMilliseconds)) {
+      channel.close(promise: nil)
+    }
   }
 
   /// Gives up a connection that is not open yet; an open one is left alone.
   func abandonOpening() {
-    let channel = state.withLock { state -> (any Channel)? in
-      guard state.inbox == nil else { return nil }
+    let tried = state.withLock { state -> [any Channel] in
+      guard state.inbox == nil else { return [] }
       state.isClosed = true
-      return state.channel
+      return state.tried
     }
-    channel?.close(promise: nil)
+    for channel in tried { channel.close(promise: nil) }
   }
 
   /// Returns once the socket is closed.

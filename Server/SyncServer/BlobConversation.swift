@@ -14,12 +14,14 @@ final class BlobConversation {
     case authorizing(BlobRequest, body: ByteBuffer, isComplete: Bool)
     case receiving(BlobRequest, WorkspaceID, body: ByteBuffer)
     case answering
+    /// The connection ends; what comes still is not looked at.
+    case refused
   }
 
   private let driver: ServerDriver
   private let channel: any Channel
-  /// Writes an answer and says whether the connection goes on.
-  private let answer: (HTTPReply, _ goesOn: Bool) -> Void
+  /// Writes an answer and says whether the connection goes on; ends when the client's system has it.
+  private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
   private var hasSeat = false
   /// Whether the client wants to ask more.
@@ -28,7 +30,7 @@ final class BlobConversation {
 
   init(
     driver: ServerDriver, channel: any Channel,
-    answer: @escaping (HTTPReply, _ goesOn: Bool) -> Void
+    answer: @escaping (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   ) {
     self.driver = driver
     self.channel = channel
@@ -43,6 +45,7 @@ final class BlobConversation {
   }
 
   func received(_ head: HTTPRequestHead) {
+    if case .refused = state { return }
     guard case .idle = state else { return refuse(.init(.badRequest, "One after the other.")) }
     isKeptAlive = head.isKeepAlive
     let request: BlobRequest
@@ -74,7 +77,7 @@ final class BlobConversation {
       body.writeBuffer(&bytes)
       guard fits(body, request) else { return }
       state = .receiving(request, workspace, body: body)
-    case .idle, .answering:
+    case .idle, .answering, .refused:
       break
     }
   }
@@ -85,7 +88,7 @@ final class BlobConversation {
       state = .authorizing(request, body: body, isComplete: true)
     case .receiving(let request, let workspace, let body):
       perform(request, workspace, body)
-    case .idle, .answering:
+    case .idle, .answering, .refused:
       break
     }
   }
@@ -124,16 +127,22 @@ final class BlobConversation {
       }
   }
 
+  /// The seat is held until the answer is written: a client that asks and does not read must not
+  /// have file after file wait for it here.
   private func finish(_ reply: HTTPReply) {
-    leaveSeat()
-    state = .idle
-    answer(reply, isKeptAlive)
+    let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    answer(reply, isKeptAlive).whenSuccess {
+      let conversation = bound.value
+      guard conversation.hasSeat else { return }
+      conversation.leaveSeat()
+      conversation.state = .idle
+    }
   }
 
   private func refuse(_ refusal: BlobRequest.Refusal) {
     leaveSeat()
-    state = .answering
-    answer(HTTPReply(refusal.status, text: refusal.text), false)
+    state = .refused
+    _ = answer(HTTPReply(refusal.status, text: refusal.text), false)
   }
 
   private func leaveSeat() {

@@ -91,14 +91,20 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     let fresh = BlobConversation(driver: driver, channel: context.channel) { reply, goesOn in
       let (handler, context) = bound.value
-      handler.write(reply, goesOn: goesOn, context: context)
+      return handler.write(reply, goesOn: goesOn, context: context)
     }
     blobs = fresh
     return fresh
   }
 
-  private func write(_ reply: HTTPReply, goesOn: Bool, context: ChannelHandlerContext) {
-    guard context.channel.isActive else { return }
+  /// - Returns: ends when the answer is written.
+  @discardableResult
+  private func write(
+    _ reply: HTTPReply, goesOn: Bool, context: ChannelHandlerContext
+  ) -> EventLoopFuture<Void> {
+    guard context.channel.isActive else {
+      return context.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    }
     var headers: HTTPHeaders = ["cache-control": "no-store"]
     for (name, value) in reply.headers { headers.add(name: name, value: value) }
     headers.add(
@@ -113,7 +119,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: reply.body)))), promise: nil)
     }
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+    return context.writeAndFlush(wrapOutboundOut(.end(nil))).always { _ in
       if !goesOn { bound.value.close(promise: nil) }
     }
   }

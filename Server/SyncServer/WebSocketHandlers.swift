@@ -7,9 +7,12 @@ final class MaskCheck: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias InboundOut = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
+  private var isClosing = false
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isClosing else { return }
     guard unwrapInboundIn(data).maskKey != nil else {
+      isClosing = true
       return context.closeWebSocket(.protocolError)
     }
     context.fireChannelRead(data)
@@ -53,25 +56,23 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // Whoever is told goodbye is answered once.
+    guard !isClosing else { return }
     let frame = unwrapInboundIn(data)
     heardAt = driver.clock.now.uptimeMilliseconds
     switch frame.opcode {
     case .binary:
-      guard !isClosing else { return }
       driver.received(Array(frame.unmaskedData.readableBytesView), on: id)
     case .ping:
       // A client that does not read its pongs gets none.
-      guard context.channel.isWritable, !isClosing else { return }
+      guard context.channel.isWritable else { return }
       let pong = WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)
       context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
     case .pong:
       break
     case .connectionClose:
-      let reply = WebSocketFrame(fin: true, opcode: .connectionClose, data: frame.unmaskedData)
-      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-      context.writeAndFlush(wrapOutboundOut(reply)).whenComplete { _ in
-        bound.value.close(promise: nil)
-      }
+      isClosing = true
+      context.closeWebSocket(saying: frame.unmaskedData)
     case .text:
       isClosing = true
       context.closeWebSocket(.unacceptableData)
@@ -102,8 +103,18 @@ extension ChannelHandlerContext {
   func closeWebSocket(_ code: WebSocketErrorCode) {
     var data = ByteBuffer()
     data.write(webSocketErrorCode: code)
-    let bound = NIOLoopBound(self, eventLoop: eventLoop)
-    channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
-      .whenComplete { _ in bound.value.close(promise: nil) }
+    closeWebSocket(saying: data)
   }
+
+  /// Sends a close frame and closes; a peer that does not read is not waited for.
+  func closeWebSocket(saying data: ByteBuffer) {
+    let channel = channel
+    channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
+      .whenComplete { _ in channel.close(promise: nil) }
+    channel.eventLoop.scheduleTask(in: .milliseconds(closeMilliseconds)) {
+      channel.closeAtOnce()
+    }
+  }
+
+  private var closeMilliseconds: Int64 { 1_500 }
 }

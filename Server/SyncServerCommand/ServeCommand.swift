@@ -65,6 +65,7 @@ struct ServeCommand: AsyncParsableCommand {
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }
+    DescriptorLimit.raise()
     let service = ServerService(options: options, logger: logger)
     try await service.runUntilSignalled()
   }

@@ -62,6 +62,25 @@ import Testing
     }
   }
 
+  /// What is attached again begins its time anew.
+  @Test func whatIsAttachedAgainStays() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      client.apply(DeviceSettings(retentionDays: 2))
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      let day: Int64 = 86_400_000
+      try await client.tendAttachments(now: day)
+      _ = try await client.keepFile(Self.png, name: "again.png")
+      try await client.tendAttachments(now: 4 * day)
+      #expect(try await client.file(file.hash) == Self.png)
+      try await client.tendAttachments(now: 7 * day)
+      await #expect(throws: ClientError.attachmentMissing(hash: file.hash, isPaired: false)) {
+        _ = try await client.file(file.hash)
+      }
+      await client.close()
+    }
+  }
+
   // Removal with the message's retention.
   @Test func whatNoMessageNeedsGoesAfterTheRetentionTime() async throws {
     try await ClientFixture.withServer { fixture in

@@ -57,6 +57,16 @@ import Testing
     #expect(taken(log, quick) == [try event(3)])
   }
 
+  /// Between the question whether there is a gap and the registration, events may go.
+  @Test func aReaderWhoseEventsWentMeanwhileIsCutOff() async throws {
+    let log = FeedLog(opening: 7, limits: .init(eventsMax: 2, bytesMax: 1 << 20))
+    let cursor = log.cursor
+    for number in 0..<3 { log.append([try event(number)]) }
+    let late = reader(log, after: cursor)
+    for await _ in late.ended {}
+    #expect(taken(log, late) == nil)
+  }
+
   @Test func bytesOfTextsAreBounded() throws {
     let log = FeedLog(opening: 7, limits: .init(eventsMax: 100, bytesMax: 10_000))
     let session = try SessionID("s")

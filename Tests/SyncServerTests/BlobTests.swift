@@ -56,6 +56,23 @@ import Testing
     }
   }
 
+  /// A client that asks on and reads nothing must not have file after file wait for it.
+  @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      let hash = Self.hash("hello")
+      _ = try await request("PUT", hash, body: "hello", token: device.token, fixture)
+      let digits = device.token.map {
+        String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+      }.joined()
+      let get =
+        "GET /v1/blobs/\(hash) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(digits)\r\n\r\n"
+      let text = try await PlainRequest.send(get + get + get, fixture.server.port)
+      #expect(text.components(separatedBy: "HTTP/1.1 200").count == 2)
+      #expect(text.components(separatedBy: "HTTP/1.1 400").count == 2)
+    }
+  }
+
   @Test func workspacesDoNotSeeEachOthersFiles() async throws {
     try await ServerFixture.with { fixture in
       let one = try await fixture.pair(1, workspace: "one")

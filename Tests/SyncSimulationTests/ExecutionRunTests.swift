@@ -63,6 +63,12 @@ import Testing
     #expect(report.violations == [])
   }
 
+  /// Two copies of a host's disk: what the one whose lease has ended did is not known of.
+  @Test func aSuccessUnderALeaseThatHasEndedMayBeTriedAgain() {
+    let report = Simulation.run(seed: 8_007_526, profile: .hostile, runsAgents: true, items: 100)
+    #expect(report.violations == [])
+  }
+
   @Test func aRunIsTheSameAgain() {
     let first = Simulation.run(seed: 5, profile: .crash, runsAgents: true)
     let second = Simulation.run(seed: 5, profile: .crash, runsAgents: true)

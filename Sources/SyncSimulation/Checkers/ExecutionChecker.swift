@@ -28,7 +28,8 @@ final class ExecutionChecker: SimulationChecker {
   private var starts: [Attempt: Start] = [:]
   /// What the server let out, with the text it knew.
   private var letOut: [Attempt: (token: UInt64, content: UInt64)] = [:]
-  private var succeeded: Set<MessageID> = []
+  /// The newest attempt that succeeded, and under which lease.
+  private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
   /// What the server has stored, as far as it can be told from what it stored last; loading it anew
   /// for each attempt would take longer than all the rest.
   private var stored: Workspace?
@@ -51,7 +52,7 @@ final class ExecutionChecker: SimulationChecker {
     case .agentStarted(let device, let order):
       return check(order, by: device, in: simulation)
     case .agentSucceeded(_, let order):
-      succeeded.insert(order.message)
+      succeeded[order.message] = (order.attempt, order.token)
     default:
       break
     }
@@ -127,7 +128,9 @@ final class ExecutionChecker: SimulationChecker {
     var found: [String] = []
     for attempt in starts.keys.sorted(by: { $0.message < $1.message }) {
       guard let message = try? workspace.message(attempt.message) else { continue }
-      if succeeded.contains(attempt.message), message.status == .queued {
+      if let success = succeeded[attempt.message], message.status == .queued,
+        !wasFenced(attempt.message, success)
+      {
         found.append("\(attempt.message) was done, and waits again")
       }
       if (message.run?.attempt ?? 0) < attempt.number {
@@ -135,5 +138,15 @@ final class ExecutionChecker: SimulationChecker {
       }
     }
     return found
+  }
+
+  /// What succeeds under a lease that has ended does not count: where the next holder, a copy of the
+  /// same disk for one, has said that nobody knows of the attempt, a person may have it tried again.
+  private func wasFenced(
+    _ message: MessageID, _ success: (attempt: UInt16, token: UInt64)
+  ) -> Bool {
+    letOut.contains { attempt, grant in
+      attempt.message == message && attempt.number > success.attempt && grant.token > success.token
+    }
   }
 }
