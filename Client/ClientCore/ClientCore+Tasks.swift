@@ -129,7 +129,9 @@ extension ClientCore {
   package mutating func taskHeard(
     _ news: TaskNews, in session: SessionID, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    guard mayReport(session) else { return [] }
+    guard mayReport(session) else {
+      return heardElsewhere(news, in: session, at: occasion, store: store)
+    }
     var actions: [Action] = []
     switch news {
     case .began:
@@ -162,11 +164,28 @@ extension ClientCore {
       actions += flush(session, at: occasion, store: store)
       tasks.progress[session] = nil
       // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
-      if [.processing, .awaitingApproval, .awaitingAnswer].contains(status(of: session)) {
+      if isUnderWay(session) {
         actions += report(.completed(result), of: session, at: occasion, store: store)
       }
     }
     return actions
+  }
+
+  /// The session has another host by now: its agent here is told all the same, and its end is the
+  /// last word of this device where nobody has said anything since.
+  private mutating func heardElsewhere(
+    _ news: TaskNews, in session: SessionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    switch news {
+    case .began, .ended:
+      var actions = carryOut(tasks.book.turnEnded(session), at: occasion, store: store)
+      tasks.progress[session] = nil
+      if case .ended(let result) = news, isOwn(session), isUnderWay(session) {
+        actions += report(.completed(result), of: session, at: occasion, store: store)
+      }
+      return actions
+    case .operation, .progress: return []
+    }
   }
 
   /// An agent here asks for something; `.decided` comes once.
@@ -275,6 +294,10 @@ extension ClientCore {
   private func mayReport(_ session: SessionID) -> Bool {
     guard let host = replica.workspace.host(of: session) else { return false }
     return host == nil || host == replica.record.device
+  }
+
+  private func isUnderWay(_ session: SessionID) -> Bool {
+    [.processing, .awaitingApproval, .awaitingAnswer].contains(status(of: session))
   }
 
   /// Whether this device wrote the task last.

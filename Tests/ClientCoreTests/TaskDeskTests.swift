@@ -228,6 +228,20 @@ struct TaskDeskTests {
     #expect(scene.task == nil && scene.decisions == [.withdrawn])
   }
 
+  /// The session's host was changed while its agent waited here.
+  @Test func anAgentWhoseSessionWentElsewhereIsToldAllTheSame() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1, patience: nil)
+    try scene.perform(.setHost(scene.session, DeviceID(high: 0xD, low: 9)))
+    #expect(scene.decisions.isEmpty, "it can still be answered")
+    scene.hear(.ended(.success(summary: "done")))
+    #expect(scene.decisions == [.withdrawn])
+    #expect(scene.task?.status == .completed(.success(summary: "done")))
+    scene.hear(.ended(.failure(error: "again")))
+    #expect(scene.task?.status == .completed(.success(summary: "done")))
+  }
+
   // N-4
   @Test func anAnswerWithoutAConnectionIsKeptAndDroppedAfterTwoMinutes() throws {
     var scene = try Scene(isPaired: true)

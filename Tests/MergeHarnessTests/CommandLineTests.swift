@@ -22,6 +22,9 @@ import Testing
     let queues = try #require(try parse("replay --seed 2 --items 60") as? ReplayCommand)
     #expect(queues.chosen.name == RunName(seed: 2, profile: .standard, runsAgents: true, items: 60))
     #expect(queues.chosen.name.replayCommand.hasSuffix("--seed 2 --profile default --items 60"))
+    let asking = try #require(try parse("replay --seed 2 --items 8 --requests") as? ReplayCommand)
+    #expect(asking.chosen.name.raisesRequests && asking.chosen.name.runsAgents)
+    #expect(asking.chosen.name.replayCommand.hasSuffix("--items 8 --requests"))
     #expect(try parse("shrink --seed 1 --profile clock --output x.json") is ShrinkCommand)
     #expect(try parse("matrix") is MatrixCommand)
     #expect(try parse("scenario a.json b.json") is ScenarioCommand)
@@ -78,5 +81,16 @@ import Testing
       try SweepText.json(of: result)
         == #"{"operations":30,"seconds":0.5,"seeds":2,"steps":12,"violations":[{"checker":"#
         + #""order","message":"a/b \"c\"","profile":"default","seed":7}]}"#)
+  }
+
+  @Test func whatIsCountedOfRequestsIsTold() throws {
+    var result = SweepResult()
+    result.execution.claims = 1
+    result.execution.requests = 5
+    result.execution.notifications = 12
+    result.execution.missedApprovals = 3
+    #expect(SweepText.summary(of: result).contains("3 missed approvals"))
+    let json = try SweepText.json(of: result)
+    #expect(json.contains(#""missedApprovals":3"#) && json.contains(#""notifications":12"#))
   }
 }

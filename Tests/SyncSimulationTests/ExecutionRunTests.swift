@@ -31,19 +31,41 @@ import Testing
     #expect(Simulation.replay(report.run).traceHash == report.traceHash)
   }
 
-  /// Each request has one outcome, whoever answers when; see `RequestChecker`.
-  @Test(arguments: [Profile.smoke, .standard, .crash])
-  func requestsHaveOneOutcome(profile: Profile) {
+  /// Each request has one outcome, whoever answers when, and none is missed; each notification is
+  /// shown once. See `RequestChecker` and `NotificationChecker`.
+  @Test(arguments: Profile.allCases)
+  func requestsHaveOneOutcomeAndNoneIsMissed(profile: Profile) {
     var execution = ExecutionReport()
-    for seed in UInt64(1)...4 {
+    for seed in TestSeeds.list(standard: 3) {
       let report = Simulation.run(
-        seed: seed, profile: profile, runsAgents: true, raisesRequests: true)
+        seed: seed, profile: profile, runsAgents: true, raisesRequests: true, items: 8)
       #expect(
         report.violations == [],
-        "cospool-harness replay --seed \(seed) --profile \(profile.rawValue) --agents --requests")
+        """
+        cospool-harness replay --seed \(seed) --profile \(profile.rawValue) --items 8 --requests
+        """)
       execution += report.execution
     }
     #expect(execution.decisions > 0 && execution.answersTaken > 0)
+    #expect(execution.notifications > 0 && execution.approvalLooks > 0)
+    #expect(execution.missedApprovals == 0)
+  }
+
+  /// A host whose disk was full when its request was decided; a copy of a host that waits; two
+  /// answers of one device; a device that connects while the server cannot store.
+  @Test(
+    arguments: zip(
+      [UInt64(96), 397, 520, 567], [Profile.storage, .storage, .hostile, .smoke]))
+  func requestsThatWereOnceMissedHold(seed: UInt64, profile: Profile) {
+    let report = Simulation.run(
+      seed: seed, profile: profile, runsAgents: true, raisesRequests: true, items: 20)
+    #expect(report.violations == [])
+  }
+
+  @Test func aRunWithRequestsIsTheSameAgain() {
+    let first = Simulation.run(
+      seed: 5, profile: .crash, runsAgents: true, raisesRequests: true, items: 8)
+    #expect(Simulation.replay(first.run).traceHash == first.traceHash)
   }
 
   /// The message came to a queue whose lease is older than the one it ran under.

@@ -14,6 +14,7 @@ struct RunCommand: AsyncParsableCommand {
         cospool-harness run --profile partition --minutes 5 --json
         cospool-harness run --profile all --agents
         cospool-harness run --profile all --items 400 --minutes 10
+        cospool-harness run --profile all --requests --items 8 --seeds 10000
 
       With --profile all, seeds take the profiles in turn. Without --seeds and with --minutes, it \
       runs until the time is over.

@@ -18,6 +18,10 @@ final class NotificationChecker: SimulationChecker {
   private var shown: [Int: [OperationID: Bool]] = [:]
   /// The position that was shown last.
   private var latest: [Int: UInt64] = [:]
+  /// The server's life that ended with its store being put back; what it sent may still arrive.
+  private var restoredLife = 0
+  /// Requests that were answered or decided. A host whose files went back may have lost that.
+  private var over: Set<RequestID> = []
   /// Requests of which somebody on the device was told that nobody waits for an answer. By the
   /// server's clock they have expired, while the host still hopes.
   private var refused: [Int: Set<RequestID>] = [:]
@@ -32,8 +36,12 @@ final class NotificationChecker: SimulationChecker {
     case .rolledBack(.server):
       readInboxes(in: simulation)
       latest = [:]
+      restoredLife = simulation.server.life
+    case .decided(_, let request, _):
+      over.insert(request)
     case .answerEnded(let device, let answer, let ending) where ending != .tooLate:
       refused[device, default: []].insert(answer.request)
+      if ending == .taken { over.insert(answer.request) }
     case .looked(let host, let device, let session, let request):
       return look(at: device, host: host, session, request, in: simulation)
     default: break
@@ -75,6 +83,9 @@ final class NotificationChecker: SimulationChecker {
       return ["device \(device) shows \(notification.name) twice"]
     }
     simulation.execution.notifications += 1
+    // Positions begin anew where the server's store did.
+    let pipes = simulation.devices[device].process?.pipes ?? [:]
+    guard pipes.values.allSatisfy({ $0.serverLife >= restoredLife }) else { return [] }
     defer { latest[device] = notification.position }
     guard let before = latest[device], before >= notification.position else { return [] }
     return ["device \(device) shows position \(notification.position) after \(before)"]
@@ -110,7 +121,7 @@ final class NotificationChecker: SimulationChecker {
     }
     let device = simulation.devices[index].currentFiles.device
     let item = posted[device]?.values.first { $0.request == request }
-    if let item, isAlone(device, in: simulation), !core.isSettled(request),
+    if let item, isAlone(device, in: simulation), !core.isSettled(request), !over.contains(request),
       !isRefused(request, on: index),
       !core.notifications.contains(where: { $0.name == item.name })
     {
@@ -161,7 +172,11 @@ final class NotificationChecker: SimulationChecker {
     var found: [String] = []
     for item in (posted[id] ?? [:]).values.sorted(by: { $0.position < $1.position })
     where item.request == nil || isOpen(item.request, item.session, process) {
-      if standing.contains(item.name) || isRefused(item.request, on: device.index) { continue }
+      if standing.contains(item.name) || isRefused(item.request, on: device.index)
+        || isOver(item.request)
+      {
+        continue
+      }
       if item.isRequest { simulation.execution.missedApprovals += 1 }
       found.append(
         "device \(device.index) \(names[item.name] == nil ? "never got" : "lost") \(item.name), "
@@ -174,9 +189,14 @@ final class NotificationChecker: SimulationChecker {
     request.map { refused[device]?.contains($0) == true } ?? false
   }
 
+  private func isOver(_ request: RequestID?) -> Bool {
+    request.map { over.contains($0) } ?? false
+  }
+
   private func isOpen(
     _ request: RequestID?, _ session: SessionID, _ process: SimulatedDevice.Process
   ) -> Bool {
-    request != nil && process.core.replica.workspace.task(of: session)?.status.request == request
+    guard let request else { return false }
+    return process.core.replica.workspace.task(of: session)?.status.request == request
   }
 }
