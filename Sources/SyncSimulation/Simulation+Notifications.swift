@@ -65,9 +65,9 @@ extension Simulation {
     guard life == server.life, server.process != nil else { return }
     let orders = (try? server.storage.pushOrders(after: 0, limit: 16)) ?? []
     for stored in orders {
-      if pushesFail, server.generator.chance(Simulation.pushLossPercent) { break }
+      if !isSettling, server.generator.chance(Simulation.pushLossPercent) { break }
       note(.pushed(stored))
-      if pushesFail, server.generator.chance(5) { break }
+      if !isSettling, server.generator.chance(5) { break }
       guard (try? server.storage.removePushOrders([stored.number])) != nil else { break }
     }
     guard hasPushOrders else { return }
@@ -75,4 +75,9 @@ extension Simulation {
   }
 
   var hasPushOrders: Bool { !server.storage.withState(\.pushOrders).isEmpty }
+
+  /// Whether a device has not answered for something in its inbox.
+  var hasUnanswered: Bool {
+    options.raisesRequests && inboxRecords.entries.contains { !$0.isAcknowledged }
+  }
 }

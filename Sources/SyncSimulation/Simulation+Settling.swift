@@ -57,7 +57,8 @@ extension Simulation {
     guard let server = server.process, server.tasks.isEmpty, server.core.isHealthy else {
       return false
     }
-    if !pushesFail, hasPushOrders { return false }
+    // A server that could not store reads its inboxes again with its next tick, and tells them anew.
+    if isSettling, hasPushOrders || hasUnanswered { return false }
     for device in waitedFor {
       // A device can be content with a connection whose other end is long gone; it will find out.
       guard let process = device.process, process.core.isSynced,
@@ -73,8 +74,8 @@ extension Simulation {
 
   /// Ends every fault, waits until every outbox is empty and all is quiet, and checks.
   func settleAndCheck() {
-    pushesFail = false
-    defer { pushesFail = true }
+    isSettling = true
+    defer { isSettling = false }
     healEverything()
     let healed = now
     var drained = false
@@ -127,6 +128,10 @@ extension Simulation {
     }
     let tasks = server.process?.tasks.count ?? 0
     if tasks > 0 { parts.append("the server has \(tasks) tasks") }
+    if isSettling, hasPushOrders { parts.append("pushes wait") }
+    for entry in inboxRecords.entries where !entry.isAcknowledged {
+      parts.append("\(entry.position) waits in the inbox of \(entry.device)")
+    }
     if server.process?.core.isHealthy == false { parts.append("the server is not healthy") }
     return parts.joined(separator: "; ")
   }

@@ -53,8 +53,8 @@ package final class Simulation {
   var requestsRaised = 0
   /// Agents ask nothing that they wait for for ever.
   var isWindingUp = false
-  /// The provider of pushes does not take some.
-  var pushesFail = true
+  /// Every fault is over, that of the push provider too, until all was checked.
+  var isSettling = false
 
   var devices: [SimulatedDevice] = []
   let server: SimulatedServer
