@@ -184,7 +184,10 @@ extension ClientCore {
         actions += report(.completed(result), of: session, at: occasion, store: store)
       }
       return actions
-    case .operation, .progress: return []
+    case .wentOn:
+      return carryOut(tasks.book.wentOn(session), at: occasion, store: store)
+    case .prompted, .operation, .progress:
+      return []
     }
   }
 
