@@ -103,6 +103,8 @@ extension Simulation {
       add("quiescence", "2 minutes after the outboxes drained: \(unsettled)")
       return
     }
+    // What a full disk did not take is tried again every two seconds.
+    if options.raisesRequests { advance(milliseconds: 2_500) }
     if options.runsAgents, !bringAgentsToRest() { return }
     hash.add(now)
     log("settled")
