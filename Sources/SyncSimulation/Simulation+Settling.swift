@@ -90,7 +90,9 @@ extension Simulation {
         else { return false }
         // Hosts that run what waits always have something new to send; what was there has gone.
         return options.runsAgents
-          ? there.ranges(missingFrom: replica.record.acknowledged).isEmpty
+          ? !replica.outgoing.contains {
+            there.contains(OperationID(replica: $0.replica, seq: $0.first))
+          }
           : replica.outgoing.isEmpty
       }
     }

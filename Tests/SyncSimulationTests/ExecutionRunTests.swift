@@ -91,6 +91,14 @@ import Testing
     #expect(report.violations == [])
   }
 
+  /// The answer that let an attempt out was under way when the server's store went back once more.
+  @Test func aGrantThatTheServerForgotIsNoDoubleStart() {
+    let report = Simulation.run(
+      seed: 8_009_317, profile: .standard, runsAgents: true, items: 100)
+    #expect(report.violations == [])
+    #expect(report.execution.repeatsAfterRestore == 1)
+  }
+
   @Test func aRunIsTheSameAgain() {
     let first = Simulation.run(seed: 5, profile: .crash, runsAgents: true)
     let second = Simulation.run(seed: 5, profile: .crash, runsAgents: true)

@@ -18,16 +18,23 @@ final class ExecutionChecker: SimulationChecker {
     var number: UInt16
   }
 
+  private struct Grant {
+    var token: UInt64
+    var content: UInt64
+    /// How often the server's store had gone back in time before.
+    var serverRestores: Int
+  }
+
   private struct Start {
     var device: Int
     var token: UInt64
-    /// How often the server's store had gone back in time before.
+    /// That of the grant, whose answer may have been under way when the store went back once more.
     var serverRestores: Int
   }
 
   private var starts: [Attempt: Start] = [:]
   /// What the server let out, with the text it knew.
-  private var letOut: [Attempt: (token: UInt64, content: UInt64)] = [:]
+  private var letOut: [Attempt: Grant] = [:]
   /// The newest attempt that succeeded, and under which lease.
   private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
   /// What the server has stored, as far as it can be told from what it stored last; loading it anew
@@ -74,7 +81,8 @@ final class ExecutionChecker: SimulationChecker {
     stored = workspace
     return dispatches.compactMap { dispatch in
       let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
-      letOut[attempt] = (dispatch.token, dispatch.content)
+      letOut[attempt] = Grant(
+        token: dispatch.token, content: dispatch.content, serverRestores: serverRestores)
       guard let message = try? workspace.message(dispatch.message) else {
         return "\(dispatch.message) was let out, and the server does not know it"
       }
@@ -91,8 +99,10 @@ final class ExecutionChecker: SimulationChecker {
   ) -> [String] {
     var found: [String] = []
     let attempt = Attempt(message: order.message, number: order.attempt)
+    let grant = letOut[attempt].flatMap { $0.token == order.token ? $0 : nil }
+    let life = grant?.serverRestores ?? serverRestores
     if let earlier = starts[attempt] {
-      if earlier.serverRestores == serverRestores {
+      if earlier.serverRestores == life {
         simulation.execution.doubleStarts += 1
         found.append(
           "attempt \(order.attempt) of \(order.message) started on device \(earlier.device) with "
@@ -101,9 +111,8 @@ final class ExecutionChecker: SimulationChecker {
         simulation.execution.repeatsAfterRestore += 1
       }
     }
-    starts[attempt] = Start(
-      device: device, token: order.token, serverRestores: serverRestores)
-    guard let grant = letOut[attempt], grant.token == order.token else {
+    starts[attempt] = Start(device: device, token: order.token, serverRestores: life)
+    guard let grant else {
       return found + ["\(order.message) started on device \(device), and nobody let it out"]
     }
     if grant.content != DispatchRequest.contentDigest(order.text) {
