@@ -166,6 +166,7 @@ extension ClientCore {
   package mutating func executionFollowing(
     _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    let raw = occasion
     let occasion = corrected(occasion)
     var next: [Action] = takeResponses(at: occasion, store: store)
     if case .exchanging(let exchange) = link, exchange.hasCaughtUp {
@@ -181,7 +182,7 @@ extension ClientCore {
     } else if link.connection == nil {
       next += abandonQuestions()
     }
-    next += tasksFollowing(at: occasion, store: store)
+    next += tasksFollowing(at: raw, store: store)
     guard execution.executor != nil else { return next }
     if execution.isServerAsked != hasServer {
       execution.isServerAsked = hasServer

@@ -18,6 +18,7 @@ extension ClientCore {
   package func isAsked(_ request: RequestID) -> Bool {
     guard let pending = tasks.answers[request] else { return false }
     return tasks.questions.values.contains(.answer(pending.answer))
+      || tasks.questions.values.contains(.fate(pending.answer))
   }
 
   /// Takes up what the store held: answers that were given and not sent.
@@ -51,7 +52,7 @@ extension ClientCore {
     guard let status = task?.status, status.request == answer.request,
       answer.verdict.answers(status)
     else { return (knownEnding(of: answer.request, task), []) }
-    let pending = PendingAnswer(answer: answer, givenAt: time(at: occasion))
+    let pending = PendingAnswer(answer: answer, givenAt: occasion.wall)
     try commit(AnswerChanges(kept: pending), store: store)
     tasks.answers[answer.request] = pending
     return (nil, sendAnswer(answer, at: occasion, store: store))
@@ -69,6 +70,39 @@ extension ClientCore {
     _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     ask(.answer(answer), as: .answer(answer), at: occasion, store: store)
+  }
+
+  /// An answer that is too old to be sent may have arrived before: asks what counts.
+  private mutating func askFate(
+    of answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let question = VerdictRequest(
+      session: answer.session, request: answer.request, closes: false)
+    return ask(.verdict(question), as: .fate(answer), at: occasion, store: store)
+  }
+
+  private mutating func fateTold(
+    _ sent: AnswerRequest, _ answer: AuthorityAnswer, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    guard let pending = tasks.answers[sent.request], pending.answer == sent else { return [] }
+    switch answer {
+    case .verdict(let given?):
+      let own = GivenVerdict(
+        verdict: sent.verdict, device: replica.record.device, text: sent.text)
+      if given == own { return answerTold(sent, .taken, at: occasion, store: store) }
+      return end(
+        pending,
+        given.verdict == .closed ? .notAwaited : .answeredAlready(given.verdict, by: given.device),
+        store: store)
+    case .verdict(nil):
+      return end(pending, .tooLate, store: store)
+    case .notAwaited:
+      return end(pending, .notAwaited, store: store)
+    default:
+      tasks.retryAt = occasion.now + TaskDesk.retryMilliseconds
+      return []
+    }
   }
 
   private mutating func answerTold(
@@ -106,6 +140,7 @@ extension ClientCore {
   ) -> [Action] {
     let request = pending.answer.request
     tasks.answers[request] = nil
+    tasks.sent = tasks.sent.filter { $0.request != request }
     // What cannot be forgotten now is sent or dropped once more later, which is harmless.
     try? commit(AnswerChanges(ended: request), store: store)
     return [.answerEnded(pending.answer, ending)]
@@ -249,7 +284,11 @@ extension ClientCore {
     if let retryAt = tasks.retryAt, retryAt <= occasion.now {
       tasks.retryAt = nil
       for pending in pendingAnswers where !isAsked(pending.answer.request) {
-        actions += sendAnswer(pending.answer, at: occasion, store: store)
+        let isFateAsked = pending.isOld(wall: occasion.wall) && tasks.sent.contains(pending.answer)
+        actions +=
+          isFateAsked
+          ? askFate(of: pending.answer, at: occasion, store: store)
+          : sendAnswer(pending.answer, at: occasion, store: store)
       }
     }
     while !tasks.verdicts.isEmpty {
@@ -267,7 +306,7 @@ extension ClientCore {
     for session in tasks.progress.keys.sorted() where isDue(session, occasion) {
       actions += flush(session, at: occasion, store: store)
     }
-    taskDeadline = tasks.deadline(now: occasion.now, wall: time(at: occasion))
+    taskDeadline = tasks.deadline(now: occasion.now, wall: occasion.wall)
     return actions
   }
 
@@ -283,6 +322,10 @@ extension ClientCore {
       return told(question, answer, at: occasion, store: store)
     case .answer(let given):
       let answer = (try? AuthorityAnswer(response, to: .answer(given))) ?? .unavailable
+      return told(question, answer, at: occasion, store: store)
+    case .fate(let sent):
+      let verdict = VerdictRequest(session: sent.session, request: sent.request, closes: false)
+      let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
       return told(question, answer, at: occasion, store: store)
     }
   }
@@ -364,6 +407,7 @@ extension ClientCore {
     // Without a connection it is asked when there is one.
     guard case .exchanging(let exchange) = link, exchange.hasCaughtUp else { return [] }
     tasks.questions[id] = question
+    if case .answer(let answer) = question { tasks.sent.insert(answer) }
     execution.held.append((request, id))
     return sendHeld()
   }
@@ -380,14 +424,17 @@ extension ClientCore {
         at: occasion, store: store)
     case .answer(let given):
       return answerTold(given, answer, at: occasion, store: store)
+    case .fate(let sent):
+      return fateTold(sent, answer, at: occasion, store: store)
     }
   }
 
+  /// One that was sent may be the one that counts, whose response was lost.
   private mutating func dropOldAnswers(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let limit = time(at: occasion) - TaskDesk.answerMilliseconds
-    return pendingAnswers.filter { $0.givenAt < limit }
+    pendingAnswers
+      .filter { $0.isOld(wall: occasion.wall) && !tasks.sent.contains($0.answer) }
       .flatMap { end($0, .tooLate, store: store) }
   }
 

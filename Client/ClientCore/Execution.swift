@@ -41,6 +41,11 @@ package struct ExecutorSettings: Hashable, Sendable {
   package var retryMillisecondsMax: Int64 = 10_000
   /// A question without an answer is asked again after this time.
   package var answerMilliseconds: Int64 = 5_000
+  /// A message that an agent cannot work on before a time waits so long at least, whatever time it
+  /// names: its clock, or this device's, may be wrong.
+  package var laterMillisecondsMin: Int64 = 10_000
+  /// And so long at most: the limits of agents end within a week.
+  package var laterMillisecondsMax: Int64 = 8 * 86_400_000
   /// How long the lease of an idle session is kept.
   package var idleMilliseconds: Int64 = 60_000
 
@@ -83,6 +88,8 @@ package enum RunResult: Hashable, Sendable {
   case died(String)
   /// The agent cannot work before a time, in milliseconds since 1970.
   case tryLater(Int64, reason: String)
+  /// The agent cannot work for so long, in milliseconds.
+  case tryAfter(Int64, reason: String)
   /// There was no agent that could have got the prompt.
   case notStarted(String)
 }

@@ -306,6 +306,11 @@ extension Executor {
 
   // MARK: - Ends
 
+  private func tryAgain(_ message: MessageID, notBefore time: Int64) -> [Action] {
+    // The time first: with the retry alone it would start again at once.
+    [.perform(.setNotBefore(message, time)), .perform(.retry(message))]
+  }
+
   mutating func reports(
     of run: ActiveRun, _ result: RunResult, at occasion: Occasion
   ) -> [Action] {
@@ -332,11 +337,14 @@ extension Executor {
     case (.died(let how), nil):
       return [end(.interrupted, how)]
     case (.tryLater(let time, let reason), nil):
-      return [
-        // The time first: with the retry alone it would start again at once.
-        end(.interrupted, reason), .perform(.setNotBefore(order.message, time)),
-        .perform(.retry(order.message)),
-      ]
+      let earliest = occasion.wall + settings.laterMillisecondsMin
+      let latest = occasion.wall + settings.laterMillisecondsMax
+      return [end(.interrupted, reason)]
+        + tryAgain(order.message, notBefore: min(max(time, earliest), latest))
+    case (.tryAfter(let wait, let reason), nil):
+      let wait = min(max(0, wait), settings.laterMillisecondsMax)
+      return [end(.interrupted, reason)]
+        + tryAgain(order.message, notBefore: occasion.wall + wait)
     case (.notStarted(let reason), nil):
       // The agent never got the prompt, so trying again is harmless; but not for ever.
       let failures = (seats[order.session]?.spawnFailures ?? 0) + 1

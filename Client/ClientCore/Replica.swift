@@ -110,7 +110,7 @@ package struct Replica: Sendable {
   }
 
   private func commitLocal(
-    _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SessionID? = nil,
+    _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SentText? = nil,
     sent: QueuedMessage? = nil, intents: IntentChanges = .init(), next: inout Replica,
     store: some ReplicaStore
   ) throws(Fault) {
@@ -185,10 +185,10 @@ package struct Replica: Sendable {
     guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty else {
       return outcome
     }
-    var ended: SessionID?
+    var ended: SentText?
     var sent: QueuedMessage?
     if case .send(let send) = command {
-      ended = send.session
+      ended = SentText(session: send.session, text: send.text)
       // The text is in the log; the store gives it its number.
       let message = OutgoingMessage(id: send.id, session: send.session, content: "")
       sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)

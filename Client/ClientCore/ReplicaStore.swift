@@ -74,8 +74,8 @@ package struct StoreTransaction: Sendable {
   package var record: ReplicaRecord
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
-  /// The session whose draft was sent, and ends with it (S2-44).
-  package var endedDraft: SessionID?
+  /// What was sent in a session; a draft of the session that is in it ends with it (S2-44).
+  package var endedDraft: SentText?
   /// A message that a local command sends on its way.
   package var sent: QueuedMessage?
   /// What changed of what can be undone and redone.
@@ -187,5 +187,16 @@ package struct StoreError: Error, Hashable, Sendable {
   package init(code: Code, message: String) {
     self.code = code
     self.message = message
+  }
+}
+
+/// A text that was sent in a session.
+package struct SentText: Hashable, Sendable {
+  package var session: SessionID
+  package var text: String
+
+  package init(session: SessionID, text: String) {
+    self.session = session
+    self.text = text
   }
 }

@@ -20,13 +20,17 @@ package enum TaskNews: Hashable, Sendable {
 /// An answer that a person gave on this device and that the authority has not taken or refused.
 package struct PendingAnswer: Hashable, Sendable {
   package var answer: AnswerRequest
-  /// When it was given, in milliseconds since 1970.
+  /// When it was given, in milliseconds since 1970 by the device's own clock: its age alone counts,
+  /// and the best known time jumps where a server tells it.
   package var givenAt: Int64
 
   package init(answer: AnswerRequest, givenAt: Int64) {
     self.answer = answer
     self.givenAt = givenAt
   }
+
+  /// Whether it is too old to be sent.
+  func isOld(wall: Int64) -> Bool { givenAt < wall - TaskDesk.answerMilliseconds }
 }
 
 /// What became of an answer.
@@ -66,6 +70,8 @@ struct TaskDesk: Sendable {
   enum Question: Hashable, Sendable {
     case verdict(VerdictRequest)
     case answer(AnswerRequest)
+    /// Whether an answer that was sent is the one that counts.
+    case fate(AnswerRequest)
   }
 
   /// What is known of a task's progress and not written yet.
@@ -94,6 +100,8 @@ struct TaskDesk: Sendable {
   var book = AskBook()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
+  /// Those of them that were sent, so that they may have arrived.
+  var sent: Set<AnswerRequest> = []
   /// Verdicts that the registers may not show yet, the latest last; bounded.
   private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
   /// When answers are sent again that the authority could not store; nil where there are none.
@@ -132,7 +140,7 @@ struct TaskDesk: Sendable {
       $0.writtenAt + TaskDesk.progressMilliseconds
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
-    let drops = answers.values.map { answer in
+    let drops = answers.values.filter { !sent.contains($0.answer) }.map { answer in
       now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
     }
     let retries = unwritten.values.map(\.retryAt)

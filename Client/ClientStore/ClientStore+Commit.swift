@@ -23,7 +23,7 @@ extension ClientStore {
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }
         try write(transaction.undo, to: database)
-        try forget(transaction.endedDraft, in: database)
+        try endDraft(transaction.endedDraft, in: database)
         try note(transaction.sent, in: database)
         try write(transaction.intents, to: database)
         try write(transaction.authority, to: database)

@@ -55,15 +55,25 @@ extension ClientStore {
   /// Removes a session's draft, where there is one.
   package func forgetDraft(of session: SessionID) throws(StoreError) {
     do {
-      try database.write { try forget(session, in: $0) }
+      try database.write { try delete(session, in: $0) }
     } catch {
       throw StoreError(error)
     }
   }
 
-  /// In the transaction of the send that the draft became.
-  func forget(_ session: SessionID?, in database: Database) throws {
-    guard let session else { return }
+  /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
+  /// one is a text that nobody sent.
+  func endDraft(_ sent: SentText?, in database: Database) throws {
+    guard let sent else { return }
+    let row = try Row.fetchOne(
+      database, sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?",
+      arguments: [sent.session.rawValue])
+    guard let row else { return }
+    if let draft = ClientStore.draft(row), !draft.isPart(of: sent.text) { return }
+    try delete(sent.session, in: database)
+  }
+
+  private func delete(_ session: SessionID, in database: Database) throws {
     try database.execute(
       sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
   }
@@ -77,5 +87,13 @@ extension ClientStore {
       let text = String(validating: bytes, as: UTF8.self)
     else { return nil }
     return Draft(session: session, text: text, updatedAt: row[2])
+  }
+}
+
+extension Draft {
+  /// Whether a text has all of the draft's; white space around it does not count.
+  fileprivate func isPart(of sent: String) -> Bool {
+    let own = Data(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
+    return own.isEmpty || Data(sent.utf8).range(of: own) != nil
   }
 }

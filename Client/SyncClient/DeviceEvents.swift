@@ -57,6 +57,8 @@ final class DeviceState: Sendable {
     if changed || (isNews && exists) { post(.draft(session, exists: exists)) }
   }
 
+  func hasDraft(_ session: SessionID) -> Bool { content.withLock { $0.drafts.contains(session) } }
+
   var settings: DeviceSettings { content.withLock { $0.settings } }
 
   func apply(_ settings: DeviceSettings) {

@@ -69,6 +69,8 @@ public enum ExecutionResult: Hashable, Sendable {
   case died(String)
   /// The agent cannot work before a time, in milliseconds since 1970.
   case tryLater(Int64, reason: String)
+  /// The agent cannot work for so long, in milliseconds.
+  case tryAfter(Int64, reason: String)
   /// There was no agent that could have got the prompt.
   case notStarted(String)
 
@@ -78,6 +80,7 @@ public enum ExecutionResult: Hashable, Sendable {
     case .failed(let error): .failed(error)
     case .died(let how): .died(how)
     case .tryLater(let time, let reason): .tryLater(time, reason: reason)
+    case .tryAfter(let wait, let reason): .tryAfter(wait, reason: reason)
     case .notStarted(let reason): .notStarted(reason)
     }
   }

@@ -2,8 +2,8 @@ import ClientCore
 import ClientStore
 public import QueueModel
 
-/// Drafts are kept on this device over restarts; the send of a session's prompt ends its draft, in
-/// the same transaction (S2-44).
+/// Drafts are kept on this device over restarts; the send of a session's prompt ends the draft that
+/// it has all of, in the same transaction (S2-44). Another draft is a text that nobody sent.
 extension QueueClient {
   /// Every draft, by session.
   ///

@@ -12,6 +12,10 @@ extension QueueClient {
   /// The device's id, as sessions name their host.
   public var deviceID: DeviceID { engine.latest.core.replica.record.device }
 
+  /// The best known time, in milliseconds since 1970: the server's where this device's clock is
+  /// wrong. The ends of holds are compared with that.
+  public var time: Int64 { engine.latest.core.time(at: engine.occasion()) }
+
   /// What earlier runs of the program handed to agents without learning what became of it.
   public var unfinishedExecutions: [ExecutionStart] {
     let workspace = engine.latest.workspace

@@ -139,15 +139,21 @@ public final class QueueClient: Sendable {
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     let settings = device.settings
     let command = withSettings(command, settings)
-    let receipt = try await engine.submit { core, occasion, store throws(Replica.Fault) in
+    let (receipt, hasDraft) = try await engine.submit {
+      [device] core, occasion, store throws(Replica.Fault) in
       core.queueSizeMax = settings.maxQueueSize
       let (outcome, actions) = try core.commandGiven(command, at: occasion, store: store)
       let receipt = CommandReceipt(
         notice: outcome.notice, operations: outcome.operations.ranges.first)
-      return (receipt, actions)
+      var hasDraft = false
+      if case .send(let send) = command, device.hasDraft(send.session) {
+        // One that cannot be read counts as there.
+        hasDraft = (try? store.draft(of: send.session) != nil) ?? true
+      }
+      return ((receipt, hasDraft), actions)
     }
     if case .send(let send) = command, receipt.operations != nil {
-      device.noteDraft(of: send.session, exists: false)
+      if !hasDraft { device.noteDraft(of: send.session, exists: false) }
       if !send.attachments.isEmpty { device.wakeTending() }
     }
     if case .attach = command { device.wakeTending() }

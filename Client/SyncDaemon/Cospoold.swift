@@ -17,6 +17,9 @@ struct Cospoold {
     }
     // Socket, store and credentials are for their owner alone.
     umask(0o077)
+    // Whoever started it may have set this to be ignored, which outlives exec: then the system
+    // would fetch the ends of agents, and nobody would learn of them.
+    signal(SIGCHLD, SIG_DFL)
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
     guard let directory = DataDirectory.path(flag: options.data, environment: environment) else {
       write(

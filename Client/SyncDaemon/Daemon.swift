@@ -87,16 +87,17 @@ struct Daemon: Sendable {
       }, logger: apiLogger)
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
+    let grace = Duration.seconds(client.settings.agents.graceSeconds)
     let agents = AgentService(
-      client: client, settings: settings, output: output, seats: seats, logger: logger)
+      client: client, settings: settings, output: output, seats: seats, grace: grace,
+      logger: logger)
     var services = ServiceGroupConfiguration(
       services: [
         SyncService(client: client, logger: logger), NotifyService(client: client, logger: logger),
         agents, application,
       ],
       logger: apiLogger)
-    services.maximumGracefulShutdownDuration =
-      stopGrace + .seconds(client.settings.agents.graceSeconds) + AgentService.stopLimit
+    services.maximumGracefulShutdownDuration = stopGrace + grace + AgentService.stopLimit
     let group = ServiceGroup(configuration: services)
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -104,6 +105,8 @@ struct Daemon: Sendable {
         tasks.addTask {
           for await _ in stop {
             logger.info("stopping")
+            // First: the services stop one after the other, and requests may take their time.
+            await client.drainExecution()
             await group.triggerGracefulShutdown()
           }
           // Ends when the group ends, which cancels this task.

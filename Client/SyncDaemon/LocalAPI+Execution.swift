@@ -27,8 +27,7 @@ extension LocalAPI {
           message: "A message is held for 1 to \(LocalAPI.holdSecondsMax) seconds at a time.",
           exitCode: 2)
       }
-      let now = Int64(Date().timeIntervalSince1970 * 1_000)
-      return try await perform(.hold(id, until: now + Int64(seconds) * 1_000))
+      return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
     }
     api.delete("messages/:message/hold") { _, context in
       try await perform(.hold(try message(context), until: nil))

@@ -21,7 +21,7 @@ extension LocalAPI {
         seats.end(session, with: .died("The agent's session ended."))
         return CanonicalJSON.response(FeedAnswer())
       case .turnEnded:
-        return CanonicalJSON.response(try await feed(session, body))
+        return CanonicalJSON.response(try await feed(session, body, context))
       }
     }
   }
@@ -67,7 +67,9 @@ extension LocalAPI {
 
   /// The turn is over: the next message goes the way of all messages, lease and dispatch check, and
   /// ends at the hook that waits here.
-  private func feed(_ session: SessionID, _ body: FeedRequest) async throws -> FeedAnswer {
+  private func feed(
+    _ session: SessionID, _ body: FeedRequest, _ context: Context
+  ) async throws -> FeedAnswer {
     let isFed = try await client.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
       // The device where its agent just spoke.
@@ -83,10 +85,23 @@ extension LocalAPI {
       _ = seats.close(session, number: seat.number)
       return FeedAnswer()
     }
+    // A hook that was killed gets nothing any more.
+    context.channel.closeFuture.whenComplete { [seats] _ in
+      _ = seats.close(session, number: seat.number)
+    }
     await client.setGate(of: session, isOpen: true)
     let seconds = min(max(0.1, body.waitSeconds ?? 2), LocalAPI.feedSecondsMax)
     let text = await prompt(at: seat, of: session, within: .seconds(seconds))
     await client.setGate(of: session, isOpen: false)
+    guard text == nil || context.channel.isActive else {
+      // It went away while its prompt was on the way: no agent got it.
+      seats.end(
+        session,
+        with: .tryAfter(
+          milliseconds: LiveAgent.retryMilliseconds,
+          reason: "The hook that waited for it is gone."))
+      return FeedAnswer()
+    }
     return FeedAnswer(text: text)
   }
 

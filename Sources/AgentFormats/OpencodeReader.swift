@@ -8,6 +8,7 @@ package struct OpencodeReader: Sendable {
   private var tools = RunningTools()
   private let session: String
   private var data: [UInt8] = []
+  private var own: [UInt8] = []
 
   /// - Parameter session: opencode's id; events of other sessions are passed over.
   package init(session: String) {
@@ -17,6 +18,13 @@ package struct OpencodeReader: Sendable {
   /// Takes in what came of the event stream.
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
     lines.received(bytes).flatMap { field($0) }
+  }
+
+  /// The events of this session that came since the last call, one on each line. The stream has those
+  /// of all sessions, which are none of this turn's output.
+  package mutating func takeOwn() -> [UInt8] {
+    defer { own = [] }
+    return own
   }
 
   /// The turn is over, or the stream broke: nothing runs that anybody would hear the end of.
@@ -46,6 +54,7 @@ package struct OpencodeReader: Sendable {
     else { return [] }
     let owner = (properties["sessionID"] ?? properties["part"]?["sessionID"])?.text
     guard owner == session else { return [] }
+    own += data + [UInt8(ascii: "\n")]
     switch type {
     case "message.part.updated":
       return part(properties["part"])

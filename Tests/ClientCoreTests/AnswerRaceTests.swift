@@ -126,6 +126,35 @@ struct AnswerRaceTests {
     #expect(decisions.count == 1 && decisions.first?.ending == .allowed)
   }
 
+  /// The connection stands still, and the device is away for longer than an answer waits to be sent:
+  /// what arrived and counts was not too late, and what did not arrive does not come any more.
+  @Test(arguments: [Fleet.Loss.received, .sent])
+  func anAnswerWhoseResponseWasLostIsAskedAbout(loss: Fleet.Loss) throws {
+    var world = try World(seed: 3)
+    try world.raise()
+    try world.fleet.settle()
+    world.fleet.losses[1] = loss
+    let request = AnswerRequest(
+      session: AnswerRaceTests.session, request: world.asks[0], verdict: .allowed)
+    try world.fleet.note(1) { try $0.answerGiven(request, at: $1, store: $2).actions }
+    try world.fleet.settle()
+    world.fleet.isServerDown = true
+    for device in world.fleet.devices.indices { world.fleet.cut(device) }
+    try world.fleet.pass(130_000)
+    #expect(world.fleet.devices[1].endings.isEmpty)
+    world.fleet.losses = [:]
+    try world.end()
+    let decisions = world.fleet.devices[AnswerRaceTests.host].decisions.map(\.decision.ending)
+    let endings = world.fleet.devices[1].endings.map(\.ending)
+    switch loss {
+    case .received: #expect(decisions == [.allowed] && endings == [.taken])
+    case .sent:
+      #expect(decisions.count == 1 && decisions != [.allowed])
+      #expect(endings == [.tooLate] || endings == [.notAwaited])
+    }
+    #expect(world.fleet.devices[1].core.pendingAnswers.isEmpty)
+  }
+
   /// Somebody taps one button and then the other one while the first answer is under way.
   @Test func whoChangesTheirMindIsToldWhichAnswerCounts() throws {
     var world = try World(seed: 3)

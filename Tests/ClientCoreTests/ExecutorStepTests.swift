@@ -27,6 +27,15 @@ struct ExecutorStepTests {
       try follow(executor.queuesChanged(sessions, in: host.workspace, at: occasion))
     }
 
+    var wall: Int64 { occasion.wall }
+
+    /// The agent's turn ends.
+    mutating func end(_ session: String, with result: RunResult) throws {
+      try follow(
+        executor.ended(
+          .named(session), attempt: 1, with: result, in: host.workspace, at: occasion))
+    }
+
     private mutating func follow(_ actions: [Executor.Action]) throws {
       for action in actions {
         switch action {
@@ -51,6 +60,33 @@ struct ExecutorStepTests {
         }
       }
     }
+  }
+
+  /// A host whose clock is behind reckons times that are over for the authority.
+  @Test(
+    arguments: [
+      (-3_600_000, 10_000), (9_999, 10_000), (60_000, 60_000), (Int64.max - 5, 691_200_000),
+      (Int64.min, 10_000),
+    ] as [(Int64, Int64)])
+  func whatIsTriedLaterWaitsAndEnds(named: Int64, reckoned: Int64) throws {
+    var scene = Scene()
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    let time = named == .min ? named : scene.wall.addingReportingOverflow(named).partialValue
+    try scene.end("s", with: .tryLater(named > 0 && time < 0 ? .max : time, reason: "limit"))
+    #expect(scene.ended.contains(.setNotBefore(.numbered(1), scene.wall + reckoned)))
+    #expect(scene.begun.count == 1)
+  }
+
+  @Test(arguments: [(60_000, 60_000), (-5, 0), (Int64.max, 691_200_000)] as [(Int64, Int64)])
+  func aWaitIsReckonedByTheBestKnownTime(wait: Int64, reckoned: Int64) throws {
+    var scene = Scene()
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    try scene.end("s", with: .tryAfter(wait, reason: "limit"))
+    #expect(scene.ended.contains(.setNotBefore(.numbered(1), scene.wall + reckoned)))
   }
 
   /// Another device moves the message before it knows that it runs.

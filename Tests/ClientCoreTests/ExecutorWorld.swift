@@ -260,7 +260,8 @@ struct ExecutorWorld {
     where agent.endsAt <= now {
       hosts[index].agents[session] = nil
       let result: RunResult =
-        switch generator.below(8) {
+        switch generator.below(9) {
+        case 8: .tryAfter(3_000, reason: "rate limit")
         case 0: .failed("exit code 1")
         case 1: .died("killed")
         case 2: .tryLater(wall + 3_000, reason: "rate limit")

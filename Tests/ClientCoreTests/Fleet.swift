@@ -25,6 +25,15 @@ struct Fleet {
   var server = ModelServer()
   var now: Int64 = 1_000
   var isServerDown = false
+  /// What gets lost of a device's connections that stand still.
+  var losses: [Int: Loss] = [:]
+
+  enum Loss {
+    /// Nothing arrives at the server.
+    case sent
+    /// It arrives, and what the server answers does not.
+    case received
+  }
   /// Whether what follows for agents and tasks is done after every event, as a driver does.
   var follows = false
   /// How far the server's clock is from the true time.
@@ -135,11 +144,13 @@ struct Fleet {
         }
       }
     case .send(let id, let frame):
-      guard devices[index].open == id else { return }
+      guard devices[index].open == id, losses[index] != .sent else { return }
       // Every frame goes through its bytes.
       let arrived = try FrameCodec.decode(FrameCodec.encode(frame))
       let result = try server.receive(arrived, from: devices[index].id)
-      for answer in result.answers { deliver(answer, to: index) }
+      if losses[index] != .received {
+        for answer in result.answers { deliver(answer, to: index) }
+      }
       guard let fanOut = result.fanOut else { return }
       for other in devices.indices where other != index { deliver(fanOut, to: other) }
     case .close(let id):

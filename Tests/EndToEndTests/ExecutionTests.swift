@@ -61,6 +61,30 @@ extension EndToEnd {
       }
     }
 
+    /// Ignored signals outlive exec; with this one the ends of agents would be lost, and what ran would
+    /// be tried again.
+    @Test func aDaemonThatInheritsIgnoredEndsOfChildrenStartsOnce() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device)
+        try await device.stop()
+        let daemon = try Executables.path(of: "cospoold")
+        let process = try bed.launch(
+          "/bin/sh",
+          ["-c", #"trap "" CHLD; exec "$0" "$@""#, daemon, "--data", device.data, "--name", "a"],
+          name: "a")
+        _ = try await process.line(holding: "ready on")
+        let message = try await device.send("s", "one")
+        try await bed.eventually("it is done", within: 120) {
+          ["succeeded", "failed", "interrupted"].contains(try await device.message(message).status)
+        }
+        #expect(try await device.message(message).status == "succeeded")
+        #expect(agent.starts().count == 1)
+      }
+    }
+
     // A daemon that is told to stop lets its agent end, for a while; then it stops it and says so.
     @Test func stoppedDaemonLetsItsAgentEnd() async throws {
       try await TestBed.run { bed in

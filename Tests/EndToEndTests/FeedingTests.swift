@@ -94,6 +94,28 @@ extension EndToEnd {
       }
     }
 
+    /// The agent's session is closed while its hook waits: what it would have got is for the next one.
+    @Test func whatAHookThatIsGoneWouldHaveGotWaits() async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        let one = try await device.send("live", "one")
+        try await device.cospool("queue", "hold", one)
+        let event = #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"Stop"}"#
+        let waiting = try bed.start(
+          "cospool", ["hook", "--feed", "--timeout", "30", "--data", device.data], input: event)
+        try await bed.eventually("its turn is over", within: 120) {
+          try await device.task("live")?.status == "completed"
+        }
+        waiting.send(SIGKILL)
+        try await waiting.ended(within: 90)
+        try await device.cospool("queue", "hold", one, "--release")
+        for _ in 1...5 { #expect(try await device.message(one).status == "queued") }
+        try await bed.eventually("the next hook gets it", within: 120) {
+          try await hook("Stop", on: device) == block("one")
+        }
+      }
+    }
+
     /// The daemon dies while the agent works on what it was fed: nobody knows, and a person decides.
     @Test func aDaemonThatDiesDoesNotFeedTwice() async throws {
       try await TestBed.run { bed in

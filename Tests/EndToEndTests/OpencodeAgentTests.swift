@@ -63,6 +63,23 @@ extension EndToEnd {
       }
     }
 
+    @Test func whatIsStoppedIsAborted() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        let message = try await device.send("s", "hangs")
+        try await bed.eventually("it runs", within: 120) { prompts(folder) == ["ses_1|hangs"] }
+        try await device.cospool("queue", "stop", "-s", "s")
+        try await bed.eventually("it is aborted", within: 120) {
+          FileManager.default.contents(atPath: folder + "/aborts") == Data("ses_1\n".utf8)
+        }
+        try await bed.eventually("it is cancelled", within: 120) {
+          try await device.message(message).status == "cancelled"
+        }
+      }
+    }
+
     @Test func whatItAsksLeaveForIsAnsweredOnce() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

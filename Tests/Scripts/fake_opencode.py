@@ -1,7 +1,7 @@
 """A stand-in for `opencode serve` in tests: its routes and events, without a model.
 
-Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port and every prompt to FOLDER/prompts. A
-prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
+Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts and every
+session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
 connection after the work is done, "hangs" never ends, "asks" wants leave for its tool.
 """
 
@@ -75,6 +75,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer({"id": session, "title": body.get("title")})
         session, verb = parts[1], parts[2]
         if verb == "abort":
+            with open(f"{folder}/aborts", "a") as file:
+                file.write(f"{session}\n")
             return self.answer(True)
         if verb == "permissions":
             permissions[parts[3]] = body["response"]

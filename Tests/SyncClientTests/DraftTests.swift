@@ -15,12 +15,26 @@ import Testing
       client = try await fixture.open()
       #expect(try await client.draft(of: a)?.text == "one, more of it")
       #expect(try await client.drafts().map(\.session) == [a, b])
-      try await client.perform(.text("one", 1))
+      try await client.perform(.text("one, more of it", 1))
       #expect(try await client.draft(of: a) == nil)
       #expect(try await client.draft(of: b)?.text == "other")
       await client.close()
       client = try await fixture.open()
       #expect(try await client.drafts().map(\.session) == [b])
+      await client.close()
+    }
+  }
+
+  // S2-44: an agent that queues something, or another text of its person, does not end it.
+  @Test func aDraftThatWasNotSentStays() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.setDraft("an edit that came too late\n", of: session)
+      try await client.perform(.text("an edit", 1))
+      #expect(try await client.draft(of: session)?.text == "an edit that came too late\n")
+      try await client.perform(.text("Once more: an edit that came too late", 2))
+      #expect(try await client.draft(of: session) == nil)
       await client.close()
     }
   }
@@ -72,8 +86,9 @@ import Testing
       var events = client.deviceEvents().makeAsyncIterator()
       try await client.setDraft("begun", of: session)
       try await client.setDraft("begun, more", of: session)
-      try await client.perform(.text("one", 1))
-      try await client.perform(.text("two", 2))
+      try await client.perform(.text("something else", 1))
+      try await client.perform(.text("begun, more and done", 2))
+      try await client.perform(.text("two", 3))
       try await client.setDraft("", of: session)
       try await client.setDraft("again", of: session)
       #expect(await events.next() == .draft(session, exists: true))

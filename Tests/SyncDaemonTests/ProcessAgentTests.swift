@@ -68,8 +68,8 @@ struct ProcessAgentTests {
     let later = try await run("sh -c 'exit 75'")
     #expect(
       later.result
-        == .tryLater(
-          milliseconds: 61_000, reason: "the command asked to try later (exit code 75)"))
+        == .tryAfter(
+          milliseconds: 60_000, reason: "the command asked to try later (exit code 75)"))
     let killed = try await run("sh -c 'kill -9 $$'")
     #expect(killed.result == .died("signal 9"))
   }
@@ -82,6 +82,33 @@ struct ProcessAgentTests {
     }
     #expect(reason.contains("/nowhere/agent"))
     #expect(!outcome.events.contains(.started))
+  }
+
+  /// Three tries of a prompt that an agent had would be three times its work.
+  @Test func whatRanIsNotNotStarted() throws {
+    struct Lost: Error {}
+    typealias Agent = ProcessAgent<CommandReader>
+    let ran = Agent.outcome(of: Lost(), program: "agent", started: true)
+    #expect(ran == .lost("nobody could wait for agent: Lost()"))
+    let absent = Agent.outcome(of: Lost(), program: "agent", started: false)
+    #expect(absent == .notStarted("agent: Lost()"))
+  }
+
+  /// Also where a limit of time is set, what the agent said at its stop counts.
+  @Test(arguments: [nil, 600])
+  func whatSucceedsWhileItIsStoppedSucceeded(timeoutSeconds: Int?) async throws {
+    let agent = try CommandAgent.agent(
+      command:
+        #"sh -c 'trap "echo all done; exit 0" TERM; echo ready; while :; do sleep 0.1; done'"#,
+      timeoutSeconds: timeoutSeconds, stopGrace: .seconds(60))
+    let turn = try turn("")
+    let (lines, continuation) = AsyncStream<Void>.makeStream()
+    let task = Task {
+      await agent.run(turn) { event in if case .wrote = event { continuation.yield() } }
+    }
+    for await _ in lines { break }
+    task.cancel()
+    #expect(await task.value == .succeeded(summary: "all done"))
   }
 
   @Test func aCommandThatTakesTooLongIsStopped() async throws {

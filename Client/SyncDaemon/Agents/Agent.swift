@@ -71,6 +71,19 @@ enum AgentResult: Hashable, Sendable {
   case died(String)
   /// The agent cannot work before a time, in milliseconds since 1970; this was no failure.
   case tryLater(milliseconds: Int64, reason: String)
+  /// It cannot work for so long, in milliseconds; no clock is asked.
+  case tryAfter(milliseconds: Int64, reason: String)
   /// No process could be started, so that nobody got the prompt.
   case notStarted(String)
+}
+
+extension AgentResult {
+  /// How long a message waits that is to be tried later, where nobody says when.
+  static let waitMilliseconds: Int64 = 60_000
+
+  /// - Parameter until: in milliseconds since 1970; nil where nobody says when.
+  static func tryingLater(until: Int64?, reason: String) -> AgentResult {
+    guard let until else { return .tryAfter(milliseconds: waitMilliseconds, reason: reason) }
+    return .tryLater(milliseconds: until, reason: reason)
+  }
 }

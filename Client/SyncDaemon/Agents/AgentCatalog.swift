@@ -28,7 +28,7 @@ enum AgentCatalog {
       agent.ask = ask
       return agent
     case .hooks:
-      return LiveAgent(seats: seats) { Int64(Date().timeIntervalSince1970 * 1_000) }
+      return LiveAgent(seats: seats)
     }
   }
 }

@@ -12,6 +12,8 @@ struct AgentService: Service {
   var settings: SettingsKeeper
   var output: OutputFolder
   var seats: LiveSeats
+  /// What runs may end in peace for so long when the daemon stops.
+  var grace: Duration
   var logger: Logger
 
   /// How long agents that are made to stop may take, at most.
@@ -39,6 +41,8 @@ struct AgentService: Service {
             break
           }
         }
+        // Where the daemon's patience is over, what ends now must not let the next one begin.
+        await client.drainExecution()
         group.cancelAll()
       }
     } onGracefulShutdown: {
@@ -56,13 +60,22 @@ struct AgentService: Service {
   }
 
   private func followSettings() async {
-    for await event in client.deviceEvents() {
-      guard case .settings = event else { continue }
-      do {
-        await client.apply(try await AgentService.executionSettings(of: client))
-      } catch {
-        logger.warning("the agents' settings cannot be read: \(error)")
+    // The stream ends where more comes than it holds; what was set meanwhile is read after it.
+    while !Task.isCancelled {
+      let events = client.deviceEvents()
+      await applySettings()
+      for await event in events {
+        guard case .settings = event else { continue }
+        await applySettings()
       }
+    }
+  }
+
+  private func applySettings() async {
+    do {
+      await client.apply(try await AgentService.executionSettings(of: client))
+    } catch {
+      logger.warning("the agents' settings cannot be read: \(error)")
     }
   }
 
@@ -71,7 +84,7 @@ struct AgentService: Service {
     for await _ in stops {
       await client.drainExecution()
       do {
-        try await Task.sleep(for: .seconds(client.settings.agents.graceSeconds))
+        try await Task.sleep(for: grace)
       } catch {
         return
       }
@@ -104,7 +117,11 @@ struct AgentService: Service {
     } catch {
       result = .notStarted("\(error)")
     }
-    logger.info("message \(start.message), attempt \(start.attempt): \(result)")
+    // What agents say may hold secrets; whoever looks for them reads the message's output.
+    logger.info("message \(start.message), attempt \(start.attempt): \(result.name)")
+    logger.debug(
+      "message \(start.message), attempt \(start.attempt): \(result.detail.cut(toUTF8Bytes: 1_024))"
+    )
     turns.end(start.session, attempt: start.attempt)
     client.noteActivity(result.signal, in: start.session)
     await client.setBusy(false, in: start.session)
@@ -262,10 +279,30 @@ extension AgentEvent {
 }
 
 extension AgentResult {
+  /// What it is, without what the agent said.
+  var name: String {
+    switch self {
+    case .succeeded: "succeeded"
+    case .failed: "failed"
+    case .died: "died"
+    case .tryLater, .tryAfter: "to be tried later"
+    case .notStarted: "not started"
+    }
+  }
+
+  /// What the agent said, or what is known of its end.
+  var detail: String {
+    switch self {
+    case .succeeded(let text), .failed(let text), .died(let text), .notStarted(let text),
+      .tryLater(_, let text), .tryAfter(_, let text):
+      text
+    }
+  }
+
   /// What it means for the activity of the session.
   var signal: AgentSignal {
     switch self {
-    case .succeeded, .tryLater: .turnEnded
+    case .succeeded, .tryLater, .tryAfter: .turnEnded
     case .failed(let reason), .died(let reason), .notStarted(let reason):
       .turnFailed(message: reason)
     }
@@ -275,7 +312,7 @@ extension AgentResult {
   func task(wasStopped: Bool) -> TaskResult {
     switch self {
     case .succeeded(let summary): .success(summary: summary.isEmpty ? nil : summary)
-    case .tryLater: .cancelled
+    case .tryLater, .tryAfter: .cancelled
     case .failed(let reason), .died(let reason), .notStarted(let reason):
       wasStopped ? .cancelled : .failure(error: reason)
     }
@@ -287,6 +324,7 @@ extension AgentResult {
     case .failed(let error): .failed(error)
     case .died(let how): .died(how)
     case .tryLater(let time, let reason): .tryLater(time, reason: reason)
+    case .tryAfter(let wait, let reason): .tryAfter(wait, reason: reason)
     case .notStarted(let reason): .notStarted(reason)
     }
   }

@@ -94,7 +94,6 @@ final class LiveSeats: Sendable {
 /// An agent that a person works with: it gets prompts from its Stop hook, one at the end of each turn.
 struct LiveAgent: Agent {
   var seats: LiveSeats
-  var wall: @Sendable () -> Int64
 
   /// A prompt that nobody waited for is not lost, and not failed.
   static let retryMilliseconds: Int64 = 1_000
@@ -103,8 +102,8 @@ struct LiveAgent: Agent {
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     guard let ends = seats.give(turn.prompt, to: turn.session) else {
-      return .tryLater(
-        milliseconds: wall() + LiveAgent.retryMilliseconds,
+      return .tryAfter(
+        milliseconds: LiveAgent.retryMilliseconds,
         reason: "The agent was not at the end of a turn any more.")
     }
     report(.started)

@@ -22,9 +22,6 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-  /// How long a message waits that is to be tried later, where nobody says when.
-  static var tryLaterMilliseconds: Int64 { 60_000 }
-
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
@@ -39,8 +36,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         report(.wrote(Array(bytes)))
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
+    } catch {
+      return .notStarted("\(error)")
+    }
+    do {
       errors = try BytePipe(on: queue) { report(.wrote(Array($0))) }
     } catch {
+      await output.finish(within: .zero)
       return .notStarted("\(error)")
     }
     let outcome = await ended(line, turn, (output, errors), report)
@@ -54,6 +56,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       return result(last.verdict, of: end)
     case .timedOut(let seconds):
       return .failed("the agent took longer than \(seconds) seconds and was stopped")
+    case .lost(let reason):
+      return .died(reason)
     case .notStarted(let reason):
       return .notStarted(reason)
     }
@@ -64,7 +68,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case (.succeeded(let summary), _):
       .succeeded(summary: summary)
     case (.tryLater(let reason, let until), _):
-      .tryLater(milliseconds: until ?? wall() + Self.tryLaterMilliseconds, reason: reason)
+      .tryingLater(until: until, reason: reason)
     case (.failed(let reason), .signalled):
       .died(reason)
     case (.failed(let reason), .exited):
@@ -72,9 +76,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  private enum Outcome: Sendable {
+  enum Outcome: Hashable, Sendable {
     case ended(ProcessEnd)
     case timedOut(seconds: Int)
+    /// It ran, and how it ended is not known.
+    case lost(String)
     case notStarted(String)
   }
 
@@ -93,10 +99,14 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
           return nil
         }
       }
-      let first = await group.next() ?? nil
-      group.cancelAll()
-      // The process is gone when its task ends.
-      for await _ in group {}
+      var first: Outcome?
+      // A stop ends the sleep before the process, and says nothing of how that ended. The process is
+      // gone when its task ends.
+      for await outcome in group where first == nil {
+        guard let outcome else { continue }
+        first = outcome
+        group.cancelAll()
+      }
       return first ?? .ended(.signalled(SIGTERM))
     }
   }
@@ -148,7 +158,14 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     } catch is CancellationError {
       return .ended(.signalled(SIGTERM))
     } catch {
-      return .notStarted("\(program): \(error)")
+      return Self.outcome(of: error, program: program, started: leader.withLock { $0 } > 0)
     }
+  }
+
+  /// What an error means that came instead of the process's end. The agent of a process that was
+  /// there may have done anything; only where there was none, another try does no harm.
+  static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
+    let reason = "\(program): \(error)"
+    return started ? .lost("nobody could wait for \(reason)") : .notStarted(reason)
   }
 }

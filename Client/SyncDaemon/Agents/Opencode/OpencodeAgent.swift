@@ -14,12 +14,15 @@ struct OpencodeAgent: Agent {
   var ask: Asker?
   /// Between two looks at a turn whose answer was lost.
   var pollPeriod = Duration.seconds(2)
-  var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
   /// Where the server listens unless something else is said.
   static let addressDefault = "http://127.0.0.1:4096"
   /// Looks at a turn without the server's answering before it counts as lost.
   static let pollsMax = 30
+  /// How long a turn waits for the event stream before it begins without it.
+  static let streamLimit = Duration.seconds(5)
+  /// How long opencode may take to be told to stop.
+  static let abortLimit = Duration.seconds(5)
 
   /// - Parameter address: `http://host:port`; nil is opencode's own default.
   init(address: String?, timeoutSeconds: Int?) throws(CommandLineFault) {
@@ -50,10 +53,15 @@ struct OpencodeAgent: Agent {
     }
     report(.said(.session(conversation)))
     report(.started)
+    let (connections, connected) = AsyncStream<Void>.makeStream(
+      bufferingPolicy: .bufferingOldest(1))
     return await withTaskGroup(of: AgentResult?.self) { group in
-      group.addTask { await prompt(turn, conversation, known) }
       group.addTask {
-        await listen(to: conversation, of: turn, report)
+        await first(of: connections)
+        return await prompt(turn, conversation, known)
+      }
+      group.addTask {
+        await listen(to: conversation, of: turn, connected: { connected.yield() }, report)
         return nil
       }
       if let timeoutSeconds {
@@ -70,9 +78,34 @@ struct OpencodeAgent: Agent {
         group.cancelAll()
       }
       let wasCut = Task.isCancelled || result.map(Self.isTimeout) ?? true
-      // Whatever it still does, it is to stop now. Where it cannot be told, nothing can be done.
-      if wasCut { _ = try? await call(.POST, "/session/\(conversation)/abort", "{}").answer() }
+      if wasCut { await abort(conversation) }
       return result ?? .died("the agent was stopped")
+    }
+  }
+
+  /// Whatever it still does, it is to stop now. Where it cannot be told, nothing can be done.
+  private func abort(_ conversation: String) async {
+    let call = call(.POST, "/session/\(conversation)/abort", "{}")
+    // A task of its own: this one may be cancelled, and could not even send.
+    let telling = Task { _ = try? await call.answer() }
+    let limit = Task {
+      // A cancelled sleep means that it was told.
+      guard (try? await Task.sleep(for: OpencodeAgent.abortLimit)) != nil else { return }
+      telling.cancel()
+    }
+    await telling.value
+    limit.cancel()
+  }
+
+  /// Waits until the event stream is there, so that nothing of the turn is missed; not for long, since
+  /// it is an extra.
+  private func first(of connections: AsyncStream<Void>) async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { for await _ in connections { return } }
+      // A cancelled sleep ends the wait, too.
+      group.addTask { try? await Task.sleep(for: OpencodeAgent.streamLimit) }
+      await group.next()
+      group.cancelAll()
     }
   }
 
@@ -173,27 +206,34 @@ struct OpencodeAgent: Agent {
     case .succeeded(let summary): .succeeded(summary: summary)
     case .failed(let reason): .failed(reason)
     case .tryLater(let reason, let until):
-      .tryLater(milliseconds: until ?? wall() + 60_000, reason: reason)
+      .tryingLater(until: until, reason: reason)
     }
   }
 
-  /// Busy signals until the turn ends; a stream that breaks takes none away that were not there.
+  /// Busy signals and requests until the turn ends. The stream is an extra: without it the turn goes
+  /// on, and it is opened again.
   private func listen(
-    to conversation: String, of turn: AgentTurn,
+    to conversation: String, of turn: AgentTurn, connected: @escaping @Sendable () -> Void,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async {
-    let reader = Mutex(OpencodeReader(session: conversation))
     let (events, passing) = AsyncStream<AgentEvent>.makeStream()
     async let passed: Void = passOn(events, of: turn, in: conversation)
-    // The stream is an extra: without it the turn goes on.
-    try? await call(.GET, "/event").pieces { bytes in
-      report(.wrote(bytes))
-      for event in reader.withLock({ $0.received(bytes) }) {
-        report(.said(event))
-        passing.yield(event)
+    while !Task.isCancelled {
+      // What was cut off in the middle does not go on with the next one.
+      let reader = Mutex(OpencodeReader(session: conversation))
+      try? await call(.GET, "/event").pieces { bytes in
+        connected()
+        let (said, own) = reader.withLock { ($0.received(bytes), $0.takeOwn()) }
+        if !own.isEmpty { report(.wrote(own)) }
+        for event in said {
+          report(.said(event))
+          passing.yield(event)
+        }
       }
+      for event in reader.withLock({ $0.ended() }) { report(.said(event)) }
+      // The end of the turn cuts the wait short.
+      try? await Task.sleep(for: pollPeriod)
     }
-    for event in reader.withLock({ $0.ended() }) { report(.said(event)) }
     passing.finish()
     await passed
   }
