@@ -92,7 +92,8 @@ extension LocalAPI {
     await client.setGate(of: session, isOpen: true)
     let seconds = min(max(0.1, body.waitSeconds ?? 2), LocalAPI.feedSecondsMax)
     let text = await prompt(at: seat, of: session, within: .seconds(seconds))
-    await client.setGate(of: session, isOpen: false)
+    // Another hook may wait in its place by now.
+    if !seats.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
     guard text == nil || context.channel.isActive else {
       // It went away while its prompt was on the way: no agent got it.
       seats.end(
@@ -109,26 +110,39 @@ extension LocalAPI {
     at seat: (number: UInt64, prompts: AsyncStream<String>), of session: SessionID,
     within limit: Duration
   ) async -> String? {
-    await withTaskGroup(of: String?.self) { group in
+    await withTaskGroup(of: Wait.self) { group in
       group.addTask {
-        for await prompt in seat.prompts { return prompt }
-        return nil
+        for await prompt in seat.prompts { return .given(prompt) }
+        return .closed
       }
       group.addTask {
         // A wait that is cut short ends the same way.
         try? await Task.sleep(for: limit)
         _ = seats.close(session, number: seat.number)
-        return nil
+        return .timeOver
       }
       for await part in group {
-        // nil is the time that is over, or the end of the stream behind it; a prompt that was given
-        // out at that moment comes after it.
-        guard let part else { continue }
-        group.cancelAll()
-        return part
+        switch part {
+        // A prompt that was given out at that moment comes after it.
+        case .timeOver: continue
+        case .given(let prompt):
+          group.cancelAll()
+          return prompt
+        case .closed:
+          group.cancelAll()
+          return nil
+        }
       }
       return nil
     }
+  }
+
+  /// What ends the wait for a prompt.
+  private enum Wait: Sendable {
+    case given(String)
+    /// Nobody gives one any more: the hook is gone, or another one waits in its place.
+    case closed
+    case timeOver
   }
 
   /// Whether anything waits that this device may start.

@@ -48,6 +48,9 @@ struct AgentService: Service {
     } onGracefulShutdown: {
       stop.yield()
     }
+    // Everything may be drained before the services are told to stop. One that ends unasked counts as
+    // failed; a cancelled wait ends, too.
+    try? await gracefulShutdown()
   }
 
   /// How messages are to be run, as the device and its sessions are set.

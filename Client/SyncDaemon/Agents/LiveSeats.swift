@@ -44,6 +44,11 @@ final class LiveSeats: Sendable {
     return number.map { ($0, prompts) }
   }
 
+  /// Whether a hook waits.
+  func isAwaiting(_ session: SessionID) -> Bool {
+    state.withLock { $0.seats[session]?.waiting != nil }
+  }
+
   /// The hook waits no longer.
   ///
   /// - Returns: false where its prompt is on its way already.
