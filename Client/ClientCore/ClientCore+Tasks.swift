@@ -76,9 +76,7 @@ extension ClientCore {
   private mutating func askFate(
     of answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    let question = VerdictRequest(
-      session: answer.session, request: answer.request, closes: false)
-    return ask(.verdict(question), as: .fate(answer), at: occasion, store: store)
+    ask(.verdict(VerdictRequest(of: answer)), as: .fate(answer), at: occasion, store: store)
   }
 
   private mutating func fateTold(
@@ -324,8 +322,8 @@ extension ClientCore {
       let answer = (try? AuthorityAnswer(response, to: .answer(given))) ?? .unavailable
       return told(question, answer, at: occasion, store: store)
     case .fate(let sent):
-      let verdict = VerdictRequest(session: sent.session, request: sent.request, closes: false)
-      let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
+      let verdict = AuthorityRequest.verdict(VerdictRequest(of: sent))
+      let answer = (try? AuthorityAnswer(response, to: verdict)) ?? .unavailable
       return told(question, answer, at: occasion, store: store)
     }
   }

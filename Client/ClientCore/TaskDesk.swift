@@ -157,3 +157,10 @@ extension TaskStatus {
     return [working, self]
   }
 }
+
+extension VerdictRequest {
+  /// What became of the request that was answered so.
+  init(of answer: AnswerRequest) {
+    self.init(session: answer.session, request: answer.request, closes: false)
+  }
+}
