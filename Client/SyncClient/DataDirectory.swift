@@ -47,7 +47,10 @@ final class DataDirectory: Sendable {
       defer { file = nil }
       return file
     }
-    if let file { close(file) }
+    guard let file else { return }
+    // Closing alone is not enough while a child that is about to become another program has it, too.
+    flock(file, LOCK_UN)
+    close(file)
   }
 
   deinit {

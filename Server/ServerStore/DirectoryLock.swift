@@ -34,7 +34,10 @@ package final class DirectoryLock: Sendable {
       defer { descriptor = nil }
       return descriptor
     }
-    if let held { close(held) }
+    guard let held else { return }
+    // Closing alone is not enough while a child that is about to become another program has it, too.
+    flock(held, LOCK_UN)
+    close(held)
   }
 
   deinit {
