@@ -29,6 +29,9 @@ struct FakeAgent: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
   }
 
+  /// When Claude Code's limit ends: a midnight within the days that a host waits for at most.
+  static let limitEnd = (Int(Date().timeIntervalSince1970) / 86_400 + 2) * 86_400
+
   static func claude(_ bed: TestBed) throws -> FakeAgent {
     let begin = #"say '{"type":"system","subtype":"init","session_id":"conv-1","tools":["Bash"]}'"#
     let tools = """
@@ -40,7 +43,7 @@ struct FakeAgent: Sendable {
     let failed =
       #"say '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"result":"no such branch","session_id":"conv-1"}'"#
     let limited = """
-      say '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":4102444800},"session_id":"conv-1"}'
+      say '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":\(limitEnd)},"session_id":"conv-1"}'
       say '{"type":"result","subtype":"success","is_error":true,"num_turns":1,"result":"limit reached","session_id":"conv-1"}'
       """
     return try FakeAgent(
