@@ -8,7 +8,7 @@ extension ClientStore {
   /// Every draft that can be read, by session.
   package func drafts() throws(StoreError) -> [Draft] {
     do {
-      return try database.read { database in
+      return try read { database in
         try Row.fetchAll(
           database, sql: "SELECT session, text, updated_at FROM drafts ORDER BY session"
         ).compactMap(ClientStore.draft)
@@ -21,7 +21,7 @@ extension ClientStore {
   /// A session's draft; nil where there is none.
   package func draft(of session: SessionID) throws(StoreError) -> Draft? {
     do {
-      return try database.read { database in
+      return try read { database in
         try Row.fetchOne(
           database, sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?",
           arguments: [session.rawValue]

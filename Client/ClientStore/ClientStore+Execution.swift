@@ -55,7 +55,7 @@ extension ClientStore {
     of session: SessionID, with agent: String
   ) throws(StoreError) -> String? {
     do {
-      return try database.read { database in
+      return try read { database in
         try String.fetchOne(
           database, sql: "SELECT conversation FROM conversations WHERE session = ? AND agent = ?",
           arguments: [session.rawValue, agent])
@@ -68,7 +68,7 @@ extension ClientStore {
   /// What is kept of all sessions under an agent's name.
   package func conversations(with agent: String) throws(StoreError) -> [(SessionID, String)] {
     do {
-      return try database.read { database in
+      return try read { database in
         try Row.fetchAll(
           database, sql: "SELECT session, conversation FROM conversations WHERE agent = ?",
           arguments: [agent]
@@ -84,7 +84,7 @@ extension ClientStore {
   /// What is kept of a session under the names of all agents.
   package func conversations(of session: SessionID) throws(StoreError) -> [String: String] {
     do {
-      return try database.read { database in
+      return try read { database in
         var kept: [String: String] = [:]
         for row in try Row.fetchAll(
           database.cachedStatement(

@@ -20,7 +20,7 @@ extension ClientStore {
   /// Everything in a box.
   package func outgoing(in box: String) throws(StoreError) -> Box {
     do {
-      return try database.read { database in
+      return try read { database in
         let messages = try Row.fetchAll(
           database,
           sql: """

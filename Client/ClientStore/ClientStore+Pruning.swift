@@ -13,7 +13,7 @@ extension ClientStore {
   /// How many entries the log holds, and their bytes.
   package func logSize() throws(StoreError) -> (entries: Int, bytes: Int) {
     do {
-      return try database.read { database in
+      return try read { database in
         let row = try Row.fetchOne(
           database, sql: "SELECT count(*), coalesce(sum(length(delta)), 0) FROM entries")
         return (entries: row?[0] ?? 0, bytes: row?[1] ?? 0)

@@ -10,7 +10,7 @@ extension ClientStore {
     in ranges: [OperationRange], after: Int64, countMax: Int
   ) throws(StoreError) -> [LogEntry] {
     do {
-      return try database.read { database in
+      return try read { database in
         var ids: Set<Int64> = []
         for range in ranges {
           // Ranges of one replica do not overlap, so `last_seq` alone finds the first of them.
@@ -38,7 +38,7 @@ extension ClientStore {
 
   package func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
     do {
-      return try database.read { try fetchEntries($0, after: after, countMax: countMax) }
+      return try read { try fetchEntries($0, after: after, countMax: countMax) }
     } catch {
       throw StoreError(error)
     }
@@ -46,7 +46,7 @@ extension ClientStore {
 
   package func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
     do {
-      return try database.read { database in
+      return try read { database in
         try Row.fetchAll(
           database,
           sql: "SELECT id, is_local, delta FROM entries WHERE id < ? ORDER BY id DESC LIMIT ?",
@@ -60,7 +60,7 @@ extension ClientStore {
 
   package func base() throws(StoreError) -> WorkspaceImage? {
     do {
-      return try database.read { database in
+      return try read { database in
         try fetchSnapshot(database, kind: "base").map { try PackedSnapshot.unpack($0.bytes) }
       }
     } catch {
@@ -70,7 +70,7 @@ extension ClientStore {
 
   package func baseState() throws(StoreError) -> Workspace? {
     do {
-      return try database.read { database in
+      return try read { database in
         try fetchSnapshot(database, kind: "base").map { try PackedSnapshot.open($0.bytes) }
       }
     } catch {

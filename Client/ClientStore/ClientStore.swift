@@ -38,6 +38,7 @@ package final class ClientStore: ReplicaStore, Sendable {
   let stored: Mutex<ReplicaRecord?>
   /// Whether the latest commit waited for the disk.
   let isSynced = Mutex(true)
+  private let isClosed = Mutex(false)
   package let path: String
 
   private init(
@@ -126,8 +127,20 @@ package final class ClientStore: ReplicaStore, Sendable {
     return kept
   }
 
+  /// Reads. Whoever comes after the store was closed, as files' own queue may, gets an error: GRDB's
+  /// own reading would ask SQLite of a connection that is no more, and die.
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    try database.writeWithoutTransaction { connection in
+      guard !isClosed.withLock({ $0 }) else {
+        throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the store is closed")
+      }
+      return try connection.readOnly { try body(connection) }
+    }
+  }
+
   /// Closes the connection; the write-ahead log is folded into the file.
   package func close() throws(StoreError) {
+    isClosed.withLock { $0 = true }
     do {
       try database.close()
     } catch {
@@ -149,7 +162,7 @@ package final class ClientStore: ReplicaStore, Sendable {
   /// The number of pages the file has.
   package func pageCount() throws(StoreError) -> Int {
     do {
-      return try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0
+      return try read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0
     } catch {
       throw StoreError(error)
     }

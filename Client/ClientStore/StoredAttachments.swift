@@ -49,7 +49,7 @@ package final class StoredAttachments: Sendable {
   /// Every file, by hash.
   package func all() throws(StoreError) -> [StoredAttachment] {
     do {
-      return try store.database.read { database in
+      return try store.read { database in
         try Row.fetchAll(
           database,
           sql: "SELECT hash, size, is_uploaded, unneeded_since FROM attachments ORDER BY hash"

@@ -30,6 +30,18 @@ import WireProtocol
     try again.store.close()
   }
 
+  /// The files of attachments have a queue of their own, which may come after the end.
+  @Test func whoReadsAfterTheEndGetsAnError() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    try open.store.close()
+    #expect(throws: StoreError.self) { try StoredAttachments(store: open.store).all() }
+    #expect(throws: StoreError.self) {
+      try open.store.entries(in: [], after: 0, countMax: 10)
+    }
+  }
+
   @Test func storedImageShortensTheTail() throws {
     let shelf = try Shelf()
     var open = try shelf.open()
