@@ -121,8 +121,9 @@ package struct NtfyAnswering: Sendable {
   }
 }
 
-enum Hex {
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
+/// Bytes as pairs of hexadecimal digits.
+package enum Hex {
+  package static func text(_ bytes: some Sequence<UInt8>) -> String {
     bytes.map { byte in
       let digits = String(byte, radix: 16)
       return digits.count == 1 ? "0" + digits : digits

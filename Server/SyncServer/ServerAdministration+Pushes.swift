@@ -81,11 +81,7 @@ extension ServerAdministration {
   ) throws(SyncServerError) {
     try changePushSettings { settings in
       guard let server else { return settings.answers = nil }
-      var generator = SystemRandomNumberGenerator()
-      let fresh = (0..<4).map { _ in
-        let digits = String(generator.next() as UInt64, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-      }.joined()
+      let fresh = Hex.text((0..<32).map { _ in UInt8.random(in: .min ... .max) })
       let known = renewsKey ? nil : settings.answers?.key
       settings.answers = PushSettings.Answers(server: server, key: known ?? Secret(fresh))
     }
