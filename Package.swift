@@ -282,7 +282,7 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
-    foreign: ["ArgumentParser", "Hummingbird", "Logging"]),
+    foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
   test(
     "SyncCommandTests",
     ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],

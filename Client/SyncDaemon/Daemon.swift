@@ -93,7 +93,8 @@ struct Daemon: Sendable {
       logger: logger)
     var services = ServiceGroupConfiguration(
       services: [
-        SyncService(client: client, logger: logger), NotifyService(client: client, logger: logger),
+        IdleMemory(), SyncService(client: client, logger: logger),
+        NotifyService(client: client, logger: logger),
         agents, application,
       ],
       logger: apiLogger)

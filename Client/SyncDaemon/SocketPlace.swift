@@ -57,9 +57,10 @@ struct SocketPlace: Equatable {
       throw DaemonFailure(message: "\(directory) cannot be made: \(errorText())", exitCode: 1)
     }
     // In a directory that all may write to, somebody else could have made it first.
-    var status = stat()
-    guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-      status.st_uid == getuid(), status.st_mode & 0o077 == 0
+    let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
+    guard attributes?[.type] as? FileAttributeType == .typeDirectory,
+      (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value == getuid(),
+      (attributes?[.posixPermissions] as? NSNumber).map({ $0.intValue & 0o077 }) == 0
     else {
       throw DaemonFailure(
         message: "\(directory) must be a directory that only you may enter. Remove it, or set "
@@ -75,8 +76,8 @@ struct SocketPlace: Equatable {
   /// Takes the socket and the file that names it away.
   func remove() {
     // Where something else stood at the path, binding failed, and it is not ours to remove.
-    var status = stat()
-    if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK { unlink(path) }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    if attributes?[.type] as? FileAttributeType == .typeSocket { unlink(path) }
     if let pointerFile { unlink(pointerFile) }
   }
 

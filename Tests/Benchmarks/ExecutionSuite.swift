@@ -8,6 +8,8 @@ struct ExecutionSuite {
   var messages = 300
   /// The first of them warm up and are not counted.
   var warmUp = 20
+  /// Between a message and the next: what is measured is a queue that idles.
+  static let restMicroseconds: useconds_t = 20_000
   /// How long the idle host is watched.
   var idleSeconds = 30.0
 
@@ -102,6 +104,8 @@ struct ExecutionSuite {
       try agent.waitForStart()
       if number >= warmUp { latencies.append((clock.now - begin) / .seconds(1)) }
       try waitUntilEmpty(at: phone)
+      // The other device is not told when the host has finished with it.
+      usleep(Self.restMicroseconds)
     }
     return latencies
   }

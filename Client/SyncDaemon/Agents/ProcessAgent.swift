@@ -1,5 +1,4 @@
 import AgentFormats
-import Dispatch
 import Foundation
 import QueueModel
 import Subprocess
@@ -26,29 +25,21 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     let state = Mutex(reader(turn))
-    let queue = DispatchQueue(label: "cospool.agent")
     let line: AgentCommandLine
-    let output: BytePipe
-    let errors: BytePipe
+    let pipes: OutputPipes
     do {
       line = try commandLine(turn)
-      output = try BytePipe(on: queue) { bytes in
+      pipes = try OutputPipes { stream, bytes in
         report(.wrote(Array(bytes)))
+        guard stream == .output else { return }
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
     } catch {
       return .notStarted("\(error)")
     }
-    do {
-      errors = try BytePipe(on: queue) { report(.wrote(Array($0))) }
-    } catch {
-      await output.finish(within: .zero)
-      return .notStarted("\(error)")
-    }
-    let outcome = await ended(line, turn, (output, errors), report)
-    // Whatever the process left behind and still holds the pipe must not keep the turn open.
-    await output.finish(within: .seconds(1))
-    await errors.finish(within: .seconds(1))
+    let outcome = await ended(line, turn, pipes, report)
+    // Whatever the process left behind and still holds a pipe must not keep the turn open.
+    await pipes.finish(within: .seconds(1))
     switch outcome {
     case .ended(let end):
       let last = state.withLock { $0.ended(end, now: wall()) }
@@ -85,7 +76,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func ended(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: (output: BytePipe, errors: BytePipe),
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
     guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
@@ -112,7 +103,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func process(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: (output: BytePipe, errors: BytePipe),
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
     guard let program = line.words.first, !Task.isCancelled else {
@@ -135,9 +126,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
     do {
       let input = try PromptFile.descriptor(holding: line.input)
-      guard let output = pipes.output.takeWriter(), let errors = pipes.errors.takeWriter() else {
-        return .notStarted("the pipes are in use")
-      }
+      guard let ends = pipes.takeWriters() else { return .notStarted("the pipes are in use") }
       let result = try await Subprocess.run(
         program.contains("/") ? .path(FilePath(program)) : .name(program),
         arguments: Arguments(Array(line.words.dropFirst())),
@@ -145,8 +134,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         workingDirectory: turn.folder.map { FilePath($0) },
         platformOptions: options,
         input: .fileDescriptor(input, closeAfterSpawningProcess: true),
-        output: .fileDescriptor(output, closeAfterSpawningProcess: true),
-        error: .fileDescriptor(errors, closeAfterSpawningProcess: true)
+        output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
+        error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
       ) { execution in
         leader.withLock { $0 = execution.processIdentifier.value }
         report(.started)

@@ -1,0 +1,192 @@
+import Foundation
+import Synchronization
+import SystemPackage
+
+/// The two pipes that an agent's process writes to, read by a thread of their own, which lives as
+/// long as they do.
+///
+/// Dispatch sources would save the thread. On Linux libdispatch reads freed memory now and then when
+/// the source of a pipe is cancelled while its other end hangs up, and that is how every turn ends:
+/// a daemon died about once in four thousand turns.
+final class OutputPipes: Sendable {
+  /// Which of the two a piece came from.
+  enum Stream: Sendable { case output, errors }
+
+  /// The ends for the process.
+  struct Writers: Sendable {
+    var output: FileDescriptor
+    var errors: FileDescriptor
+  }
+
+  private struct State {
+    var writers: Writers?
+    /// When reading ends although somebody could still write.
+    var deadline: ContinuousClock.Instant?
+    var isOver = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// The largest piece, in bytes.
+  private static let pieceSize = 65_536
+  /// How often a pipe is read after the deadline: all that its largest buffer holds, 1 MiB.
+  private static let lastPieces = 16
+
+  private let readers: [(end: FileDescriptor, stream: Stream)]
+  /// A byte here ends the thread's waiting.
+  private let wake: (reader: FileDescriptor, writer: FileDescriptor)
+  private let receive: @Sendable (Stream, ArraySlice<UInt8>) -> Void
+  private let state: Mutex<State>
+
+  /// - Parameter receive: is given what comes, in order, on the thread of these pipes. While it has
+  ///   not returned, nothing more is read, and a process that writes on waits.
+  /// - Throws: the system's error where there is no descriptor or no thread left.
+  init(receive: @escaping @Sendable (Stream, ArraySlice<UInt8>) -> Void) throws {
+    var made: [(reader: FileDescriptor, writer: FileDescriptor)] = []
+    do {
+      for _ in 0..<3 { made.append(try Self.pipe()) }
+    } catch {
+      for (reader, writer) in made { Self.close(reader, writer) }
+      throw error
+    }
+    for end in [made[0].reader, made[1].reader, made[2].reader, made[2].writer] {
+      _ = fcntl(end.rawValue, F_SETFL, O_NONBLOCK)
+    }
+    readers = [(made[0].reader, .output), (made[1].reader, .errors)]
+    wake = made[2]
+    self.receive = receive
+    state = Mutex(State(writers: Writers(output: made[0].writer, errors: made[1].writer)))
+    do {
+      try Self.startThread { [self] in readAll() }
+    } catch {
+      for (reader, writer) in made.prefix(2) { Self.close(reader, writer) }
+      throw error
+    }
+  }
+
+  deinit { Self.close(wake.reader, wake.writer) }
+
+  /// The ends for the process. Whoever takes them closes them; nil after they were taken.
+  func takeWriters() -> Writers? {
+    state.withLock { state in
+      defer { state.writers = nil }
+      return state.writers
+    }
+  }
+
+  /// Waits until nobody can write any more, for so long at most; then what lies in the pipes is read
+  /// and nothing after it.
+  func finish(within limit: Duration) async {
+    if let unused = takeWriters() { Self.close(unused.output, unused.errors) }
+    state.withLock { $0.deadline = .now + limit }
+    // A full pipe wakes as well.
+    _ = try? wake.writer.writeAll([0])
+    await withCheckedContinuation { continuation in
+      let isOver = state.withLock { state in
+        if !state.isOver { state.waiting.append(continuation) }
+        return state.isOver
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  // MARK: - The thread
+
+  private func readAll() {
+    var open = readers
+    var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+    var piecesLeft = Self.lastPieces
+    while !open.isEmpty {
+      let left = state.withLock { $0.deadline }.map { max(.zero, $0 - .now) }
+      if left == .zero {
+        guard piecesLeft > 0 else { break }
+        piecesLeft -= 1
+      }
+      guard let ready = wait(for: open.map(\.end), atMost: left) else { break }
+      open.removeAll { reader in
+        guard ready.contains(reader.end) else { return false }
+        guard let count = Self.read(reader.end, into: &buffer) else { return false }
+        if count > 0 { receive(reader.stream, buffer[..<count]) } else { Self.close(reader.end) }
+        return count == 0
+      }
+    }
+    for reader in open { Self.close(reader.end) }
+    let waiting = state.withLock { state in
+      defer { (state.isOver, state.waiting) = (true, []) }
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  /// Those that can be read without waiting; empty where there was another reason to wake, nil where
+  /// the time is over and nothing lies there.
+  private func wait(for ends: [FileDescriptor], atMost limit: Duration?) -> [FileDescriptor]? {
+    var polled = (ends + [wake.reader]).map {
+      pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0)
+    }
+    // Rounded up, so that the time is over when the waiting is.
+    let milliseconds = limit.map { Int32(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) }
+    let count = poll(&polled, nfds_t(polled.count), milliseconds ?? -1)
+    guard count >= 0 else { return errno == EINTR ? [] : nil }
+    if count == 0 { return limit == .zero ? nil : [] }
+    if polled[ends.count].revents != 0 {
+      var bytes = [UInt8](repeating: 0, count: 16)
+      _ = Self.read(wake.reader, into: &bytes)
+    }
+    return zip(ends, polled).filter { $0.1.revents != 0 }.map(\.0)
+  }
+
+  /// Bytes read; 0 where nothing comes any more, nil where nothing lies there now.
+  private static func read(_ end: FileDescriptor, into buffer: inout [UInt8]) -> Int? {
+    do {
+      return try buffer.withUnsafeMutableBytes { try end.read(into: $0) }
+    } catch Errno.wouldBlock, Errno.interrupted {
+      return nil
+    } catch {
+      return 0
+    }
+  }
+
+  // MARK: - The system
+
+  private static func pipe() throws -> (reader: FileDescriptor, writer: FileDescriptor) {
+    let (reader, writer) = try FileDescriptor.pipe()
+    // Agents that are started meanwhile must not hold an end of it.
+    for end in [reader, writer] { _ = fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) }
+    return (reader, writer)
+  }
+
+  private static func close(_ ends: FileDescriptor...) {
+    // There is nothing to be done about one that does not close.
+    for end in ends { try? end.close() }
+  }
+
+  /// Foundation's threads do not say when there is none left.
+  private static func startThread(_ body: @escaping @Sendable () -> Void) throws {
+    final class Work: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    #if canImport(Darwin)
+      var thread: pthread_t?
+    #else
+      var thread = pthread_t()
+    #endif
+    let work = Unmanaged.passRetained(Work(body))
+    let code = pthread_create(
+      &thread, nil,
+      { context in
+        let context: UnsafeMutableRawPointer? = context
+        if let context { Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body() }
+        return nil
+      }, work.toOpaque())
+    guard code == 0 else {
+      work.release()
+      throw Errno(rawValue: code)
+    }
+    #if canImport(Darwin)
+      if let thread { pthread_detach(thread) }
+    #else
+      pthread_detach(thread)
+    #endif
+  }
+}
