@@ -132,7 +132,7 @@ extension Simulation {
       where workspace.host(of: session.id) == .some(.some(device.files.device))
         && !devices.contains(where: { $0.process?.agents[session.id]?.isOpen == true })
       {
-        if let message = startable(in: session.id, workspace) {
+        if let message = startable(in: session.id, workspace, by: clock(of: process, on: device)) {
           return "\(message) waits for device \(device.index)"
         }
       }
@@ -140,8 +140,14 @@ extension Simulation {
     return nil
   }
 
-  /// The message that its host ought to start now.
-  private func startable(in session: SessionID, _ workspace: Workspace) -> MessageID? {
+  /// A time that is nearer than this is waited for. Clocks may be decades off, so one further ahead
+  /// may be one that never comes.
+  private static let nearMilliseconds: Int64 = 60_000
+
+  /// The message that its host ought to start now, or soon.
+  private func startable(
+    in session: SessionID, _ workspace: Workspace, by clock: Int64
+  ) -> MessageID? {
     guard let view = try? workspace.messageQueue(session), let head = view.messages.first else {
       return nil
     }
@@ -151,8 +157,14 @@ extension Simulation {
       let state = workspace.dispatchState(of: head.id), !state.queueStands,
       (head.run?.attempt ?? 0) < .max
     else { return nil }
-    // Clocks may be decades off, so a time that was set is one that may never come.
     let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
-    return earliest > wall - 3_600_000 ? nil : head.id
+    return earliest > clock &+ Simulation.nearMilliseconds ? nil : head.id
+  }
+
+  /// The time as both have to see it, the host that asks and the server that lets go: the earlier.
+  private func clock(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
+    let occasion = Occasion(
+      now: now - process.clockOrigin, wall: wall &+ host.clockOffset, random: 0)
+    return min(process.core.time(at: occasion), wall &+ server.clockOffset)
   }
 }

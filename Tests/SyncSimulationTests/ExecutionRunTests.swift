@@ -19,15 +19,14 @@ import Testing
     #expect(execution.doubleStarts == 0)
   }
 
-  /// Long queues drain: most of what was queued is run, most of it in the first attempt.
+  /// Long queues drain: nearly everything that was queued is run, most of it in the first attempt.
   @Test(arguments: [Profile.standard, .crash, .storage])
   func longQueuesDrain(profile: Profile) {
     let report = Simulation.run(seed: 3, profile: profile, runsAgents: true, items: 60)
     #expect(
       report.violations == [],
       "cospool-harness replay --seed 3 --profile \(profile.rawValue) --items 60")
-    // Behind a message that waits for its time the rest of a queue waits, too, when the run is over.
-    #expect(report.execution.successes >= 30)
+    #expect(report.execution.successes >= 45)
     #expect(report.execution.doubleStarts == 0)
     #expect(Simulation.replay(report.run).traceHash == report.traceHash)
   }

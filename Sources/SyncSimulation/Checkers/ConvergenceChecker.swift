@@ -22,8 +22,11 @@ final class ConvergenceChecker: SimulationChecker {
     for device in simulation.devices {
       guard let process = device.process else { continue }
       let workspace = process.core.replica.workspace
-      if !workspace.pendingOperations.isEmpty {
-        found.append("device \(device.index) still waits for operations")
+      let waiting = workspace.pendingOperations
+      if let first = waiting.first {
+        found.append(
+          "device \(device.index) still waits for operations: \(waiting.count), first \(first), "
+            + "for \(workspace.missingRanges)")
       }
       if PackedSnapshot.pack(workspace.image()) != snapshot {
         found.append(
