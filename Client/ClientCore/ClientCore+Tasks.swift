@@ -175,7 +175,9 @@ extension ClientCore {
     for session in tasks.progress.keys.sorted() where isDue(session, occasion) {
       actions += flush(session, at: occasion, store: store)
     }
-    taskDeadline = tasks.deadline(now: occasion.now, wall: occasion.wall)
+    taskDeadline = tasks.deadline(now: occasion.now, wall: occasion.wall) { session in
+      status(of: session) == .processing
+    }
     return actions
   }
 

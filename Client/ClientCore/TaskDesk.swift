@@ -135,9 +135,12 @@ struct TaskDesk: Sendable {
   }
 
   /// When something is due, on the clock that never steps.
-  func deadline(now: Int64, wall: Int64) -> Int64? {
-    let writes = progress.values.filter(\.isPending).map {
-      $0.writtenAt + TaskDesk.progressMilliseconds
+  ///
+  /// - Parameter isAtWork: whether a session's task is at work. Progress of one that waits for its
+  ///   person is written when it goes on, however long that takes.
+  func deadline(now: Int64, wall: Int64, isAtWork: (SessionID) -> Bool) -> Int64? {
+    let writes = progress.filter { $1.isPending && isAtWork($0) }.map {
+      $1.writtenAt + TaskDesk.progressMilliseconds
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     let drops = answers.values.filter { !sent.contains($0.answer) }.map { answer in

@@ -324,22 +324,21 @@ extension Engine {
     _ policy: AsyncStream<Value>.Continuation.BufferingPolicy,
     _ add:
       @escaping @Sendable (
-        inout Observers, AsyncStream<Value>.Continuation, Workspace, SyncStatus
-      ) -> UInt64
+        inout Observers, AsyncStream<Value>.Continuation, UInt64, Workspace, SyncStatus
+      ) -> Void
   ) -> AsyncStream<Value> {
     AsyncStream(bufferingPolicy: policy) { continuation in
+      let id = Engine.randomValue()
+      // Before it is added: a reader may be gone by then, and its removal comes behind.
+      continuation.onTermination = { [weak self] _ in self?.forget(id) }
       queue.async {
-        let id = self.state.withLock { state -> UInt64? in
-          guard !state.isClosed else { return nil }
+        let isAdded = self.state.withLock { state in
+          guard !state.isClosed else { return false }
           let status = self.published.withLock { $0.status }
-          return add(
-            &state.observers, continuation, state.core.replica.workspace, status)
+          add(&state.observers, continuation, id, state.core.replica.workspace, status)
+          return true
         }
-        guard let id else {
-          continuation.finish()
-          return
-        }
-        continuation.onTermination = { [weak self] _ in self?.forget(id) }
+        if !isAdded { continuation.finish() }
       }
     }
   }

@@ -16,53 +16,48 @@ struct Observers {
     }
   }
 
-  private var nextID: UInt64 = 0
   private var threads: [UInt64: Watcher<ThreadQueueView>] = [:]
   private var messages: [UInt64: (session: SessionID, watcher: Watcher<MessageQueueView>)] = [:]
   private var statuses: [UInt64: Watcher<SyncStatus>] = [:]
   private var feed: FeedSource
+
+  /// How many state views are watched.
+  var viewCount: Int { threads.count + messages.count + statuses.count }
 
   init(log: FeedLog) {
     feed = FeedSource(log: log)
   }
 
   mutating func addThreads(
-    _ continuation: AsyncStream<ThreadQueueView>.Continuation, _ workspace: Workspace
-  ) -> UInt64 {
+    _ continuation: AsyncStream<ThreadQueueView>.Continuation, as id: UInt64,
+    _ workspace: Workspace
+  ) {
     var watcher = Watcher(continuation: continuation)
     watcher.show(workspace.threadQueue())
-    threads[takeID()] = watcher
-    return nextID
+    threads[id] = watcher
   }
 
   mutating func addMessages(
-    _ continuation: AsyncStream<MessageQueueView>.Continuation, of session: SessionID,
-    _ workspace: Workspace
-  ) -> UInt64 {
+    _ continuation: AsyncStream<MessageQueueView>.Continuation, as id: UInt64,
+    of session: SessionID, _ workspace: Workspace
+  ) {
     var watcher = Watcher(continuation: continuation)
     Observers.show(session, of: workspace, to: &watcher)
-    messages[takeID()] = (session, watcher)
-    return nextID
+    messages[id] = (session, watcher)
   }
 
   mutating func addStatus(
-    _ continuation: AsyncStream<SyncStatus>.Continuation, _ status: SyncStatus
-  ) -> UInt64 {
+    _ continuation: AsyncStream<SyncStatus>.Continuation, as id: UInt64, _ status: SyncStatus
+  ) {
     var watcher = Watcher(continuation: continuation)
     watcher.show(status)
-    statuses[takeID()] = watcher
-    return nextID
+    statuses[id] = watcher
   }
 
   mutating func openFeed(
     after cursor: FeedCursor?, _ workspace: Workspace, _ status: SyncStatus
   ) -> EventFeed {
     feed.open(after: cursor, workspace, status)
-  }
-
-  private mutating func takeID() -> UInt64 {
-    nextID += 1
-    return nextID
   }
 
   mutating func remove(_ id: UInt64) {

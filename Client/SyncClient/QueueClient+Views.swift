@@ -9,16 +9,16 @@ extension QueueClient {
   /// The thread queue: as it is now, then after every change that touched it. Only the newest
   /// value is kept for a slow reader.
   public func threadQueueUpdates() -> AsyncStream<ThreadQueueView> {
-    engine.observe(.bufferingNewest(1)) { observers, continuation, workspace, _ in
-      observers.addThreads(continuation, workspace)
+    engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
+      observers.addThreads(continuation, as: id, workspace)
     }
   }
 
   /// A session's queue: as it is now (nothing, until the session exists), then after every change
   /// that touched it. Only the newest value is kept for a slow reader.
   public func messageQueueUpdates(_ session: SessionID) -> AsyncStream<MessageQueueView> {
-    engine.observe(.bufferingNewest(1)) { observers, continuation, workspace, _ in
-      observers.addMessages(continuation, of: session, workspace)
+    engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
+      observers.addMessages(continuation, as: id, of: session, workspace)
     }
   }
 
@@ -40,8 +40,8 @@ extension QueueClient {
 
   /// Where sync stands: now, then after every change; only the newest value is kept.
   public func syncStatusUpdates() -> AsyncStream<SyncStatus> {
-    engine.observe(.bufferingNewest(1)) { observers, continuation, _, status in
-      observers.addStatus(continuation, status)
+    engine.observe(.bufferingNewest(1)) { observers, continuation, id, _, status in
+      observers.addStatus(continuation, as: id, status)
     }
   }
 

@@ -5,10 +5,29 @@ package import SequenceCRDT
 package import ServerCore
 import Synchronization
 
-/// Remembers when other processes changed the file last, so that the look for lapsed tokens costs
-/// nothing as long as nobody did.
+/// Remembers which tokens were found good since another process changed the file last, so that the
+/// look for lapsed ones costs nothing as long as nobody changes it.
 final class LapsedCheck: Sendable {
-  let dataVersion = Mutex<Int?>(nil)
+  private struct State {
+    var dataVersion: Int?
+    var good: Set<ConnectedToken> = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Those of the tokens that are to be looked up. One that came since the last look is, though
+  /// nothing changed: what was read of it may be older than that look.
+  func unknown(among tokens: [ConnectedToken], dataVersion: Int?) -> [ConnectedToken] {
+    state.withLock { state in
+      guard state.dataVersion == dataVersion else { return tokens }
+      return tokens.filter { !state.good.contains($0) }
+    }
+  }
+
+  /// All of these are good.
+  func noted(_ tokens: Set<ConnectedToken>, dataVersion: Int?) {
+    state.withLock { $0 = State(dataVersion: dataVersion, good: tokens) }
+  }
 }
 
 extension ServerDatabase: ServerStorage {
@@ -93,7 +112,8 @@ extension ServerDatabase: ServerStorage {
   ) throws(StorageFault) -> [ConnectedToken] {
     try read { db in
       let version = try Int.fetchOne(db, sql: "PRAGMA data_version")
-      guard version != lapsedCheck.dataVersion.withLock({ $0 }) else { return [] }
+      let unknown = lapsedCheck.unknown(among: tokens, dataVersion: version)
+      guard !unknown.isEmpty else { return [] }
       let statement = try db.cachedStatement(
         sql: """
           SELECT count(*) FROM tokens t
@@ -101,12 +121,12 @@ extension ServerDatabase: ServerStorage {
           JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
           WHERE t.hash = ? AND w.id = ? AND t.device = ? AND d.revoked_at IS NULL
           """)
-      let lapsed = try tokens.filter { token in
+      let lapsed = try unknown.filter { token in
         try Int.fetchOne(
           statement,
           arguments: [Data(token.hash), token.workspace.column, token.device.column]) == 0
       }
-      lapsedCheck.dataVersion.withLock { $0 = version }
+      lapsedCheck.noted(Set(tokens).subtracting(lapsed), dataVersion: version)
       return lapsed
     }
   }

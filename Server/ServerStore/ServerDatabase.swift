@@ -15,8 +15,8 @@ package final class ServerDatabase: Sendable {
   /// The file.
   package let path: String
   let queue: DatabaseQueue
-  /// `PRAGMA data_version` at the last look for lapsed tokens; used by the store's thread only,
-  /// and always inside `queue`.
+  /// What the last look for lapsed tokens found; used by the store's thread only, and always inside
+  /// `queue`.
   let lapsedCheck = LapsedCheck()
 
   /// Who opens the store, which decides what may be done about a damaged file.

@@ -307,6 +307,30 @@ import Testing
 
   // S3-53.
   /// Random events, from a seed: after each, the lists fit, and what was confirmed is never sent.
+  @Test func aStoreThatRefusesIsLeftAloneForLongerAndLonger() throws {
+    var bench = Bench()
+    let id = try bench.enqueue(1)
+    _ = bench.sent()
+    bench.queue.markSent(id, at: bench.occasion)
+    let due = try #require(bench.queue.deadline)
+    bench.now = due
+    var waits: [Int64] = []
+    for _ in 0..<8 {
+      // What followed was thrown away with the copy that it was tried on.
+      var tried = bench.queue
+      #expect(tried.timePassed(at: bench.occasion).isEmpty)
+      #expect(tried.takeChanges().written.map(\.id) == [id])
+      bench.queue.storeRefused(at: bench.occasion)
+      let next = try #require(bench.queue.deadline)
+      waits.append(next - bench.now)
+      bench.now = next
+    }
+    #expect(waits == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
+    #expect(bench.status(id) == .awaitingAck)
+    bench.queue.storeTook()
+    #expect(bench.queue.deadline == due)
+  }
+
   @Test func randomEventsKeepTheQueueWhole() throws {
     for seed in TestSeeds.list(standard: 40) {
       var random = SeededGenerator(seed: seed)

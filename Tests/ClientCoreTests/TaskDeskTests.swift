@@ -206,6 +206,23 @@ struct TaskDeskTests {
     #expect(scene.task?.todoProgress?.completed == 99)
   }
 
+  // N-8
+  @Test func progressOfATaskThatWaitsForItsPersonIsNotDueBeforeItGoesOn() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    scene.hear(.operation("Read"))
+    scene.hear(.operation("Bash"), after: 1_000)
+    try scene.raise(1, patience: nil)
+    for _ in 0..<3 {
+      scene.pass(20_000)
+      #expect(scene.core.deadline.map { $0 > scene.now } ?? true)
+    }
+    scene.hear(.wentOn)
+    _ = try scene.answer(1, .allow)
+    scene.pass(1)
+    #expect(scene.task?.status == .processing(operation: "Bash"))
+  }
+
   // N-11
   @Test(arguments: [false, true]) func aCrashLeavesNoTaskAtWorkForEver(_ awaits: Bool) throws {
     var scene = try scene()

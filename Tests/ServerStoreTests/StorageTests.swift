@@ -257,6 +257,25 @@ import Testing
     #expect(try database.devices(inWorkspaceNamed: nil).map(\.revokedAt) == [5])
   }
 
+  @Test func revocationIsNoticedOfADeviceThatCameAfterTheLook() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    let second = DeviceID(high: 8, low: 8)
+    _ = try database.redeem(Sample.redemption(code: [2], device: second, token: [8, 8]))
+    let first = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
+    let late = ConnectedToken(workspace: workspace, device: second, hash: [8, 8])
+    #expect(try database.lapsedTokens(among: [first]).isEmpty)
+    // It authenticates; before it is among the connected, it is revoked and the others looked up.
+    #expect(try database.token(hash: [8, 8])?.isRevoked == false)
+    let other = try folder.open(.administration)
+    try other.revoke(second, in: workspace, at: 5)
+    #expect(try database.lapsedTokens(among: [first]).isEmpty)
+    #expect(try database.lapsedTokens(among: [first, late]) == [late])
+    // Told again as long as it is connected.
+    #expect(try database.lapsedTokens(among: [first, late]) == [late])
+  }
+
   @Test func workspaceOfTheSameNameIsMadeOnce() throws {
     let folder = try StoreFolder()
     let database = try folder.open()

@@ -1,7 +1,9 @@
+import Dispatch
 import Foundation
 import QueueModel
-import SyncClient
 import Testing
+
+@testable import SyncClient
 
 @Suite struct LocalTests {
   // S1-28.
@@ -33,6 +35,24 @@ import Testing
       }
       #expect(client.workspace().sessions().isEmpty)
       #expect(client.syncStatus().outgoing == 1)
+      await client.close()
+    }
+  }
+
+  @Test func aStreamThatNobodyReadsAnyMoreIsTakenOffHoweverSoonItEnds() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let gate = DispatchSemaphore(value: 0)
+      client.engine.enqueue { _ in gate.wait() }
+      // Gone before the engine comes to them.
+      _ = client.threadQueueUpdates()
+      _ = client.messageQueueUpdates(try SessionID("a"))
+      _ = client.syncStatusUpdates()
+      gate.signal()
+      #expect(await client.engine.onQueue { $0.observers.viewCount } == 0)
+      var kept = client.syncStatusUpdates().makeAsyncIterator()
+      _ = await kept.next()
+      #expect(await client.engine.onQueue { $0.observers.viewCount } == 1)
       await client.close()
     }
   }

@@ -40,6 +40,10 @@ package struct OutgoingQueue: Sendable {
 
   /// Confirmed messages of which the receipt is kept (S3-59).
   package static let receiptsMax = 1_000
+  /// A store that refused is tried again after so long, in milliseconds; each further time after
+  /// twice as long, up to `storeRetryMax`.
+  package static let storeRetryMin: Int64 = 1_000
+  package static let storeRetryMax: Int64 = 60_000
   /// Bytes of a failure's text that are kept.
   package static let errorBytesMax = 1_024
 
@@ -51,6 +55,9 @@ package struct OutgoingQueue: Sendable {
   private var receipts: [MessageID] = []
   package private(set) var lastSequence: UInt64
   private var changes = Changes()
+  /// How often in a row the store refused, and until when it is left alone.
+  private var refusals = 0
+  private var heldUntil: Int64 = .min
 
   /// Takes up what a store held. What was under way is sent again: nobody knows whether it arrived,
   /// and the receiver knows it by its id (S3-49, S3-58).
@@ -80,12 +87,25 @@ package struct OutgoingQueue: Sendable {
     return changes
   }
 
-  /// The next time at which `timePassed` has something to do.
+  /// The next time at which `timePassed` has something to do, and a store that may take it.
   package var deadline: Int64? {
     waiting.compactMap { id -> Int64? in
       guard let entry = entries[id] else { return nil }
       return entry.shown.status == .failed ? nil : entry.dueAt
-    }.min()
+    }.min().map { max($0, heldUntil) }
+  }
+
+  /// The store did not take what followed from an event. Nothing of that happened, so what is due
+  /// stays due; a disk that is full stays so for a while.
+  package mutating func storeRefused(at occasion: Occasion) {
+    let wait = OutgoingQueue.storeRetryMin << Int64(min(refusals, 10))
+    refusals += 1
+    heldUntil = occasion.now.addingWithoutOverflow(min(wait, OutgoingQueue.storeRetryMax))
+  }
+
+  /// The store took what followed from an event.
+  package mutating func storeTook() {
+    (refusals, heldUntil) = (0, .min)
   }
 }
 

@@ -127,7 +127,7 @@ public final class OutgoingMessageQueue: Sendable {
   /// One look at what is due.
   private func step() async {
     let occasion = occasion()
-    // The state in memory is what it was before where the store refuses; the next step tries again.
+    // Where the store refuses, everything is as it was before; a later step tries again.
     let actions =
       (try? await change { queue in
         queue.timePassed(at: occasion) + queue.takeDue(at: occasion)
@@ -184,7 +184,9 @@ public final class OutgoingMessageQueue: Sendable {
         let changes = next.takeChanges()
         do throws(StoreError) {
           try store.keep(changes, lastSequence: next.lastSequence, in: box)
+          if !changes.isEmpty { next.storeTook() }
         } catch {
+          state.queue.storeRefused(at: occasion())
           throw .persistenceFailed(
             PersistenceFault(error.message, isDiskFull: error.code == .full))
         }
