@@ -218,7 +218,7 @@ struct TaskDeskTests {
       #expect(scene.core.deadline.map { $0 > scene.now } ?? true)
     }
     scene.hear(.wentOn)
-    _ = try scene.answer(1, .allow)
+    _ = try scene.answer(1, .allowed)
     scene.pass(1)
     #expect(scene.task?.status == .processing(operation: "Bash"))
   }
