@@ -14,7 +14,8 @@ extension QueueClient {
 
   /// Takes in what an agent reports, and does what follows from it: the end of a turn shows the
   /// session's thread again (S2-26), and a failure pauses the queue where the device is set to that
-  /// (S0-27).
+  /// (S0-27). An agent that went idle without an end of its turn was stopped: its task counts as
+  /// cancelled. That says nothing of a message that the executor runs in the session.
   ///
   /// The activity is this device's; what follows is a change like any other. It is published as
   /// `DeviceEvent.activity`.
@@ -34,15 +35,19 @@ extension QueueClient {
           .invalidName(
             field: "tool id", reason: "it must have 1 to \(Limits.toolIDBytesMax) bytes"))
       }
-    case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .approvalAnswered:
+    case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .approvalAnswered, .wentIdle:
       break
     }
-    let wasBusy = device.activity(of: session).busy.isBusy
+    let before = device.activity(of: session)
+    let wasBusy = before.busy.isBusy
+    if signal == .wentIdle, !wasBusy || engine.latest.core.running[session] != nil {
+      return before
+    }
     let activity = device.receive(signal, in: session)
     // Nothing may start in a session whose agent works for somebody at its prompt.
     if activity.busy.isBusy != wasBusy { await setBusy(activity.busy.isBusy, in: session) }
     switch signal {
-    case .turnEnded, .turnFailed:
+    case .turnEnded, .turnFailed, .wentIdle:
       if view.locked { try await perform(.unlockThread(session)) }
       if case .turnFailed(let message) = signal, device.settings.onFailure == .pause {
         try await perform(.pause(session, reason: QueueClient.pauseReason(message)))
@@ -61,6 +66,7 @@ extension QueueClient {
     case .turnEnded: await noteTaskEnded(.success(summary: nil), in: session)
     case .turnFailed(let message):
       await noteTaskEnded(.failure(error: message), in: session)
+    case .wentIdle: await noteTaskEnded(.cancelled, in: session)
     case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
     }
   }

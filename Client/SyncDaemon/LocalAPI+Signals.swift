@@ -22,7 +22,14 @@ extension LocalAPI {
     api.post("sessions/:session/signals") { request, context in
       let session = try session(context)
       let body = try await decoded(SignalRequest.self, from: request)
-      let activity = try await client.receive(try body.signal(), in: session)
+      let signal = try body.signal()
+      if signal == .wentIdle,
+        seats.end(session, with: .died("Its agent waits for its person; no end was told."))
+      {
+        // What follows from the end of a prompt that was given out sees to the rest.
+        return CanonicalJSON.response(ActivityAnswer(client.activity(of: session)))
+      }
+      let activity = try await client.receive(signal, in: session)
       switch SignalRequest.Kind(rawValue: body.type) {
       case .toolUse:
         await client.noteWentOn(in: session)
@@ -37,7 +44,8 @@ extension LocalAPI {
 
 /// What an agent or its hook reports.
 struct SignalRequest: Codable {
-  /// The names of the agents' own events (S0-35 … S0-40), and `turn_start` for their beginning.
+  /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
+  /// `idle` where an agent waits for its person, however its turn ended.
   enum Kind: String, Codable, CaseIterable {
     case turnStart = "turn_start"
     case toolUse = "tool_use"
@@ -46,6 +54,7 @@ struct SignalRequest: Codable {
     case permissionResponse = "permission_response"
     case result
     case error
+    case idle
   }
 
   var type: String
@@ -71,6 +80,7 @@ struct SignalRequest: Codable {
     case .permissionResponse: return .approvalAnswered
     case .result: return .turnEnded
     case .error: return .turnFailed(message: message ?? "no reason given")
+    case .idle: return .wentIdle
     }
   }
 

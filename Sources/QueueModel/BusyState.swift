@@ -31,7 +31,7 @@ public struct BusyState: Hashable, Sendable {
       isPendingApproval = true
     case .approvalAnswered:
       isPendingApproval = false
-    case .turnEnded, .turnFailed:
+    case .turnEnded, .turnFailed, .wentIdle:
       // Whatever ran in the turn ended with it; an agent that lost an event is not busy for ever.
       self = BusyState()
     }
@@ -54,6 +54,9 @@ public enum AgentSignal: Hashable, Sendable {
   case turnEnded
   /// The turn failed (S0-40).
   case turnFailed(message: String)
+  /// The agent waits for its person, or is no more, and whatever it was at is over: its person may
+  /// have stopped it. Says nothing new where the end of the turn was heard.
+  case wentIdle
 }
 
 /// What a session's agent does, as far as it was reported on this device.
@@ -77,7 +80,7 @@ public struct SessionActivity: Hashable, Sendable {
     switch signal {
     case .turnStarted, .turnEnded: currentError = nil
     case .turnFailed(let message): currentError = .executionFailed(message: message)
-    case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
+    case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered, .wentIdle: break
     }
   }
 }

@@ -4,9 +4,11 @@ import Testing
 extension EndToEnd {
   /// An agent that a person works with gets prompts from its Stop hook, by the way of all messages.
   @Suite struct FeedingTests {
-    private func hook(_ name: String, on device: Device) async throws -> String {
+    private func hook(
+      _ name: String, on device: Device, _ fields: String = #""stop_hook_active":false"#
+    ) async throws -> String {
       let event =
-        #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"\#(name)","stop_hook_active":false}"#
+        #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"\#(name)",\#(fields)}"#
       let output = try await device.attempt(
         ["hook", "--feed", "--explain", "--timeout", "30"], input: event)
       #expect(output.isSuccess)
@@ -90,6 +92,29 @@ extension EndToEnd {
         #expect(try await hook("SessionEnd", on: device) == "")
         try await bed.eventually("it was interrupted", within: 120) {
           try await device.message(one).status == "interrupted"
+        }
+      }
+    }
+
+    /// Its person presses Esc in the middle of a fed turn, and leaves it there.
+    @Test func whatItsPersonStoppedIsInterruptedOnceTheAgentSaysThatItWaits() async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        let one = try await device.send("live", "one")
+        #expect(try await hook("Stop", on: device) == block("one"))
+        let idle = #""notification_type":"idle_prompt""#
+        #expect(try await hook("Notification", on: device, idle) == "")
+        try await bed.eventually("it was interrupted", within: 120) {
+          try await device.message(one).status == "interrupted"
+        }
+        #expect(try await hook("UserPromptSubmit", on: device) == "")
+        #expect(try await hook("Stop", on: device) == "")
+        try await device.cospool("queue", "retry", one)
+        #expect(try await hook("UserPromptSubmit", on: device) == "")
+        #expect(try await hook("Stop", on: device) == block("one"))
+        #expect(try await hook("Stop", on: device) == "")
+        try await bed.eventually("it is done", within: 120) {
+          try await device.message(one).status == "succeeded"
         }
       }
     }

@@ -42,7 +42,7 @@ import Testing
   }
 
   // S0-39, S0-40: the end of the turn forgets what a lost event left.
-  @Test(arguments: [AgentSignal.turnEnded, .turnFailed(message: "no network")])
+  @Test(arguments: [AgentSignal.turnEnded, .turnFailed(message: "no network"), .wentIdle])
   func theEndOfTheTurnEndsAll(end: AgentSignal) {
     var state = BusyState()
     for signal in [AgentSignal.turnStarted, .toolStarted(id: "a"), .approvalRequested, end] {

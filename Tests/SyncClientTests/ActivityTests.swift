@@ -43,6 +43,30 @@ import Testing
     }
   }
 
+  /// Its person stopped the agent, which tells no end of its turn: later it says that it waits.
+  @Test func anAgentThatWentIdleIsBusyNoLongerAndDidNotSucceed() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      try await client.receive(.turnStarted, in: session)
+      try await client.receive(.toolStarted(id: "t1"), in: session)
+      try await client.receive(.wentIdle, in: session)
+      #expect(client.activities().isEmpty)
+      #expect(client.workspace().threadQueue().ready.map(\.session) == [session])
+      #expect(client.workspace().task(of: session)?.status == .completed(.cancelled))
+      // After an end that was told it is no news.
+      try await client.receive(.turnStarted, in: session)
+      try await client.receive(.turnFailed(message: "no network"), in: session)
+      let before = client.activity(of: session)
+      #expect(try await client.receive(.wentIdle, in: session) == before)
+      #expect(before.currentError != nil)
+      #expect(
+        client.workspace().task(of: session)?.status == .completed(.failure(error: "no network")))
+      await client.close()
+    }
+  }
+
   // S0-27, S0-40, S0-65, S0-66: the queue stops and shows the error, until somebody goes on.
   @Test func aFailurePausesTheQueue() async throws {
     try await ClientFixture.withServer { fixture in

@@ -77,14 +77,35 @@ import Testing
         #""message":"Claude needs your permission","notification_type":"permission_prompt""#
       #expect(await hook(fixture, event("Notification", prompt)).complaints == [])
       try await expectActivity(fixture, "isPendingApproval", true)
-      let idle = #""message":"waiting","notification_type":"idle_prompt""#
-      #expect(await hook(fixture, event("Notification", idle)).complaints == [])
+      let other = #""message":"waiting","notification_type":"auth_success""#
+      #expect(await hook(fixture, event("Notification", other)).complaints == [])
+      try await expectActivity(fixture, "busy", true)
 
       let stop = await hook(fixture, event("Stop", #""stop_hook_active":false"#))
       #expect(stop.complaints == [] && stop.outcome == Self.silent)
       try await expectActivity(fixture, "busy", false)
       #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":false"))
       #expect(await hook(fixture, event("SessionEnd", #""reason":"exit""#)).complaints == [])
+    }
+  }
+
+  /// An agent that its person stopped tells no end of its turn.
+  @Test(arguments: [
+    (name: "Notification", #""notification_type":"idle_prompt""#),
+    (name: "Notification", #""message":"Claude is waiting for your input""#),
+    (name: "SessionEnd", #""reason":"exit""#), (name: "SessionStart", #""source":"resume""#),
+  ]) func aTurnThatWasCutOffEnds(name: String, fields: String) async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await hook(fixture, event("UserPromptSubmit")).complaints == [])
+      #expect(await hook(fixture, event("PreToolUse", #""tool_name":"Bash""#)).complaints == [])
+      // Its context was made smaller in the middle of its turn.
+      #expect(await hook(fixture, event("SessionStart", #""source":"compact""#)).complaints == [])
+      try await expectActivity(fixture, "busy", true)
+      #expect(await hook(fixture, event(name, fields)).complaints == [])
+      try await expectActivity(fixture, "busy", false)
+      let tasks = await fixture.cospool("task", "list", "--json").output
+      #expect(tasks.contains("cancelled") && !tasks.contains("success"), "\(tasks)")
+      #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":false"))
     }
   }
 
@@ -198,6 +219,19 @@ import Testing
     #expect(await cospool("hooks", "uninstall", "claude").output == "taken out of \(path)")
     #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
     #expect(await cospool("hooks", "uninstall", "claude").output.contains("nothing changed"))
+
+    // The agent runs them in another folder.
+    #expect(
+      await cospool(
+        "hooks", "install", "claude", "--program", "bin/../cospool", "--data", "./queues"
+      ).exitCode == 0)
+    let folder = FileManager.default.currentDirectoryPath
+    let absolute = try HookSettings(Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+    #expect(
+      Set(absolute.installed.map(\.command)) == [
+        "\(Shell.quoted(folder + "/cospool")) hook --timeout 5 --data "
+          + Shell.quoted(folder + "/queues")
+      ])
 
     let codex = await cospool("hooks", "install", "codex", "--program", "cospool", "--json")
     #expect(codex.output.contains("\"changed\":true"))

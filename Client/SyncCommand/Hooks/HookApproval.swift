@@ -34,12 +34,12 @@ enum HookApproval {
     case (.permissionRequest, _):
       guard let tool = event.toolName else { return nil }
       body = Body(tool, event.toolInput)
-    case (.notification, "permission_prompt"):
+    case (.notification, .permission):
       // "Claude needs your permission to use Bash"
       let text = event.message ?? ""
       let tool = text.firstMatch(of: /permission to use (\S+)/).map { String($0.1) }
       body = Body(tool: tool ?? "permission", summary: tool == nil ? text : "")
-    case (.notification, "elicitation_dialog"):
+    case (.notification, .question):
       body = Body(question: event.message ?? "The agent has a question.")
     default: return nil
     }

@@ -17,6 +17,28 @@ struct HookEvent: Sendable {
     var feeds: Bool { self == .stop || self == .userPromptSubmit || self == .sessionEnd }
   }
 
+  /// What an agent notifies its person of, of what matters here.
+  enum Notification: String, Sendable {
+    case permission = "permission_prompt"
+    case question = "elicitation_dialog"
+    /// It has waited at its prompt for a minute. After its person stopped a turn nothing else tells
+    /// the end of it.
+    case idle = "idle_prompt"
+
+    /// - Parameter type: older versions of the agent name none; their words say it.
+    init?(_ type: String?, _ message: String) {
+      if let type {
+        self.init(rawValue: type)
+      } else if message.contains("needs your permission") {
+        self = .permission
+      } else if message.contains("waiting for your input") {
+        self = .idle
+      } else {
+        return nil
+      }
+    }
+  }
+
   var name: Name
   /// The agent's session.
   var agentSession: String
@@ -28,7 +50,9 @@ struct HookEvent: Sendable {
   var toolName: String?
   var toolInput: JSONTree?
   /// What kind of notification it is.
-  var notification: String?
+  var notification: Notification?
+  /// How a session began: `startup`, `resume`, `clear` or `compact`.
+  var source: String?
   /// What it says to its person.
   var message: String?
   /// What the agent said last.
@@ -46,15 +70,19 @@ struct HookEvent: Sendable {
     tool = object["tool_use_id"]?.text ?? object["tool_name"]?.text
     toolName = object["tool_name"]?.text
     toolInput = object["tool_input"]
-    notification = object["notification_type"]?.text
     message = object["message"]?.text.map { String($0.prefix(1_000)) }
+    notification = Notification(object["notification_type"]?.text, message ?? "")
+    source = object["source"]?.text
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 
   /// The requests that tell it, for the session of this id.
   func requests(for session: String) throws -> [APIRequest] {
     switch name {
-    case .sessionStart: return [try known(session)]
+    case .sessionStart:
+      // The process that worked in it before is no more, and may not have said so.
+      let isAnew = source == "startup" || source == "resume"
+      return [try known(session)] + (isAnew ? [try signal("idle", session)] : [])
     case .userPromptSubmit:
       return [
         try signal("turn_start", session),
@@ -72,9 +100,15 @@ struct HookEvent: Sendable {
       ]
     case .permissionRequest: return [try signal("permission_request", session)]
     case .notification:
-      return notification == "permission_prompt" || notification == "elicitation_dialog"
-        ? [try signal("permission_request", session)] : []
-    case .stop, .sessionEnd: return [try signal("result", session)]
+      switch notification {
+      case .permission, .question: return [try signal("permission_request", session)]
+      case .idle: return [try signal("idle", session)]
+      case nil: return []
+      }
+    case .stop: return [try signal("result", session)]
+    case .sessionEnd:
+      // A turn that did not end before it was cut off.
+      return [try signal("idle", session), try signal("result", session)]
     }
   }
 

@@ -39,7 +39,7 @@ struct HooksCommands: ParsableCommand {
     var file: String?
 
     func path(of agent: HookAgent, in environment: Environment) throws -> String {
-      if let file { return file }
+      if let file { return Paths.absolute(file) }
       if project {
         return agent.projectFile(folder: FileManager.default.currentDirectoryPath)
       }
@@ -81,9 +81,13 @@ struct HooksCommands: ParsableCommand {
 
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
-      let program = program ?? ProcessInfo.processInfo.arguments.first ?? "cospool"
+      let named = program ?? ProcessInfo.processInfo.arguments.first ?? "cospool"
+      // The agent runs it in whatever folder it works in. A plain name is looked for in PATH.
+      let program = named.contains("/") ? Paths.absolute(named) : named
       var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
-      if let data = options.data { words += ["--data", Shell.quoted(data)] }
+      if let data = options.data, !data.isEmpty {
+        words += ["--data", Shell.quoted(Paths.absolute(data))]
+      }
       let command = words.joined(separator: " ")
       let patienceMax = Int(HookApproval.patienceSecondsMax)
       guard patience.map((1...patienceMax).contains) ?? true else {
