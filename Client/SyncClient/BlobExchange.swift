@@ -4,6 +4,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import QueueModel
+import Synchronization
+import WireProtocol
 
 /// Requests for the files of attachments on one connection to the server; SPECIFICATION.md, section
 /// "Attachments".
@@ -12,13 +14,41 @@ struct BlobExchange: Sendable {
   var certificateFile: String?
   var token: [UInt8]
 
-  /// How long all requests of one connection may take.
-  static let timeoutSeconds = 110.0
+  /// How long the requests of one connection may take while nothing goes over: less than the server
+  /// waits, so that it is this side that ends.
+  private static let graceMilliseconds = Int64(WireLimits.blobSecondsMax - 10) * 1_000
+  /// Bytes of a file that are written at once.
+  private static let partBytes = 64 << 10
+  /// Bytes that the system may take ahead of the network. What is there counts as gone over.
+  private static let sendBufferBytes = 256 << 10
 
   enum Failure: Error, Hashable {
     /// The server's words and status.
     case refused(status: Int, String)
+    /// No connection comes about.
     case unreachable(String)
+    /// A connection ended, or nothing went over it any more. Another file may have more luck.
+    case brokenOff(String)
+  }
+
+  /// How far the requests of a connection are.
+  private final class Progress: Sendable {
+    private let origin = ContinuousClock.now
+    private let pace = Mutex(
+      TransferPace(start: 0, graceMilliseconds: BlobExchange.graceMilliseconds))
+
+    private var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
+
+    func moved(_ count: Int) { pace.withLock { $0.moved(count, at: now) } }
+
+    /// Returns when the time is over.
+    func run() async throws {
+      while true {
+        let left = pace.withLock { $0.deadline } - now
+        guard left > 0 else { return }
+        try await Task.sleep(for: .milliseconds(left))
+      }
+    }
   }
 
   private typealias Channel = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
@@ -27,21 +57,21 @@ struct BlobExchange: Sendable {
 
   /// Offers a file: asks whether it is there, and sends it where it is not.
   func offer(_ bytes: [UInt8], as hash: ContentHash) async throws(Failure) {
-    try await converse { inbound, outbound in
+    try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
-      let look = try await request(.HEAD, hash, [], on: outbound, &replies)
+      let look = try await request(.HEAD, hash, [], on: outbound, &replies, progress)
       if look.status == 200 { return }
       guard look.status == 404 else { throw refusal(look) }
-      let put = try await request(.PUT, hash, bytes, on: outbound, &replies)
+      let put = try await request(.PUT, hash, bytes, on: outbound, &replies, progress)
       guard put.status == 200 || put.status == 201 else { throw refusal(put) }
     }
   }
 
   /// Fetches a file; nil where the server does not have it. The caller checks the bytes.
   func fetch(_ hash: ContentHash) async throws(Failure) -> [UInt8]? {
-    try await converse { inbound, outbound in
+    try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
-      let reply = try await request(.GET, hash, [], on: outbound, &replies)
+      let reply = try await request(.GET, hash, [], on: outbound, &replies, progress)
       switch reply.status {
       case 200: return Array(reply.body.readableBytesView)
       case 404: return nil
@@ -52,9 +82,9 @@ struct BlobExchange: Sendable {
 
   /// Removes a file from the server, where it is there.
   func remove(_ hash: ContentHash) async throws(Failure) {
-    try await converse { inbound, outbound in
+    try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
-      let reply = try await request(.DELETE, hash, [], on: outbound, &replies)
+      let reply = try await request(.DELETE, hash, [], on: outbound, &replies, progress)
       guard reply.status == 200 || reply.status == 404 else { throw refusal(reply) }
     }
   }
@@ -66,7 +96,7 @@ struct BlobExchange: Sendable {
 
   private func request(
     _ method: HTTPMethod, _ hash: ContentHash, _ body: [UInt8], on outbound: Outbound,
-    _ replies: inout Inbound.AsyncIterator
+    _ replies: inout Inbound.AsyncIterator, _ progress: Progress
   ) async throws -> (status: Int, body: ByteBuffer) {
     var headers: HTTPHeaders = ["host": address.hostField]
     let digits = token.map { byte in
@@ -77,50 +107,64 @@ struct BlobExchange: Sendable {
     if method == .PUT { headers.add(name: "content-length", value: "\(body.count)") }
     let head = HTTPRequestHead(
       version: .http1_1, method: method, uri: "/v1/blobs/\(hash)", headers: headers)
-    var parts: [HTTPClientRequestPart] = [.head(head)]
-    if method == .PUT { parts.append(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
-    try await outbound.write(contentsOf: parts + [.end(nil)])
+    try await outbound.write(.head(head))
+    var rest = ByteBuffer(bytes: body)
+    while rest.readableBytes > 0,
+      let part = rest.readSlice(length: min(BlobExchange.partBytes, rest.readableBytes))
+    {
+      try await outbound.write(.body(.byteBuffer(part)))
+      progress.moved(part.readableBytes)
+    }
+    try await outbound.write(.end(nil))
     var status: Int?
     var answer = ByteBuffer()
     while let part = try await replies.next(isolation: #isolation) {
       switch part {
       case .head(let head): status = Int(head.status.code)
       case .body(var bytes):
+        progress.moved(bytes.readableBytes)
         guard answer.readableBytes + bytes.readableBytes <= Limits.attachmentBytesMax else {
-          throw Failure.unreachable("\(address.url) sends more than a file can have")
+          throw Failure.brokenOff("\(address.url) sends more than a file can have")
         }
         answer.writeBuffer(&bytes)
       case .end:
         if let status { return (status, answer) }
       }
     }
-    throw Failure.unreachable("\(address.url) closed the connection")
+    throw Failure.brokenOff("\(address.url) closed the connection")
   }
 
   /// Opens a connection, talks, and closes it, within the time there is.
   private func converse<Value: Sendable>(
-    _ body: @escaping @Sendable (Inbound, Outbound) async throws -> Value
+    _ body: @escaping @Sendable (Inbound, Outbound, Progress) async throws -> Value
   ) async throws(Failure) -> Value {
+    let trouble = OpeningTrouble(address: address)
+    let channel: Channel
+    do {
+      channel = try await connect()
+    } catch {
+      throw .unreachable(trouble.explain(error))
+    }
+    let progress = Progress()
     do {
       return try await withThrowingTaskGroup(of: Value.self) { tasks in
         tasks.addTask {
-          let channel = try await connect()
-          return try await channel.executeThenClose { try await body($0, $1) }
+          try await channel.executeThenClose { try await body($0, $1, progress) }
         }
         tasks.addTask {
-          try await Task.sleep(for: .seconds(BlobExchange.timeoutSeconds))
-          throw Failure.unreachable("\(address.url) does not answer in time")
+          try await progress.run()
+          throw Failure.brokenOff("\(address.url) does not answer in time")
         }
         defer { tasks.cancelAll() }
         guard let value = try await tasks.next() else {
-          throw Failure.unreachable("\(address.url) does not answer")
+          throw Failure.brokenOff("\(address.url) does not answer")
         }
         return value
       }
     } catch let failure as Failure {
       throw failure
     } catch {
-      throw .unreachable(OpeningTrouble(address: address).explain(error))
+      throw .brokenOff(trouble.explain(error))
     }
   }
 
@@ -128,6 +172,7 @@ struct BlobExchange: Sendable {
     let security = try Transport.makeSecurity(for: address, certificateFile: certificateFile)
     return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .connectTimeout(.milliseconds(10_000))
+      .channelOption(.socketOption(.so_sndbuf), value: .init(BlobExchange.sendBufferBytes))
       .connect(host: address.host, port: address.port) { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations

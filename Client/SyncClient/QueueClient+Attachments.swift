@@ -66,13 +66,9 @@ extension QueueClient {
     guard let exchange = try blobExchange() else {
       throw .attachmentMissing(hash: hash, isPaired: false)
     }
-    guard
-      let fetched = try await QueueClient.mapped({ () async throws(BlobExchange.Failure) in
-        try await exchange.fetch(hash)
-      })
-    else {
-      throw .attachmentMissing(hash: hash, isPaired: true)
-    }
+    let fetched: [UInt8]?
+    do { fetched = try await exchange.fetch(hash) } catch { throw ClientError(error) }
+    guard let fetched else { throw .attachmentMissing(hash: hash, isPaired: true) }
     let bytes = Data(fetched)
     guard AttachmentKeeper.hash(of: bytes) == hash else {
       throw .refused(
@@ -95,59 +91,102 @@ extension QueueClient {
   ///   - now: milliseconds since 1970.
   ///   - asksAgain: asks the server for needed files that it had once; it may have been restored
   ///     from a backup.
-  /// - Throws: what stopped it; the rest is done the next time.
+  /// - Throws: what stood in the way of a file; it is done the next time, and the others are done.
   public func tendAttachments(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
-    let exchange = try blobExchange()
-    var refusal: ClientError?
-    for stored in try await keeper.all() {
-      do throws(ClientError) {
+    try await tendAttachments(now: now, asksAgain: asksAgain, isConnected: true)
+  }
+
+  /// The way to the server's files.
+  private enum Way {
+    /// No server is paired.
+    case none
+    /// There is no connection now.
+    case closed
+    case open(BlobExchange)
+  }
+
+  /// Why a file is not tended.
+  private enum Hindrance: Error {
+    case here(ClientError)
+    case there(BlobExchange.Failure)
+
+    var error: ClientError {
+      switch self {
+      case .here(let error): error
+      case .there(let failure): ClientError(failure)
+      }
+    }
+  }
+
+  /// - Parameter isConnected: whether the server is to be asked at all.
+  private func tendAttachments(
+    now: Int64, asksAgain: Bool, isConnected: Bool
+  ) async throws(ClientError) {
+    var way = Way.none
+    if let exchange = try blobExchange() { way = isConnected ? .open(exchange) : .closed }
+    var hindrance: ClientError?
+    for stored in try await keeper.all() where !Task.isCancelled {
+      do throws(Hindrance) {
         // Asked anew for each: an upload before it may have taken minutes.
         let use = workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true { stored.isUploaded = false }
-        try await tend(stored, use, now: now, exchange)
-      } catch .unreachable(let message) {
-        throw .unreachable(message: message)
+        try await tend(stored, use, now: now, way)
       } catch {
         // One file that the server does not take must not keep the others waiting.
-        refusal = refusal ?? error
+        hindrance = hindrance ?? error.error
+        if case .there(.unreachable) = error { way = .closed }
       }
     }
-    if let refusal { throw refusal }
+    if let hindrance { throw hindrance }
   }
 
   private func tend(
-    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ exchange: BlobExchange?
-  ) async throws(ClientError) {
+    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ way: Way
+  ) async throws(Hindrance) {
     var stored = known
     let isNeeded = use?.isWaiting ?? false
     if isNeeded || stored.unneededSince == nil {
       let since = isNeeded ? nil : now
       if since != stored.unneededSince {
         stored.unneededSince = since
-        try await keeper.unneeded(stored.hash, since: since)
+        try await here { () async throws(ClientError) in
+          try await keeper.unneeded(known.hash, since: since)
+        }
       }
     }
     if let since = stored.unneededSince,
       now - since >= Int64(settings.retentionDays) * 86_400_000
     {
-      if let exchange, stored.isUploaded {
-        try await QueueClient.mapped { () async throws(BlobExchange.Failure) in
-          try await exchange.remove(known.hash)
+      if stored.isUploaded {
+        switch way {
+        // Removed here alone, it would stay at the server for ever.
+        case .closed: return
+        case .open(let exchange):
+          do { try await exchange.remove(known.hash) } catch { throw .there(error) }
+        case .none: break
         }
       }
       // One that was attached again meanwhile stays, and goes to the server again.
-      try await keeper.remove(stored.hash, unneededSince: since)
-    } else if use != nil, !stored.isUploaded, let exchange,
-      let bytes = try await keeper.bytes(of: stored.hash)
-    {
-      try await QueueClient.mapped { () async throws(BlobExchange.Failure) in
-        try await exchange.offer(Array(bytes), as: known.hash)
+      try await here { () async throws(ClientError) in
+        try await keeper.remove(known.hash, unneededSince: since)
       }
-      try await keeper.uploaded(stored.hash)
+    } else if use != nil, !stored.isUploaded, case .open(let exchange) = way {
+      let bytes = try await here { () async throws(ClientError) in
+        try await keeper.bytes(of: known.hash)
+      }
+      guard let bytes else { return }
+      do { try await exchange.offer(Array(bytes), as: known.hash) } catch { throw .there(error) }
+      try await here { () async throws(ClientError) in try await keeper.uploaded(known.hash) }
     }
+  }
+
+  private func here<Value>(
+    _ body: () async throws(ClientError) -> Value
+  ) async throws(Hindrance) -> Value {
+    do { return try await body() } catch { throw .here(error) }
   }
 
   /// Tends the files whenever somebody attached one or connected, and once a minute.
@@ -169,10 +208,13 @@ extension QueueClient {
           wasConnected = isConnected
         }
       }
-      for await _ in wakes where self.syncStatus().state == .connected {
+      for await _ in wakes {
+        // What nothing needs goes without a server, too.
+        let isConnected = syncStatus().state == .connected
         do {
           try await tendAttachments(
-            now: Engine.wallMilliseconds, asksAgain: device.takeAsksAgain())
+            now: Engine.wallMilliseconds, asksAgain: isConnected && device.takeAsksAgain(),
+            isConnected: isConnected)
         } catch {
           engine.logger.warning("attachments wait: \(error)")
         }
@@ -188,21 +230,18 @@ extension QueueClient {
       address: try ServerAddress(credentials.server),
       certificateFile: configuration.certificateFile, token: credentials.token)
   }
+}
 
-  private static func mapped<Value>(
-    _ body: () async throws(BlobExchange.Failure) -> Value
-  ) async throws(ClientError) -> Value {
-    do throws(BlobExchange.Failure) {
-      return try await body()
-    } catch {
-      switch error {
-      case .unreachable(let message): throw .unreachable(message: message)
-      case .refused(401, let message): throw .authentication(message: message)
-      case .refused(503, let message): throw .refused(code: "unavailable", message: message)
-      case .refused(507, let message): throw .refused(code: "blobQuota", message: message)
-      case .refused(let status, let message):
-        throw .refused(code: "attachment", message: "\(message) (HTTP \(status))")
-      }
+extension ClientError {
+  fileprivate init(_ failure: BlobExchange.Failure) {
+    switch failure {
+    case .unreachable(let message), .brokenOff(let message):
+      self = .unreachable(message: message)
+    case .refused(401, let message): self = .authentication(message: message)
+    case .refused(503, let message): self = .refused(code: "unavailable", message: message)
+    case .refused(507, let message): self = .refused(code: "blobQuota", message: message)
+    case .refused(let status, let message):
+      self = .refused(code: "attachment", message: "\(message) (HTTP \(status))")
     }
   }
 }

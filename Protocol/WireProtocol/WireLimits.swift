@@ -50,6 +50,10 @@ package enum WireLimits {
   package static let pushAddressBytesMax = 4_096
   /// UTF-8 bytes of the name of a kind of push target.
   package static let pushKindBytesMax = 32
+  /// Seconds that a request for a file may take where nothing goes over.
+  package static let blobSecondsMax = 120
+  /// Bytes of a file that give a second of that back.
+  package static let blobBytesPerSecondMin = 8 << 10
   /// Categories that one device may turn off.
   package static let categoriesMax = 255
 }

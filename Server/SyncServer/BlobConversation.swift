@@ -1,6 +1,8 @@
 import NIOCore
 import NIOHTTP1
 import QueueModel
+import ServerCore
+import WireProtocol
 
 /// The requests for files on one connection, one after the other: the head, then whose it is, then
 /// the body, then the answer.
@@ -26,7 +28,9 @@ final class BlobConversation {
   private var hasSeat = false
   /// Whether the client wants to ask more.
   private var isKeptAlive = true
-  private var deadline: Scheduled<Void>?
+  private var pace: TransferPace
+  /// Looks whether the time is over.
+  private var look: Scheduled<Void>?
 
   init(
     driver: ServerDriver, channel: any Channel,
@@ -35,11 +39,16 @@ final class BlobConversation {
     self.driver = driver
     self.channel = channel
     self.answer = answer
+    pace = TransferPace(
+      start: driver.clock.now.uptimeMilliseconds,
+      graceMilliseconds: driver.options.blobMilliseconds)
   }
+
+  private var now: Int64 { driver.clock.now.uptimeMilliseconds }
 
   /// The connection ended, or was given up.
   func end() {
-    deadline?.cancel()
+    look?.cancel()
     leaveSeat()
     state = .answering
   }
@@ -64,8 +73,14 @@ final class BlobConversation {
     }
   }
 
+  /// So many bytes of an answer are on their way.
+  func wrote(_ count: Int) {
+    pace.moved(count, at: now)
+  }
+
   func received(_ bytes: ByteBuffer) {
     var bytes = bytes
+    pace.moved(bytes.readableBytes, at: now)
     switch state {
     case .authorizing(let request, var body, let isComplete):
       body.writeBuffer(&bytes)
@@ -153,10 +168,22 @@ final class BlobConversation {
 
   /// A connection may take so long for one request, and to wait for the next.
   private func keepAlive() {
-    deadline?.cancel()
-    let channel = channel
-    deadline = channel.eventLoop.scheduleTask(
-      in: .milliseconds(driver.options.blobMilliseconds)
-    ) { channel.closeAtOnce() }
+    pace = TransferPace(start: now, graceMilliseconds: driver.options.blobMilliseconds)
+    lookLater()
+  }
+
+  private func lookLater() {
+    look?.cancel()
+    let left = max(1, pace.deadline - now)
+    let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    look = channel.eventLoop.scheduleTask(in: .milliseconds(left)) {
+      let conversation = bound.value
+      if conversation.now >= conversation.pace.deadline {
+        conversation.channel.closeAtOnce()
+      } else {
+        // Bytes that went over meanwhile gave time.
+        conversation.lookLater()
+      }
+    }
   }
 }

@@ -9,6 +9,9 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  /// Bytes of an answer that are written at once.
+  private static let partBytes = 64 << 10
+
   private let driver: ServerDriver
   private var head: HTTPRequestHead?
   private var blobs: BlobConversation?
@@ -114,13 +117,23 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     if !goesOn { headers.add(name: "connection", value: "close") }
     let response = HTTPResponseHead(version: .http1_1, status: reply.status, headers: headers)
     context.write(wrapOutboundOut(.head(response)), promise: nil)
-    if !reply.body.isEmpty {
-      context.write(
-        wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: reply.body)))), promise: nil)
-    }
+    write(body: reply.body, context: context)
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
     return context.writeAndFlush(wrapOutboundOut(.end(nil))).always { _ in
       if !goesOn { bound.value.close(promise: nil) }
+    }
+  }
+
+  /// In parts, so that it is seen how far a slow client is.
+  private func write(body: [UInt8], context: ChannelHandlerContext) {
+    var rest = ByteBuffer(bytes: body)
+    while let part = rest.readSlice(length: min(HTTPRequestHandler.partBytes, rest.readableBytes)),
+      part.readableBytes > 0
+    {
+      let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+      context.write(wrapOutboundOut(.body(.byteBuffer(part)))).whenSuccess {
+        bound.value.blobs?.wrote(part.readableBytes)
+      }
     }
   }
 

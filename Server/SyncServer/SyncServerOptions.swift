@@ -1,5 +1,6 @@
 package import PushNotices
 package import ServerCore
+import WireProtocol
 
 /// What a server process is started with.
 package struct SyncServerOptions: Sendable {
@@ -22,8 +23,9 @@ package struct SyncServerOptions: Sendable {
   package var blobQuotaBytes = 1 << 30
   /// Requests for files under way at once; each may hold one file in memory.
   package var blobRequestsMax = 16
-  /// How long a connection may take for one request for a file, and to wait for the next.
-  package var blobMilliseconds: Int64 = 120_000
+  /// How long a connection may take for one request for a file while nothing goes over, and to wait
+  /// for the next.
+  package var blobMilliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
   /// How long a connection that was told to close may take to do so.
   package var lingerMilliseconds: Int64 = 1_500
 

@@ -1,7 +1,9 @@
+import ClientStore
 import Foundation
 import QueueModel
-import SyncClient
 import Testing
+
+@testable import SyncClient
 
 @Suite(.timeLimit(.minutes(10))) struct AttachmentFileTests {
   private static let png = Data([0x89, 0x50, 0x4E, 0x47, 1, 2, 3])
@@ -105,6 +107,64 @@ import Testing
       try await client.tendAttachments(now: start + 34 * day)
       try await client.tendAttachments(now: start + 36 * day)
       #expect(try client.attachments(of: Self.message).map(\.isHere) == [false])
+      await client.close()
+    }
+  }
+
+  @Test func aFileThatDoesNotGetThroughKeepsNoOtherWaiting() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
+      try await client.perform(.text("look", 1))
+      var files: [QueueModel.Attachment] = []
+      for number in UInt8(1)...3 {
+        files.append(
+          try await client.keepFile(Self.png + Data([number]), name: "\(number).png"))
+      }
+      try await client.perform(.attach(Self.message, files))
+      let hashes = files.map { "\($0.hash)" }.sorted()
+      fixture.server.change { $0.breaksOff = [hashes[0]] }
+      await #expect {
+        try await client.tendAttachments(now: 1)
+      } throws: { error in
+        if case ClientError.unreachable = error { true } else { false }
+      }
+      #expect(fixture.server.script.files == Set(hashes[1...]))
+      fixture.server.change { $0.breaksOff = [] }
+      try await client.tendAttachments(now: 2)
+      #expect(fixture.server.script.files == Set(hashes))
+      await client.close()
+    }
+  }
+
+  /// Without a server as with one; where one is away, what it has goes there first.
+  @Test(arguments: [false, true]) func whatNothingNeedsGoesWithoutAConnection(
+    isUploaded: Bool
+  ) async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let file = try await client.keepFile(Self.png, name: "a.png")
+      let day: Int64 = 86_400_000
+      if isUploaded {
+        _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
+        try await client.keeper.uploaded(file.hash)
+        try await fixture.server.stop()
+      }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await client.run() }
+        while try await client.keeper.all().first?.unneededSince == nil {
+          try await Task.sleep(for: .milliseconds(5))
+        }
+        group.cancelAll()
+      }
+      let late = Engine.wallMilliseconds + 31 * day
+      if isUploaded {
+        await #expect(throws: ClientError.self) { try await client.tendAttachments(now: late) }
+        #expect(client.keeper.has(file.hash))
+      } else {
+        try await client.tendAttachments(now: late)
+        #expect(!client.keeper.has(file.hash))
+      }
       await client.close()
     }
   }

@@ -17,6 +17,10 @@ final class ScriptedServer: Sendable {
     var pairing: Frame?
     /// Batches that are stored, after which the connection is cut without an answer.
     var cutsAfterStoring = 0
+    /// Files whose requests it breaks off, by hash.
+    var breaksOff: Set<String> = []
+    /// Files that it was given, by hash.
+    var files: Set<String> = []
     /// Clients that lack more get a snapshot.
     var snapshotThreshold = Int.max
   }
@@ -69,8 +73,16 @@ final class ScriptedServer: Sendable {
           try channel.pipeline.syncOperations.addHandler(ScriptedSession(server: self))
         }
       })
+    let files = ScriptedFiles(server: self)
+    let bound = NIOLoopBound(files, eventLoop: channel.eventLoop)
     try channel.pipeline.syncOperations.configureHTTPServerPipeline(
-      withServerUpgrade: (upgraders: [upgrader], completionHandler: { _ in }))
+      withServerUpgrade: (
+        upgraders: [upgrader],
+        completionHandler: { context in
+          context.pipeline.syncOperations.removeHandler(bound.value, promise: nil)
+        }
+      ))
+    try channel.pipeline.syncOperations.addHandler(files)
   }
 
   func stop() async throws {
@@ -96,6 +108,7 @@ final class ScriptedServer: Sendable {
     state.withLock { change(&$0.script) }
   }
 
+  var script: Script { state.withLock { $0.script } }
   var workspace: Workspace { state.withLock { $0.workspace } }
   var received: [Frame] { state.withLock { $0.received } }
   var connections: Int { state.withLock { $0.connections } }
