@@ -6,7 +6,8 @@ extension MemoryStorage {
     try read { state in
       state.workspaces.filter { _, tables in
         let records = tables.inboxesOfConnectable
-        let pushable = Set(records.targets.filter(\.isValid).map(\.device))
+        let pushable = Set(
+          records.targets.filter { $0.isValid && $0.takesNotices }.map(\.device))
         return !records.statuses.isEmpty
           || records.entries.contains {
             !$0.isPushed && !$0.isAcknowledged && pushable.contains($0.device)
@@ -49,6 +50,14 @@ extension MemoryStorage.Tables {
 }
 
 extension InboxRecords {
+  mutating func forget(_ device: DeviceID) {
+    entries.removeAll { $0.device == device }
+    targets.removeAll { $0.device == device }
+    preferences[device] = nil
+    let positions = Set(entries.map(\.position))
+    notifications.removeAll { !positions.contains($0.position) }
+  }
+
   mutating func apply(_ changes: InboxChanges) {
     notifications += changes.posted
     lastPosition = max(lastPosition, changes.posted.last?.position ?? 0)

@@ -87,6 +87,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   /// Takes a device's access away.
   package func revoke(_ device: DeviceID, in workspace: WorkspaceID) {
     stored.workspaces[workspace]?.devices[device]?.isRevoked = true
+    stored.workspaces[workspace]?.inboxes.forget(device)
+    stored.pushOrders.removeAll { $0.workspace == workspace && $0.order.device == device }
   }
 
   func read<Result>(_ body: (State) -> Result) throws(StorageFault) -> Result {
@@ -125,13 +127,18 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       let others = tables.devices.filter { $0.key != redemption.device && !$0.value.isRevoked }
       guard others.count < redemption.devicesMax else { return .tooManyDevices }
       let seen = tables.devices[redemption.device]?.record.seenLogPosition ?? 0
+      let wasRevoked = tables.devices[redemption.device]?.isRevoked ?? false
+      if wasRevoked {
+        state.workspaces[code.workspace]?.inboxes.forget(redemption.device)
+      }
       state.workspaces[code.workspace]?.devices[redemption.device] = Device(
         record: DeviceRecord(
           id: redemption.device, name: redemption.deviceName, seenLogPosition: seen))
       state.tokens = state.tokens.filter { $0.value != (code.workspace, redemption.device) }
       state.tokens[redemption.tokenHash] = (code.workspace, redemption.device)
       state.codes[redemption.codeHash]?.isUsed = true
-      return .granted(workspace: code.workspace, workspaceName: tables.name)
+      return .granted(
+        workspace: code.workspace, workspaceName: tables.name, wasRevoked: wasRevoked)
     }
   }
 

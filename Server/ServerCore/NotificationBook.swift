@@ -172,6 +172,14 @@ struct NotificationBook: Sendable {
     }
   }
 
+  /// A device lost its access: what waits for it is gone from the store, and where it is pushed to.
+  mutating func forget(_ device: DeviceID) {
+    for position in (inboxes[device] ?? [:]).keys.sorted() { remove(position, from: device) }
+    inboxes[device] = nil
+    targets[device] = nil
+    preferences[device] = nil
+  }
+
   // MARK: - Pushing
 
   /// Some time has passed: gives to the push service what is due.
@@ -201,7 +209,7 @@ struct NotificationBook: Sendable {
   }
 
   private func isPushable(_ device: DeviceID) -> Bool {
-    targets[device]?.values.contains(where: \.isValid) == true
+    targets[device]?.values.contains { $0.isValid && $0.takesNotices } == true
   }
 
   private mutating func push(_ position: UInt64, to device: DeviceID) {
@@ -230,7 +238,7 @@ struct NotificationBook: Sendable {
   /// What ends is told to those, too, that do not want any more.
   func receivers(of event: LiveStatusOrder.Event) -> [DeviceID: Bool] {
     var receivers: [DeviceID: Bool] = [:]
-    for device in targets.keys where isPushable(device) {
+    for (device, targets) in targets where targets.values.contains(where: \.isValid) {
       let preferences = preferences(of: device)
       if preferences.showsLiveStatus || event == .ended {
         receivers[device] = preferences.showsDetails

@@ -119,7 +119,9 @@ extension ServerCore {
       let listed = Set(candidate.devices.map(\.id))
       let connected = connectedDevices(of: resident)
       for device in resident.devices.keys where !listed.contains(device) {
-        if !connected.contains(device) { workspaces[id]?.devices[device] = nil }
+        guard !connected.contains(device) else { continue }
+        workspaces[id]?.devices[device] = nil
+        workspaces[id]?.book.forget(device)
       }
     }
     if let request = candidate.request ?? workspaces[id]?.compaction.request {

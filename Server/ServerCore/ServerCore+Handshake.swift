@@ -132,7 +132,8 @@ extension ServerCore {
       case .pairing(let request, let token) = connection.phase
     else { return }
     switch outcome {
-    case .redemption(.granted(let workspace, let name)):
+    case .redemption(.granted(let workspace, let name, let wasRevoked)):
+      if wasRevoked { workspaces[workspace]?.book.forget(request.device) }
       throttle.succeeded(source: connection.source)
       act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
       let grant = PairGrant(

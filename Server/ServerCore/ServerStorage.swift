@@ -136,7 +136,7 @@ package struct CodeRedemption: Hashable, Sendable {
 
 /// What became of a pairing code.
 package enum RedemptionOutcome: Hashable, Sendable {
-  case granted(workspace: WorkspaceID, workspaceName: String)
+  case granted(workspace: WorkspaceID, workspaceName: String, wasRevoked: Bool = false)
   /// Unknown, used or expired; the guess was counted.
   case wrong
   /// The code was right but died of wrong guesses.

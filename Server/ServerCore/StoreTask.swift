@@ -119,10 +119,30 @@ extension ServerStorage {
     }
   }
 
-  /// Reads a workspace: the latest snapshot and the log after it, or, where the snapshot does not
-  /// lead to what the log says, the epoch's base and the whole log.
+  /// Reads a workspace.
+  ///
+  /// Another process may begin an epoch between two readings. Then the log that the header spoke of is
+  /// gone, and a fresh look finds what is there now.
   private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
-    guard let header = try header(of: id) else { return nil }
+    guard var header = try header(of: id) else { return nil }
+    while true {
+      do {
+        return try load(id, as: header)
+      } catch {
+        guard let now = try self.header(of: id) else { return nil }
+        guard now.epoch != header.epoch || now.basePosition != header.basePosition else {
+          throw error
+        }
+        header = now
+      }
+    }
+  }
+
+  /// Reads the latest snapshot and the log after it, or, where the snapshot does not lead to what the
+  /// log says, the epoch's base and the whole log.
+  private func load(
+    _ id: WorkspaceID, as header: WorkspaceHeader
+  ) throws(StorageFault) -> LoadedWorkspace {
     if let snapshot = try latestSnapshot(of: id), snapshot.position <= header.head,
       snapshot.position >= header.basePosition,
       // A snapshot that cannot be read is no loss: the log holds everything.
@@ -164,7 +184,8 @@ extension ServerStorage {
       let entries = try entries(of: id, after: position, limit: 256)
       guard let last = entries.last else { return "the log ends at \(position)" }
       var operations: [Operation] = []
-      for entry in entries {
+      // What came since the header was read is another look's.
+      for entry in entries where entry.position <= loaded.header.head {
         guard let delta = try? PackedDelta.unpackStored(entry.delta) else {
           return "log entry \(entry.position) is damaged"
         }
@@ -175,7 +196,7 @@ extension ServerStorage {
       guard let outcome = try? loaded.workspace.merge(operations), outcome.waiting == 0 else {
         return "log entries \(position + 1) to \(last.position) do not apply"
       }
-      position = last.position
+      position = min(last.position, loaded.header.head)
     }
     for mark in loaded.header.replicas
     where loaded.workspace.vector[mark.replica] != mark.seq

@@ -108,6 +108,14 @@ package struct PushTargetRecord: Hashable, Sendable {
     self.registeredAt = registeredAt
   }
 
+  /// What stands in the address of a live activity's token.
+  package static let activityMark = "purpose=live-activity"
+
+  /// Whether notifications are pushed there: tokens of live activities take none.
+  package var takesNotices: Bool {
+    kind != "apns" || address.firstRange(of: PushTargetRecord.activityMark) == nil
+  }
+
   /// What the device is told.
   package var state: PushTargetState {
     PushTargetState(

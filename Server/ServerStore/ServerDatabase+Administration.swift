@@ -87,7 +87,8 @@ extension ServerDatabase {
     }
   }
 
-  /// Takes a device's access away for good; its token stays known, so that it is told why.
+  /// Takes a device's access away for good; its token stays known, so that it is told why. What
+  /// waits for it goes, and where its notifications are pushed to.
   package func revoke(
     _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault) {
@@ -97,6 +98,9 @@ extension ServerDatabase {
           UPDATE devices SET revoked_at = coalesce(revoked_at, ?)
           WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND id = ?
           """, arguments: [wallMilliseconds, workspace.column, device.column])
+      let number = try Int64.fetchOne(
+        db, sql: "SELECT number FROM workspaces WHERE id = ?", arguments: [workspace.column])
+      if let number { try forgetInbox(of: device, workspace: number, in: db) }
     }
   }
 

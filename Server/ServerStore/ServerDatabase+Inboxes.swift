@@ -66,7 +66,7 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT INTO inbox (workspace, device, position, is_pushed, is_acknowledged)
-          VALUES (?, ?, ?, ?, ?)
+          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
           ON CONFLICT (workspace, device, position) DO UPDATE
           SET is_pushed = excluded.is_pushed, is_acknowledged = excluded.is_acknowledged
           """
@@ -78,7 +78,7 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT INTO push_orders (workspace, device, kind, position, details)
-          VALUES (?, ?, ?, ?, ?)
+          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
           """
       ).execute(arguments: [
         number, order.device.column, Int64(order.kind.rawValue),
@@ -90,6 +90,10 @@ extension ServerDatabase {
         sql: "DELETE FROM inbox WHERE workspace = ? AND device = ? AND position = ?"
       ).execute(arguments: [number, entry.device.column, entry.position.column])
       try forget(entry.position.column, workspace: number, in: db)
+    }
+    // What was for revoked devices alone.
+    for notification in changes.posted {
+      try forget(notification.position.column, workspace: number, in: db)
     }
     for (device, preferences) in changes.preferences {
       try save(preferences, of: device, workspace: number, in: db)
@@ -108,6 +112,35 @@ extension ServerDatabase {
         ).execute(arguments: [number, session.rawValue])
       }
     }
+  }
+
+  /// A condition: the device ?2 of the workspace ?1 may connect. It may have been revoked since the
+  /// server read it.
+  private static let mayConnect = """
+    EXISTS (SELECT 1 FROM devices d
+      WHERE d.workspace = ?1 AND d.id = ?2 AND d.revoked_at IS NULL)
+    """
+
+  /// Removes what waits for a device, what it wants to be told, and where that is pushed to.
+  func forgetInbox(of device: DeviceID, workspace number: Int64, in db: Database) throws {
+    let key: StatementArguments = [number, device.column]
+    try db.execute(
+      sql: """
+        DELETE FROM push_deliveries WHERE order_number IN (
+          SELECT number FROM push_orders WHERE workspace = ? AND device = ?)
+        """, arguments: key)
+    var positions: Set<Int64> = []
+    for table in ["push_orders", "inbox"] {
+      positions.formUnion(
+        try Int64.fetchAll(
+          db, sql: "DELETE FROM \(table) WHERE workspace = ? AND device = ? RETURNING position",
+          arguments: key))
+    }
+    for table in ["push_targets", "notification_preferences"] {
+      try db.execute(
+        sql: "DELETE FROM \(table) WHERE workspace = ? AND device = ?", arguments: key)
+    }
+    for position in positions { try forget(position, workspace: number, in: db) }
   }
 
   /// Removes a notification that nobody names any more.
@@ -190,7 +223,7 @@ extension ServerDatabase {
           JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
           JOIN push_targets t ON t.workspace = i.workspace AND t.device = i.device
           WHERE i.is_pushed = 0 AND i.is_acknowledged = 0 AND d.revoked_at IS NULL
-            AND t.is_valid = 1
+            AND t.is_valid = 1 AND \(ServerDatabase.takesNotices)
           UNION SELECT w.id FROM live_statuses s JOIN workspaces w ON w.number = s.workspace
           ORDER BY id
           """

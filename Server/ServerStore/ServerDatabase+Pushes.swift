@@ -24,7 +24,6 @@ extension ServerDatabase: PushQueue {
               ON r.workspace = a.workspace AND r.device = a.device AND r.position = a.position
             WHERE a.kind = 1 AND r.kind = 2 AND r.number > (SELECT push_orders_taken FROM server))
           """)
-      // Tokens of live activities take no notices.
       try db.execute(
         sql: """
           INSERT INTO push_deliveries (order_number, target, attempts, next_at, reason)
@@ -33,7 +32,7 @@ extension ServerDatabase: PushQueue {
           JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
           WHERE o.number > (SELECT push_orders_taken FROM server) AND t.is_valid = 1
             AND d.revoked_at IS NULL
-            AND NOT (t.kind = 'apns' AND t.address LIKE '%purpose=live-activity%')
+            AND \(ServerDatabase.takesNotices)
             AND NOT (o.kind = 1 AND EXISTS (
               SELECT 1 FROM push_orders r WHERE r.workspace = o.workspace
                 AND r.device = o.device AND r.position = o.position AND r.kind = 2))
@@ -47,6 +46,10 @@ extension ServerDatabase: PushQueue {
       try forgetFinishedOrders(in: db)
     }
   }
+
+  /// A condition on a target `t`, as `PushTargetRecord.takesNotices` has it.
+  static let takesNotices =
+    "NOT (t.kind = 'apns' AND t.address LIKE '%\(PushTargetRecord.activityMark)%')"
 
   /// A wait may last a day and an hour; later times come from a clock that was wrong.
   private static let waitMilliseconds: Int64 = 25 * 3_600_000

@@ -80,16 +80,24 @@ extension ServerDatabase: ServerStorage {
             SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL
             """, arguments: [number, redemption.device.column]) ?? 0
       guard others < redemption.devicesMax else { return .tooManyDevices }
-      try grant(redemption, workspace: number, in: db)
-      return .granted(workspace: try code.identifier("id"), workspaceName: code["name"])
+      let wasRevoked = try grant(redemption, workspace: number, in: db)
+      return .granted(
+        workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked)
     }
   }
 
+  /// - Returns: whether the device had its access taken away before.
   private func grant(
     _ redemption: CodeRedemption, workspace: Int64, in db: Database
-  ) throws {
+  ) throws -> Bool {
     let device = redemption.device.column
     let now = redemption.wallMilliseconds
+    let wasRevoked =
+      try Bool.fetchOne(
+        db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
+        arguments: [workspace, device]) ?? false
+    // It begins anew: what an earlier version left of it, or the server wrote before it noticed.
+    if wasRevoked { try forgetInbox(of: redemption.device, workspace: workspace, in: db) }
     try db.execute(
       sql: """
         INSERT INTO devices (workspace, id, name, paired_at) VALUES (?, ?, ?, ?)
@@ -105,6 +113,7 @@ extension ServerDatabase: ServerStorage {
     try db.execute(
       sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
       arguments: [now, Data(redemption.codeHash)])
+    return wasRevoked
   }
 
   package func lapsedTokens(

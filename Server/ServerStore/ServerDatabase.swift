@@ -53,13 +53,13 @@ package final class ServerDatabase: Sendable {
     do { try queue.close() } catch { throw StorageFault(error) }
   }
 
-  /// Creates the directory and an empty file, both for their owner alone.
+  /// Creates the directory and an empty file, both for their owner alone. A directory that is there
+  /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's alone.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
       try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
-      try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: directory)
       let path = directory + "/" + fileName
       if !FileManager.default.fileExists(atPath: path) {
         guard

@@ -111,11 +111,6 @@ extension ServerAdministration {
   private func loaded(
     _ id: WorkspaceID, in database: ServerDatabase
   ) throws(StorageFault) -> LoadedWorkspace? {
-    // The serving process may begin an epoch between two readings: then the log that the first one
-    // spoke of is gone, and a fresh look finds the new one.
-    for _ in 0..<2 {
-      if case .workspace(let loaded) = database.perform(.load(id)) { return loaded }
-    }
     switch database.perform(.load(id)) {
     case .workspace(let loaded): return loaded
     case .failed(let fault): throw fault

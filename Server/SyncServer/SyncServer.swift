@@ -72,6 +72,7 @@ package final class SyncServer: Sendable {
     } catch {
       throw SyncServerError(error)
     }
+    warnIfOthersWrite(to: options.dataDirectory, logger)
     let address = AddressFile(directory: options.dataDirectory)
     let server = try await listen(options, security, storage: database, logger: logger) {
       address.remove()
@@ -81,6 +82,14 @@ package final class SyncServer: Sendable {
     }
     address.write(server.url)
     return server
+  }
+
+  /// Whoever may write to the directory can put another store in the place of this one.
+  private static func warnIfOthersWrite(to directory: String, _ logger: Logger) {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
+    let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
+    guard mode & 0o022 != 0 else { return }
+    logger.warning("others can write to \(directory): chmod go-w \(directory)")
   }
 
   /// Listens, with a store of the caller's; `onStop` runs after the last use of it.
@@ -226,7 +235,7 @@ package final class SyncServer: Sendable {
     _ channel: any Channel, _ driver: ServerDriver, _ gate: ArrivalGate
   ) throws {
     let pipeline = channel.pipeline.syncOperations
-    try pipeline.addHandler(MaskCheck())
+    try pipeline.addHandler(MaskCheck(lingerMilliseconds: driver.options.lingerMilliseconds))
     try pipeline.addHandler(
       NIOWebSocketFrameAggregator(
         minNonFinalFragmentSize: 1, maxAccumulatedFrameCount: 1_024,

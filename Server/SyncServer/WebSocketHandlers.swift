@@ -7,13 +7,18 @@ final class MaskCheck: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias InboundOut = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
+  private let lingerMilliseconds: Int64
   private var isClosing = false
+
+  init(lingerMilliseconds: Int64) {
+    self.lingerMilliseconds = lingerMilliseconds
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isClosing else { return }
     guard unwrapInboundIn(data).maskKey != nil else {
       isClosing = true
-      return context.closeWebSocket(.protocolError)
+      return context.closeWebSocket(.protocolError, within: lingerMilliseconds)
     }
     context.fireChannelRead(data)
   }
@@ -72,13 +77,14 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
       break
     case .connectionClose:
       isClosing = true
-      context.closeWebSocket(saying: frame.unmaskedData)
+      context.closeWebSocket(
+        saying: frame.unmaskedData, within: driver.options.lingerMilliseconds)
     case .text:
       isClosing = true
-      context.closeWebSocket(.unacceptableData)
+      context.closeWebSocket(.unacceptableData, within: driver.options.lingerMilliseconds)
     default:
       isClosing = true
-      context.closeWebSocket(.protocolError)
+      context.closeWebSocket(.protocolError, within: driver.options.lingerMilliseconds)
     }
   }
 
@@ -100,21 +106,19 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 
 extension ChannelHandlerContext {
   /// Says why and closes.
-  func closeWebSocket(_ code: WebSocketErrorCode) {
+  func closeWebSocket(_ code: WebSocketErrorCode, within milliseconds: Int64) {
     var data = ByteBuffer()
     data.write(webSocketErrorCode: code)
-    closeWebSocket(saying: data)
+    closeWebSocket(saying: data, within: milliseconds)
   }
 
   /// Sends a close frame and closes; a peer that does not read is not waited for.
-  func closeWebSocket(saying data: ByteBuffer) {
+  func closeWebSocket(saying data: ByteBuffer, within milliseconds: Int64) {
     let channel = channel
     channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
       .whenComplete { _ in channel.close(promise: nil) }
-    channel.eventLoop.scheduleTask(in: .milliseconds(closeMilliseconds)) {
+    channel.eventLoop.scheduleTask(in: .milliseconds(milliseconds)) {
       channel.closeAtOnce()
     }
   }
-
-  private var closeMilliseconds: Int64 { 1_500 }
 }

@@ -18,11 +18,17 @@ struct ServerService: Service {
     await server.stop()
   }
 
+  /// How long a stop may take before the process ends all the same. Saying goodbye takes a few
+  /// seconds; what was acknowledged is on disk, whatever holds it up.
+  private static let stopLimit = Duration.seconds(30)
+
   func runUntilSignalled() async throws {
-    let group = ServiceGroup(
-      configuration: ServiceGroupConfiguration(
-        services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
-        gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-    try await group.run()
+    var configuration = ServiceGroupConfiguration(
+      services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
+      gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    configuration.maximumGracefulShutdownDuration = ServerService.stopLimit
+    // Nothing here ends sooner when it is cancelled: the process does.
+    configuration.maximumCancellationDuration = .seconds(5)
+    try await ServiceGroup(configuration: configuration).run()
   }
 }

@@ -67,6 +67,19 @@ import WireProtocol
     #expect(pair.orders.isEmpty)
   }
 
+  @Test func tokensOfLiveActivitiesTakeNoNotices() throws {
+    var pair = try NotifiedPair()
+    _ = try pair.ask(
+      .setTarget(
+        PushTargetID(high: 2, low: 1), kind: "apns",
+        address: "apns://org.example.app/00?environment=production&purpose=live-activity-start"))
+    pair.phoneLeaves()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.scene.pass(60_000)
+    #expect(pair.orders.isEmpty)
+    #expect(pair.entries.map(\.isPushed) == [false])
+  }
+
   @Test func connectedDeviceHasTenSecondsToAnswer() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()

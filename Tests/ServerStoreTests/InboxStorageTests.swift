@@ -163,6 +163,54 @@ import WireProtocol
     #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbers go on")
   }
 
+  /// What waited for it goes, also what a server writes that has not noticed yet; paired again, the
+  /// device begins anew.
+  @Test func revokedDeviceLeavesNothingBehind() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent()
+    func fill(_ posted: [StoredNotification]) throws {
+      try database.commit(
+        batch(workspace) { changes in
+          changes.posted = posted
+          changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
+          changes.orders = posted.map {
+            PushOrder(kind: .alert, device: Self.phone, notification: $0, showsDetails: false)
+          }
+          changes.preferences = [Self.phone: NotificationPreferences(showsDetails: true)]
+          changes.targets = [
+            .set(
+              PushTargetRecord(
+                device: Self.phone, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
+                shownAddress: "b", registeredAt: 1))
+          ]
+        })
+    }
+    func count(_ table: String) throws -> Int? {
+      try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") }
+    }
+    try fill(Array(posted.prefix(6)))
+    try database.takePushOrders(at: 1)
+    #expect(try count("push_deliveries") == 6)
+    try folder.open(.administration).revoke(Self.phone, in: workspace, at: 5)
+    let tables = ["inbox", "notifications", "push_orders", "push_deliveries"]
+    for table in tables + ["push_targets", "notification_preferences"] {
+      #expect(try count(table) == 0, "\(table)")
+    }
+    try fill(Array(posted.suffix(1)))
+    for table in tables { #expect(try count(table) == 0, "\(table)") }
+
+    _ = try database.addPairingCode(hash: [7], for: Sample.proposal("home"), expiresAt: .max)
+    let outcome = try database.redeem(
+      CodeRedemption(
+        codeHash: [7], device: Self.phone, deviceName: "d", tokenHash: [7], wallMilliseconds: 1,
+        failuresMax: 5, devicesMax: 10))
+    #expect(outcome == .granted(workspace: workspace, workspaceName: "home", wasRevoked: true))
+    let inboxes = try #require(try database.header(of: workspace)?.inboxes)
+    #expect(inboxes.targets.isEmpty && inboxes.preferences.isEmpty && inboxes.entries.isEmpty)
+  }
+
   @Test func onlyWhatCanBePushedCountsAsUnpushed() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
@@ -180,6 +228,11 @@ import WireProtocol
       })
     #expect(try database.workspacesWithUnpushed().isEmpty, "the phone has no target")
     target.device = Self.phone
+    var activity = target
+    activity.kind = "apns"
+    activity.address = "apns://org.example.app/00?environment=production&purpose=live-activity"
+    try database.commit(batch(workspace) { $0.targets = [.set(activity)] })
+    #expect(try database.workspacesWithUnpushed().isEmpty, "an activity's token takes no notices")
     try database.commit(batch(workspace) { $0.targets = [.set(target)] })
     #expect(try database.workspacesWithUnpushed() == [workspace])
     try database.commit(

@@ -26,6 +26,20 @@ import Testing
     #expect(settings == ["wal", "2", "1", "5000"])
   }
 
+  /// It may be shared on purpose; what is in it is for its owner alone.
+  @Test func aDirectoryThatIsThereKeepsItsPermissions() throws {
+    let folder = try StoreFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path, withIntermediateDirectories: true)
+    try FileManager.default.setAttributes([.posixPermissions: 0o750], ofItemAtPath: folder.path)
+    try folder.open().close()
+    func mode(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    #expect(try mode(folder.path) == 0o750)
+    #expect(try mode(folder.databasePath) == 0o600)
+  }
+
   @Test(arguments: 0...ServerSchema.steps.count)
   func everyEarlierSchemaIsBroughtUpToDate(steps: Int) throws {
     let folder = try StoreFolder()

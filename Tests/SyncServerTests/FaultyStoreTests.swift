@@ -45,6 +45,21 @@ import WireProtocol
     let ack = try await client.frame { if case .ack = $0 { true } else { false } }
     #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
     await server.stop()
+
+    // Another process begins an epoch between two readings: the log of the header is gone.
+    guard case .workspace(let before?) = storage.perform(.load(workspace)) else {
+      Issue.record("the workspace cannot be read")
+      return
+    }
+    storage.afterHeader {
+      _ = storage.perform(.startEpoch(workspace, before.workspace, previous: 0, position: 1))
+    }
+    guard case .workspace(let after?) = storage.perform(.load(workspace)) else {
+      Issue.record("the workspace cannot be read while an epoch begins")
+      return
+    }
+    #expect(before.header.epoch == 0 && after.header.epoch != 0)
+    #expect(after.workspace.vector == before.workspace.vector)
   }
 }
 
@@ -52,6 +67,7 @@ import WireProtocol
 private final class SwitchableStorage: ServerStorage {
   private let base: MemoryStorage
   private let fault = Mutex<StorageFault?>(nil)
+  private let afterHeader = Mutex<(@Sendable () -> Void)?>(nil)
 
   init(_ base: MemoryStorage) {
     self.base = base
@@ -76,8 +92,19 @@ private final class SwitchableStorage: ServerStorage {
     try base.lapsedTokens(among: tokens)
   }
 
+  /// Something happens once, right behind the reading of a header.
+  func afterHeader(_ event: @escaping @Sendable () -> Void) {
+    afterHeader.withLock { $0 = event }
+  }
+
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
-    try base.header(of: workspace)
+    let header = try base.header(of: workspace)
+    let event = afterHeader.withLock { event in
+      defer { event = nil }
+      return event
+    }
+    event?()
+    return header
   }
 
   func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
