@@ -26,7 +26,8 @@ extension ClientCore {
     guard let status = task?.status, status.request == answer.request,
       answer.verdict.answers(status)
     else { return (knownEnding(of: answer.request, task), []) }
-    let pending = PendingAnswer(answer: answer, givenAt: occasion.wall)
+    let pending = PendingAnswer(
+      answer: answer, givenAt: occasion.wall, wasSent: hasServer && canAskServer)
     try commit(AnswerChanges(kept: pending), store: store)
     tasks.answers[answer.request] = pending
     return (nil, sendAnswer(answer, at: occasion, store: store))
@@ -112,10 +113,18 @@ extension ClientCore {
   ) -> [Action] {
     let request = pending.answer.request
     tasks.answers[request] = nil
-    tasks.sent = tasks.sent.filter { $0.request != request }
     // What cannot be forgotten now is sent or dropped once more later, which is harmless.
     try? commit(AnswerChanges(ended: request), store: store)
     return [.answerEnded(pending.answer, ending)]
+  }
+
+  /// An answer is on its way. Where a full disk does not take that, only a restart forgets it.
+  mutating func noteSent(_ answer: AnswerRequest, store: some ReplicaStore) {
+    guard var pending = tasks.answers[answer.request], pending.answer == answer, !pending.wasSent
+    else { return }
+    pending.wasSent = true
+    tasks.answers[answer.request] = pending
+    try? commit(AnswerChanges(kept: pending), store: store)
   }
 
   private func commit(
@@ -135,7 +144,7 @@ extension ClientCore {
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     pendingAnswers
-      .filter { $0.isOld(wall: occasion.wall) && !tasks.sent.contains($0.answer) }
+      .filter { $0.isOld(wall: occasion.wall) && !$0.wasSent }
       .flatMap { end($0, .tooLate, store: store) }
   }
 }

@@ -153,7 +153,7 @@ extension ClientCore {
     if let retryAt = tasks.retryAt, retryAt <= occasion.now {
       tasks.retryAt = nil
       for pending in pendingAnswers where !isAsked(pending.answer.request) {
-        let isFateAsked = pending.isOld(wall: occasion.wall) && tasks.sent.contains(pending.answer)
+        let isFateAsked = pending.isOld(wall: occasion.wall) && pending.wasSent
         actions +=
           isFateAsked
           ? askFate(of: pending.answer, at: occasion, store: store)
@@ -203,6 +203,12 @@ extension ClientCore {
 }
 
 extension ClientCore {
+  /// Whether there is a connection over which questions go.
+  var canAskServer: Bool {
+    guard case .exchanging(let exchange) = link else { return false }
+    return exchange.hasCaughtUp
+  }
+
   private func status(of session: SessionID) -> TaskStatus.Kind {
     replica.workspace.task(of: session)?.status.kind ?? .idle
   }
@@ -276,9 +282,9 @@ extension ClientCore {
       return told(question, answer, at: occasion, store: store)
     }
     // Without a connection it is asked when there is one.
-    guard case .exchanging(let exchange) = link, exchange.hasCaughtUp else { return [] }
+    guard canAskServer else { return [] }
     tasks.questions[id] = question
-    if case .answer(let answer) = question { tasks.sent.insert(answer) }
+    if case .answer(let answer) = question { noteSent(answer, store: store) }
     execution.held.append((request, id))
     return sendHeld()
   }

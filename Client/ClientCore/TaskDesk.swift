@@ -23,10 +23,13 @@ package struct PendingAnswer: Hashable, Sendable {
   /// When it was given, in milliseconds since 1970 by the device's own clock: its age alone counts,
   /// and the best known time jumps where a server tells it.
   package var givenAt: Int64
+  /// Whether it was on its way once, so that it may have arrived, and be the one that counts.
+  package var wasSent: Bool
 
-  package init(answer: AnswerRequest, givenAt: Int64) {
+  package init(answer: AnswerRequest, givenAt: Int64, wasSent: Bool = false) {
     self.answer = answer
     self.givenAt = givenAt
+    self.wasSent = wasSent
   }
 
   /// Whether it is too old to be sent.
@@ -100,8 +103,6 @@ struct TaskDesk: Sendable {
   var book = AskBook()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
-  /// Those of them that were sent, so that they may have arrived.
-  var sent: Set<AnswerRequest> = []
   /// Verdicts that the registers may not show yet, the latest last; bounded.
   private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
   /// When answers are sent again that the authority could not store; nil where there are none.
@@ -143,7 +144,7 @@ struct TaskDesk: Sendable {
       $1.writtenAt + TaskDesk.progressMilliseconds
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
-    let drops = answers.values.filter { !sent.contains($0.answer) }.map { answer in
+    let drops = answers.values.filter { !$0.wasSent }.map { answer in
       now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
     }
     let retries = unwritten.values.map(\.retryAt)

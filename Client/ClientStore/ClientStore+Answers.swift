@@ -12,12 +12,13 @@ extension ClientStore {
     if let pending = changes.kept {
       try database.cachedStatement(
         sql: """
-          INSERT OR REPLACE INTO answers (request, session, verdict, text, given_at)
-          VALUES (?, ?, ?, ?, ?)
+          INSERT OR REPLACE INTO answers (request, session, verdict, text, given_at, was_sent)
+          VALUES (?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
         pending.answer.request.description, pending.answer.session.rawValue,
         Int64(pending.answer.verdict.rawValue), Data(pending.answer.text.utf8), pending.givenAt,
+        pending.wasSent,
       ])
     }
     if let request = changes.ended {
@@ -48,7 +49,7 @@ extension ClientStore {
 /// Rows that cannot be read are left out: an answer that nobody can name is none.
 func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
   try Row.fetchAll(
-    database, sql: "SELECT request, session, verdict, text, given_at FROM answers"
+    database, sql: "SELECT request, session, verdict, text, given_at, was_sent FROM answers"
   ).compactMap { row in
     let text: Data = row[3]
     guard let request = RequestID(row[0] as String), let session = try? SessionID(row[1] as String),
@@ -58,7 +59,7 @@ func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
       answer: AnswerRequest(
         session: session, request: request, verdict: verdict,
         text: String(decoding: text, as: UTF8.self)),
-      givenAt: row[4])
+      givenAt: row[4], wasSent: row[5])
   }
 }
 

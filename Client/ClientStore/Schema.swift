@@ -8,7 +8,7 @@ enum Schema {
   static let version = names.count
   static let names = [
     "queues", "receipts", "undo", "epochs", "drafts", "attachments", "undoForm", "outgoing",
-    "execution", "answers", "notifications",
+    "execution", "answers", "notifications", "sentAnswers",
   ]
 
   static var migrator: DatabaseMigrator { migrator(upTo: version) }
@@ -19,7 +19,7 @@ enum Schema {
     let steps: [@Sendable (Database) throws -> Void] = [
       createQueues, createReceipts, createUndo, createFloor, createDrafts,
       createAttachments, rewriteUndo, createOutgoing, createExecution,
-      createAnswers, createNotifications,
+      createAnswers, createNotifications, addSent,
     ]
     for (index, step) in steps.prefix(count).enumerated() {
       migrator.registerMigration(names[index]) { database in
@@ -141,6 +141,14 @@ enum Schema {
           request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
           device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """)
+  }
+
+  @Sendable private static func addSent(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Whether an answer was on its way once, and may have arrived.
+        ALTER TABLE answers ADD COLUMN was_sent INTEGER NOT NULL DEFAULT 0;
         """)
   }
 

@@ -128,8 +128,8 @@ struct AnswerRaceTests {
 
   /// The connection stands still, and the device is away for longer than an answer waits to be sent:
   /// what arrived and counts was not too late, and what did not arrive does not come any more.
-  @Test(arguments: [Fleet.Loss.received, .sent])
-  func anAnswerWhoseResponseWasLostIsAskedAbout(loss: Fleet.Loss) throws {
+  @Test(arguments: [Fleet.Loss.received, .sent], [false, true])
+  func anAnswerWhoseResponseWasLostIsAskedAbout(loss: Fleet.Loss, restarts: Bool) throws {
     var world = try World(seed: 3)
     try world.raise()
     try world.fleet.settle()
@@ -140,6 +140,7 @@ struct AnswerRaceTests {
     try world.fleet.settle()
     world.fleet.isServerDown = true
     for device in world.fleet.devices.indices { world.fleet.cut(device) }
+    if restarts { try world.fleet.restart(1) }
     try world.fleet.pass(130_000)
     #expect(world.fleet.devices[1].endings.isEmpty)
     world.fleet.losses = [:]

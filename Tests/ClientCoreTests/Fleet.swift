@@ -76,6 +76,22 @@ struct Fleet {
     return devices.count - 1
   }
 
+  /// A device's program ends and is started again, with what its store holds.
+  mutating func restart(_ index: Int) throws {
+    cut(index)
+    let (id, store) = (devices[index].id, devices[index].store)
+    let loaded = store.loaded
+    let occasion = occasion(devices[index].clockError)
+    let replica = try Replica(
+      Replica.Opening(
+        loaded: loaded, device: id, deviceName: "device \(id.low)", needsFreshReplica: false),
+      at: occasion, store: store)
+    devices[index].core = ClientCore(
+      replica: replica, credentials: Fleet.credentials(), queueSizeMax: 1_000)
+    devices[index].core.answersLoaded(loaded.answers, at: occasion)
+    try start(index)
+  }
+
   mutating func note(
     _ index: Int,
     _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]

@@ -73,7 +73,8 @@ import WireProtocol
       PendingAnswer(
         answer: AnswerRequest(
           session: try SessionID("a"), request: RequestID(high: .max, low: number),
-          verdict: .answered, text: "with a \u{0}"), givenAt: 1_800_000_000_000)
+          verdict: .answered, text: "with a \u{0}"), givenAt: 1_800_000_000_000,
+        wasSent: number.isMultiple(of: 2))
     }
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
       VerdictRecord(
