@@ -52,7 +52,7 @@ public struct ChangeTracker: Sendable {
     var changes: [WorkspaceChange] = []
     var queues: [(session: SessionID, steps: [QueueChange<MessageView>])] = []
     for session in touched.sessions.sorted() {
-      note(workspace.session(session), of: session, in: &changes)
+      note(session, in: workspace, to: &changes)
       // A deleted session has no queue: its messages leave the mirror one by one.
       let now = (try? workspace.messageQueue(session))?.messages ?? []
       let steps = QueueChange.changes(from: messages[session] ?? [], to: now)
@@ -90,14 +90,15 @@ public struct ChangeTracker: Sendable {
   }
 
   private mutating func note(
-    _ view: SessionView?, of session: SessionID, in changes: inout [WorkspaceChange]
+    _ session: SessionID, in workspace: Workspace, to changes: inout [WorkspaceChange]
   ) {
+    let view = workspace.summary(of: session)
     var summary = view
-    summary?.threadPosition = nil
     summary?.task = nil
     if sessions[session] != summary {
       sessions[session] = summary
-      changes.append(view.map { .session($0) } ?? .sessionDeleted(session))
+      // The place in the thread queue is of this moment.
+      changes.append(workspace.session(session).map { .session($0) } ?? .sessionDeleted(session))
     }
     guard tasks[session] != view?.task else { return }
     tasks[session] = view?.task

@@ -190,7 +190,7 @@ final class ColdSessions: Sendable {
   /// Reads a session with all it holds.
   func thaw(_ index: Int) throws(MergeError) -> RestoredSession {
     let restored = try RestoredSession(packed.session(at: index))
-    guard restored.session.key == keys[index], restored.session.waiting == waiting(index),
+    guard restored.session.key == keys[index], restored.session.standing.count == waiting(index),
       restored.messages.map(\.id) == messageIDs(of: index)
     else { throw .invalidImage(reason: "session \(keys[index]) is not what its outline says") }
     return restored

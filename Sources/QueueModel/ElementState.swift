@@ -119,8 +119,9 @@ struct SessionState: Sendable {
   var slots = RunSequence()
   /// By content index of the slots: the message each slot was made for.
   var slotOwners = SlotOwners<MessageID>()
-  /// How many messages stand in the queue, and are here by their position.
-  var waiting = 0
+  /// The messages that stand in the queue, and are here by their position. What is done is not
+  /// among them, so that a queue that has drained for months costs no more than a new one.
+  var standing: Set<MessageID> = []
 
   var exists: Bool { element.has(.exists) }
   /// A tag alone gives no place; no command makes one without the other, but a merge may.

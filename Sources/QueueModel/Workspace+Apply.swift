@@ -242,15 +242,15 @@ extension Workspace {
     }
   }
 
-  /// Changes a message and keeps the waiting counts of the queues it leaves and enters.
+  /// Changes a message and keeps what stands in the queues it leaves and enters.
   private mutating func changeMessage(
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
     guard var state = messageStates.removeValue(forKey: id) else { return }
-    if state.stands { sessionStates[state.session]?.waiting -= 1 }
+    if state.stands { sessionStates[state.session]?.standing.remove(id) }
     touched.sessions.insert(state.session)
     change(&state)
-    if state.stands { sessionStates[state.session]?.waiting += 1 }
+    if state.stands { sessionStates[state.session]?.standing.insert(id) }
     touched.sessions.insert(state.session)
     messageStates[id] = state
   }

@@ -18,17 +18,18 @@ extension Workspace {
     guard threadSlotOwners.count == threadSlots.unitCount else {
       throw InvariantViolation(reason: "thread slots and owners differ in number")
     }
-    var waiting: [SessionID: Int] = [:]
+    var standing: [SessionID: Set<MessageID>] = [:]
     var messages: [SessionID: [MessageState]] = [:]
     for message in messageStates.values {
       try check(message)
-      if message.stands { waiting[message.session, default: 0] += 1 }
+      if message.stands { standing[message.session, default: []].insert(message.id) }
       messages[message.session, default: []].append(message)
     }
     for session in sessionStates.values {
       try check(session, messages: messages.removeValue(forKey: session.key) ?? [])
-      guard session.waiting == waiting[session.key] ?? 0 else {
-        throw InvariantViolation(reason: "session \(session.key) counts its messages wrongly")
+      guard session.standing == standing[session.key] ?? [] else {
+        throw InvariantViolation(
+          reason: "session \(session.key) does not know which of its messages stand")
       }
     }
     guard messages.isEmpty else {

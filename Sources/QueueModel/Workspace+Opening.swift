@@ -62,9 +62,7 @@ extension Workspace {
   /// A session without its slots: what views need, without unpacking more than that.
   func head(of key: SessionID) -> SessionState? {
     guard let cold, let index = untouchedIndex(of: key) else { return sessionStates[key] }
-    var head = SessionState(head: cold.packed.head(of: index))
-    head.waiting = cold.waiting(index)
-    return head
+    return SessionState(head: cold.packed.head(of: index))
   }
 
   /// Whether a session exists, without unpacking it.
@@ -98,7 +96,7 @@ extension Workspace {
     }
     for (key, index) in untouchedSessions {
       let state = unpacked.sessionStates[key]
-      guard state?.exists == cold.exists(index), state?.waiting == cold.waiting(index),
+      guard state?.exists == cold.exists(index), state?.standing.count == cold.waiting(index),
         state?.isInThreadQueue == cold.isInThreadQueue(index)
       else { throw InvariantViolation(reason: "session \(key) is not what is kept of it") }
       guard unpacked.session(key) == session(key),

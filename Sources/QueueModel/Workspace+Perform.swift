@@ -299,7 +299,7 @@ extension Workspace {
         what: "attachments in one message", max: Limits.messageAttachmentsMax)
     }
     // In a deleted session too: what waits there shows again with the session.
-    let waiting = sessionStates[send.session]?.waiting ?? 0
+    let waiting = sessionStates[send.session]?.standing.count ?? 0
     guard waiting < author.context.queueSizeMax else {
       throw .queueFull(current: waiting, max: author.context.queueSizeMax)
     }

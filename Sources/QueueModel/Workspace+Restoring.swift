@@ -110,7 +110,7 @@ struct RestoredSession {
     }
     note(image.registers)
     note([image.position.stamp])
-    if message.stands { session.waiting += 1 }
+    if message.stands { session.standing.insert(message.id) }
     messages.append(message)
   }
 

@@ -148,10 +148,19 @@ extension Workspace {
     return view(of: state, threadPosition: index.map { $0 + 1 })
   }
 
+  /// As `session(_:)`, without the place in the thread queue and what it costs to find it.
+  func summary(of id: SessionID) -> SessionView? {
+    guard let state = head(of: id), state.exists else { return nil }
+    return view(of: state, threadPosition: nil)
+  }
+
   private func view(of session: SessionState, threadPosition: Int?) -> SessionView {
-    SessionView(
+    // The head of a packed session has no messages.
+    let packed = cold.flatMap { cold in untouchedIndex(of: session.key).map(cold.waiting) }
+    return SessionView(
       id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
-      paused: session.isPaused, waiting: session.waiting, threadPosition: threadPosition,
+      paused: session.isPaused, waiting: packed ?? session.standing.count,
+      threadPosition: threadPosition,
       locked: session.isLocked, host: session.host, task: session.task?.state)
   }
 

@@ -154,4 +154,31 @@ struct MoveCommandTests {
     try device.perform(.restore(.numbered(1)))
     #expect(device.workspace.numbers("s") == [2, 3, 1, 4])
   }
+
+  /// Few that stand among many that are done are looked up one by one, many are passed in order:
+  /// the places are the same.
+  @Test func whatStandsKeepsItsOrderWhateverElseIsDone() throws {
+    var device = TestDevice(1, queueSizeMax: 1_000)
+    for number in UInt64(1)...200 { try device.perform(.send("text", as: number, in: "s")) }
+    var expected = (UInt64(1)...200).map { $0 }
+    // Slots that nobody stands at any more lie between the others.
+    for step in 0..<60 {
+      let number = expected.remove(at: (step * 37) % 200)
+      let place = (step * 53) % 200
+      expected.insert(number, at: place)
+      try device.perform(.move([.numbered(number)], to: .position(place + 1)))
+    }
+    while !expected.isEmpty {
+      #expect(device.workspace.numbers("s") == expected)
+      let done = stride(from: 0, to: expected.count, by: 3).map { expected[$0] }
+      expected.removeAll(where: done.contains)
+      try device.perform(.cancel(done.map { .numbered($0) }))
+      try device.workspace.checkInvariants()
+    }
+    #expect(device.workspace.numbers("s").isEmpty)
+    try device.perform(.restore(.numbered(70)))
+    try device.perform(.restore(.numbered(7)))
+    #expect(device.workspace.numbers("s").count == 2)
+    #expect(device.workspace.session(.named("s"))?.waiting == 2)
+  }
 }
