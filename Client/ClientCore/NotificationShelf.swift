@@ -49,7 +49,8 @@ struct NotificationShelf: Sendable {
 
   /// What follows where requests are not awaited any more.
   func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
-    let over = inOrder.map(\.notification).filter { $0.request != nil && isOver($0) }
+    let over = standing.values.map(\.notification).filter { $0.request != nil && isOver($0) }
+      .sorted { $0.position < $1.position }
     guard !over.isEmpty else { return nil }
     var changes = NotificationChanges()
     changes.ended = over.map(\.name)
