@@ -28,4 +28,23 @@ package enum ASCII {
     }
     return encoded
   }
+
+  /// Undoes `percentEncoded`; nil where a `%` has no two digits, or the bytes are no UTF-8.
+  package static func percentDecoded(_ text: some StringProtocol) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      let digits = rest.prefix(2)
+      guard digits.count == 2, digits.allSatisfy(isHexDigit),
+        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+      else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
 }

@@ -1,6 +1,7 @@
 // The text form of an address:
 //
 //   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity|live-activity-start
+//     [&session=ID], percent-encoded, with live-activity alone
 //   ntfy+https://HOST[:PORT]/TOPIC[#ACCESS-TOKEN]
 //   webhook+https://HOST[:PORT]/PATH?QUERY#SECRET
 //
@@ -29,7 +30,8 @@ extension PushAddress {
     case .apns(let address):
       Secret(
         "apns://\(address.topic)/\(address.deviceToken.reveal())"
-          + "?environment=\(address.environment.rawValue)&purpose=\(address.purpose.rawValue)")
+          + "?environment=\(address.environment.rawValue)&purpose=\(address.purpose.rawValue)"
+          + (address.session.map { "&session=" + ASCII.percentEncoded($0) } ?? ""))
     case .ntfy(let address):
       Secret(
         "ntfy+\(address.server)/\(address.topic.reveal())"
@@ -70,6 +72,7 @@ extension APNsAddress {
     else { throw PushAddressError(.badDeviceToken) }
     var environment: Environment?
     var purpose = Purpose.alert
+    var session: String?
     for pair in halves.dropFirst().first?.split(separator: "&") ?? [] {
       let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
       switch parts.first {
@@ -79,13 +82,20 @@ extension APNsAddress {
           throw PushAddressError(.badPurpose)
         }
         purpose = named
+      case "session":
+        session = parts.count == 2 ? ASCII.percentDecoded(parts[1]) : nil
+        guard let session, (1...PushLimits.sessionBytesMax).contains(session.utf8.count) else {
+          throw PushAddressError(.badSession)
+        }
       default: throw PushAddressError(.badEnvironment)
       }
     }
     // Never guessed: each of Apple's two services takes the other's tokens for broken ones.
     guard let environment else { throw PushAddressError(.badEnvironment) }
+    guard session == nil || purpose == .liveActivity else { throw PushAddressError(.badSession) }
     self.init(
-      deviceToken: Secret(token), topic: topic, environment: environment, purpose: purpose)
+      deviceToken: Secret(token), topic: topic, environment: environment, purpose: purpose,
+      session: session)
   }
 }
 

@@ -9,6 +9,7 @@ package struct PushAddressError: Error, Hashable, Sendable, CustomStringConverti
     case badAppTopic
     case badEnvironment
     case badPurpose
+    case badSession
     case badServer
     case badNtfyTopic
     case badAccessToken
@@ -40,6 +41,9 @@ package struct PushAddressError: Error, Hashable, Sendable, CustomStringConverti
     case .badPurpose:
       "Say purpose=alert for a device token, purpose=live-activity for a Live Activity's token, "
         + "purpose=live-activity-start for one that begins them."
+    case .badSession:
+      "session=ID names the session that a Live Activity shows, percent-encoded, at most "
+        + "\(PushLimits.sessionBytesMax) bytes; it goes with purpose=live-activity."
     case .badServer:
       "Name the ntfy server with its host and one topic: ntfy+https://ntfy.example/TOPIC."
     case .badNtfyTopic:

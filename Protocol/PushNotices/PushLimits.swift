@@ -14,6 +14,8 @@ package enum PushLimits {
   package static let redactedBytesMax = 16_384
   /// The text form of an address, bytes.
   package static let addressBytesMax = 4_096
+  /// The id of a session, bytes.
+  package static let sessionBytesMax = 128
   /// A device token, bytes. Apple names no length; today's have 32 to about 130.
   package static let deviceTokenBytes = 16...256
   /// How long one request may take, from connecting to the last byte of the answer.

@@ -74,10 +74,14 @@ package struct APNsAddress: Hashable, Sendable {
   package var topic: String
   package var environment: Environment
   package var purpose: Purpose
+  /// The session whose task a Live Activity shows; nil: the token gets the states of all.
+  package var session: String?
 
   package init(
-    deviceToken: Secret, topic: String, environment: Environment, purpose: Purpose
+    deviceToken: Secret, topic: String, environment: Environment, purpose: Purpose,
+    session: String? = nil
   ) {
+    self.session = session
     self.deviceToken = deviceToken
     self.topic = topic
     self.environment = environment
@@ -108,6 +112,15 @@ package struct WebhookAddress: Hashable, Sendable {
   package init(url: Secret, secret: Secret) {
     self.url = url
     self.secret = secret
+  }
+}
+
+extension APNsAddress {
+  /// Whether such a push is sent there: to the token of one activity only what is about its session.
+  package func takes(_ push: Push) -> Bool {
+    guard purpose.takes(push) else { return false }
+    guard let session, case .liveActivity(let activity) = push else { return true }
+    return activity.sessionID == session
   }
 }
 

@@ -273,7 +273,7 @@ final class PushService {
     else { return }
     let pushes = PushComposer.pushes(order, showsDetails: showsDetails, at: now).filter { push in
       guard case .apns(let address) = target.address else { return true }
-      return address.purpose.takes(push)
+      return address.takes(push)
     }
     guard !pushes.isEmpty else { return }
     send(pushes[...], to: target, as: record, of: order.workspace)

@@ -9,6 +9,7 @@ import Testing
   static let good = [
     "apns://org.example.app/\(token)?environment=development&purpose=alert",
     "apns://org.example.app/\(token)?environment=production&purpose=live-activity",
+    "apns://org.example.app/\(token)?environment=production&purpose=live-activity&session=a%26b",
     "ntfy+https://ntfy.example/private-topic",
     "ntfy+https://ntfy.example:8443/private-topic#tk_planted",
     "ntfy+http://127.0.0.1:80/private-topic",
@@ -33,6 +34,22 @@ import Testing
     }
   }
 
+  /// The token of one activity shows nothing of the other sessions.
+  @Test func anActivitysTokenTakesWhatIsAboutItsSession() throws {
+    func takes(_ query: String, _ session: String) throws -> Bool {
+      let text = "apns://org.example.app/\(Self.token)?environment=production&purpose=\(query)"
+      guard case .apns(let address) = try PushAddress(text: text) else { return false }
+      return address.takes(
+        .liveActivity(
+          LiveActivityPush(
+            id: PushNoticeID(digest: session), event: .update, sessionID: session,
+            content: ActivityContent(status: .processing, startedAt: 1), timestamp: 1)))
+    }
+    #expect(try takes("live-activity&session=a%20b", "a b"))
+    #expect(try !takes("live-activity&session=a%20b", "a"))
+    #expect(try takes("live-activity", "a") && !takes("alert", "a"))
+  }
+
   @Test func whatIsLeftOutHasItsStandardOnlyForThePurpose() throws {
     let address = try PushAddress(
       text: "apns://org.example.app/\(Self.token.uppercased())?environment=production")
@@ -50,6 +67,15 @@ import Testing
     ("apns://org.example.app/\(token)", .badEnvironment),
     ("apns://org.example.app/\(token)?environment=planted", .badEnvironment),
     ("apns://org.example.app/\(token)?environment=production&purpose=planted", .badPurpose),
+    ("apns://org.example.app/\(token)?environment=production&session=planted", .badSession),
+    (
+      "apns://org.example.app/\(token)?environment=production&purpose=live-activity&session=%4",
+      .badSession
+    ),
+    (
+      "apns://org.example.app/\(token)?environment=production&purpose=live-activity&session=",
+      .badSession
+    ),
     ("apns://org.example.app/\(token)?planted=1&environment=production", .badEnvironment),
     ("apns://org example/\(token)?environment=production", .badAppTopic),
     ("apns://org.example.app/planted?environment=production", .badDeviceToken),

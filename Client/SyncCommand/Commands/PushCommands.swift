@@ -162,10 +162,19 @@ extension PushCommands.Add {
     @Flag(
       name: .customLong("live-start"), help: "The token is the one that begins Live Activities.")
     var startsLive = false
+    @Option(
+      name: [.customShort("s"), .customLong("session")],
+      help: ArgumentHelp(
+        "With --live: the session that the activity shows.", valueName: "session"),
+      completion: .sessions)
+    var session: String?
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
+      guard session == nil || isLive else {
+        throw ValidationError("--session goes with --live: other tokens are not one session's.")
+      }
       guard !(isLive && startsLive) else {
         throw ValidationError("--live and --live-start are different tokens: give one of them.")
       }
@@ -175,7 +184,8 @@ extension PushCommands.Add {
       let purpose = startsLive ? "live-activity-start" : isLive ? "live-activity" : "alert"
       return try target.request(
         kind: "apns",
-        address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)")
+        address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)"
+          + (session.map { "&session=" + APIRequest.encoded($0) } ?? ""))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
