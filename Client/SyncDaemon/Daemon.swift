@@ -89,7 +89,8 @@ struct Daemon: Sendable {
     // their reports along.
     let grace = Duration.seconds(client.settings.agents.graceSeconds)
     let agents = AgentService(
-      client: client, settings: settings, output: output, seats: seats, grace: grace,
+      client: client, settings: settings, output: output, seats: seats,
+      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false), grace: grace,
       logger: logger)
     var services = ServiceGroupConfiguration(
       services: [

@@ -4,9 +4,9 @@ import Testing
 extension EndToEnd {
   /// opencode by its HTTP interface: a stand-in server with its routes and events.
   @Suite struct OpencodeAgentTests {
-    private func serve(_ bed: TestBed, _ sessions: [String], on device: Device) async throws
-      -> String
-    {
+    private func serve(
+      _ bed: TestBed, _ sessions: [String], on device: Device, project: String? = nil
+    ) async throws -> String {
       let folder = bed.path("opencode")
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -30,7 +30,8 @@ extension EndToEnd {
       try await device.cospool("config", "set", "command", "http://127.0.0.1:\(port)")
       try await device.cospool("config", "set", "agent", "opencode")
       for session in sessions {
-        try await device.cospool("session", "add", session)
+        let named = project.map { ["--project", $0] } ?? []
+        _ = try await device.attempt(["session", "add", session] + named).succeeded()
         try await device.cospool("session", "host", session, "this")
       }
       return folder
@@ -63,11 +64,69 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatIsStoppedIsAborted() async throws {
+    /// It serves each request from the instance of the folder that it names: also the second prompt,
+    /// a lost answer, events and requests for leave are of the project's.
+    @Test func aSessionWithAProjectWorksThere() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let project = bed.path("my shop")
+        try FileManager.default.createDirectory(
+          atPath: project, withIntermediateDirectories: true)
+        let folder = try await serve(bed, ["s"], on: device, project: project)
+        try await device.send("s", "one")
+        let asking = try await device.send("s", "asks, and is cut")
+        try await bed.eventually("it waits", within: 120) {
+          try await device.task("s")?.status == "awaitingApproval"
+        }
+        try await device.cospool("approve", "s")
+        try await bed.eventually("it is done", within: 120) {
+          try await device.message(asking).status == "succeeded"
+        }
+        #expect(prompts(folder) == ["ses_1|one", "ses_1|asks, and is cut"])
+      }
+    }
+
+    /// A connection that is dead without saying so: the list of messages tells that the turn is over.
+    @Test func anAnswerThatNeverComesIsLookedFor() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()
         let folder = try await serve(bed, ["s"], on: device)
+        let message = try await device.send("s", "mute")
+        try await bed.eventually("it is done", within: 120) {
+          try await device.message(message).status == "succeeded"
+        }
+        #expect(prompts(folder) == ["ses_1|mute"])
+      }
+    }
+
+    /// The limit of time counts from the beginning, not from the prompt on.
+    @Test func aServerThatDoesNotAnswerRunsIntoTheLimit() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        try await device.cospool("config", "set", "agentTimeout", "1")
+        _ = FileManager.default.createFile(atPath: folder + "/deaf", contents: nil)
+        let message = try await device.send("s", "hello")
+        try await bed.eventually("it failed", within: 120) {
+          try await device.message(message).status == "failed"
+        }
+        #expect(
+          try await device.message(message).lastError?.contains("longer than 1 seconds") == true)
+        #expect(prompts(folder) == [])
+      }
+    }
+
+    @Test func whatIsStoppedIsAborted() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let project = bed.path("shop")
+        try FileManager.default.createDirectory(
+          atPath: project, withIntermediateDirectories: true)
+        let folder = try await serve(bed, ["s"], on: device, project: project)
         let message = try await device.send("s", "hangs")
         try await bed.eventually("it runs", within: 120) { prompts(folder) == ["ses_1|hangs"] }
         try await device.cospool("queue", "stop", "-s", "s")

@@ -2,7 +2,11 @@
 
 Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts and every
 session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
-connection after the work is done, "hangs" never ends, "asks" wants leave for its tool.
+connection after the work is done, "mute" leaves it open then and never answers, "hangs" never ends, "asks"
+wants leave for its tool.
+
+Like the real one it serves each request from the instance of its folder: the query's `directory`, else its own.
+Sessions and events of one folder are not there for another. While FOLDER/deaf is there, no GET is answered.
 """
 
 import json
@@ -13,19 +17,22 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 folder = sys.argv[1]
 lock = threading.Lock()
 sessions = {}
+directories = {}
 listeners = []
 permissions = {}
 
 
-def tell(kind, **properties):
+def tell(kind, directory, **properties):
     line = f"data: {json.dumps({'type': kind, 'properties': properties})}\n\n".encode()
     with lock:
-        for listener in listeners:
-            listener.put(line)
+        for listener, its in listeners:
+            if its == directory:
+                listener.put(line)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,11 +52,19 @@ class Handler(BaseHTTPRequestHandler):
     def body(self):
         return json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
 
+    def directory(self):
+        return parse_qs(urlsplit(self.path).query).get("directory", [os.getcwd()])[0]
+
+    def known(self, session):
+        return session in sessions and directories[session] == self.directory()
+
     def do_GET(self):
-        parts = self.path.split("?")[0].strip("/").split("/")
+        parts = urlsplit(self.path).path.strip("/").split("/")
+        while os.path.exists(f"{folder}/deaf"):
+            time.sleep(0.1)
         if parts == ["event"]:
             return self.events()
-        messages = sessions.get(parts[1])
+        messages = sessions.get(parts[1]) if self.known(parts[1]) else None
         if messages is None:
             return self.answer({"name": "NotFoundError"}, 404)
         self.answer(messages if parts[2:] == ["message"] else {"id": parts[1]})
@@ -57,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
     def events(self):
         mine = queue.Queue()
         with lock:
-            listeners.append(mine)
+            listeners.append((mine, self.directory()))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
@@ -66,14 +81,18 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(mine.get())
 
     def do_POST(self):
-        parts = self.path.split("?")[0].strip("/").split("/")
+        parts = urlsplit(self.path).path.strip("/").split("/")
+        directory = self.directory()
         body = self.body()
         if parts == ["session"]:
             with lock:
                 session = f"ses_{len(sessions) + 1}"
                 sessions[session] = []
+                directories[session] = directory
             return self.answer({"id": session, "title": body.get("title")})
         session, verb = parts[1], parts[2]
+        if not self.known(session):
+            return self.answer({"name": "NotFoundError"}, 404)
         if verb == "abort":
             with open(f"{folder}/aborts", "a") as file:
                 file.write(f"{session}\n")
@@ -88,18 +107,18 @@ class Handler(BaseHTTPRequestHandler):
         prompt, reply = f"msg_{number + 1}", f"msg_{number + 2}"
         sessions[session].append({"info": {"id": prompt, "role": "user", "sessionID": session}})
         tool = {"id": "prt_1", "sessionID": session, "type": "tool", "callID": "call_1"}
-        tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "running"}})
+        tell("message.part.updated", directory, part={**tool, "tool": "bash", "state": {"status": "running"}})
         while "hangs" in text:
             time.sleep(60)
         # Told again and again, since nobody may listen yet.
         while "asks" in text and f"per_{prompt}" not in permissions:
-            tell("permission.updated", id=f"per_{prompt}", sessionID=session, type="bash")
+            tell("permission.updated", directory, id=f"per_{prompt}", sessionID=session, type="bash")
             time.sleep(0.1)
         if "asks" in text:
-            tell("permission.replied", permissionID=f"per_{prompt}", sessionID=session)
+            tell("permission.replied", directory, permissionID=f"per_{prompt}", sessionID=session)
             with open(f"{folder}/permissions", "a") as file:
                 file.write(permissions[f"per_{prompt}"] + "\n")
-        tell("message.part.updated", part={**tool, "tool": "bash", "state": {"status": "completed"}})
+        tell("message.part.updated", directory, part={**tool, "tool": "bash", "state": {"status": "completed"}})
         info = {"id": reply, "role": "assistant", "sessionID": session, "parentID": prompt,
                 "time": {"created": 1, "completed": 2}, "finish": "stop"}
         if "fails" in text:
@@ -109,7 +128,9 @@ class Handler(BaseHTTPRequestHandler):
                              "data": {"message": "slow down", "statusCode": 429}}
         message = {"info": info, "parts": [{"type": "text", "text": f"Did {text}."}]}
         sessions[session].append(message)
-        tell("session.idle", sessionID=session)
+        tell("session.idle", directory, sessionID=session)
+        while "mute" in text:
+            time.sleep(60)
         if "cut" in text:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)

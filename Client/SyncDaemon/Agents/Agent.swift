@@ -12,6 +12,22 @@ protocol Agent: Sendable {
   /// - Returns: how the turn ended. After a cancellation the answer counts only where it is
   ///   `.succeeded`.
   func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
+
+  /// The folder that a turn works in; nil where that is the agent's own matter.
+  ///
+  /// - Parameter otherwise: the folder for a session without a project.
+  /// - Throws: where the project is not there: nothing may start.
+  func folder(
+    of project: String?, otherwise: String
+  ) throws(ProjectFolder.Missing) -> String?
+}
+
+extension Agent {
+  func folder(
+    of project: String?, otherwise: String
+  ) throws(ProjectFolder.Missing) -> String? {
+    try ProjectFolder.here(project, otherwise: otherwise).path
+  }
 }
 
 /// One attempt at one message.
@@ -22,12 +38,14 @@ struct AgentTurn: Hashable, Sendable {
   var attempt: UInt16
   /// The text, exactly as it was let out.
   var prompt: String
-  /// The folder to work in; nil where the session names none that exists here.
+  /// The folder to work in; nil where that is the agent's own matter.
   var folder: String?
   /// The name of the project, as the session has it.
   var project: String?
   /// The agent's own id of the conversation so far, where an earlier turn reported one.
   var conversation: String?
+  /// The daemon's, so that what the agent runs of Cospool finds its daemon.
+  var dataDirectory: String?
 
   /// What every agent's process finds in its environment.
   var environment: [String: String] {
@@ -37,6 +55,7 @@ struct AgentTurn: Hashable, Sendable {
       "COSPOOL_ATTEMPT": "\(attempt)",
     ]
     environment["COSPOOL_PROJECT"] = project
+    environment["COSPOOL_DATA"] = dataDirectory
     return environment
   }
 }

@@ -12,6 +12,7 @@ struct AgentService: Service {
   var settings: SettingsKeeper
   var output: OutputFolder
   var seats: LiveSeats
+  var dataDirectory: String
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
@@ -112,11 +113,15 @@ struct AgentService: Service {
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      let turn = turn(start, memory.conversations[kind])
+      let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(agent, turn, kind, log, until: stops, turns)
       log.close()
       output.prune()
+    } catch let missing as ProjectFolder.Missing {
+      // Another try would not find it either.
+      client.noteTaskBegins(in: start.session)
+      result = .failed("\(missing)")
     } catch {
       result = .notStarted("\(error)")
     }
@@ -140,14 +145,15 @@ struct AgentService: Service {
     var description: String { "the device's store cannot be read" }
   }
 
-  private func turn(_ start: ExecutionStart, _ conversation: String?) -> AgentTurn {
-    var isFolder: ObjCBool = false
-    let project = start.project.map { ($0 as NSString).expandingTildeInPath }
-    let exists = project.map { FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder) }
+  private func turn(
+    _ start: ExecutionStart, _ conversation: String?, of agent: any Agent
+  ) throws -> AgentTurn {
+    let home = ProjectFolder.home(
+      ProcessInfo.processInfo.environment, dataDirectory: dataDirectory)
     return AgentTurn(
       session: start.session, message: start.message, attempt: start.attempt,
-      prompt: start.prompt, folder: exists == true && isFolder.boolValue ? project : nil,
-      project: start.project, conversation: conversation)
+      prompt: start.prompt, folder: try agent.folder(of: start.project, otherwise: home),
+      project: start.project, conversation: conversation, dataDirectory: dataDirectory)
   }
 
   /// What one of the tasks of a turn ends with.

@@ -103,6 +103,11 @@ struct LiveAgent: Agent {
   /// A prompt that nobody waited for is not lost, and not failed.
   static let retryMilliseconds: Int64 = 1_000
 
+  /// It works where its person began it.
+  func folder(
+    of project: String?, otherwise: String
+  ) throws(ProjectFolder.Missing) -> String? { nil }
+
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {

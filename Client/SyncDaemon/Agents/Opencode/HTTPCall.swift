@@ -19,6 +19,8 @@ struct HTTPCall: Sendable {
     case broken(String)
     case status(Int)
     case tooLarge
+    /// It took the connection and did not answer in time.
+    case silent(Duration)
 
     /// Whether the request certainly did not arrive.
     var isUnsent: Bool { if case .notConnected = self { true } else { false } }
@@ -28,6 +30,7 @@ struct HTTPCall: Sendable {
       case .notConnected: "nobody listens there"
       case .broken(let how): how
       case .status(let code): "it answered with status \(code)"
+      case .silent(let limit): "it did not answer within \(limit)"
       case .tooLarge: "its answer has more than \(HTTPCall.answerBytesMax) bytes"
       }
     }

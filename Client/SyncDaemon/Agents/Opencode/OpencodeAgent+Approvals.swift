@@ -58,6 +58,7 @@ extension OpencodeAgent {
     guard id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }) else { return }
     let path = "/session/\(conversation)/permissions/\(id)"
     // Where it cannot be told, it asks on at its own prompt.
-    _ = try? await call(.POST, path, JSONTree.object(["response": response]).line).answer()
+    let body = JSONTree.object(["response": response]).line
+    _ = try? await call(.POST, path, body, of: turn).answer()
   }
 }

@@ -14,6 +14,8 @@ struct OpencodeAgent: Agent {
   var ask: Asker?
   /// Between two looks at a turn whose answer was lost.
   var pollPeriod = Duration.seconds(2)
+  /// Before the first look at a turn whose answer is waited for; each later one waits twice as long.
+  var watchPeriod = Duration.seconds(10)
 
   /// Where the server listens unless something else is said.
   static let addressDefault = "http://127.0.0.1:4096"
@@ -21,6 +23,12 @@ struct OpencodeAgent: Agent {
   static let pollsMax = 30
   /// How long a turn waits for the event stream before it begins without it.
   static let streamLimit = Duration.seconds(5)
+  /// How long a conversation may take to be opened.
+  static let openingLimit = Duration.seconds(60)
+  /// Between two looks at a turn whose answer is waited for, at most.
+  static let watchPeriodMax = Duration.seconds(120)
+  /// How long the list of messages may take.
+  static let lookLimit = Duration.seconds(20)
   /// How long opencode may take to be told to stop.
   static let abortLimit = Duration.seconds(5)
 
@@ -39,14 +47,73 @@ struct OpencodeAgent: Agent {
     self.timeoutSeconds = timeoutSeconds
   }
 
+  /// Its server has folders of its own: without a project it works where it was started, and what a
+  /// server on another machine has cannot be looked for here.
+  func folder(
+    of project: String?, otherwise: String
+  ) throws(ProjectFolder.Missing) -> String? {
+    guard let project, !project.isEmpty else { return nil }
+    let isHere = ["127.0.0.1", "localhost", "[::1]", "::1"].contains(host)
+    if isHere { return try ProjectFolder.here(project, otherwise: otherwise).path }
+    guard project.hasPrefix("/") else { throw ProjectFolder.Missing(project: project) }
+    return project
+  }
+
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult {
+    let begun = Mutex<String?>(nil)
+    let noting: @Sendable (TurnEvent) -> Void = { event in
+      if case .said(.session(let id)) = event { begun.withLock { $0 = id } }
+      report(event)
+    }
+    return await withTaskGroup(of: Part.self) { group in
+      group.addTask { .ended(await begin(turn, noting)) }
+      if let timeoutSeconds {
+        group.addTask {
+          // A cancelled sleep ends with the turn.
+          guard (try? await Task.sleep(for: .seconds(timeoutSeconds))) != nil else { return .over }
+          return .timedOut(seconds: timeoutSeconds)
+        }
+      }
+      var result: AgentResult?
+      var wasCut = false
+      for await part in group where result == nil {
+        switch part {
+        case .over: continue
+        case .ended(let end): result = end
+        case .timedOut(let seconds):
+          result = .failed("the agent took longer than \(seconds) seconds and was stopped")
+          wasCut = true
+        }
+        group.cancelAll()
+      }
+      if wasCut || Task.isCancelled, let conversation = begun.withLock({ $0 }) {
+        await abort(conversation, of: turn)
+      }
+      return result ?? .died("the agent was stopped")
+    }
+  }
+
+  /// What ends a turn.
+  private enum Part: Sendable {
+    case ended(AgentResult)
+    case timedOut(seconds: Int)
+    case over
+  }
+
+  /// A turn from its conversation's opening on.
+  private func begin(
+    _ turn: AgentTurn, _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     let conversation: String
     let known: Set<String>
     do {
-      conversation = try await opened(turn)
-      known = try await Set(messages(of: conversation).elements.compactMap(Self.id))
+      (conversation, known) = try await within(OpencodeAgent.openingLimit) {
+        let conversation = try await opened(turn)
+        let messages = try await self.messages(of: conversation, turn)
+        return (conversation, Set(messages.elements.compactMap(Self.id)))
+      }
     } catch {
       // Nobody got the prompt yet.
       return .notStarted("opencode at \(host):\(port): \(error)")
@@ -58,43 +125,44 @@ struct OpencodeAgent: Agent {
     return await withTaskGroup(of: AgentResult?.self) { group in
       group.addTask {
         await first(of: connections)
-        return await prompt(turn, conversation, known)
+        return await carried(turn, conversation, known)
       }
       group.addTask {
         await listen(to: conversation, of: turn, connected: { connected.yield() }, report)
         return nil
       }
-      if let timeoutSeconds {
-        group.addTask {
-          // A cancelled sleep ends with the turn.
-          guard (try? await Task.sleep(for: .seconds(timeoutSeconds))) != nil else { return nil }
-          return .failed("the agent took longer than \(timeoutSeconds) seconds and was stopped")
-        }
-      }
-      var result: AgentResult?
-      for await end in group where result == nil {
-        guard let end else { continue }
-        result = end
+      for await case let end? in group {
         group.cancelAll()
+        return end
       }
-      let wasCut = Task.isCancelled || result.map(Self.isTimeout) ?? true
-      if wasCut { await abort(conversation) }
-      return result ?? .died("the agent was stopped")
+      return .died("the agent was stopped")
     }
   }
 
   /// Whatever it still does, it is to stop now. Where it cannot be told, nothing can be done.
-  private func abort(_ conversation: String) async {
-    let call = call(.POST, "/session/\(conversation)/abort", "{}")
+  private func abort(_ conversation: String, of turn: AgentTurn) async {
+    let call = call(.POST, "/session/\(conversation)/abort", "{}", of: turn)
     // A task of its own: this one may be cancelled, and could not even send.
-    let telling = Task { _ = try? await call.answer() }
-    let limit = Task {
-      // A cancelled sleep means that it was told.
-      guard (try? await Task.sleep(for: OpencodeAgent.abortLimit)) != nil else { return }
-      telling.cancel()
+    let telling = Task {
+      try? await within(OpencodeAgent.abortLimit) { _ = try await call.answer() }
     }
     await telling.value
-    limit.cancel()
+  }
+
+  /// - Throws: as `body`, `HTTPCall.Failure.silent` after the limit.
+  func within<Value: Sendable>(
+    _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    try await withThrowingTaskGroup(of: Value.self) { group in
+      defer { group.cancelAll() }
+      group.addTask { try await body() }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        throw HTTPCall.Failure.silent(limit)
+      }
+      guard let value = try await group.next() else { throw CancellationError() }
+      return value
+    }
   }
 
   /// Waits until the event stream is there, so that nothing of the turn is missed; not for long, since
@@ -109,14 +177,15 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  private static func isTimeout(_ result: AgentResult) -> Bool {
-    if case .failed(let reason) = result { reason.contains("was stopped") } else { false }
-  }
+  static func id(_ message: JSONTree) -> String? { message["info"]?["id"]?.text }
 
-  private static func id(_ message: JSONTree) -> String? { message["info"]?["id"]?.text }
-
-  func call(_ method: HTTPMethod, _ path: String, _ body: String? = nil) -> HTTPCall {
-    HTTPCall(host: host, port: port, method: method, path: path, body: body)
+  /// A request for the project of a turn: its server keeps sessions and events apart by folder, and
+  /// takes its own where a request names none.
+  func call(
+    _ method: HTTPMethod, _ path: String, _ body: String? = nil, of turn: AgentTurn
+  ) -> HTTPCall {
+    let query = turn.folder.map { "?directory=\(Self.encoded($0))" } ?? ""
+    return HTTPCall(host: host, port: port, method: method, path: path + query, body: body)
   }
 
   /// The conversation to go on with, where the server knows it, else a new one.
@@ -125,15 +194,14 @@ struct OpencodeAgent: Agent {
       id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
     {
       do {
-        _ = try await call(.GET, "/session/\(id)").answer()
+        _ = try await call(.GET, "/session/\(id)", of: turn).answer()
         return id
       } catch HTTPCall.Failure.status(404) {
         // It was deleted there.
       }
     }
     let title = JSONTree.object(["title": .string(turn.session.rawValue)]).line
-    let query = turn.folder.map { "?directory=\(Self.encoded($0))" } ?? ""
-    let answer = try await call(.POST, "/session\(query)", title).answer()
+    let answer = try await call(.POST, "/session", title, of: turn).answer()
     guard let id = JSONTree(answer)?["id"]?.text,
       !id.isEmpty, id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
     else { throw HTTPCall.Failure.broken("it gave no session id") }
@@ -144,10 +212,29 @@ struct OpencodeAgent: Agent {
     text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
   }
 
-  private func messages(of conversation: String) async throws -> JSONTree {
-    let bytes = try await call(.GET, "/session/\(conversation)/message").answer()
+  func messages(of conversation: String, _ turn: AgentTurn) async throws -> JSONTree {
+    let bytes = try await call(.GET, "/session/\(conversation)/message", of: turn).answer()
     guard let tree = JSONTree(bytes) else { throw HTTPCall.Failure.broken("it gave no JSON") }
     return tree
+  }
+
+  /// Sends the prompt and waits for its answer; what the list of messages says counts where none
+  /// comes.
+  private func carried(
+    _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
+  ) async -> AgentResult {
+    await withTaskGroup(of: AgentResult?.self) { group in
+      group.addTask { await prompt(turn, conversation, known) }
+      group.addTask {
+        // A connection can be dead without saying so.
+        await watched(turn, conversation, known)
+      }
+      for await case let end? in group {
+        group.cancelAll()
+        return end
+      }
+      return .died("the agent was stopped")
+    }
   }
 
   private func prompt(
@@ -158,7 +245,7 @@ struct OpencodeAgent: Agent {
     ])
     do {
       let bytes = try await call(
-        .POST, "/session/\(conversation)/message", parts.line
+        .POST, "/session/\(conversation)/message", parts.line, of: turn
       ).answer()
       if let verdict = JSONTree(bytes).flatMap(OpencodeReader.verdict) { return result(verdict) }
       return .died("opencode answered without saying how the turn ended")
@@ -173,43 +260,6 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// The answer was lost: the list of messages tells what became of the prompt.
-  private func found(
-    _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
-  ) async -> AgentResult {
-    var silent = 0
-    while silent < OpencodeAgent.pollsMax, !Task.isCancelled {
-      do {
-        let messages = try await messages(of: conversation)
-        silent = 0
-        let prompt = messages.elements.last { message in
-          message["info"]?["role"]?.text == "user"
-            && Self.id(message).map { !known.contains($0) } ?? false
-        }
-        guard let id = prompt.flatMap(Self.id) else {
-          return .died("the connection to opencode broke, and it does not have the prompt")
-        }
-        if let verdict = OpencodeReader.verdict(onPrompt: id, in: messages) {
-          return result(verdict)
-        }
-      } catch {
-        silent += 1
-      }
-      // A cancelled sleep ends the loop.
-      try? await Task.sleep(for: pollPeriod)
-    }
-    return .died("opencode does not answer any more")
-  }
-
-  private func result(_ verdict: AgentVerdict) -> AgentResult {
-    switch verdict {
-    case .succeeded(let summary): .succeeded(summary: summary)
-    case .failed(let reason): .failed(reason)
-    case .tryLater(let reason, let until):
-      .tryingLater(until: until, reason: reason)
-    }
-  }
-
   /// Busy signals and requests until the turn ends. The stream is an extra: without it the turn goes
   /// on, and it is opened again.
   private func listen(
@@ -221,7 +271,7 @@ struct OpencodeAgent: Agent {
     while !Task.isCancelled {
       // What was cut off in the middle does not go on with the next one.
       let reader = Mutex(OpencodeReader(session: conversation))
-      try? await call(.GET, "/event").pieces { bytes in
+      try? await call(.GET, "/event", of: turn).pieces { bytes in
         connected()
         let (said, own) = reader.withLock { ($0.received(bytes), $0.takeOwn()) }
         if !own.isEmpty { report(.wrote(own)) }
