@@ -27,6 +27,8 @@ final class DeviceState: Sendable {
     var settings: DeviceSettings
     /// Of sessions that are busy, or whose agent failed.
     var activities: [SessionID: SessionActivity] = [:]
+    /// Of sessions that are busy, by who says so.
+    var busy: [SessionID: [SignalSource: BusyState]] = [:]
     /// The sessions that have a draft.
     var drafts: Set<SessionID> = []
     var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
@@ -77,12 +79,25 @@ final class DeviceState: Sendable {
     content.withLock { $0.activities.values.sorted { $0.session < $1.session } }
   }
 
+  /// Whether a person's agent works in a session, as its hooks say.
+  func isLiveBusy(_ session: SessionID) -> Bool {
+    content.withLock { $0.busy[session]?[.hooks]?.isBusy ?? false }
+  }
+
   /// Takes a signal in and tells the listeners what changed.
-  func receive(_ signal: AgentSignal, in session: SessionID) -> SessionActivity {
+  func receive(
+    _ signal: AgentSignal, in session: SessionID, from source: SignalSource
+  ) -> SessionActivity {
     let (activity, isNew) = content.withLock { content in
       let before = content.activities[session] ?? SessionActivity(session: session)
       var activity = before
       activity.receive(signal)
+      var busy = content.busy[session] ?? [:]
+      busy[source, default: BusyState()].receive(signal)
+      busy = busy.filter { $0.value != BusyState() }
+      content.busy[session] = busy.isEmpty ? nil : busy
+      // The end of the one turn is not that of the other.
+      activity.busy = busy.values.reduce(BusyState()) { $0.union($1) }
       let isIdle = activity == SessionActivity(session: session)
       // As many sessions as a workspace holds; those of which there is nothing to say take none.
       content.activities[session] = isIdle ? nil : activity
@@ -168,4 +183,12 @@ extension QueueClient {
   public func deviceEvents() -> AsyncStream<DeviceEvent> {
     device.events()
   }
+}
+
+/// Who reports what a session's agent does.
+enum SignalSource: Hashable, Sendable {
+  /// The executor, of the turn that it runs.
+  case turn
+  /// Hooks and others, of an agent that a person works with.
+  case hooks
 }

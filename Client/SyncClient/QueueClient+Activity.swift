@@ -39,13 +39,13 @@ extension QueueClient {
       break
     }
     let before = device.activity(of: session)
-    let wasBusy = before.busy.isBusy
-    if signal == .wentIdle, !wasBusy || engine.latest.core.running[session] != nil {
-      return before
-    }
-    let activity = device.receive(signal, in: session)
+    let wasLive = device.isLiveBusy(session)
+    if signal == .wentIdle, !wasLive { return before }
+    let activity = device.receive(signal, in: session, from: .hooks)
     // Nothing may start in a session whose agent works for somebody at its prompt.
-    if activity.busy.isBusy != wasBusy { await setBusy(activity.busy.isBusy, in: session) }
+    if device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
+    // What the executor runs there goes on.
+    if signal == .wentIdle, engine.latest.core.running[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
       if view.locked { try await perform(.unlockThread(session)) }
@@ -57,6 +57,22 @@ extension QueueClient {
     }
     await noteTask(signal, in: session)
     return activity
+  }
+
+  /// The turn of an agent that a person works with is over, and what follows from that is the
+  /// executor's matter: it gave the prompt out.
+  public func endLiveTurn(in session: SessionID) async {
+    _ = device.receive(.wentIdle, in: session, from: .hooks)
+    await liveChanged(in: session)
+  }
+
+  /// Tells the executor whether somebody works in a session, as it is when its turn comes: reports come
+  /// side by side.
+  private func liveChanged(in session: SessionID) async {
+    await engine.note { [device] core, occasion, store in
+      core.sessionBusyChanged(
+        session, isBusy: device.isLiveBusy(session), at: occasion, store: store)
+    }
   }
 
   /// What a signal says of the session's task.

@@ -54,13 +54,6 @@ extension QueueClient {
     }
   }
 
-  /// Somebody works at the prompt of a session's agent, so that nothing may start there.
-  public func setBusy(_ isBusy: Bool, in session: SessionID) async {
-    await engine.note { core, occasion, store in
-      core.sessionBusyChanged(session, isBusy: isBusy, at: occasion, store: store)
-    }
-  }
-
   /// The agent of a session waits for a prompt from now on, or not any more; where the settings have
   /// its messages start only then.
   public func setGate(of session: SessionID, isOpen: Bool) async {
@@ -127,7 +120,7 @@ extension QueueClient {
   /// What an agent that runs here reports; nothing follows from it for the queues, since the
   /// executor sees to those.
   public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
-    _ = device.receive(signal, in: session)
+    _ = device.receive(signal, in: session, from: .turn)
   }
 }
 

@@ -20,6 +20,7 @@ struct Cospoold {
     // Whoever started it may have set this to be ignored, which outlives exec: then the system
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)
+    DescriptorLimit.raise()
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
     guard let directory = DataDirectory.path(flag: options.data, environment: environment) else {
       write(

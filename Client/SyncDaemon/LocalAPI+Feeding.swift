@@ -15,7 +15,8 @@ extension LocalAPI {
       }
       switch try body.moment() {
       case .promptTyped:
-        seats.end(session, with: .failed("Its person typed another prompt before it was done."))
+        seats.prompted(
+          session, with: .failed("Its person typed another prompt before it was done."))
         return CanonicalJSON.response(FeedAnswer())
       case .sessionEnded:
         seats.end(session, with: .died("The agent's session ended."))
@@ -75,12 +76,14 @@ extension LocalAPI {
       // The device where its agent just spoke.
       try await client.perform(.setHost(session, client.deviceID))
     }
-    let seat = isFed ? seats.open(session) : nil
-    // Opened first, so that what follows on the end of this turn finds the hook waiting.
-    if !seats.end(session, with: .succeeded(summary: body.summary ?? "")) {
+    let outcome = seats.stopped(session, body.stop, wantsPrompt: isFed)
+    guard !outcome.isRepeated else { return FeedAnswer() }
+    if outcome.endedTurn {
+      await client.endLiveTurn(in: session)
+    } else {
       try await client.receive(.turnEnded, in: session)
     }
-    guard let seat else { return FeedAnswer() }
+    guard let seat = outcome.seat else { return FeedAnswer() }
     guard hasWork(session) else {
       _ = seats.close(session, number: seat.number)
       return FeedAnswer()
@@ -167,6 +170,26 @@ struct FeedRequest: Codable {
   var waitSeconds: Double?
   /// What the agent said at the end of its turn.
   var summary: String?
+  /// Whether the turn that ends began by a hook, as the agent says.
+  var stopHookActive: Bool?
+  /// The agent drops what hooks tell it after so many times in a row.
+  var blocksMax: Int?
+  /// The agent's process, and when it began, in clock ticks since the system did.
+  var agentProcess: Int?
+  var agentStart: UInt64?
+  /// When the hook began, the same way.
+  var hookStart: UInt64?
+
+  /// What a `turn_end` tells.
+  var stop: LiveSeats.Stop {
+    var process: AgentProcess?
+    if let agentProcess, let agentStart {
+      process = AgentProcess(id: agentProcess, start: agentStart)
+    }
+    return LiveSeats.Stop(
+      followsBlock: stopHookActive, hookStart: hookStart, blocksMax: blocksMax, process: process,
+      result: .succeeded(summary: summary ?? ""))
+  }
 
   func moment() throws -> Moment {
     guard let moment = Moment(rawValue: type) else {

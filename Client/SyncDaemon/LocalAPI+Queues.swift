@@ -43,7 +43,7 @@ extension LocalAPI {
       return CanonicalJSON.response(try await send(body, to: session), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
-      try await perform(.clear(try session(context)))
+      CanonicalJSON.response(try await clear(try session(context)))
     }
     api.put("sessions/:session/pause") { request, context in
       let session = try session(context)
@@ -124,16 +124,38 @@ extension LocalAPI {
     }
     api.post("messages/cancel") { request, _ in
       let body = try await decoded(MessagesRequest.self, from: request)
-      let (receipt, outcomes) = try await client.cancel(try messages(body.ids))
-      var answer = ReceiptAnswer(receipt.notice)
-      answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
-        CancelAnswer(id: id, outcome: "\(outcome)")
-      }
-      return CanonicalJSON.response(answer)
+      return CanonicalJSON.response(try await cancel(try messages(body.ids)))
     }
     api.post("messages/move") { request, _ in
       let body = try await decoded(MoveRequest.self, from: request)
       return try await perform(.move(try messages(body.ids), to: try target(of: body)))
+    }
+  }
+
+  /// Withdraws messages, and says of each whether that was in time.
+  private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
+    let (receipt, outcomes) = try await client.cancel(ids)
+    var answer = ReceiptAnswer(receipt.notice)
+    answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
+      CancelAnswer(id: id, outcome: "\(outcome)")
+    }
+    return answer
+  }
+
+  /// Withdraws all that waits; what an agent works on stays.
+  private func clear(_ session: SessionID) async throws -> ReceiptAnswer {
+    // One that starts in between does not wait any more.
+    while true {
+      let waiting = try client.workspace().messageQueue(session).messages
+        .filter { $0.status != .running }.map(\.id)
+      guard !waiting.isEmpty else {
+        return ReceiptAnswer(try await client.perform(.clear(session)).notice)
+      }
+      do {
+        return try await cancel(Array(waiting.prefix(Limits.batchMax)))
+      } catch ClientError.queue(.alreadyStarted) {
+        continue
+      }
     }
   }
 

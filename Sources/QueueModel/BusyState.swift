@@ -17,6 +17,17 @@ public struct BusyState: Hashable, Sendable {
   /// Whether a message that is sent now has to wait (S0-20).
   public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
 
+  /// Both at once: what a turn here and an agent that a person works with do in one session.
+  public func union(_ other: BusyState) -> BusyState {
+    var both = self
+    both.isProcessing = isProcessing || other.isProcessing
+    both.isPendingApproval = isPendingApproval || other.isPendingApproval
+    for tool in other.runningTools where both.runningTools.count < Limits.runningToolsMax {
+      both.runningTools.insert(tool)
+    }
+    return both
+  }
+
   /// Takes a signal in. Ids beyond `Limits.runningToolsMax` are not kept: the agent is busy with
   /// or without them, and `turnEnded` forgets them all.
   public mutating func receive(_ signal: AgentSignal) {

@@ -83,6 +83,29 @@ extension EndToEnd {
       }
     }
 
+    /// As a cancel does: what an agent works on stays, and each of the others has an outcome.
+    @Test func clearingSaysOfEachMessageWhetherThatWasInTime() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device)
+        let stuck = try await device.send("s", "stuck")
+        try await bed.eventually("it runs", within: 120) { agent.starts().count == 1 }
+        for text in ["one", "two"] { try await device.send("s", text) }
+        let answer: CancelledAnswer = try await device.attempt(
+          "queue", "clear", "-s", "s", "--json"
+        ).succeeded().decoded()
+        #expect(answer.outcomes?.map(\.outcome) == ["cancelled", "cancelled"])
+        agent.letGo()
+        try await bed.eventually("it is done", within: 120) { agent.ends() == [stuck] }
+        try await bed.eventually("the queue is empty", within: 120) {
+          try await device.queue("s").messages.isEmpty
+        }
+        #expect(agent.starts().count == 1)
+      }
+    }
+
     private struct CancelledAnswer: Decodable {
       struct Outcome: Decodable {
         var outcome: String

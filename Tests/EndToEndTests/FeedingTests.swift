@@ -4,16 +4,23 @@ import Testing
 extension EndToEnd {
   /// An agent that a person works with gets prompts from its Stop hook, by the way of all messages.
   @Suite struct FeedingTests {
+    /// Runs a hook as the agent would.
+    ///
+    /// - Parameter isGoingOn: whether the turn that ends began by a Stop hook.
     private func hook(
-      _ name: String, on device: Device, _ fields: String = #""stop_hook_active":false"#
+      _ name: String, on device: Device, isGoingOn: Bool = false, _ fields: String = #""x":1"#
     ) async throws -> String {
-      let event =
-        #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"\#(name)",\#(fields)}"#
+      let event = event(name, isGoingOn: isGoingOn, fields)
       let output = try await device.attempt(
         ["hook", "--feed", "--explain", "--timeout", "30"], input: event)
       #expect(output.isSuccess)
       #expect(output.standardError == "")
       return output.standardOutput
+    }
+
+    private func event(_ name: String, isGoingOn: Bool, _ fields: String = #""x":1"#) -> String {
+      #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"\#(name)","#
+        + #""stop_hook_active":\#(isGoingOn),\#(fields)}"#
     }
 
     /// What the hook says where it has a prompt.
@@ -43,9 +50,9 @@ extension EndToEnd {
         #expect(!(try await device.attempt("queue", "cancel", one).isSuccess))
         _ = try await hook("PreToolUse", on: device)
         _ = try await hook("PostToolUse", on: device)
-        #expect(try await hook("Stop", on: device) == block("two"))
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == block("two"))
         #expect(try await device.message(one).status == "succeeded")
-        #expect(try await hook("Stop", on: device) == "")
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
         try await bed.eventually("the second is done", within: 120) {
           try await device.message(two).status == "succeeded"
         }
@@ -112,7 +119,7 @@ extension EndToEnd {
         try await device.cospool("queue", "retry", one)
         #expect(try await hook("UserPromptSubmit", on: device) == "")
         #expect(try await hook("Stop", on: device) == block("one"))
-        #expect(try await hook("Stop", on: device) == "")
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
         try await bed.eventually("it is done", within: 120) {
           try await device.message(one).status == "succeeded"
         }
@@ -149,9 +156,93 @@ extension EndToEnd {
         #expect(try await hook("Stop", on: device) == block("one"))
         try await device.kill()
         try await device.start()
-        #expect(try await hook("Stop", on: device) == "")
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
         let status = try await device.message(one).status
         #expect(["unknown", "interrupted"].contains(status), "\(status)")
+      }
+    }
+
+    /// Claude Code ends a turn after eight blocks in a row and drops what the last one said; what it
+    /// would drop stays in the queue.
+    @Test func noMoreIsFedInARowThanTheAgentTakes() async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        var sent: [String] = []
+        for number in 1...8 { sent.append(try await device.send("live", "p\(number)")) }
+        for number in 1...7 {
+          #expect(
+            try await hook("Stop", on: device, isGoingOn: number > 1) == block("p\(number)"))
+        }
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
+        #expect(try await device.message(sent[6]).status == "succeeded")
+        #expect(try await device.message(sent[7]).status == "queued")
+        #expect(try await hook("UserPromptSubmit", on: device) == "")
+        #expect(try await hook("Stop", on: device) == block("p8"))
+      }
+    }
+
+    /// Two hooks of one event, as with other flags in the person's and the project's settings: the
+    /// second one tells the end of a turn that the first one told already.
+    @Test(arguments: [false, true])
+    func twoHooksOfOneEventGiveOnePrompt(isGoingOn: Bool) async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        if isGoingOn {
+          try await device.send("live", "zero")
+          #expect(try await hook("Stop", on: device) == block("zero"))
+        }
+        let one = try await device.send("live", "one")
+        let two = try await device.send("live", "two")
+        // It begins now, and asks later.
+        let script = "while [ ! -e $0 ]; do sleep 0.05; done; exec \"$@\""
+        let path = bed.path("go")
+        let second = try bed.launch(
+          "/bin/sh",
+          [
+            "-c", script, path, try Executables.path(of: "cospool"), "hook", "--feed",
+            "--explain", "--timeout", "30", "--data", device.data,
+          ], name: "second hook", input: event("Stop", isGoingOn: isGoingOn))
+        // The tick after its beginning.
+        try await bed.eventually("it runs", within: 120) {
+          FileManager.default.fileExists(atPath: "/proc/\(second.id)/stat")
+        }
+        #expect(try await hook("Stop", on: device, isGoingOn: isGoingOn) == block("one"))
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        try await second.ended(within: 90)
+        #expect(second.standardOutput == "")
+        #expect(second.standardError == "")
+        #expect(try await device.message(one).status == "running")
+        #expect(try await device.message(two).status == "queued")
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == block("two"))
+        #expect(try await device.message(one).status == "succeeded")
+      }
+    }
+
+    /// A terminal is closed by force: no hook tells it, and nobody waits for ever.
+    @Test func anAgentThatIsKilledLeavesItsMessageInterrupted() async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        let one = try await device.send("live", "one")
+        let agent = """
+          import subprocess, sys, time
+          hook = subprocess.run(sys.argv[1:], stdin=sys.stdin, stdout=subprocess.PIPE, check=True)
+          print("said", hook.stdout.decode().strip(), flush=True)
+          time.sleep(1000)
+          """
+        let process = try bed.launch(
+          "/usr/bin/env",
+          [
+            "python3", "-c", agent, try Executables.path(of: "cospool"), "hook", "--feed",
+            "--timeout", "30", "--data", device.data,
+          ], name: "agent", input: event("Stop", isGoingOn: false))
+        let said = try await process.line(holding: "said", within: 120)
+        #expect(said.contains("one"))
+        #expect(try await device.message(one).status == "running")
+        process.send(SIGKILL)
+        try await bed.eventually("it was interrupted", within: 120) {
+          try await device.message(one).status == "interrupted"
+        }
+        #expect(try await device.message(one).lastError?.contains("process is gone") == true)
       }
     }
   }

@@ -67,6 +67,30 @@ import Testing
     }
   }
 
+  /// A person's agent and the executor's in one session: the end of the one is not that of the other.
+  @Test func twoTurnsInASessionEndEachAlone() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      client.noteActivity(.turnStarted, in: session)
+      client.noteActivity(.toolStarted(id: "t1"), in: session)
+      try await client.receive(.turnStarted, in: session)
+      try await client.receive(.toolStarted(id: "t2"), in: session)
+      #expect(client.activity(of: session).busy.runningTools == ["t1", "t2"])
+      try await client.receive(.turnEnded, in: session)
+      #expect(client.activity(of: session).busy.runningTools == ["t1"])
+      #expect(client.activity(of: session).busy.isProcessing)
+      try await client.receive(.turnStarted, in: session)
+      client.noteActivity(.turnEnded, in: session)
+      #expect(client.activity(of: session).busy.runningTools == [])
+      #expect(client.activity(of: session).busy.isProcessing)
+      await client.endLiveTurn(in: session)
+      #expect(client.activities().isEmpty)
+      await client.close()
+    }
+  }
+
   // S0-27, S0-40, S0-65, S0-66: the queue stops and shows the error, until somebody goes on.
   @Test func aFailurePausesTheQueue() async throws {
     try await ClientFixture.withServer { fixture in

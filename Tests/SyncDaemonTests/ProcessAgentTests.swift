@@ -49,6 +49,50 @@ struct ProcessAgentTests {
     #expect(outcome.output.joined(separator: "\n") == prompt)
   }
 
+  /// An argument ends at a NUL, and has a limit: the agent would get a part, or not start.
+  @Test func whatNoArgumentHoldsIsRefused() async throws {
+    for prompt in ["before\0after", String(repeating: "x", count: 131_072)] {
+      let outcome = try await run("echo {}", prompt: prompt)
+      guard case .failed(let reason) = outcome.result else {
+        Issue.record("\(outcome.result)")
+        continue
+      }
+      #expect(reason.hasSuffix("leave {} out of the command, and it comes on standard input"))
+      #expect(outcome.output == [])
+      let whole = try await run("wc -c", prompt: prompt)
+      #expect(whole.result == .succeeded(summary: "\(prompt.utf8.count)"))
+    }
+    let most = String(repeating: "x", count: 131_071)
+    #expect(try await run("sh -c 'echo ${#0}' {}", prompt: most).output == ["131071"])
+  }
+
+  /// Claude Code gives each of its shells a session of its own, where no signal to its group comes.
+  @Test func whatIsStoppedLeavesNoToolsInOtherSessions() async throws {
+    let children = Mutex<[pid_t]>([])
+    let agent = try CommandAgent.agent(
+      command:
+        #"sh -c 'setsid sleep 1000 & echo $!; setsid sh -c "trap : TERM; echo \$\$; while :; do sleep 0.1; done" & wait; wait; wait'"#,
+      timeoutSeconds: nil, stopGrace: .milliseconds(200))
+    let turn = try turn("")
+    let (lines, continuation) = AsyncStream<Void>.makeStream()
+    let task = Task {
+      await agent.run(turn) { event in
+        guard case .wrote(let bytes) = event else { return }
+        let found = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let count = children.withLock { children in
+          children += found.compactMap { pid_t($0) }
+          return children.count
+        }
+        if count == 2 { continuation.yield() }
+      }
+    }
+    for await _ in lines { break }
+    task.cancel()
+    _ = await task.value
+    // Not later: the next message starts at once.
+    for child in children.withLock({ $0 }) { #expect(!isAlive(child)) }
+  }
+
   @Test func aPromptThatNobodyReadsBlocksNobody() async throws {
     let prompt = String(repeating: "x", count: 3_000_000)
     #expect(try await run("true", prompt: prompt).result == .succeeded(summary: ""))
@@ -65,6 +109,9 @@ struct ProcessAgentTests {
     let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
     #expect(failed.result == .failed("exit code 3: gave up"))
     #expect(Set(failed.output) == ["working", "no disk", "gave up"])
+    // Where it wrote nothing else, its complaint says why.
+    let silent = try await run("sh -c 'echo no such model >&2; exit 127'")
+    #expect(silent.result == .failed("exit code 127: no such model"))
     let later = try await run("sh -c 'exit 75'")
     #expect(
       later.result
@@ -180,5 +227,15 @@ struct ProcessAgentTests {
     #expect(try CommandWords.split("a\\b \"c\\d\"") == ["ab", "c\\d"])
     #expect(throws: CommandLineFault.self) { try CommandWords.split("a 'b") }
     #expect(throws: CommandLineFault.self) { try CommandWords.split("a \\") }
+  }
+
+  @Test func theLimitOfDescriptorsIsRaised() throws {
+    var limit = rlimit()
+    try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+    let raised = try #require(DescriptorLimit.raise())
+    #expect(raised >= min(UInt64(limit.rlim_max), 16_384))
+    var now = rlimit()
+    try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &now) == 0)
+    #expect(UInt64(now.rlim_cur) == raised)
   }
 }

@@ -87,7 +87,11 @@ struct HookCommand: LocalCommand {
     let id = session ?? named ?? event.agentSession
     let connection = DaemonConnection(
       dataDirectory: try environment.dataDirectory(flag: options.data))
-    if feed, let request = try HookFeed.request(of: event, session: id, seconds: timeout) {
+    if feed,
+      let request = try HookFeed.request(
+        of: event, session: id, seconds: timeout, caller: HookCaller.current(),
+        variables: environment.variables)
+    {
       let answer = try await tell(request, of: event, session: id, connection)
       // It told the end of the turn as well.
       if event.name == .stop { return answer.map(HookFeed.answer) ?? "" }

@@ -57,6 +57,10 @@ struct HookEvent: Sendable {
   var message: String?
   /// What the agent said last.
   var summary: String?
+  /// Whether the turn that ends began by a Stop hook.
+  var stopHookActive: Bool?
+  /// Codex names the turn; Claude Code does not.
+  var isCodex: Bool
 
   /// nil for whatever is no event of a kind that is known.
   init?(_ bytes: [UInt8]) {
@@ -73,6 +77,8 @@ struct HookEvent: Sendable {
     message = object["message"]?.text.map { String($0.prefix(1_000)) }
     notification = Notification(object["notification_type"]?.text, message ?? "")
     source = object["source"]?.text
+    stopHookActive = object["stop_hook_active"]?.flag
+    isCodex = object["turn_id"] != nil
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 

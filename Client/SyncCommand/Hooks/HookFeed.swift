@@ -6,20 +6,31 @@ import AgentFormats
 /// that no prompt is given out twice. What it gave out counts as started until the next event of the
 /// session tells how it ended.
 enum HookFeed {
+  /// Claude Code ends a turn after so many blocks of Stop hooks in a row, whatever they say
+  /// (code.claude.com/docs/en/hooks, "Stop"); Codex has no such limit.
+  static let claudeBlocksMax = 8
+  /// What sets another limit (code.claude.com/docs/en/env-vars); 0 is none.
+  static let claudeBlocksVariable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
   /// What the daemon is told of a live agent; nil where an event is no news for it.
+  ///
+  /// - Parameter caller: nil where the system does not tell.
   static func request(
-    of event: HookEvent, session: String, seconds: Double
+    of event: HookEvent, session: String, seconds: Double, caller: HookCaller?,
+    variables: [String: String]
   ) throws -> APIRequest? {
-    struct Body: Encodable {
-      var type: String
-      var waitSeconds: Double?
-      var summary: String?
-    }
-    let body: Body
+    var body: Body
     switch event.name {
-    // The daemon is to say no before the hook's own time is over.
     case .stop:
-      body = Body(type: "turn_end", waitSeconds: max(0.1, seconds / 2), summary: event.summary)
+      body = Body(type: "turn_end")
+      // The daemon is to say no before the hook's own time is over.
+      body.waitSeconds = max(0.1, seconds / 2)
+      body.summary = event.summary
+      body.stopHookActive = event.stopHookActive
+      body.blocksMax = event.isCodex ? nil : blocksMax(variables)
+      body.agentProcess = caller?.agent
+      body.agentStart = caller?.agentStart
+      body.hookStart = caller?.hookStart
     case .userPromptSubmit: body = Body(type: "prompt")
     case .sessionEnd: body = Body(type: "session_end")
     case .sessionStart, .preToolUse, .permissionRequest, .postToolUse, .notification: return nil
@@ -27,6 +38,23 @@ enum HookFeed {
     var request = try APIRequest(.post, ["sessions", session, "feed"], body: body)
     request.timeoutSeconds = seconds
     return request
+  }
+
+  private struct Body: Encodable {
+    var type: String
+    var waitSeconds: Double?
+    var summary: String?
+    var stopHookActive: Bool?
+    var blocksMax: Int?
+    var agentProcess: Int32?
+    var agentStart: UInt64?
+    var hookStart: UInt64?
+  }
+
+  /// One less than the limit: nothing says whether the block that reaches it is still heard.
+  static func blocksMax(_ variables: [String: String]) -> Int? {
+    let cap = variables[claudeBlocksVariable].flatMap { Int($0) } ?? claudeBlocksMax
+    return cap > 0 ? cap - 1 : nil
   }
 
   /// What the agent reads of its hook: empty where nothing is to be done.

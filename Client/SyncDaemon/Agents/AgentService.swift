@@ -105,9 +105,11 @@ struct AgentService: Service {
     let agent: any Agent
     let result: AgentResult
     var wasStopped = false
+    var isLive = false
     do {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
+      isLive = kind == .hooks
       agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
@@ -132,7 +134,10 @@ struct AgentService: Service {
     )
     turns.end(start.session, attempt: start.attempt)
     client.noteActivity(result.signal, in: start.session)
-    await client.setBusy(false, in: start.session)
+    if isLive, !wasStopped, case .died = result {
+      // Nobody will tell the end of what it was at; where it was only not waited for, its hooks will.
+      await client.endLiveTurn(in: start.session)
+    }
     // What could not be started failed as a turn that began.
     if case .notStarted = result { client.noteTaskBegins(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.

@@ -17,52 +17,86 @@ enum CommandAgent {
     let takesArgument = words.contains { $0.contains(placeholder) }
     return ProcessAgent(
       commandLine: { turn in
-        AgentCommandLine(
-          words: words.map { $0.replacingOccurrences(of: placeholder, with: turn.prompt) },
-          input: takesArgument ? nil : turn.prompt)
+        let filled = words.map { $0.replacingOccurrences(of: placeholder, with: turn.prompt) }
+        if takesArgument { try PromptFault.check(filled) }
+        return AgentCommandLine(words: filled, input: takesArgument ? nil : turn.prompt)
       },
       reader: { _ in CommandReader() }, timeoutSeconds: timeoutSeconds, stopGrace: stopGrace)
   }
 }
 
-/// Keeps the last line of output, which says best what happened.
-struct CommandReader: AgentOutputReader {
-  /// Bytes of a line that are kept.
-  static let lineBytesMax = 400
+/// A prompt that no argument of a process can hold.
+struct PromptFault: Error, Hashable, CustomStringConvertible {
+  var reason: String
 
-  private var line: [UInt8] = []
-  private var lastLine = ""
-
-  mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
-    for byte in bytes {
-      if byte == UInt8(ascii: "\n") {
-        endLine()
-      } else if line.count < CommandReader.lineBytesMax {
-        line.append(byte)
-      }
-    }
-    return []
+  var description: String {
+    "the prompt \(reason): leave {} out of the command, and it comes on standard input"
   }
 
-  private mutating func endLine() {
-    let text = String(decoding: line, as: UTF8.self)
-      .trimmingCharacters(in: .whitespacesAndNewlines)
-    if !text.isEmpty { lastLine = text }
-    line.removeAll(keepingCapacity: true)
+  /// Bytes that one argument may have on Linux (execve(2)), without its end.
+  static let argumentBytesMax = 131_071
+
+  /// - Throws: where a word would be cut, or not be taken.
+  static func check(_ words: [String]) throws(PromptFault) {
+    for word in words {
+      if word.utf8.contains(0) {
+        throw PromptFault(reason: "holds a NUL character, where an argument ends")
+      }
+      if word.utf8.count > argumentBytesMax {
+        throw PromptFault(
+          reason: "is too long for an argument, which has at most \(argumentBytesMax) bytes")
+      }
+    }
+  }
+}
+
+/// Keeps the last line of output, which says best what happened.
+struct CommandReader: AgentOutputReader {
+  private var lines = LastLine()
+
+  mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
+    lines.received(bytes)
+    return []
   }
 
   mutating func ended(
     _ end: ProcessEnd, now: Int64
   ) -> (events: [AgentEvent], verdict: AgentVerdict) {
-    endLine()
     switch end {
     case .exited(0):
-      return ([], .succeeded(summary: lastLine))
+      return ([], .succeeded(summary: lines.text))
     case .exited(75):
       return ([], .tryLater(reason: "the command asked to try later (exit code 75)", until: nil))
     case .exited, .signalled:
-      let last = lastLine.isEmpty ? "" : ": \(lastLine)"
+      let last = lines.text.isEmpty ? "" : ": \(lines.text)"
       return ([], .failed(reason: end.description + last))
     }
+  }
+}
+
+/// The last line of what was written that is not blank.
+struct LastLine: Sendable {
+  /// Bytes of a line that are kept.
+  static let bytesMax = 400
+
+  private var line: [UInt8] = []
+  private var ended = ""
+
+  mutating func received(_ bytes: some Sequence<UInt8>) {
+    for byte in bytes {
+      if byte == UInt8(ascii: "\n") {
+        ended = text
+        line.removeAll(keepingCapacity: true)
+      } else if line.count < LastLine.bytesMax {
+        line.append(byte)
+      }
+    }
+  }
+
+  /// Also one that has no end yet.
+  var text: String {
+    let current = String(decoding: line, as: UTF8.self)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+    return current.isEmpty ? ended : current
   }
 }

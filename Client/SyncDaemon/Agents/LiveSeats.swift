@@ -9,14 +9,27 @@ final class LiveSeats: Sendable {
     var waiting: (number: UInt64, prompt: AsyncStream<String>.Continuation)?
     /// The turn that was given out and has not ended.
     var turn: AsyncStream<AgentResult>.Continuation?
+    /// When it was given out, in clock ticks since the system began.
+    var givenAt: UInt64 = 0
+    /// Times that hooks made the agent go on since its person's last prompt; nil where that is not
+    /// known.
+    var blocks: Int?
+    /// The process of the agent, where its hooks name it.
+    var process: AgentProcess?
+
+    var isIdle: Bool { waiting == nil && turn == nil }
   }
 
   private struct State {
     var seats: [SessionID: Seat] = [:]
     var lastNumber: UInt64 = 0
 
-    mutating func tidy(_ session: SessionID) {
-      if let seat = seats[session], seat.waiting == nil, seat.turn == nil { seats[session] = nil }
+    /// - Returns: whether there is a place.
+    mutating func makePlace(for session: SessionID) -> Bool {
+      guard seats[session] == nil, seats.count >= LiveSeats.seatsMax else { return true }
+      guard let idle = seats.first(where: { $0.value.isIdle })?.key else { return false }
+      seats[idle] = nil
+      return true
     }
   }
 
@@ -25,23 +38,83 @@ final class LiveSeats: Sendable {
 
   private let state = Mutex(State())
 
-  /// A hook waits from now on; one that waited before gets nothing any more.
-  ///
-  /// - Returns: where the prompt comes, and the number to stop waiting with; nil where there are too
-  ///   many seats.
-  func open(_ session: SessionID) -> (number: UInt64, prompts: AsyncStream<String>)? {
+  /// What a Stop hook tells of its agent.
+  struct Stop: Sendable {
+    /// Whether the turn that ends began by a hook; nil where the agent does not say.
+    var followsBlock: Bool?
+    /// When the hook began, in clock ticks since the system did.
+    var hookStart: UInt64?
+    /// The agent drops what hooks tell it after so many times in a row; nil where it does not.
+    var blocksMax: Int?
+    var process: AgentProcess?
+    var result: AgentResult
+  }
+
+  /// What follows from it.
+  struct StopOutcome: Sendable {
+    /// Another hook told this end of the turn already, and its prompt is at work.
+    var isRepeated = false
+    /// Whether the end was that of a turn that was given out.
+    var endedTurn = false
+    /// Where the next prompt comes, and the number to stop waiting with.
+    var seat: (number: UInt64, prompts: AsyncStream<String>)?
+  }
+
+  /// A turn ended. Where a prompt is wanted and the agent would take it, a hook waits from now on; one
+  /// that waited before gets nothing any more.
+  func stopped(_ session: SessionID, _ stop: Stop, wantsPrompt: Bool) -> StopOutcome {
     let (prompts, prompt) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
-    let (number, before) = state.withLock { state -> (UInt64?, AsyncStream<String>.Continuation?) in
-      guard state.seats.count < LiveSeats.seatsMax || state.seats[session] != nil else {
-        return (nil, nil)
+    var outcome = StopOutcome()
+    let (turn, before) = state.withLock {
+      state -> (AsyncStream<AgentResult>.Continuation?, AsyncStream<String>.Continuation?) in
+      guard state.makePlace(for: session) else { return (nil, nil) }
+      var seat = state.seats[session] ?? Seat()
+      if seat.turn != nil {
+        // A hook that began before the prompt was given out tells the end of the turn before it.
+        let isOld = stop.hookStart.map { $0 < seat.givenAt } ?? (stop.followsBlock == false)
+        guard !isOld else {
+          outcome.isRepeated = true
+          return (nil, nil)
+        }
       }
-      state.lastNumber += 1
-      let before = state.seats[session]?.waiting?.prompt
-      state.seats[session, default: Seat()].waiting = (state.lastNumber, prompt)
-      return (state.lastNumber, before)
+      let wasFed = seat.turn != nil
+      switch stop.followsBlock {
+      case false?: seat.blocks = 0
+      case true?: seat.blocks = seat.blocks.map { $0 + 1 }
+      case nil: seat.blocks = wasFed ? seat.blocks.map { $0 + 1 } : 0
+      }
+      let turn = seat.turn
+      seat.turn = nil
+      seat.process = stop.process
+      outcome.endedTurn = wasFed
+      let isTaken = stop.blocksMax.map { (seat.blocks ?? .max) < $0 } ?? true
+      var before: AsyncStream<String>.Continuation?
+      if wantsPrompt, isTaken {
+        state.lastNumber += 1
+        before = seat.waiting?.prompt
+        seat.waiting = (state.lastNumber, prompt)
+        outcome.seat = (state.lastNumber, prompts)
+      }
+      state.seats[session] = seat
+      return (turn, before)
     }
     before?.finish()
-    return number.map { ($0, prompts) }
+    turn?.yield(stop.result)
+    turn?.finish()
+    return outcome
+  }
+
+  /// Its person typed a prompt.
+  func prompted(_ session: SessionID, with result: AgentResult) {
+    state.withLock { state in
+      if state.makePlace(for: session) { state.seats[session, default: Seat()].blocks = 0 }
+    }
+    end(session, with: result)
+  }
+
+  /// The agent of a session, where its hooks name it.
+  func process(of session: SessionID) -> AgentProcess? {
+    state.withLock { $0.seats[session]?.process }
   }
 
   /// Whether a hook waits.
@@ -56,7 +129,6 @@ final class LiveSeats: Sendable {
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
       guard let seat = state.seats[session]?.waiting, seat.number == number else { return nil }
       state.seats[session]?.waiting = nil
-      state.tidy(session)
       return seat.prompt
     }
     waiting?.finish()
@@ -72,6 +144,7 @@ final class LiveSeats: Sendable {
       guard let seat = state.seats[session]?.waiting else { return nil }
       state.seats[session]?.waiting = nil
       state.seats[session]?.turn = end
+      state.seats[session]?.givenAt = AgentProcess.ticks()
       return seat.prompt
     }
     guard let waiting else { return nil }
@@ -86,7 +159,6 @@ final class LiveSeats: Sendable {
   @discardableResult
   func end(_ session: SessionID, with result: AgentResult) -> Bool {
     let turn = state.withLock { state -> AsyncStream<AgentResult>.Continuation? in
-      defer { state.tidy(session) }
       defer { state.seats[session]?.turn = nil }
       return state.seats[session]?.turn
     }
@@ -117,9 +189,36 @@ struct LiveAgent: Agent {
         reason: "The agent was not at the end of a turn any more.")
     }
     report(.started)
-    for await result in ends { return result }
+    let process = seats.process(of: turn.session)
+    let end = await withTaskGroup(of: AgentResult?.self) { group in
+      group.addTask {
+        for await result in ends { return result }
+        return nil
+      }
+      if let process {
+        group.addTask { await gone(process) }
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    if let end {
+      seats.end(turn.session, with: end)
+      return end
+    }
     // The task was cancelled. Nobody but its person can stop the agent.
     seats.end(turn.session, with: .died(""))
     return .died("It goes on at its person's prompt, and is not waited for any more.")
+  }
+  /// Between two looks at the agent's process.
+  static let watchPeriod = Duration.seconds(2)
+
+  /// Waits for the end of a process: one that was killed tells nothing.
+  ///
+  /// - Returns: nil where the turn was over before.
+  private func gone(_ process: AgentProcess) async -> AgentResult? {
+    while process.isAlive {
+      guard (try? await Task.sleep(for: LiveAgent.watchPeriod)) != nil else { return nil }
+    }
+    return .died("The agent's process is gone, and told no end.")
   }
 }

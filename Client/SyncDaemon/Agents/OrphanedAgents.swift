@@ -36,9 +36,34 @@ enum OrphanedAgents {
     }
   }
 
+  /// How long ended processes may take to go after SIGKILL; one that hangs in the system may never.
+  static let killLimit = Duration.seconds(5)
+
+  /// Ends what an agent that was stopped left at work: its tools may run in sessions of their own,
+  /// where no signal to its process group finds them (Claude Code's do: anthropics/claude-code#94469).
+  ///
+  /// Returns when nothing is left, or `killLimit` after SIGKILL.
+  ///
+  /// - Parameter grace: between SIGTERM and SIGKILL.
+  static func end(_ message: MessageID, attempt: UInt16, grace: Duration) async {
+    let killTime = ContinuousClock.now + grace
+    while ContinuousClock.now < killTime + killLimit {
+      let alive = processes(of: message, attempt: attempt)
+      guard !alive.isEmpty else { return }
+      let isLate = ContinuousClock.now >= killTime
+      for process in alive { kill(process, isLate ? SIGKILL : SIGTERM) }
+      // The caller sees to it that this wait is not cut short.
+      try? await Task.sleep(for: .milliseconds(50))
+    }
+  }
+
   private static func processes(of start: ExecutionStart) -> [pid_t] {
+    processes(of: start.message, attempt: start.attempt)
+  }
+
+  private static func processes(of message: MessageID, attempt: UInt16) -> [pid_t] {
     let marks = [
-      "COSPOOL_MESSAGE=\(start.message)", "COSPOOL_ATTEMPT=\(start.attempt)",
+      "COSPOOL_MESSAGE=\(message)", "COSPOOL_ATTEMPT=\(attempt)",
     ].map { Array($0.utf8) }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
     return names.compactMap { pid_t($0) }.filter { process in

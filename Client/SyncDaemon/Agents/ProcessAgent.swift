@@ -25,26 +25,41 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     let state = Mutex(reader(turn))
+    let complaint = Mutex(Complaint())
     let line: AgentCommandLine
     let pipes: OutputPipes
     do {
       line = try commandLine(turn)
       pipes = try OutputPipes { stream, bytes in
         report(.wrote(Array(bytes)))
-        guard stream == .output else { return }
+        guard stream == .output else {
+          complaint.withLock { $0.received(bytes) }
+          return
+        }
+        complaint.withLock { $0.hasOutput = true }
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
+    } catch let fault as PromptFault {
+      // Another try would not help: a failure of a turn that began.
+      report(.started)
+      return .failed("\(fault)")
     } catch {
       return .notStarted("\(error)")
     }
     let outcome = await ended(line, turn, pipes, report)
+    if outcome.isCut || Task.isCancelled {
+      // A task of its own: this one may be cancelled, and could not wait.
+      await Task {
+        await OrphanedAgents.end(turn.message, attempt: turn.attempt, grace: stopGrace)
+      }.value
+    }
     // Whatever the process left behind and still holds a pipe must not keep the turn open.
     await pipes.finish(within: .seconds(1))
     switch outcome {
     case .ended(let end):
       let last = state.withLock { $0.ended(end, now: wall()) }
       for event in last.events { report(.said(event)) }
-      return result(last.verdict, of: end)
+      return result(last.verdict, of: end, complaint.withLock { $0.text })
     case .timedOut(let seconds):
       return .failed("the agent took longer than \(seconds) seconds and was stopped")
     case .lost(let reason):
@@ -54,8 +69,25 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  private func result(_ verdict: AgentVerdict, of end: ProcessEnd) -> AgentResult {
-    switch (verdict, end) {
+  /// What it wrote to standard error, which says why where nothing else does.
+  private struct Complaint {
+    private var lines = LastLine()
+    var hasOutput = false
+
+    mutating func received(_ bytes: some Sequence<UInt8>) { lines.received(bytes) }
+
+    /// Its last line, where it wrote nothing to standard output.
+    var text: String { hasOutput ? "" : lines.text }
+  }
+
+  private func result(
+    _ verdict: AgentVerdict, of end: ProcessEnd, _ complaint: String
+  ) -> AgentResult {
+    var verdict = verdict
+    if case .failed(let reason) = verdict, !complaint.isEmpty {
+      verdict = .failed(reason: "\(reason): \(complaint)")
+    }
+    return switch (verdict, end) {
     case (.succeeded(let summary), _):
       .succeeded(summary: summary)
     case (.tryLater(let reason, let until), _):
@@ -73,6 +105,14 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     /// It ran, and how it ended is not known.
     case lost(String)
     case notStarted(String)
+
+    /// Whether somebody else ended it, who could not end its tools with it.
+    var isCut: Bool {
+      switch self {
+      case .ended(.signalled), .timedOut, .lost: true
+      case .ended(.exited), .notStarted: false
+      }
+    }
   }
 
   private func ended(

@@ -71,7 +71,12 @@ extension APIDescription {
     ]),
     "AgentRequest": Schema.body(["agent": Schema.text]),
     "FeedRequest": Schema.body(
-      ["type": Schema.text], optional: ["waitSeconds": ["type": "number"], "summary": Schema.text]),
+      ["type": Schema.text],
+      optional: [
+        "waitSeconds": ["type": "number"], "summary": Schema.text, "stopHookActive": Schema.flag,
+        "blocksMax": Schema.count, "agentProcess": Schema.count, "agentStart": Schema.count,
+        "hookStart": Schema.count,
+      ]),
     "Feed": Schema.object([:], optional: ["text": Schema.text]),
     "Stop": Schema.object(["stopped": Schema.flag]),
     "HoldRequest": Schema.body([:], optional: ["seconds": ["type": "integer", "minimum": 1]]),

@@ -1,0 +1,49 @@
+import AgentFormats
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The agent that runs this hook, and when this hook began: what the daemon needs to see that an agent
+/// died, and to tell two hooks of one event apart from hooks of two.
+struct HookCaller: Hashable, Sendable {
+  /// The agent's process.
+  var agent: Int32
+  /// When it began, in clock ticks since the system did.
+  var agentStart: UInt64
+  /// When the hook began, the same way.
+  var hookStart: UInt64
+
+  /// Shells that may stand between an agent and its hook.
+  private static let shells: Set<String> = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"]
+  /// Shells that are walked past at most.
+  private static let shellsMax = 4
+
+  /// nil where the system does not tell (there is no `/proc`), or the agent is gone already.
+  static func current() -> HookCaller? {
+    guard let own = stat(of: getpid()) else { return nil }
+    var process = own.parent
+    for _ in 0...shellsMax {
+      guard process > 1, let found = stat(of: process), !found.isZombie else { return nil }
+      guard shells.contains(found.name) else {
+        return HookCaller(agent: process, agentStart: found.start, hookStart: own.start)
+      }
+      process = found.parent
+    }
+    return nil
+  }
+
+  private static func stat(of process: Int32) -> ProcessStat? {
+    let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    return line.flatMap(ProcessStat.init)
+  }
+}

@@ -1,0 +1,34 @@
+import AgentFormats
+import Foundation
+
+/// A process that somebody else started, told apart from later ones with its id by when it began.
+struct AgentProcess: Hashable, Sendable {
+  var id: pid_t
+  /// In clock ticks since the system began.
+  var start: UInt64
+
+  /// nil where there is none of that beginning here: nothing can be said of one in another container.
+  init?(id: Int, start: UInt64) {
+    guard let id = pid_t(exactly: id), id > 1 else { return nil }
+    self.id = id
+    self.start = start
+    guard isAlive else { return nil }
+  }
+
+  /// Whether it has not ended.
+  var isAlive: Bool {
+    let line = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)
+    guard let stat = line.flatMap(ProcessStat.init) else { return false }
+    return stat.start == start && !stat.isZombie
+  }
+
+  /// Now, in the unit of `start`.
+  static func ticks() -> UInt64 {
+    var time = timespec()
+    // Cannot fail for a clock that Linux has always had.
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    let second = UInt64(clamping: sysconf(Int32(_SC_CLK_TCK)))
+    return UInt64(clamping: time.tv_sec) * second
+      + UInt64(clamping: time.tv_nsec) * second / 1_000_000_000
+  }
+}
