@@ -1,6 +1,6 @@
 import DispatchAuthority
 package import QueueModel
-package import WireProtocol
+import WireProtocol
 
 /// What whoever runs the agents has to do.
 package enum AgentOrder: Hashable, Sendable {
@@ -25,8 +25,8 @@ struct Execution: Sendable {
   /// Questions that come behind operations which are not sent yet.
   var held: [(request: AuthorityRequest, id: UInt64)] = []
   var responses: [Response] = []
-  /// Questions of the driver's own that were sent, by number.
-  var questions: [UInt64: AuthorityRequest] = [:]
+  /// Questions of the driver's own, by number.
+  var questions: [UInt64: PersonQuestion] = [:]
   /// What could not be stored and is tried again.
   var unstored: [(command: Command, intents: IntentChanges)] = []
   var deadline: Int64?
@@ -143,23 +143,6 @@ extension ClientCore {
     executing(at: occasion, store: store) { executor, _, occasion in
       executor.graceEnded(at: occasion)
     }
-  }
-
-  /// Asks the authority something for a person, behind everything that was done before; the answer
-  /// comes as `told`.
-  ///
-  /// - Returns: nil where it cannot be asked now.
-  package mutating func questionAsked(
-    _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action]? {
-    guard hasServer else {
-      guard let answer = decide(request, id: id, at: occasion, store: store) else { return nil }
-      return [.told(answer, id)]
-    }
-    guard case .exchanging(let exchange) = link, exchange.hasCaughtUp else { return nil }
-    execution.questions[id] = request
-    execution.held.append((request, id))
-    return sendHeld()
   }
 
   /// What follows for the agents from an event that led to `actions`: to be called after every one.
@@ -327,8 +310,10 @@ extension ClientCore {
       exchange.hasSent(through: replica.lastEntry) || replica.outgoing.isEmpty
     else { return [] }
     let held = execution.held
-    execution.held = []
-    return held.map { .send(exchange.connection, .request($0.request.request(id: $0.id))) }
+    execution.held = held.filter { isWithheld($0.id) }
+    return held.filter { !isWithheld($0.id) }.map {
+      .send(exchange.connection, .request($0.request.request(id: $0.id)))
+    }
   }
 
   /// The device decides for itself; nil where it cannot store what it decided.
@@ -361,9 +346,8 @@ extension ClientCore {
     execution.responses = []
     var actions: [Action] = []
     for response in responses {
-      if let question = execution.questions.removeValue(forKey: response.id) {
-        let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
-        actions.append(.told(answer, response.id))
+      if let question = execution.questions[response.id] {
+        actions += take(response, to: question)
         continue
       }
       if let taken = takeTaskResponse(response, at: occasion, store: store) {
@@ -378,11 +362,5 @@ extension ClientCore {
       }
     }
     return actions
-  }
-
-  /// The connection that the questions went over is gone.
-  private mutating func abandonQuestions() -> [Action] {
-    defer { execution.questions = [:] }
-    return execution.questions.keys.sorted().map { .told(.unavailable, $0) }
   }
 }

@@ -146,7 +146,7 @@ extension QueueClient {
   public func cancel(
     _ ids: [MessageID]
   ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
-    let attempts = attempts(of: ids)
+    let before = engine.latest.workspace
     let receipt = try await perform(.cancel(ids))
     var outcomes: [MessageID: CancelOutcome] = [:]
     for id in ids {
@@ -155,12 +155,14 @@ extension QueueClient {
         outcomes[id] = .invoked
         continue
       }
-      switch await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit) {
-      case .outcome(let attempt, _, _):
-        outcomes[id] = attempt > attempts[id] ?? 0 ? .invoked : .cancelled
-      default:
-        outcomes[id] = .unconfirmed
-      }
+      let race = StartRace(withdrawing: id, in: before)
+      let answer = await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit)
+      outcomes[id] =
+        switch race.ending(answer) {
+        case .inTime: .cancelled
+        case .tooLate: .invoked
+        case .unconfirmed: .unconfirmed
+        }
     }
     return (receipt, outcomes)
   }
@@ -173,7 +175,7 @@ extension QueueClient {
   public func edit(
     _ id: MessageID, content: String, base: EditBase?
   ) async throws(ClientError) -> CommandReceipt {
-    let attempts = attempts(of: [id])
+    let before = engine.latest.workspace
     let receipt: CommandReceipt
     do {
       receipt = try await perform(.edit(id, content: content, base: base))
@@ -185,21 +187,11 @@ extension QueueClient {
       }
       throw error
     }
-    guard let view = try? workspace().message(id),
-      case .outcome(let attempt, _, let digest) = await engine.ask(
-        .outcome(id), within: QueueClient.raceAnswerLimit),
-      attempt > attempts[id] ?? 0, digest != DispatchRequest.contentDigest(view.content)
-    else { return receipt }
+    let race = StartRace(editing: id, from: before, to: engine.latest.workspace)
+    let answer = await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit)
+    guard race.ending(answer) == .tooLate else { return receipt }
     try await keepAsDraft(content, of: id)
     throw .queue(.alreadyStarted(id: id.description))
-  }
-
-  /// The latest attempts whose ends are known here.
-  private func attempts(of ids: [MessageID]) -> [MessageID: UInt16] {
-    let workspace = engine.latest.workspace
-    var attempts: [MessageID: UInt16] = [:]
-    for id in ids { attempts[id] = (try? workspace.message(id))?.run?.attempt }
-    return attempts
   }
 
   /// Nothing that was written before is lost with it.

@@ -42,6 +42,8 @@ final class SimulatedDevice {
     var pipes: [ClientConnectionID: Pipe] = [:]
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
+    /// What people here wait to be told of withdrawals and edits, by question.
+    var races: [UInt64: AskedRace] = [:]
     /// What people here looked at.
     var seenRequests: Set<RequestID> = []
     /// Notifications that are to be seen.

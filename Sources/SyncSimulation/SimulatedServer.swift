@@ -53,6 +53,8 @@ final class SimulatedServer {
   var isTruthWhole = true
   /// When the store last went back in time.
   var restoredAt: Int64?
+  /// How often it went back in time.
+  var restores = 0
   /// The store's state at the last fsync, where a planted bug reports commits before that.
   var synced: Backup?
   /// Counts the batches of which one receiver is left out, by a planted bug.

@@ -239,7 +239,9 @@ extension Simulation {
       decided(request, decision, on: device)
     case .answerEnded(let answer, let ending):
       note(.answerEnded(device: device.index, answer, ending))
-    case .told, .replied, .connectionMissed:
+    case .told(let answer, let question):
+      tell(answer, to: question, on: device)
+    case .replied, .connectionMissed:
       break
     }
   }

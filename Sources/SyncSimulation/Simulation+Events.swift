@@ -151,6 +151,7 @@ extension Simulation {
       commandsTaken += 1
       operationsMade += outcome.operations.reduce(0) { $0 + $1.length }
       note(.performed(device: device.index, action, before: workspace, outcome))
+      askForOutcomes(of: command, from: workspace, outcome, on: device)
       return .performed(outcome)
     } catch let fault as Replica.Fault {
       switch fault {
@@ -245,6 +246,7 @@ extension Simulation {
       endServer("it is restored")
       server.put(backup)
       server.restoredAt = now
+      server.restores += 1
       server.synced = nil
       repairDevices()
       note(.rolledBack(.server))

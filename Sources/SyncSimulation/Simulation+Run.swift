@@ -4,17 +4,19 @@ extension Simulation {
   /// - Parameters:
   ///   - runsAgents: whether hosts run what waits.
   ///   - raisesRequests: whether agents ask, and people answer.
+  ///   - asksOutcomes: whether who withdraws or edits a message asks if that was in time.
   ///   - items: how many messages to queue for them; 0 for a bit of everything instead.
   ///   - joining: makes checkers that watch beside the standard ones. A checker belongs to one run,
   ///     so it is asked for each.
   package static func run(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
-    raisesRequests: Bool = false, items: Int = 0, keepsTrace: Bool = false,
-    joining: () -> [any SimulationChecker] = { [] }
+    raisesRequests: Bool = false, asksOutcomes: Bool = false, items: Int = 0,
+    keepsTrace: Bool = false, joining: () -> [any SimulationChecker] = { [] }
   ) -> SimulationReport {
     var plan = SwarmPlan(
       seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
-      raisesRequests: raisesRequests, items: items, keepsTrace: keepsTrace)
+      raisesRequests: raisesRequests, asksOutcomes: asksOutcomes, items: items,
+      keepsTrace: keepsTrace)
     let simulation = Simulation(
       plan.options, checkers: standardCheckers(for: plan.options) + joining())
     var steps: [Step] = []

@@ -221,6 +221,7 @@ extension Simulation {
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), CompactionChecker(),
     ] + (options.runsAgents ? [ExecutionChecker()] : [])
+      + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }
 }

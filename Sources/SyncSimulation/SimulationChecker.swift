@@ -40,6 +40,8 @@ package enum Observation {
   case letOut([Dispatch])
   /// A device handed a prompt to an agent.
   case agentStarted(device: Int, StartOrder)
+  /// Somebody is told how the race between a change of theirs and the start of a message ended.
+  case raceEnded(device: Int, AskedRace, StartRace.Ending)
   /// An agent asks for something, on a device in this life of it.
   case raised(device: Int, life: Int, RequestID)
   /// The agent is told what became of it.

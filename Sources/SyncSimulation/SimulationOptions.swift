@@ -36,6 +36,8 @@ package struct SimulationOptions: Hashable, Sendable {
   package var runsAgents = false
   /// Agents ask for leave and for answers, and people answer.
   package var raisesRequests = false
+  /// Who withdraws or edits a message asks whether that was in time.
+  package var asksOutcomes = false
   /// Agents are done within a second, mostly, and observers are compared less often: for runs whose
   /// point is how much is executed.
   package var hasQuickAgents = false

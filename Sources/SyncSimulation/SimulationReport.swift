@@ -69,6 +69,9 @@ package struct ExecutionReport: Hashable, Sendable {
   package var doubleStarts = 0
   /// Attempts that agents got a second time after the server's store went back to before the first.
   package var repeatsAfterRestore = 0
+  /// Withdrawals and edits of which somebody was told that they came in time, and too late.
+  package var inTime = 0
+  package var tooLate = 0
   /// What agents asked for.
   package var requests = 0
   /// Decisions that agents were told of what they asked, and those of them that nobody answered in
@@ -105,6 +108,8 @@ package struct ExecutionReport: Hashable, Sendable {
     sum.unknown += other.unknown
     sum.doubleStarts += other.doubleStarts
     sum.repeatsAfterRestore += other.repeatsAfterRestore
+    sum.inTime += other.inTime
+    sum.tooLate += other.tooLate
     sum.requests += other.requests
     sum.decisions += other.decisions
     sum.expiries += other.expiries

@@ -31,7 +31,8 @@ struct SwarmPlan {
 
   init(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
-    raisesRequests: Bool = false, items: Int = 0, keepsTrace: Bool = false
+    raisesRequests: Bool = false, asksOutcomes: Bool = false, items: Int = 0,
+    keepsTrace: Bool = false
   ) {
     var generator = Simulation.generator(seed, .plan, 0)
     self.profile = profile
@@ -40,6 +41,7 @@ struct SwarmPlan {
     options.planted = planted
     options.runsAgents = runsAgents
     options.raisesRequests = raisesRequests
+    options.asksOutcomes = asksOutcomes
     options.keepsTrace = keepsTrace
     // From numbers of their own, so that what was drawn before this was there stays the same.
     var compactions = Simulation.generator(seed, .plan, 1)

@@ -19,6 +19,8 @@ struct Fleet {
     /// What agents here were told, and what became of answers that were given here.
     var decisions: [(request: RequestID, decision: AskDecision)] = []
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
+    /// What people here were told who asked the authority.
+    var told: [AuthorityAnswer] = []
   }
 
   var devices: [Device] = []
@@ -182,7 +184,9 @@ struct Fleet {
       devices[index].decisions.append((request, decision))
     case .answerEnded(let answer, let ending):
       devices[index].endings.append((answer, ending))
-    case .changed, .agent, .told, .replied, .notified, .notificationEnded, .connectionMissed:
+    case .told(let answer, _):
+      devices[index].told.append(answer)
+    case .changed, .agent, .replied, .notified, .notificationEnded, .connectionMissed:
       break
     }
   }

@@ -18,6 +18,9 @@ struct RunArguments: ParsableArguments {
   @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
   var requests = false
 
+  @Flag(help: "Who withdraws or edits asks whether that was in time; implies --agents.")
+  var outcomes = false
+
   @Option(help: "So many messages for hosts to run, as the run had; implies --agents.")
   var items = 0
 
@@ -38,7 +41,8 @@ struct RunArguments: ParsableArguments {
   var name: RunName {
     RunName(
       seed: seed, profile: profile, planted: Set(planted),
-      runsAgents: agents || requests || items > 0, items: items, raisesRequests: requests)
+      runsAgents: agents || requests || outcomes || items > 0, items: items,
+      raisesRequests: requests, asksOutcomes: outcomes)
   }
 }
 

@@ -15,6 +15,7 @@ struct RunCommand: AsyncParsableCommand {
         cospool-harness run --profile all --agents
         cospool-harness run --profile all --items 400 --minutes 10
         cospool-harness run --profile all --requests --items 8 --seeds 10000
+        cospool-harness run --profile all --outcomes --seeds 10000
 
       With --profile all, seeds take the profiles in turn. Without --seeds and with --minutes, it \
       runs until the time is over.
@@ -34,6 +35,9 @@ struct RunCommand: AsyncParsableCommand {
 
   @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
   var requests = false
+
+  @Flag(help: "Who withdraws or edits asks whether that was in time; implies --agents.")
+  var outcomes = false
 
   @Option(help: "So many messages in each run, for hosts to run; implies --agents.")
   var items = 0
@@ -70,7 +74,8 @@ struct RunCommand: AsyncParsableCommand {
     let count = seeds ?? (minutes == nil ? 100 : nil)
     let sweep = Sweep(
       first: first, count: count, profiles: profile, planted: Set(planted),
-      runsAgents: agents || requests || items > 0, items: items, raisesRequests: requests,
+      runsAgents: agents || requests || outcomes || items > 0, items: items,
+      raisesRequests: requests, asksOutcomes: outcomes,
       jobs: jobs ?? ProcessInfo.processInfo.activeProcessorCount,
       secondsMax: minutes.map { $0 * 60 })
     let interruption = Interruption()
@@ -126,6 +131,9 @@ enum SweepText {
     \(execution.fenced) fenced, \(execution.unknown) unknown, \(execution.doubleStarts) started \
     twice, \(execution.repeatsAfterRestore) repeated after the server was put back
     """
+      + (execution.inTime + execution.tooLate == 0
+        ? ""
+        : "\n\(execution.inTime) changes in time, \(execution.tooLate) too late")
       + (execution.requests == 0
         ? ""
         : """
@@ -163,6 +171,8 @@ enum SweepText {
     var unknown: Int
     var doubleStart: Int
     var repeatsAfterRestore: Int
+    var inTime: Int
+    var tooLate: Int
     var requests: Int
     var answers: Int
     var answersTaken: Int
@@ -182,6 +192,8 @@ enum SweepText {
       unknown = report.unknown
       doubleStart = report.doubleStarts
       repeatsAfterRestore = report.repeatsAfterRestore
+      inTime = report.inTime
+      tooLate = report.tooLate
       requests = report.requests
       answers = report.answers
       answersTaken = report.answersTaken

@@ -54,6 +54,8 @@ struct ScenarioWorld: Hashable, Sendable {
   var hasQuickAgents = false
   /// Agents ask for leave and for answers, and people answer.
   var raisesRequests = false
+  /// Who withdraws or edits a message asks whether that was in time.
+  var asksOutcomes = false
   /// Names of bugs that are there on purpose.
   var planted: [Scenario.Label] = []
 }

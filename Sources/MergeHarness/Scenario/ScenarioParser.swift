@@ -60,6 +60,7 @@ enum ScenarioParser {
     world.runsAgents = try fields.boolean("agents", otherwise: false)
     world.hasQuickAgents = try fields.boolean("quickAgents", otherwise: false)
     world.raisesRequests = try fields.boolean("requests", otherwise: false)
+    world.asksOutcomes = try fields.boolean("outcomes", otherwise: false)
     world.planted =
       try fields.optional("planted").map { json throws(ScenarioError) in
         try json.labels(as: "planted")

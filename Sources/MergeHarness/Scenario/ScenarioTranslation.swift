@@ -25,6 +25,7 @@ extension SimulationOptions {
     runsAgents = world.runsAgents
     hasQuickAgents = world.hasQuickAgents
     raisesRequests = world.raisesRequests
+    asksOutcomes = world.asksOutcomes
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
   }
 }
@@ -41,6 +42,7 @@ extension ScenarioWorld {
       compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
       drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
       hasQuickAgents: options.hasQuickAgents, raisesRequests: options.raisesRequests,
+      asksOutcomes: options.asksOutcomes,
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)
       })

@@ -33,6 +33,7 @@ enum ScenarioWriter {
     if world.runsAgents { fields.append(("agents", .boolean(true))) }
     if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
     if world.raisesRequests { fields.append(("requests", .boolean(true))) }
+    if world.asksOutcomes { fields.append(("outcomes", .boolean(true))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

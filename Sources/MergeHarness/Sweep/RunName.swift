@@ -13,12 +13,14 @@ struct RunName: Hashable, Sendable {
   var items = 0
   /// Whether agents ask, and people answer.
   var raisesRequests = false
+  /// Whether who withdraws or edits a message asks if that was in time.
+  var asksOutcomes = false
 
   /// The one command that runs it again.
   var replayCommand: String {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
     let agents = items > 0 ? " --items \(items)" : runsAgents ? " --agents" : ""
-    let requests = raisesRequests ? " --requests" : ""
+    let requests = (raisesRequests ? " --requests" : "") + (asksOutcomes ? " --outcomes" : "")
     return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)"
       + agents + requests + plants
   }
@@ -27,7 +29,8 @@ struct RunName: Hashable, Sendable {
   func run(keepsTrace: Bool = false) -> SimulationReport {
     Simulation.run(
       seed: seed, profile: profile, planted: planted, runsAgents: runsAgents,
-      raisesRequests: raisesRequests, items: items, keepsTrace: keepsTrace)
+      raisesRequests: raisesRequests, asksOutcomes: asksOutcomes, items: items,
+      keepsTrace: keepsTrace)
   }
 }
 

@@ -49,6 +49,8 @@ struct Sweep: Sendable {
   var items = 0
   /// Whether agents ask, and people answer.
   var raisesRequests = false
+  /// Whether who withdraws or edits a message asks if that was in time.
+  var asksOutcomes = false
   var jobs: Int
   var secondsMax: Double?
 
@@ -104,7 +106,7 @@ struct Sweep: Sendable {
     return (first...max(first, last)).lazy.map { seed in
       RunName(
         seed: seed, profile: profiles.profile(of: seed), planted: planted, runsAgents: runsAgents,
-        items: items, raisesRequests: raisesRequests)
+        items: items, raisesRequests: raisesRequests, asksOutcomes: asksOutcomes)
     }
   }
 }

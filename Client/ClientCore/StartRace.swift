@@ -1,0 +1,58 @@
+package import QueueModel
+package import WireProtocol
+
+/// A change of a waiting message, which races with its start: who made it asks the authority for
+/// the message's `outcome` behind it, and the answer says who was first.
+///
+/// ```swift
+/// let race = StartRace(withdrawing: message, in: workspace)   // before the command
+/// …                                                           // the command, and the question
+/// if race.ending(answer) == .inTime { … }                     // the agent will never get it
+/// ```
+package struct StartRace: Hashable, Sendable {
+  /// Who was first.
+  package enum Ending: Hashable, Sendable {
+    /// The change: no attempt begins any more without it.
+    case inTime
+    /// The start: the agent has the message without the change.
+    case tooLate
+    /// The authority did not say.
+    case unconfirmed
+  }
+
+  package let message: MessageID
+  /// The latest attempt whose beginning was known before the change.
+  package let knownAttempt: UInt16
+  /// The digest of the text that an edit gave the message; nil for a withdrawal.
+  package let content: UInt64?
+
+  /// A message is withdrawn.
+  ///
+  /// - Parameter workspace: as it is before that.
+  package init(withdrawing message: MessageID, in workspace: Workspace) {
+    self.message = message
+    knownAttempt = StartRace.attempt(of: message, in: workspace)
+    content = nil
+  }
+
+  /// A message was given another text.
+  ///
+  /// - Parameters:
+  ///   - before: the workspace before that.
+  ///   - after: the workspace after it.
+  package init(editing message: MessageID, from before: Workspace, to after: Workspace) {
+    self.message = message
+    knownAttempt = StartRace.attempt(of: message, in: before)
+    content = (try? after.message(message)).map { DispatchRequest.contentDigest($0.content) } ?? 0
+  }
+
+  private static func attempt(of message: MessageID, in workspace: Workspace) -> UInt16 {
+    (try? workspace.message(message))?.run?.attempt ?? 0
+  }
+
+  /// How it ended, by the answer to the question for the message's outcome.
+  package func ending(_ answer: AuthorityAnswer) -> Ending {
+    guard case .outcome(let attempt, _, let digest) = answer else { return .unconfirmed }
+    return attempt > knownAttempt && digest != content ? .tooLate : .inTime
+  }
+}

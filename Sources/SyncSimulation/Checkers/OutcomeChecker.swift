@@ -1,0 +1,83 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// Whoever is told that a withdrawal or an edit was in time can rely on it: no attempt starts after
+/// that which the server let out without knowing of the change, and none has.
+///
+/// What is let out with the change known is another matter: another device may have brought the
+/// message back at the same time. So is a server whose store went back to before the change.
+final class OutcomeChecker: SimulationChecker {
+  let name = "outcomes"
+
+  private struct Grant {
+    var attempt: UInt16
+    var token: UInt64
+    var content: UInt64
+    /// What the server had stored when it let the attempt out.
+    var known: VersionVector
+    var serverRestores: Int
+    var hasStarted = false
+  }
+
+  private struct Promise {
+    var device: Int
+    var asked: AskedRace
+  }
+
+  private var grants: [MessageID: [Grant]] = [:]
+  private var promises: [MessageID: [Promise]] = [:]
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .letOut(let dispatches):
+      let known = VersionVector(simulation.durableMarks.mapValues(\.seq))
+      for dispatch in dispatches {
+        grants[dispatch.message, default: []].append(
+          Grant(
+            attempt: dispatch.attempt, token: dispatch.token, content: dispatch.content,
+            known: known, serverRestores: simulation.server.restores))
+      }
+      return []
+    case .agentStarted(_, let order):
+      return check(order)
+    case .raceEnded(let device, let asked, .inTime):
+      let promise = Promise(device: device, asked: asked)
+      promises[asked.race.message, default: []].append(promise)
+      let started = grants[asked.race.message]?.filter(\.hasStarted) ?? []
+      return started.compactMap { broken(promise, by: $0) }
+    case .raceEnded(let device, let asked, .tooLate):
+      let latest = grants[asked.race.message]?.map(\.attempt).max() ?? 0
+      return latest > asked.race.knownAttempt
+        ? []
+        : ["device \(device) is told that \(asked.race.message) began, and nobody let it out"]
+    default:
+      return []
+    }
+  }
+
+  private func check(_ order: StartOrder) -> [String] {
+    guard
+      let place = grants[order.message]?.lastIndex(where: {
+        $0.attempt == order.attempt && $0.token == order.token
+      }), let grant = grants[order.message]?[place]
+    else { return [] }
+    grants[order.message]?[place].hasStarted = true
+    return (promises[order.message] ?? []).compactMap { broken($0, by: grant) }
+  }
+
+  /// What is wrong with a start of which somebody was told that it would not be.
+  private func broken(_ promise: Promise, by grant: Grant) -> String? {
+    let race = promise.asked.race
+    guard grant.attempt > race.knownAttempt, grant.content != race.content,
+      grant.serverRestores <= promise.asked.serverRestores,
+      !promise.asked.made.allSatisfy({ $0.last <= grant.known[$0.replica] })
+    else { return nil }
+    let change = race.content == nil ? "withdrawal" : "edit"
+    return "device \(promise.device) is told that its \(change) of \(race.message) was in time, "
+      + "and attempt \(grant.attempt) started without it"
+  }
+}

@@ -1,0 +1,66 @@
+package import ClientCore
+import QueueModel
+import QueueOracle
+package import SequenceCRDT
+import WireProtocol
+
+/// A withdrawal or an edit, and the question whether it was in time.
+package struct AskedRace: Sendable {
+  package var race: StartRace
+  /// The operations that it made.
+  package var made: [OperationRange]
+  /// How often the server's store had gone back in time when it was asked.
+  package var serverRestores: Int
+}
+
+/// People who withdraw or edit what is about to start, and are told whether that was in time; the
+/// library's `cancel` and `edit` do the same.
+extension Simulation {
+  func askForOutcomes(
+    of command: Command, from before: Workspace, _ outcome: CommandOutcome,
+    on device: SimulatedDevice
+  ) {
+    guard options.asksOutcomes, let after = device.process?.core.replica.workspace else { return }
+    let races: [StartRace]
+    switch command {
+    case .cancel(let messages):
+      // What is done has nothing to be withdrawn from.
+      let withdrawn = messages.filter { (try? after.message($0))?.status != .succeeded }
+      races = withdrawn.map { StartRace(withdrawing: $0, in: before) }
+    case .edit(let message, _, _):
+      races = [StartRace(editing: message, from: before, to: after)]
+    default:
+      return
+    }
+    let life = device.life
+    for race in races where device.life == life {
+      let asked = AskedRace(
+        race: race, made: outcome.operations.compactMap(\.range),
+        serverRestores: server.restores)
+      ask(asked, on: device)
+    }
+  }
+
+  private func ask(_ asked: AskedRace, on device: SimulatedDevice) {
+    let question = device.generator.next()
+    device.process?.races[question] = asked
+    let isAsked = run(on: device) { core, occasion, store in
+      let actions = core.questionAsked(
+        .outcome(asked.race.message), id: question, at: occasion, store: store)
+      return (actions != nil, actions ?? [])
+    }
+    if isAsked == false { tell(.unavailable, to: question, on: device) }
+  }
+
+  func tell(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
+    guard let asked = device.process?.races.removeValue(forKey: question) else { return }
+    let ending = asked.race.ending(answer)
+    log("device \(device.index): the change of \(asked.race.message) is \(ending)")
+    switch ending {
+    case .inTime: execution.inTime += 1
+    case .tooLate: execution.tooLate += 1
+    case .unconfirmed: break
+    }
+    note(.raceEnded(device: device.index, asked, ending))
+  }
+}
