@@ -44,8 +44,8 @@ extension QueueClient {
     let activity = device.receive(signal, in: session, from: .hooks)
     // Nothing may start in a session whose agent works for somebody at its prompt.
     if device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
-    // What the executor runs there goes on.
-    if signal == .wentIdle, engine.latest.core.running[session] != nil { return activity }
+    // What the executor runs there goes on, and what follows from its end is not to be done before.
+    if signal.endsTurn, engine.latest.core.running[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
       if view.locked { try await perform(.unlockThread(session)) }

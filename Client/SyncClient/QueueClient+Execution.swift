@@ -138,6 +138,8 @@ public enum CancelOutcome: Hashable, Sendable {
 extension QueueClient {
   /// How long the authority may take to say how a race ended.
   static let raceAnswerLimit = Duration.seconds(5)
+  /// Questions that are under way at once; a server takes a thousand of a workspace.
+  static let questionsMax = 100
 
   /// Withdraws messages, and says of each whether that was in time.
   ///
@@ -148,23 +150,35 @@ extension QueueClient {
   ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
     let before = engine.latest.workspace
     let receipt = try await perform(.cancel(ids))
-    var outcomes: [MessageID: CancelOutcome] = [:]
-    for id in ids {
-      // What is done has nothing to be withdrawn from: the agent had it.
-      if (try? workspace().message(id))?.status == .succeeded {
-        outcomes[id] = .invoked
-        continue
-      }
-      let race = StartRace(withdrawing: id, in: before)
-      let answer = await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit)
-      outcomes[id] =
-        switch race.ending(answer) {
-        case .inTime: .cancelled
-        case .tooLate: .invoked
-        case .unconfirmed: .unconfirmed
+    // The limit is for all of them together.
+    let deadline = ContinuousClock.now + QueueClient.raceAnswerLimit
+    let outcomes = await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
+      var outcomes: [MessageID: CancelOutcome] = [:]
+      for (number, id) in Set(ids).enumerated() {
+        if number >= QueueClient.questionsMax, let (asked, outcome) = await group.next() {
+          outcomes[asked] = outcome
         }
+        let race = StartRace(withdrawing: id, in: before)
+        group.addTask { await (id, outcome(of: race, until: deadline)) }
+      }
+      for await (asked, outcome) in group { outcomes[asked] = outcome }
+      return outcomes
     }
     return (receipt, outcomes)
+  }
+
+  private func outcome(
+    of withdrawal: StartRace, until deadline: ContinuousClock.Instant
+  ) async -> CancelOutcome {
+    // What is done has nothing to be withdrawn from: the agent had it.
+    if (try? workspace().message(withdrawal.message))?.status == .succeeded { return .invoked }
+    let answer = await engine.ask(
+      .outcome(withdrawal.message), within: max(.zero, deadline - .now))
+    return switch withdrawal.ending(answer) {
+    case .inTime: .cancelled
+    case .tooLate: .invoked
+    case .unconfirmed: .unconfirmed
+    }
   }
 
   /// Edits a message; where it started with another text meanwhile, the text is kept as the

@@ -44,19 +44,18 @@ struct EditorSession: Sendable {
     let editor = try editor()
     try await hold()
     let renewing = Task {
-      while true {
-        try await Task.sleep(for: Self.renewal)
-        // One that fails is followed by the next; the last says why at the end.
-        _ = try? await hold()
+      while (try? await Task.sleep(for: Self.renewal)) != nil {
+        // One that fails is followed by the next. One that is under way is waited for, not broken
+        // off: the daemon could come to it behind the release.
+        await Task { try? await hold() }.value
       }
     }
-    defer { renewing.cancel() }
     do {
       let answer = try await edit(with: editor)
-      await release()
+      await release(after: renewing)
       return answer
     } catch {
-      await release()
+      await release(after: renewing)
       throw error
     }
   }
@@ -106,7 +105,9 @@ struct EditorSession: Sendable {
   }
 
   /// What goes wrong here ends by itself with the hold.
-  private func release() async {
+  private func release(after renewing: Task<Void, Never>) async {
+    renewing.cancel()
+    await renewing.value
     _ = try? await connection.answer(to: APIRequest(.delete, ["messages", message, "hold"]))
   }
 

@@ -148,11 +148,12 @@ extension LocalAPI {
     while true {
       let waiting = try client.workspace().messageQueue(session).messages
         .filter { $0.status != .running }.map(\.id)
-      guard !waiting.isEmpty else {
+      // What is more than one command may name, only a merge can have brought together.
+      guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
         return ReceiptAnswer(try await client.perform(.clear(session)).notice)
       }
       do {
-        return try await cancel(Array(waiting.prefix(Limits.batchMax)))
+        return try await cancel(waiting)
       } catch ClientError.queue(.alreadyStarted) {
         continue
       }

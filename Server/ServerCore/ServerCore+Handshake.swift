@@ -226,6 +226,7 @@ extension ServerCore {
           act(.report(.revoked(id, device: session.device)))
           refuse(id, .revoked, "the device's access was revoked", at: now)
           workspaces[session.workspace]?.devices[session.device] = nil
+          workspaces[session.workspace]?.book.forget(session.device)
           presenceDue.insert(session.workspace)
         }
       }

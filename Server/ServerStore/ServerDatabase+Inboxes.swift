@@ -67,6 +67,7 @@ extension ServerDatabase {
         sql: """
           INSERT INTO inbox (workspace, device, position, is_pushed, is_acknowledged)
           SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
+            AND EXISTS (SELECT 1 FROM notifications n WHERE n.workspace = ?1 AND n.position = ?3)
           ON CONFLICT (workspace, device, position) DO UPDATE
           SET is_pushed = excluded.is_pushed, is_acknowledged = excluded.is_acknowledged
           """
@@ -79,6 +80,7 @@ extension ServerDatabase {
         sql: """
           INSERT INTO push_orders (workspace, device, kind, position, details)
           SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
+            AND EXISTS (SELECT 1 FROM notifications n WHERE n.workspace = ?1 AND n.position = ?4)
           """
       ).execute(arguments: [
         number, order.device.column, Int64(order.kind.rawValue),
@@ -181,7 +183,7 @@ extension ServerDatabase {
       sql: """
         INSERT OR REPLACE INTO notification_preferences
           (workspace, device, off, details, live_status)
-        VALUES (?, ?, ?, ?, ?)
+        SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
         """
     ).execute(arguments: [
       number, device.column, Data(preferences.off.sorted().map(\.rawValue)),
@@ -198,7 +200,7 @@ extension ServerDatabase {
         sql: """
           INSERT OR REPLACE INTO push_targets
             (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE \(ServerDatabase.mayConnect)
           """
       ).execute(arguments: [
         number, target.device.column, target.id.column, target.kind, target.address,

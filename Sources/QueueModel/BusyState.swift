@@ -68,6 +68,14 @@ public enum AgentSignal: Hashable, Sendable {
   /// The agent waits for its person, or is no more, and whatever it was at is over: its person may
   /// have stopped it. Says nothing new where the end of the turn was heard.
   case wentIdle
+
+  /// Whether a turn is over with it.
+  package var endsTurn: Bool {
+    switch self {
+    case .turnEnded, .turnFailed, .wentIdle: true
+    case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: false
+    }
+  }
 }
 
 /// What a session's agent does, as far as it was reported on this device.

@@ -12,7 +12,7 @@ extension EndToEnd {
     ) async throws -> String {
       let event = event(name, isGoingOn: isGoingOn, fields)
       let output = try await device.attempt(
-        ["hook", "--feed", "--explain", "--timeout", "30"], input: event)
+        ["hook", "--feed", "--explain", "--timeout", "120"], input: event)
       #expect(output.isSuccess)
       #expect(output.standardError == "")
       return output.standardOutput
@@ -134,7 +134,7 @@ extension EndToEnd {
         try await device.cospool("queue", "hold", one)
         let event = #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"Stop"}"#
         let waiting = try bed.start(
-          "cospool", ["hook", "--feed", "--timeout", "30", "--data", device.data], input: event)
+          "cospool", ["hook", "--feed", "--timeout", "120", "--data", device.data], input: event)
         try await bed.eventually("its turn is over", within: 120) {
           try await device.task("live")?.status == "completed"
         }
@@ -174,7 +174,10 @@ extension EndToEnd {
             try await hook("Stop", on: device, isGoingOn: number > 1) == block("p\(number)"))
         }
         #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
-        #expect(try await device.message(sent[6]).status == "succeeded")
+        let last = sent[6]
+        try await bed.eventually("the seventh is done", within: 120) {
+          try await device.message(last).status == "succeeded"
+        }
         #expect(try await device.message(sent[7]).status == "queued")
         #expect(try await hook("UserPromptSubmit", on: device) == "")
         #expect(try await hook("Stop", on: device) == block("p8"))

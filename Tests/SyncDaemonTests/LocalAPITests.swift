@@ -82,7 +82,10 @@ import Testing
       let restored = try await daemon.request("POST", "/v1/messages/\(Self.first)/restore")
       #expect(restored.body == #"{"count":2,"position":2,"result":"queued"}"#)
       let cleared = try await daemon.request("DELETE", "/v1/sessions/review/queue")
-      #expect(cleared.body == #"{"count":2,"result":"affected"}"#)
+      #expect(
+        cleared.body
+          == #"{"count":2,"outcomes":[{"id":"\#(Self.first)","outcome":"cancelled"},"#
+          + #"{"id":"\#(Self.third)","outcome":"cancelled"}],"result":"affected"}"#)
       let message = try await daemon.request("GET", "/v1/messages/\(Self.first)")
         .decoded(MessageAnswer.self)
       #expect(message.status == .cancelled)

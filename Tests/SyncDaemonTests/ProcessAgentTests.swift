@@ -19,9 +19,12 @@ struct ProcessAgentTests {
     }
   }
 
+  /// Each test's own: an attempt that is stopped takes along whatever runs under its name.
+  private let message = MessageID(high: .random(in: 0 ... .max), low: 2)
+
   private func turn(_ prompt: String) throws -> AgentTurn {
     AgentTurn(
-      session: try SessionID("review"), message: MessageID(high: 1, low: 2), attempt: 3,
+      session: try SessionID("review"), message: message, attempt: 3,
       prompt: prompt, folder: NSTemporaryDirectory(), project: "shop")
   }
 
@@ -102,7 +105,7 @@ struct ProcessAgentTests {
     let outcome = try await run(
       "sh -c 'echo $COSPOOL_SESSION $COSPOOL_PROJECT $COSPOOL_MESSAGE $COSPOOL_ATTEMPT'")
     #expect(
-      outcome.output == ["review shop \(MessageID(high: 1, low: 2)) 3"])
+      outcome.output == ["review shop \(message) 3"])
   }
 
   @Test func exitCodesSayHowItEnded() async throws {

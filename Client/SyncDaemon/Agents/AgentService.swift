@@ -22,7 +22,8 @@ struct AgentService: Service {
 
   func run() async throws {
     // Before anything begins: what an earlier daemon left behind must not go on unseen.
-    let dead = await OrphanedAgents.end(client.unfinishedExecutions, logger: logger)
+    let dead = await OrphanedAgents.end(
+      client.unfinishedExecutions, dataDirectory: dataDirectory, logger: logger)
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     let turns = TurnTable()

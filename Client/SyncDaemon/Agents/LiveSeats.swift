@@ -195,7 +195,8 @@ struct LiveAgent: Agent {
         for await result in ends { return result }
         return nil
       }
-      if let process {
+      // Where a wrapper of the hook was taken for the agent, it is gone already.
+      if let process, process.isAlive {
         group.addTask { await gone(process) }
       }
       defer { group.cancelAll() }

@@ -9,69 +9,88 @@ enum OrphanedAgents {
   /// Between SIGTERM and SIGKILL.
   static let grace = Duration.seconds(10)
 
+  /// How long ended processes may take to go after SIGKILL; one that hangs in the system may never,
+  /// and does nothing any more when it comes back.
+  static let killLimit = Duration.seconds(2)
+  /// Between two looks.
+  private static let period = Duration.milliseconds(100)
+
   /// Ends what still works on these attempts, and all it started.
   ///
-  /// Looks through `/proc`; where there is none, nothing is found.
+  /// Looks through `/proc`; where there is none, nothing is found. Returns when nothing is left, or
+  /// `killLimit` after SIGKILL.
   ///
+  /// - Parameter dataDirectory: the daemon's, by which its agents are known from those of others.
   /// - Returns: the messages whose agents were found and ended: they did not finish. Of the others
   ///   nobody knows what became of them.
-  static func end(_ starts: [ExecutionStart], logger: Logger) async -> Set<MessageID> {
-    guard !starts.isEmpty else { return [] }
-    var found: Set<MessageID> = []
-    let deadline = ContinuousClock.now + grace
-    while true {
-      let alive = starts.flatMap { start in
-        processes(of: start).map { (message: start.message, process: $0) }
-      }
-      guard !alive.isEmpty else { return found }
-      let isLate = ContinuousClock.now >= deadline
-      for (message, process) in alive {
-        if found.insert(message).inserted {
-          logger.notice("message \(message): ending its agent, which outlived its daemon")
-        }
-        kill(process, isLate ? SIGKILL : SIGTERM)
-      }
-      // A process that is not gone yet is asked again; a cancelled wait just asks sooner.
-      try? await Task.sleep(for: .milliseconds(100))
+  static func end(
+    _ starts: [ExecutionStart], dataDirectory: String, logger: Logger
+  ) async -> Set<MessageID> {
+    let marks = starts.map {
+      Marks(message: $0.message, attempt: $0.attempt, dataDirectory: dataDirectory)
+    }
+    return await end(marks, grace: grace) { message in
+      logger.notice("message \(message): ending its agent, which outlived its daemon")
     }
   }
-
-  /// How long ended processes may take to go after SIGKILL; one that hangs in the system may never.
-  static let killLimit = Duration.seconds(5)
 
   /// Ends what an agent that was stopped left at work: its tools may run in sessions of their own,
   /// where no signal to its process group finds them (Claude Code's do: anthropics/claude-code#94469).
   ///
-  /// Returns when nothing is left, or `killLimit` after SIGKILL.
-  ///
   /// - Parameter grace: between SIGTERM and SIGKILL.
-  static func end(_ message: MessageID, attempt: UInt16, grace: Duration) async {
+  static func end(_ turn: AgentTurn, grace: Duration) async {
+    let marks = Marks(
+      message: turn.message, attempt: turn.attempt, dataDirectory: turn.dataDirectory)
+    _ = await end([marks], grace: grace) { _ in }
+  }
+
+  private static func end(
+    _ marks: [Marks], grace: Duration, _ found: (MessageID) -> Void
+  ) async -> Set<MessageID> {
+    guard !marks.isEmpty else { return [] }
+    var messages: Set<MessageID> = []
+    var asked: Set<pid_t> = []
     let killTime = ContinuousClock.now + grace
     while ContinuousClock.now < killTime + killLimit {
-      let alive = processes(of: message, attempt: attempt)
-      guard !alive.isEmpty else { return }
+      let alive = marks.flatMap { marks in
+        processes(with: marks).map { (message: marks.message, process: $0) }
+      }
+      guard !alive.isEmpty else { break }
       let isLate = ContinuousClock.now >= killTime
-      for process in alive { kill(process, isLate ? SIGKILL : SIGTERM) }
-      // The caller sees to it that this wait is not cut short.
-      try? await Task.sleep(for: .milliseconds(50))
+      for (message, process) in alive {
+        if messages.insert(message).inserted { found(message) }
+        // Once: many programs take a second one as an order to break off.
+        let isFirst = asked.insert(process).inserted
+        if isLate || isFirst { kill(process, isLate ? SIGKILL : SIGTERM) }
+      }
+      // A wait that was cancelled would end at once, and this must not be cut short.
+      await Task { try? await Task.sleep(for: period) }.value
+    }
+    return messages
+  }
+
+  /// By what the processes of an attempt are known.
+  private struct Marks {
+    var message: MessageID
+    var attempt: UInt16
+    var dataDirectory: String?
+
+    func fit(_ environment: Data) -> Bool {
+      let entries = Set(environment.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
+      let data = "COSPOOL_DATA="
+      return entries.contains("COSPOOL_MESSAGE=\(message)")
+        && entries.contains("COSPOOL_ATTEMPT=\(attempt)")
+        && entries.first { $0.hasPrefix(data) } == dataDirectory.map { data + $0 }
     }
   }
 
-  private static func processes(of start: ExecutionStart) -> [pid_t] {
-    processes(of: start.message, attempt: start.attempt)
-  }
-
-  private static func processes(of message: MessageID, attempt: UInt16) -> [pid_t] {
-    let marks = [
-      "COSPOOL_MESSAGE=\(message)", "COSPOOL_ATTEMPT=\(attempt)",
-    ].map { Array($0.utf8) }
+  private static func processes(with marks: Marks) -> [pid_t] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
     return names.compactMap { pid_t($0) }.filter { process in
       guard process != getpid(),
         let environment = FileManager.default.contents(atPath: "/proc/\(process)/environ")
       else { return false }
-      let entries = Set(environment.split(separator: 0).map(Array.init))
-      return marks.allSatisfy(entries.contains)
+      return marks.fit(environment)
     }
   }
 }

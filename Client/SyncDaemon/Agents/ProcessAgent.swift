@@ -50,7 +50,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     if outcome.isCut || Task.isCancelled {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
-        await OrphanedAgents.end(turn.message, attempt: turn.attempt, grace: stopGrace)
+        // The agent itself had its time.
+        await OrphanedAgents.end(turn, grace: min(stopGrace, .seconds(1)))
       }.value
     }
     // Whatever the process left behind and still holds a pipe must not keep the turn open.
