@@ -159,7 +159,7 @@ extension QueueClient {
           outcomes[asked] = outcome
         }
         let race = StartRace(withdrawing: id, in: before)
-        group.addTask { await (id, outcome(of: race, until: deadline)) }
+        group.addTask { await (id, self.outcome(of: race, until: deadline)) }
       }
       for await (asked, outcome) in group { outcomes[asked] = outcome }
       return outcomes
