@@ -248,15 +248,32 @@ import WireProtocol
     let database = try folder.open()
     let workspace = try paired(database)
     let posted = try everyEvent()
-    // The second names a notification that is not there.
+    // The last has the position of another.
     #expect(throws: StorageFault.self) {
       try database.commit(
         batch(workspace) { changes in
-          changes.posted = posted
-          changes.entries = [InboxEntry(device: Self.phone, position: 99)]
+          changes.posted = posted + posted.prefix(1)
+          changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
         })
     }
     let records = try #require(try database.header(of: workspace)).inboxes
     #expect(records == InboxRecords())
+  }
+
+  /// A device that comes back may acknowledge what was removed when it was revoked.
+  @Test func entriesOfWhatIsGoneAreDropped() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent()
+    try database.commit(
+      batch(workspace) { changes in
+        changes.posted = posted
+        changes.entries =
+          [InboxEntry(device: Self.phone, position: 99, isAcknowledged: true)]
+          + posted.map { InboxEntry(device: Self.phone, position: $0.position) }
+      })
+    let records = try #require(try database.header(of: workspace)).inboxes
+    #expect(records.entries.map(\.position).sorted() == posted.map(\.position).sorted())
   }
 }
