@@ -22,13 +22,10 @@ struct AgentProcess: Hashable, Sendable {
     return stat.start == start && !stat.isZombie
   }
 
-  /// Now, in the unit of `start`.
+  /// Now, in the unit of `start`; 0 where the system does not say (proc_uptime(5)).
   static func ticks() -> UInt64 {
-    var time = timespec()
-    // Cannot fail for a clock that Linux has always had.
-    clock_gettime(CLOCK_BOOTTIME, &time)
-    let second = UInt64(clamping: sysconf(Int32(_SC_CLK_TCK)))
-    return UInt64(clamping: time.tv_sec) * second
-      + UInt64(clamping: time.tv_nsec) * second / 1_000_000_000
+    let line = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8)
+    let seconds = line?.split(separator: " ").first.flatMap { Double($0) } ?? 0
+    return UInt64(exactly: (seconds * Double(sysconf(Int32(_SC_CLK_TCK)))).rounded()) ?? 0
   }
 }
