@@ -195,7 +195,7 @@ extension ClientCore {
       // What cannot be stored now follows with the next change.
       next += (try? endSettledRequests(store: store)) ?? []
     }
-    if case .exchanging(let exchange) = link, exchange.hasCaughtUp {
+    if canAskServer {
       notices.offlineSince = nil
     } else {
       if link.connection == nil { next += abandonInboxQuestions() }

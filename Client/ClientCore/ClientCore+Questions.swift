@@ -28,7 +28,7 @@ extension ClientCore {
       guard let answer = decide(request, id: id, at: occasion, store: store) else { return nil }
       return [.told(answer, id)]
     }
-    guard case .exchanging(let exchange) = link, exchange.hasCaughtUp else { return nil }
+    guard canAskServer else { return nil }
     execution.questions[id] = PersonQuestion(
       request: request, behind: replica.workspace.vector, replicas: replica.record.ownReplicas,
       repairs: replica.record.repairs)
