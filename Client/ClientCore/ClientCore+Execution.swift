@@ -16,6 +16,8 @@ package enum AgentOrder: Hashable, Sendable {
 struct Execution: Sendable {
   /// nil where this program runs no agents.
   var executor: Executor?
+  /// Whether the program is to end, also where it was told so before it ran agents.
+  var isDraining = false
   /// Decides where there is no server.
   var authority: Authority?
   /// Whether the server decides.
@@ -28,7 +30,7 @@ struct Execution: Sendable {
   /// Questions of the driver's own, by number.
   var questions: [UInt64: PersonQuestion] = [:]
   /// What could not be stored and is tried again.
-  var unstored: [(command: Command, intents: IntentChanges)] = []
+  var unstored: [(command: Command, then: [Command], intents: IntentChanges)] = []
   var deadline: Int64?
   /// When `unstored` is tried again.
   var storeAt: Int64?
@@ -64,8 +66,11 @@ extension ClientCore {
     execution.isServerAsked = hasServer
     execution.authority = Authority(loaded.authority, uptime: occasion.now)
     let intents = loaded.intents.sorted { $0.message < $1.message }
-    let recovery = executor.recovered(
+    var recovery = executor.recovered(
       intents, deadAgents: deadAgents, in: replica.workspace, at: occasion)
+    if execution.isDraining {
+      recovery += executor.drainRequested(in: replica.workspace, at: occasion)
+    }
     execution.executor = executor
     let sessions = Set(replica.workspace.sessions().map(\.id))
     return carryOut(recovery, at: occasion, store: store)
@@ -130,6 +135,7 @@ extension ClientCore {
   package mutating func drainRequested(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    execution.isDraining = true
     guard execution.executor != nil else { return [.agent(.drained)] }
     return executing(at: occasion, store: store) { executor, workspace, occasion in
       executor.drainRequested(in: workspace, at: occasion)
@@ -231,11 +237,12 @@ extension ClientCore {
         }
       case .stop(let session, let attempt):
         actions.append(.agent(.stop(session, attempt: attempt)))
-      case .end(let command, let message):
+      case .end(let command, let following, let message):
         actions += performSurely(
-          command, IntentChanges(ended: message), at: occasion, store: store)
-      case .perform(let command):
-        actions += performSurely(command, IntentChanges(), at: occasion, store: store)
+          command, then: following, IntentChanges(ended: message), at: occasion, store: store)
+      case .perform(let command, let following):
+        actions += performSurely(
+          command, then: following, IntentChanges(), at: occasion, store: store)
       case .drained:
         actions.append(.agent(.drained))
       }
@@ -243,15 +250,16 @@ extension ClientCore {
     return actions
   }
 
-  /// Does a command of the executor's; nil where it cannot be stored. What the queues refuse, since
-  /// they changed meanwhile, needs no doing any more.
+  /// Does a command of the executor's and what follows from it; nil where it cannot be stored. What
+  /// the queues refuse, since they changed meanwhile, needs no doing any more.
   private mutating func perform(
-    _ command: Command, _ intents: IntentChanges, at occasion: Occasion, store: some ReplicaStore
+    _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
+    at occasion: Occasion, store: some ReplicaStore
   ) -> [Action]? {
     do throws(Replica.Fault) {
       let outcome = try replica.perform(
-        command, queueSizeMax: queueSizeMax, wall: time(at: occasion), intents: intents,
-        at: occasion, store: store)
+        command, then: following, queueSizeMax: queueSizeMax, wall: time(at: occasion),
+        intents: intents, at: occasion, store: store)
       guard !outcome.operations.isEmpty else { return [] }
       let sessions = outcome.touched.sessions
       return [.changed(outcome.touched)] + pumped(at: occasion, store: store)
@@ -265,14 +273,15 @@ extension ClientCore {
   }
 
   private mutating func performSurely(
-    _ command: Command, _ intents: IntentChanges, at occasion: Occasion, store: some ReplicaStore
+    _ command: Command, then following: [Command], _ intents: IntentChanges,
+    at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     if execution.unstored.isEmpty,
-      let done = perform(command, intents, at: occasion, store: store)
+      let done = perform(command, then: following, intents, at: occasion, store: store)
     {
       return done
     }
-    execution.unstored.append((command, intents))
+    execution.unstored.append((command, following, intents))
     execution.storeAt = occasion.now + Execution.storeRetryMilliseconds
     return []
   }
@@ -284,7 +293,9 @@ extension ClientCore {
     execution.storeAt = nil
     let waiting = execution.unstored
     execution.unstored = []
-    return waiting.flatMap { performSurely($0.command, $0.intents, at: occasion, store: store) }
+    return waiting.flatMap {
+      performSurely($0.command, then: $0.then, $0.intents, at: occasion, store: store)
+    }
   }
 
   // MARK: - Asking

@@ -15,13 +15,15 @@ package enum StartMode: Hashable, Sendable {
 
 /// How an executor behaves.
 package struct ExecutorSettings: Hashable, Sendable {
-  /// What to do with an attempt of which nobody knows what became of it.
+  /// What to do with an attempt that ended and of which nobody says how it went, be it that nobody
+  /// knows or that its agent is known to have died or been stopped. Where the agent is a person's own
+  /// (`gated`), that person decides.
   package enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
     /// A person decides.
     case ask
     /// Go on without it.
     case skip
-    /// Try it again, at the risk that the agent did it already.
+    /// Try it again, at the risk that the agent did it already; `startsMax` times in a row.
     case retry
   }
 
@@ -34,7 +36,7 @@ package struct ExecutorSettings: Hashable, Sendable {
   package var onUnknown = UnknownPolicy.ask
   /// Whether the queue goes on without a message that failed.
   package var skipsFailed = false
-  /// How often a message is tried whose agent cannot be started.
+  /// How often in a row a message is tried whose agent cannot be started, or ends without a word.
   package var startsMax = 3
   /// Backoff before the next question after one that was answered with no.
   package var retryMillisecondsMin: Int64 = 1_000
@@ -157,7 +159,15 @@ struct Proposal: Hashable, Sendable {
 /// An agent at work.
 struct ActiveRun: Hashable, Sendable {
   var order: StartOrder
+  /// Whether the agent was a person's own when it got the prompt: see `StartMode.gated`.
+  var isOfPerson: Bool
   var stopping: StopReason?
+}
+
+/// Attempts of a message that ended in a row with nobody saying how they went.
+struct SilentEnds: Hashable, Sendable {
+  var message: MessageID
+  var count: Int
 }
 
 /// An attempt that is said to be in flight, and that nothing here has begun.
@@ -186,6 +196,7 @@ struct Seat: Hashable, Sendable {
   var lastEnded: StartOrder?
   /// The attempt whose whereabouts were asked for last.
   var sought: SoughtRun?
+  var silentEnds: SilentEnds?
   var failures = 0
   var spawnFailures = 0
 

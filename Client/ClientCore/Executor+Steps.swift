@@ -148,22 +148,6 @@ extension Executor {
     return recover(order, .unknown, at: occasion)
   }
 
-  /// Says that nobody knows what became of an attempt, and does what the settings say then.
-  mutating func recover(
-    _ order: StartOrder, _ phase: RunPhase, at occasion: Occasion
-  ) -> [Action] {
-    counters.unknown += 1
-    let report = Command.reportRun(
-      order.message, order.run(phase, milliseconds: occasion.wall, note: ""))
-    let policy: [Action] =
-      switch settings.onUnknown {
-      case .ask: []
-      case .skip: [.perform(.skip(order.message))]
-      case .retry: [.perform(.retry(order.message))]
-      }
-    return [.end(report, order.message)] + policy
-  }
-
   /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
   /// and then given back.
   private mutating func rest(
@@ -250,7 +234,8 @@ extension Executor {
       let order = StartOrder(
         session: session, message: request.message, attempt: request.attempt,
         token: request.token, text: proposal.text)
-      seats[session]?.run = ActiveRun(order: order)
+      let isOfPerson = mode(of: session) == .gated
+      seats[session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
       counters.starts += 1
       return [.begin(order)]
     case .fenced:
@@ -262,7 +247,12 @@ extension Executor {
       let run = Run(
         token: request.token, attempt: attempt, phase: .unknown, milliseconds: occasion.wall)
       wait(session, endsWithChange: true, at: occasion)
-      return [.perform(.reportRun(request.message, run))]
+      let order = StartOrder(
+        session: session, message: request.message, attempt: attempt, token: request.token, text: ""
+      )
+      return [
+        .perform(.reportRun(request.message, run), then: policy(after: order, at: occasion))
+      ]
     case .stale, .paused, .cancelled, .notYet:
       // What the authority knows better is on its way here, and comes as a change.
       wait(session, endsWithChange: true, at: occasion)
@@ -279,7 +269,7 @@ extension Executor {
     let run = Run(
       token: request.token, attempt: request.attempt, phase: .interrupted,
       milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
-    return [.perform(.reportRun(request.message, run)), .perform(.retry(request.message))]
+    return [.perform(.reportRun(request.message, run), then: [.retry(request.message)])]
   }
 
   /// Waits before the next try, longer each time, with jitter.
@@ -298,64 +288,9 @@ extension Executor {
     seats[session]?.lease = nil
   }
 
-  private func backoff(after failures: Int, at occasion: Occasion) -> Int64 {
+  func backoff(after failures: Int, at occasion: Occasion) -> Int64 {
     let range = min(
       settings.retryMillisecondsMin << Int64(min(failures, 6)), settings.retryMillisecondsMax)
     return range / 2 + Int64(occasion.random(5) % UInt64(range / 2 + 1))
-  }
-
-  // MARK: - Ends
-
-  private func tryAgain(_ message: MessageID, notBefore time: Int64) -> [Action] {
-    // The time first: with the retry alone it would start again at once.
-    [.perform(.setNotBefore(message, time)), .perform(.retry(message))]
-  }
-
-  mutating func reports(
-    of run: ActiveRun, _ result: RunResult, at occasion: Occasion
-  ) -> [Action] {
-    let order = run.order
-    func end(_ phase: RunPhase, _ note: String) -> Action {
-      .end(
-        .reportRun(
-          order.message, order.run(phase, milliseconds: occasion.wall, note: note)),
-        order.message)
-    }
-    switch (result, run.stopping) {
-    case (.succeeded(let summary), _):
-      seats[order.session]?.spawnFailures = 0
-      return [end(.succeeded, summary)]
-    case (_, .person?):
-      return [end(.cancelled, "A person stopped it.")]
-    case (_, .leaseLost?):
-      return [end(.interrupted, "The host lost its lease and stopped the agent.")]
-    case (_, .drained?):
-      return [end(.interrupted, "The host stopped while the agent worked.")]
-    case (.failed(let error), nil):
-      let skip: [Action] = settings.skipsFailed ? [.perform(.skip(order.message))] : []
-      return [end(.failed, error)] + skip
-    case (.died(let how), nil):
-      return [end(.interrupted, how)]
-    case (.tryLater(let time, let reason), nil):
-      let earliest = occasion.wall + settings.laterMillisecondsMin
-      let latest = occasion.wall + settings.laterMillisecondsMax
-      return [end(.interrupted, reason)]
-        + tryAgain(order.message, notBefore: min(max(time, earliest), latest))
-    case (.tryAfter(let wait, let reason), nil):
-      let wait = min(max(0, wait), settings.laterMillisecondsMax)
-      return [end(.interrupted, reason)]
-        + tryAgain(order.message, notBefore: occasion.wall + wait)
-    case (.notStarted(let reason), nil):
-      // The agent never got the prompt, so trying again is harmless; but not for ever.
-      let failures = (seats[order.session]?.spawnFailures ?? 0) + 1
-      guard failures < settings.startsMax else {
-        seats[order.session]?.spawnFailures = 0
-        return [end(.failed, reason)]
-      }
-      seats[order.session]?.spawnFailures = failures
-      let pause = backoff(after: failures - 1, at: occasion)
-      seats[order.session]?.backoffUntil = occasion.now + pause
-      return [end(.interrupted, reason), .perform(.retry(order.message))]
-    }
   }
 }

@@ -18,10 +18,11 @@ package struct Executor: Sendable {
     case begin(StartOrder)
     /// Stop the agent: ask it to end, and make it end 10 seconds later.
     case stop(SessionID, attempt: UInt16)
-    /// Do this command, and forget the message's intent with it.
-    case end(Command, MessageID)
-    /// Do this command.
-    case perform(Command)
+    /// Do this command and what follows from it, and forget the message's intent, all in one
+    /// transaction. Where the command changes nothing, nothing follows from it.
+    case end(Command, then: [Command], MessageID)
+    /// The same, where there is no intent.
+    case perform(Command, then: [Command])
     /// Nothing runs any more, and no lease is held.
     case drained
   }
@@ -138,12 +139,16 @@ package struct Executor: Sendable {
 
   /// Whether the settings let anything start in a session now.
   func mayStart(in session: SessionID) -> Bool {
-    let standard: StartMode = settings.isEnabled ? settings.isGated ? .gated : .free : .off
-    return switch settings.modes[session] ?? standard {
+    switch mode(of: session) {
     case .off: false
     case .free: true
     case .gated: opened.contains(session)
     }
+  }
+
+  func mode(of session: SessionID) -> StartMode {
+    let standard: StartMode = settings.isEnabled ? settings.isGated ? .gated : .free : .off
+    return settings.modes[session] ?? standard
   }
 
   /// An order could not be stored, and so must not be carried out.
@@ -221,9 +226,10 @@ package struct Executor: Sendable {
   }
 
   mutating func stop(_ session: SessionID, because reason: StopReason) -> Action? {
-    guard let run = seats[session]?.run, run.stopping == nil else { return nil }
-    seats[session]?.run?.stopping = reason
-    return .stop(session, attempt: run.order.attempt)
+    guard let run = seats[session]?.run else { return nil }
+    // What a person wants holds, whatever it is being stopped for already.
+    if run.stopping == nil || reason == .person { seats[session]?.run?.stopping = reason }
+    return run.stopping == nil ? .stop(session, attempt: run.order.attempt) : nil
   }
 
   func drainedIfDone() -> [Action] {

@@ -156,31 +156,46 @@ package struct Replica: Sendable {
     record = next
   }
 
-  /// Does a local command; its operations are durable when this returns.
+  /// Does a local command and what follows from it, in one transaction; the operations are durable
+  /// when this returns.
   ///
   /// - Parameters:
+  ///   - following: done where the command changed something; what the queues refuse of it is left
+  ///     out. None of it can be undone.
   ///   - wall: the best known time, milliseconds since 1970.
   ///   - intents: what is stored in the same transaction of what agents have.
   package mutating func perform(
-    _ command: Command, queueSizeMax: Int, wall: Int64, intents: IntentChanges = .init(),
-    at occasion: Occasion, store: some ReplicaStore
+    _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
+    intents: IntentChanges = .init(), at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
-    // The margin is more than any one command takes.
+    // The margin is more than any few commands take.
     if workspace.vector[record.replica] >= Limits.sequenceMax {
       try takeFreshReplica(at: occasion, store: store)
     }
     var next = self
     next.clock.observe(workspace.latestStamp)
-    let context = CommandContext(
+    var context = CommandContext(
       replica: record.replica, stamp: next.clock.tick(milliseconds: wall),
       queueSizeMax: queueSizeMax)
-    let outcome: CommandOutcome
+    var outcome: CommandOutcome
     let undo: UndoHistory.Changes
     do {
       (outcome, undo) = try next.workspace.perform(
         command, in: context, history: &next.undo)
     } catch {
       throw .queue(error)
+    }
+    context.recordsUndo = false
+    for command in following where !outcome.operations.isEmpty {
+      context.stamp = next.clock.tick(milliseconds: wall)
+      do throws(QueueError) {
+        let more = try next.workspace.perform(command, in: context)
+        outcome.operations += more.operations
+        outcome.touched.formUnion(more.touched)
+      } catch {
+        // The queues changed meanwhile.
+        continue
+      }
     }
     guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty else {
       return outcome

@@ -53,9 +53,11 @@ struct ExecutorStepTests {
           begun.append(order)
           let run = order.run(.running, milliseconds: 1, note: "")
           try host.perform(.reportRun(order.message, run))
-        case .end(let command, _), .perform(let command):
-          ended.append(command)
-          try host.perform(command)
+        case .end(let command, let following, _), .perform(let command, let following):
+          for command in [command] + following {
+            ended.append(command)
+            try host.perform(command)
+          }
         case .stop, .drained: break
         }
       }

@@ -306,10 +306,11 @@ struct ExecutorWorld {
         let latest = now + Int64(generator.below(10_000))
         let endsAt = hosts[index].agents[session]?.endsAt ?? latest
         hosts[index].agents[session]?.endsAt = min(endsAt, latest)
-      case .end(let command, let message):
+      case .end(let command, let following, let message):
         hosts[index].intents[message] = nil
-        execute(index, command)
-      case .perform(let command): execute(index, command)
+        for command in [command] + following { execute(index, command) }
+      case .perform(let command, let following):
+        for command in [command] + following { execute(index, command) }
       case .drained: break
       }
     }

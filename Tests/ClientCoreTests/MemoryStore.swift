@@ -21,6 +21,8 @@ final class MemoryStore: ReplicaStore {
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
+  /// Commits that succeed before the disk is full; nil where it never is.
+  var commitsLeft: Int?
   /// Whether what the server holds is left to a later synchronization.
   var defers = false
   private(set) var isSynchronized = true
@@ -71,6 +73,10 @@ final class MemoryStore: ReplicaStore {
 
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     if let failure { throw failure }
+    if let left = commitsLeft {
+      guard left > 0 else { throw StoreError(code: .full, message: "full") }
+      commitsLeft = left - 1
+    }
     isSynchronized = !(defers && transaction.isHeldByServer)
     commits += 1
     if let pruned = transaction.prunedThrough {

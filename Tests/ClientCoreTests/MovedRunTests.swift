@@ -88,10 +88,12 @@ struct MovedRunTests {
           begun.append((host, order))
           try queues.perform(
             .reportRun(order.message, order.run(.running, milliseconds: now, note: "")))
-        case .end(let command, _), .perform(let command):
-          ended.append(command)
-          // What the queues refuse, since they changed meanwhile, needs no doing any more.
-          _ = try? queues.perform(command)
+        case .end(let command, let following, _), .perform(let command, let following):
+          for command in [command] + following {
+            ended.append(command)
+            // What the queues refuse, since they changed meanwhile, needs no doing any more.
+            _ = try? queues.perform(command)
+          }
         case .stop, .drained: break
         }
       }

@@ -120,6 +120,57 @@ extension EndToEnd {
       }
     }
 
+    /// The queue goes on over night, whatever stops its daemon; but not for ever with a prompt that ends
+    /// its agent.
+    @Test func whatWasCutOffIsTriedAgainWhereItIsSet() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(
+          ["s"], on: device, settings: ["agentGrace": "0", "onUnknown": "retry"])
+        let first = try await device.send("s", "stuck one")
+        let second = try await device.send("s", "two dies")
+        try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        device.daemon?.send(SIGTERM)
+        try await device.daemon?.ended(within: 90)
+        #expect(agent.starts().count == 1)
+        agent.letGo()
+        try await device.start()
+        try await bed.eventually("the first is done, the second is not", within: 120) {
+          try await device.message(second).status == "interrupted"
+        }
+        #expect(try await device.message(first).status == "succeeded")
+        #expect(agent.starts().map(\.attempt) == [1, 2, 1, 2, 3])
+        #expect(agent.ends() == [first])
+      }
+    }
+
+    /// Told to stop while it still ends what a killed one left behind, a daemon begins nothing.
+    @Test func daemonThatIsStoppedAtItsStartBeginsNothing() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: device, settings: ["onUnknown": "skip"])
+        let first = try await device.send("s", "deaf one")
+        let second = try await device.send("s", "two")
+        try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        device.daemon?.send(SIGKILL)
+        try await device.daemon?.ended(within: 90)
+        try await device.start()
+        device.daemon?.send(SIGTERM)
+        try await device.daemon?.ended(within: 90)
+        #expect(agent.starts().count == 1)
+        try await device.start()
+        try await bed.eventually("the next one goes on", within: 120) {
+          try await device.message(second).status == "succeeded"
+        }
+        #expect(try await device.message(first).status == "skipped")
+        #expect(agent.starts().count == 2)
+      }
+    }
+
     // C-10: only the host starts anything; taking a session over moves its queue.
     @Test func takingOverASessionMovesItsAgent() async throws {
       try await TestBed.run { bed in

@@ -23,6 +23,8 @@ struct ScriptAgent: Sendable {
       case "$1" in
         *stuck*) while [ ! -e \(folder)/go ]; do sleep 0.02; done ;;
         *slow*) sleep 0.2 ;;
+        *dies*) kill -9 $$ ;;
+        *deaf*) trap "" TERM; while :; do sleep 0.02; done ;;
         *fails*) [ -e \(folder)/works ] || { echo "no such branch"; exit 3; } ;;
       esac
       printf '%s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" >> \(folder)/ends

@@ -139,7 +139,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .command: "the agent's command; {} is the prompt, else it comes on stdin"
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
-    case .onUnknown: "what happens to a message of which nobody knows whether the agent did it"
+    case .onUnknown:
+      "what happens to a message whose attempt was cut off; retry: at most three in a row"
     case .approvalPatience: "seconds that other devices have to answer what an agent here asks"
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
     case .retentionDays: "days for which attachments of messages that left the queue are kept"

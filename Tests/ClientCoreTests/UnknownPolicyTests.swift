@@ -1,0 +1,202 @@
+import ClientCore
+import QueueModel
+import SyncTestSupport
+import Testing
+
+/// What follows where an attempt ended and nobody said how it went: a person decides, or the settings
+/// do (S0-66).
+struct UnknownPolicyTests {
+  private static let policies = ExecutorSettings.UnknownPolicy.allCases
+  private static let otherDevice = DeviceID(high: 0xD, low: 2)
+
+  /// What becomes of a message that nobody knows the end of, where nothing begins.
+  private func status(after policy: ExecutorSettings.UnknownPolicy) -> MessageStatus {
+    switch policy {
+    case .ask: .interrupted
+    case .skip: .skipped
+    case .retry: .queued
+    }
+  }
+
+  @Test(arguments: policies)
+  func itHoldsWhereAnAgentDies(_ policy: ExecutorSettings.UnknownPolicy) throws {
+    var host = try LocalHost.serving(2, onUnknown: policy)
+    host.end(1, .died("signal 9"))
+    // What died at once might do so again: it waits a little.
+    if policy != .skip { #expect(host.begun == [[1, 1]]) }
+    host.pass(milliseconds: 2_000)
+    switch policy {
+    case .ask: #expect(host.begun == [[1, 1]])
+    case .skip: #expect(host.begun == [[1, 1], [2, 1]])
+    case .retry: #expect(host.begun == [[1, 1], [1, 2]])
+    }
+    if policy != .retry { #expect(host.status(1) == status(after: policy)) }
+    #expect(host.core.executionCounters.unknown == 0)
+  }
+
+  /// Also where a host is without its server for too long.
+  @Test(arguments: policies)
+  func itHoldsWhereALeaseIsLost(_ policy: ExecutorSettings.UnknownPolicy) throws {
+    var host = try LocalHost.serving(1, onUnknown: policy)
+    try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
+    host.pass(milliseconds: 21_000)
+    #expect(host.orders.contains(.stop(host.session, attempt: 1)))
+    host.end(1, .died("signal 15"))
+    #expect(host.status(1) == status(after: policy))
+    #expect(host.core.executionCounters.unknown == 0)
+  }
+
+  /// The next program starts it.
+  @Test(arguments: policies)
+  func itHoldsWhereAProgramStops(_ policy: ExecutorSettings.UnknownPolicy) throws {
+    var host = try LocalHost.serving(1, onUnknown: policy)
+    host.tell { $0.drainRequested(at: $1, store: $2) }
+    host.tell { $0.drainGraceEnded(at: $1, store: $2) }
+    host.end(1, .died("signal 15"))
+    #expect(host.orders.contains(.drained))
+    #expect(host.begun == [[1, 1]])
+    #expect(host.status(1) == status(after: policy))
+    var next = try host.restarted()
+    next.begin(onUnknown: policy)
+    #expect(next.begun == (policy == .retry ? [[1, 2]] : []))
+  }
+
+  /// What an agent was never given, or would not begin, needs no decision whatever it is stopped for.
+  @Test(arguments: [
+    RunResult.notStarted("no such command"), .tryAfter(1_000, reason: "rate limit"),
+    .tryLater(0, reason: "rate limit"),
+  ])
+  func whatWasNotBegunIsTriedAgain(_ result: RunResult) throws {
+    var host = try LocalHost.serving(1)
+    host.tell { $0.drainRequested(at: $1, store: $2) }
+    host.tell { $0.drainGraceEnded(at: $1, store: $2) }
+    host.end(1, result)
+    #expect(host.status(1) == .queued)
+  }
+
+  @Test func whatAPersonStopsIsNotTriedAgain() throws {
+    var host = try LocalHost.serving(1, onUnknown: .retry)
+    try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
+    host.pass(milliseconds: 21_000)
+    host.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
+    host.end(1, .died("signal 15"))
+    #expect(host.status(1) == .cancelled)
+    #expect(host.orders.filter { $0 == .stop(host.session, attempt: 1) }.count == 1)
+  }
+
+  // MARK: - Agents of people
+
+  private func feeding(_ policy: ExecutorSettings.UnknownPolicy) throws -> LocalHost {
+    var host = try LocalHost.serving(2, onUnknown: policy) { $0.isGated = true }
+    host.tell { $0.sessionGateChanged(.named("s"), isOpen: true, at: $1, store: $2) }
+    #expect(host.begun == [[1, 1]])
+    return host
+  }
+
+  /// Such an agent may go on with the prompt, or has it in front of it when it is taken up again.
+  @Test(arguments: policies)
+  func aPersonDecidesWhereTheAgentIsTheirs(_ policy: ExecutorSettings.UnknownPolicy) throws {
+    var host = try feeding(policy)
+    host.end(1, .died("its process is gone"))
+    host.pass(milliseconds: 60_000)
+    #expect(host.begun == [[1, 1]])
+    #expect(host.status(1) == .interrupted)
+  }
+
+  @Test(arguments: policies)
+  func aPersonDecidesWhereTheAgentWasTheirs(_ policy: ExecutorSettings.UnknownPolicy) throws {
+    var host = try feeding(policy)
+    var settings = ExecutorSettings()
+    settings.onUnknown = policy
+    host.tell { $0.executionSettingsChanged(settings, at: $1, store: $2) }
+    host.end(1, .died("it goes on at its person's prompt"))
+    host.pass(milliseconds: 60_000)
+    #expect(host.begun == [[1, 1]])
+    #expect(host.status(1) == .interrupted)
+  }
+
+  @Test(arguments: policies)
+  func aPersonDecidesAfterACrashWhereTheAgentIsTheirs(
+    _ policy: ExecutorSettings.UnknownPolicy
+  ) throws {
+    var host = try feeding(policy).restarted()
+    host.begin(onUnknown: policy) { $0.modes[.named("s")] = .gated }
+    host.tell { $0.sessionGateChanged(.named("s"), isOpen: true, at: $1, store: $2) }
+    #expect(host.begun == [])
+    #expect(host.status(1) == .unknown)
+    #expect(host.core.executionCounters.unknown == 1)
+  }
+
+  // MARK: - Limits
+
+  private func dies(_ host: inout LocalHost, attempts: ClosedRange<UInt16>) {
+    for attempt in attempts {
+      host.end(1, attempt: attempt, .died("signal 9"))
+      host.pass(milliseconds: 11_000)
+    }
+  }
+
+  @Test func aPersonDecidesAfterTheThirdAttempt() throws {
+    var host = try LocalHost.serving(1, onUnknown: .retry)
+    dies(&host, attempts: 1...3)
+    #expect(host.begun == [[1, 1], [1, 2], [1, 3]])
+    #expect(host.status(1) == .interrupted)
+    // Who says that it shall be tried again means as many attempts once more.
+    try host.perform(.retry(.numbered(1)))
+    dies(&host, attempts: 4...6)
+    #expect(host.begun.count == 6)
+    #expect(host.status(1) == .interrupted)
+  }
+
+  @Test func attemptsThatEndedWithAWordDoNotCount() throws {
+    var host = try LocalHost.serving(1, onUnknown: .retry)
+    dies(&host, attempts: 1...2)
+    host.end(1, attempt: 3, .tryAfter(1_000, reason: "rate limit"))
+    host.pass(milliseconds: 2_000)
+    dies(&host, attempts: 4...6)
+    #expect(host.begun.count == 6)
+    #expect(host.status(1) == .interrupted)
+  }
+
+  /// Nobody knows any more how the earlier attempts ended.
+  @Test func afterACrashAllEarlierAttemptsCount() throws {
+    var host = try LocalHost.serving(1, onUnknown: .retry)
+    for attempt in 1...3 as ClosedRange<UInt64> {
+      #expect(host.begun == [[1, attempt]])
+      host = try host.restarted()
+      host.begin(onUnknown: .retry)
+    }
+    #expect(host.begun == [])
+    #expect(host.status(1) == .unknown)
+  }
+
+  // MARK: - One transaction
+
+  /// The program dies, or the disk is full, between any two transactions: what needs no decision does
+  /// not wait for one.
+  @Test(
+    arguments: [
+      RunResult.died("signal 9"), .failed("no"), .notStarted("no such command"),
+      .tryAfter(1_000, reason: "rate limit"), .tryLater(0, reason: "rate limit"),
+    ], 0...3)
+  func aReportIsStoredWithWhatFollows(_ result: RunResult, commits: Int) throws {
+    var host = try LocalHost.serving(1, onUnknown: .skip) { $0.skipsFailed = true }
+    host.store.commitsLeft = commits
+    host.end(1, result)
+    var next = try host.restarted()
+    next.begin { $0.isEnabled = false }
+    let status = next.status(1)
+    let isDecided = status == .queued || status == .skipped
+    #expect(commits == 0 ? status == .unknown : isDecided || status == .unknown, "\(status as Any)")
+  }
+
+  @Test func aReportThatWaitsForSpaceTakesTheDecisionAlong() throws {
+    var host = try LocalHost.serving(1, onUnknown: .retry)
+    host.store.commitsLeft = 0
+    host.end(1, .died("signal 9"))
+    #expect(host.store.intents.count == 1)
+    host.store.commitsLeft = nil
+    host.pass(milliseconds: 12_000)
+    #expect(host.begun == [[1, 1], [1, 2]])
+  }
+}
