@@ -225,8 +225,9 @@ extension ClientCore {
       case .begin(let start):
         let run = start.run(.running, milliseconds: time(at: occasion), note: "")
         let known = replica.workspace.dispatchState(of: start.message)?.runState.run
-        // An agent whose beginning nobody would learn of must not begin.
-        if known.map({ $0.fence < run.fence }) ?? true,
+        // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
+        // began already, for another session that had the message a moment ago.
+        if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
             .reportRun(start.message, run), IntentChanges(begun: start), at: occasion,
             store: store)
