@@ -258,7 +258,8 @@ struct ResidentWorkspace: Sendable {
     basePosition = start.position
     floor = committed
     for (replica, mark) in marks { marks[replica]?.baseSeq = mark.seq }
-    content = start.workspace
+    // A transaction that failed meanwhile left more than the content to be read again.
+    if content != nil { content = start.workspace }
     tailEntries = 0
     tailBytes = 0
     snapshotBytes = start.baseBytes

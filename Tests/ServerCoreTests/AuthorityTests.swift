@@ -109,6 +109,36 @@ import WireProtocol
     #expect(try ask(request, as: 5, on: connection, &scene) == .go)
   }
 
+  /// An epoch that begins behind a transaction that failed must not hide that it failed.
+  @Test func whatCouldNotBeStoredIsNotLetOutThoughAnEpochBeginsBehindIt() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    let request = try dispatch(&host, token: token)
+    var reader = scene.device(2)
+    let behind = try scene.join(&reader)
+    scene.compact(.whenSeen)
+    let head = scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.log.last?.position ?? 0
+    }
+    scene.holdsTasks = true
+    #expect(try ask(request, as: 2, on: connection, &scene) == nil)
+    scene.send(.ack(Ack(batch: 0, logPosition: head)), on: behind)
+    #expect(scene.waitingTasks.count == 2, "the commit, and the epoch behind it")
+    scene.storage.withState { $0.writeFault = StorageFault(code: .busy, message: "locked") }
+    scene.finishOneTask()
+    scene.storage.withState { $0.writeFault = nil }
+    #expect(try answer(to: request, 2, on: connection, &scene) == .unavailable)
+    scene.holdsTasks = false
+    scene.finishTasks()
+    #expect(scene.take(behind).compactions.count == 1)
+    #expect(try ask(request, as: 3, on: connection, &scene) == .go)
+    let stored = scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.dispatches[MessageID(high: 1, low: 1)]?.request
+    }
+    #expect(stored == 3)
+  }
+
   @Test func whatWasSentBeforeTheRequestCounts() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
