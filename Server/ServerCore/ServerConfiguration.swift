@@ -69,6 +69,8 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var tokenCheckMilliseconds: Int64 = 1_000
   /// How long the store is left alone after a failure.
   package var storageRetryMilliseconds: Int64 = 1_000
+  /// How long what was found damaged is left alone, unless somebody asks for it.
+  package var damageRetryMilliseconds: Int64 = 60_000
   /// Wrong pairing codes after which a source, and every open code, is done.
   package var pairingFailuresMax = 5
   /// How long a source pauses after its wrong codes.

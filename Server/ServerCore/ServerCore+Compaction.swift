@@ -114,6 +114,7 @@ extension ServerCore {
 
   private mutating func consider(_ candidate: CompactionCandidate, at now: Moment) {
     let id = candidate.workspace
+    guard !isKnownDamaged(id, at: now) else { return }
     if let resident = workspaces[id] {
       // Access may have been taken away by another process: such a device is not waited for.
       let listed = Set(candidate.devices.map(\.id))

@@ -175,6 +175,7 @@ extension ServerCore {
     let joins = waitingJoins.removeValue(forKey: id) ?? []
     switch outcome {
     case .workspace(let loaded?):
+      damagedAt[id] = nil
       if let resident = workspaces[id] {
         let moved =
           resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
@@ -207,6 +208,7 @@ extension ServerCore {
       refusePosts(of: id, .notAwaited)
       refuseInbox(of: id, at: now)
     case .failed(let fault):
+      if fault.code == .corrupt { damagedAt[id] = now.uptimeMilliseconds }
       storageFailed(fault, at: now)
       for connection in joins { refuseForStorage(connection, at: now) }
       refusePosts(of: id, .unavailable)
@@ -214,6 +216,16 @@ extension ServerCore {
     default:
       preconditionFailure("the store answered another question")
     }
+  }
+
+  /// Whether a workspace was found damaged a short while ago: then it is left alone unless somebody
+  /// asks for it.
+  func isKnownDamaged(_ id: WorkspaceID, at now: Moment) -> Bool {
+    isRecent(damagedAt[id], at: now)
+  }
+
+  func isRecent(_ damage: Int64?, at now: Moment) -> Bool {
+    damage.map { now.uptimeMilliseconds - $0 < configuration.damageRetryMilliseconds } ?? false
   }
 
   private mutating func restartMembers(of id: WorkspaceID) {

@@ -179,7 +179,7 @@ extension ServerCore {
   /// Gives to the push service what is due.
   mutating func pushDue(at now: Moment) {
     if storageFailedAt == nil {
-      for id in residents(where: \.bookIsLost) { load(id) }
+      for id in residents(where: \.bookIsLost) where !isKnownDamaged(id, at: now) { load(id) }
     }
     for id in residents(where: \.book.awaitsPush) {
       let connected = notifiedDevices(of: id)
@@ -189,7 +189,7 @@ extension ServerCore {
       if workspaces[id]?.book.hasChanges == true { markReady(id) }
     }
     for id in residents(where: { !$0.liveStatus.isEmpty }) { renewLiveStatus(of: id, at: now) }
-    findUnpushed()
+    findUnpushed(at: now)
   }
 
   /// The workspaces that need something, by id: with each tick only these few are sorted.
@@ -198,8 +198,10 @@ extension ServerCore {
   }
 
   /// Once after the start: reads the workspaces in which something is still to be pushed.
-  private mutating func findUnpushed() {
-    guard !hasLookedForUnpushed, stopping == nil, storageFailedAt == nil else { return }
+  private mutating func findUnpushed(at now: Moment) {
+    guard !hasLookedForUnpushed, stopping == nil, storageFailedAt == nil,
+      !isRecent(unpushedDamagedAt, at: now)
+    else { return }
     hasLookedForUnpushed = true
     ask(.findUnpushed, for: .findUnpushed)
   }
@@ -210,6 +212,7 @@ extension ServerCore {
       for id in ids where workspaces[id] == nil { load(id) }
     case .failed(let fault):
       hasLookedForUnpushed = false
+      if fault.code == .corrupt { unpushedDamagedAt = now.uptimeMilliseconds }
       storageFailed(fault, at: now)
     default:
       preconditionFailure("the store answered another question")

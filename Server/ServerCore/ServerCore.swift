@@ -49,6 +49,10 @@ package struct ServerCore: Sendable {
   var requestsCheckedAt: Int64 = .min / 2
   var isFindingCompactions = false
   var hasLookedForUnpushed = false
+  /// When what is to be pushed could not be read last because it is damaged, uptime.
+  var unpushedDamagedAt: Int64?
+  /// Workspaces that could not be read because they are damaged, and when that was tried last.
+  var damagedAt: [WorkspaceID: Int64] = [:]
   /// Wishes for workspaces that are still to be read.
   var requestedCompactions: [WorkspaceID: CompactionRequest] = [:]
   /// Workspaces whose content was read only to see whether they are worth compacting, with the

@@ -160,14 +160,16 @@ package final class ServerDatabase: Sendable {
 }
 
 extension StorageFault {
-  /// Sorts SQLite's result codes into what the server can do about them.
+  /// Sorts SQLite's result codes, and rows that cannot be read, into what the server can do about them.
   init(_ error: any Error) {
     if let fault = error as? StorageFault {
       self = fault
       return
     }
     guard let error = error as? DatabaseError else {
-      self.init(code: .internalError, message: "\(error)")
+      // A row that holds what none of its values is written as concerns its own workspace only.
+      let isDamage = error is DamagedColumn || error is QueueError || error is DecodingError
+      self.init(code: isDamage ? .corrupt : .internalError, message: "\(error)")
       return
     }
     let code: Code =

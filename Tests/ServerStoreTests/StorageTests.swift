@@ -276,6 +276,29 @@ import Testing
     #expect(try database.lapsedTokens(among: [first, late]) == [late])
   }
 
+  /// The server goes on with the other workspaces only where this is what the store says.
+  @Test(arguments: [
+    "INSERT INTO leases (workspace, session, token) SELECT number, char(7), 1 FROM workspaces",
+    """
+    INSERT INTO live_statuses (workspace, session, started_at)
+    SELECT number, char(7), 1 FROM workspaces
+    """,
+    """
+    INSERT INTO dispatches (workspace, message, token, attempt, request, content)
+    SELECT number, x'01', 1, 1, 1, 1 FROM workspaces
+    """,
+  ])
+  func rowThatCannotBeReadIsDamage(sql: String) throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    try database.write { db in
+      try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+      try db.execute(sql: sql)
+    }
+    let fault = #expect(throws: StorageFault.self) { try database.header(of: workspace) }
+    #expect(fault?.code == .corrupt, "\(String(describing: fault))")
+  }
+
   @Test func workspaceOfTheSameNameIsMadeOnce() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
