@@ -142,16 +142,22 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     }
   }
 
-  package func lapsedTokens(
+  package func lapsedAccess(
     among tokens: [ConnectedToken]
-  ) throws(StorageFault) -> [ConnectedToken] {
+  ) throws(StorageFault) -> LapsedAccess {
     try read { state in
-      tokens.filter { token in
+      let lapsed = tokens.filter { token in
         guard let (workspace, device) = state.tokens[token.hash], workspace == token.workspace,
           device == token.device
         else { return true }
         return state.workspaces[workspace]?.devices[device]?.isRevoked ?? true
       }
+      var devices: [WorkspaceID: Set<DeviceID>] = [:]
+      for workspace in Set(tokens.map(\.workspace)) {
+        let rows = state.workspaces[workspace]?.devices ?? [:]
+        devices[workspace] = Set(rows.filter(\.value.isRevoked).keys)
+      }
+      return LapsedAccess(tokens: lapsed, devices: devices)
     }
   }
 

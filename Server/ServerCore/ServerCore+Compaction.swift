@@ -121,8 +121,7 @@ extension ServerCore {
       let connected = connectedDevices(of: resident)
       for device in resident.devices.keys where !listed.contains(device) {
         guard !connected.contains(device) else { continue }
-        workspaces[id]?.devices[device] = nil
-        workspaces[id]?.book.forget(device)
+        forget(device, of: id)
       }
     }
     if let request = candidate.request ?? workspaces[id]?.compaction.request {

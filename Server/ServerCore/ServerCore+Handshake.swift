@@ -91,7 +91,7 @@ extension ServerCore {
           codeHash: secretHash(code), device: request.device, deviceName: request.deviceName,
           tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
           failuresMax: configuration.pairingFailuresMax, devicesMax: Limits.devicesMax)),
-      for: .redeem(id))
+      for: .redeem(id, request.device))
   }
 
   private mutating func greeted(_ connection: Connection, with hello: Hello, at now: Moment) {
@@ -127,21 +127,26 @@ extension ServerCore {
   }
 
   /// The store looked a pairing code up.
-  mutating func redeemed(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func redeemed(
+    _ id: ConnectionID, by device: DeviceID, _ outcome: StoreOutcome, at now: Moment
+  ) {
+    if case .redemption(.granted(let workspace, _, let wasRevoked)) = outcome {
+      // Also where nobody is there any more to be given the new token: the older one was replaced,
+      // and whoever still uses it is not this device.
+      if wasRevoked { forgetInbox(of: device, in: workspace) }
+      expel(devices: [device], of: workspace, code: .unauthorized, at: now)
+    }
     guard let connection = connections[id],
       case .pairing(let request, let token) = connection.phase
     else { return }
     switch outcome {
-    case .redemption(.granted(let workspace, let name, let wasRevoked)):
-      if wasRevoked { workspaces[workspace]?.book.forget(request.device) }
+    case .redemption(.granted(let workspace, let name, _)):
       throttle.succeeded(source: connection.source)
       act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
       let grant = PairGrant(
         workspace: workspace, workspaceName: name, device: request.device, token: token)
       act(.send(FrameCodec.encode(.paired(grant)), to: [id]))
       close(id, .normal, "paired")
-      // The device's older token was replaced: whoever still uses it is not this device.
-      expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
     case .redemption(.wrong):
       throttle.failed(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
       refuse(
@@ -213,21 +218,27 @@ extension ServerCore {
     join(id, at: now)
   }
 
-  /// The store looked for tokens that lapsed while their devices were connected.
+  /// The store looked for devices that lost their access, connected or not.
   mutating func foundLapsed(_ outcome: StoreOutcome, at now: Moment) {
     isCheckingTokens = false
     switch outcome {
     case .lapsed(let lapsed):
-      for token in lapsed {
+      for token in lapsed.tokens {
         for id in connections.keys.sorted() {
           guard let session = connections[id]?.session, session.tokenHash == token.hash else {
             continue
           }
           act(.report(.revoked(id, device: session.device)))
           refuse(id, .revoked, "the device's access was revoked", at: now)
-          workspaces[session.workspace]?.devices[session.device] = nil
-          workspaces[session.workspace]?.book.forget(session.device)
-          presenceDue.insert(session.workspace)
+          forget(session.device, of: session.workspace)
+        }
+      }
+      for workspace in lapsed.devices.keys.sorted() {
+        guard let resident = workspaces[workspace] else { continue }
+        // One that came since is found by its token.
+        let gone = (lapsed.devices[workspace] ?? []).subtracting(connectedDevices(of: resident))
+        for device in gone.sorted() where resident.devices[device] != nil {
+          forget(device, of: workspace)
         }
       }
     case .failed(let fault):
@@ -235,6 +246,19 @@ extension ServerCore {
     default:
       preconditionFailure("the store answered another question")
     }
+  }
+
+  /// A device lost its access: it is in nobody's list any more, and nothing waits for it.
+  mutating func forget(_ device: DeviceID, of workspace: WorkspaceID) {
+    workspaces[workspace]?.devices[device] = nil
+    forgetInbox(of: device, in: workspace)
+    presenceDue.insert(workspace)
+  }
+
+  private mutating func forgetInbox(of device: DeviceID, in workspace: WorkspaceID) {
+    workspaces[workspace]?.book.forget(device)
+    // What goes out of the inbox is to be stored.
+    if workspaces[workspace]?.hasWork == true { markReady(workspace) }
   }
 
   private mutating func expel(

@@ -14,8 +14,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Trades a code for a token in one transaction, or counts a wrong guess against all open codes.
   func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
 
-  /// Those of the given tokens that were revoked, replaced or removed since.
-  func lapsedTokens(among tokens: [ConnectedToken]) throws(StorageFault) -> [ConnectedToken]
+  /// Who lost their access since, in the workspaces of the given tokens. Devices that lost it may be
+  /// left out where they were named before.
+  func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
   /// What is known about a workspace besides its content; nil where there is none of that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
@@ -107,6 +108,19 @@ package struct ConnectedToken: Hashable, Sendable {
     self.workspace = workspace
     self.device = device
     self.hash = hash
+  }
+}
+
+/// Who lost their access.
+package struct LapsedAccess: Hashable, Sendable {
+  /// Those of the connected that were revoked, replaced or removed.
+  package var tokens: [ConnectedToken]
+  /// Devices that were revoked, connected or not.
+  package var devices: [WorkspaceID: Set<DeviceID>]
+
+  package init(tokens: [ConnectedToken] = [], devices: [WorkspaceID: Set<DeviceID>] = [:]) {
+    self.tokens = tokens
+    self.devices = devices
   }
 }
 

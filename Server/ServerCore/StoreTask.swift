@@ -33,7 +33,7 @@ package enum CatchUpTask: Sendable {
 package enum StoreOutcome: Sendable {
   case token(TokenRecord?)
   case redemption(RedemptionOutcome)
-  case lapsed([ConnectedToken])
+  case lapsed(LapsedAccess)
   /// nil where there is no such workspace.
   case workspace(LoadedWorkspace?)
   case comparison(OperationComparison)
@@ -78,7 +78,7 @@ extension ServerStorage {
       case .redeem(let redemption):
         return .redemption(try redeem(redemption))
       case .findLapsed(let tokens):
-        return .lapsed(try lapsedTokens(among: tokens))
+        return .lapsed(try lapsedAccess(among: tokens))
       case .load(let workspace):
         return .workspace(try load(workspace))
       case .compare(let workspace, let operations):

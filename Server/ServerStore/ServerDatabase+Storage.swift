@@ -5,8 +5,8 @@ package import SequenceCRDT
 package import ServerCore
 import Synchronization
 
-/// Remembers which tokens were found good since another process changed the file last, so that the
-/// look for lapsed ones costs nothing as long as nobody changes it.
+/// Remembers which tokens were found good since tokens were changed last, by this process or by
+/// another, so that the look for lapsed ones costs nothing as long as nobody changes any.
 final class LapsedCheck: Sendable {
   private struct State {
     var dataVersion: Int?
@@ -22,6 +22,11 @@ final class LapsedCheck: Sendable {
       guard state.dataVersion == dataVersion else { return tokens }
       return tokens.filter { !state.good.contains($0) }
     }
+  }
+
+  /// This process changed tokens itself: what was found does not count any more.
+  func forget() {
+    state.withLock { $0 = State() }
   }
 
   /// All of these are good.
@@ -81,6 +86,8 @@ extension ServerDatabase: ServerStorage {
             """, arguments: [number, redemption.device.column]) ?? 0
       guard others < redemption.devicesMax else { return .tooManyDevices }
       let wasRevoked = try grant(redemption, workspace: number, in: db)
+      // Its own writes do not show in the file's version.
+      lapsedCheck.forget()
       return .granted(
         workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked)
     }
@@ -116,13 +123,13 @@ extension ServerDatabase: ServerStorage {
     return wasRevoked
   }
 
-  package func lapsedTokens(
+  package func lapsedAccess(
     among tokens: [ConnectedToken]
-  ) throws(StorageFault) -> [ConnectedToken] {
+  ) throws(StorageFault) -> LapsedAccess {
     try read { db in
       let version = try Int.fetchOne(db, sql: "PRAGMA data_version")
       let unknown = lapsedCheck.unknown(among: tokens, dataVersion: version)
-      guard !unknown.isEmpty else { return [] }
+      guard !unknown.isEmpty else { return LapsedAccess() }
       let statement = try db.cachedStatement(
         sql: """
           SELECT count(*) FROM tokens t
@@ -135,8 +142,18 @@ extension ServerDatabase: ServerStorage {
           statement,
           arguments: [Data(token.hash), token.workspace.column, token.device.column]) == 0
       }
+      let revoked = try db.cachedStatement(
+        sql: """
+          SELECT d.id FROM devices d JOIN workspaces w ON w.number = d.workspace
+          WHERE w.id = ? AND d.revoked_at IS NOT NULL
+          """)
+      var devices: [WorkspaceID: Set<DeviceID>] = [:]
+      for workspace in Set(unknown.map(\.workspace)) {
+        let rows = try Row.fetchAll(revoked, arguments: [workspace.column])
+        devices[workspace] = Set(try rows.map { try $0.identifier("id") })
+      }
       lapsedCheck.noted(Set(tokens).subtracting(lapsed), dataVersion: version)
-      return lapsed
+      return LapsedAccess(tokens: lapsed, devices: devices)
     }
   }
 

@@ -88,6 +88,34 @@ import WireProtocol
     #expect(scene.closed[id] == .policyViolation)
   }
 
+  @Test func deviceThatIsRevokedWhileItIsAwayLeavesTheList() throws {
+    var scene = ServerScene()
+    var (author, lost) = (scene.device(1), scene.device(2))
+    let (from, away) = (try scene.join(&author), try scene.join(&lost))
+    scene.drop(away)
+    scene.pass(2_000)
+    #expect(scene.take(from).presences.last?.map(\.device) == [author.id, lost.id])
+    scene.storage.revoke(lost.id, in: ServerScene.workspace)
+    scene.pass(1_000)
+    scene.pass(1_000)
+    #expect(scene.take(from).presences.last?.map(\.device) == [author.id])
+    let again = scene.connect(author)
+    #expect(scene.take(again).presences.last?.map(\.device) == [author.id])
+  }
+
+  @Test func workspaceOfARevokedDeviceLeavesMemory() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(pair.entries.map(\.device) == [pair.phone.id])
+    pair.scene.storage.revoke(pair.phone.id, in: ServerScene.workspace)
+    pair.scene.pass(1_000)
+    #expect(pair.scene.closed[pair.phoneConnection] == .policyViolation)
+    pair.scene.drop(pair.hostConnection)
+    pair.scene.pass(1_000)
+    pair.scene.pass(60_000)
+    #expect(pair.scene.core.residentWorkspaces == 0)
+  }
+
   @Test func presenceTellsWhoIsThereAndHowFar() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))

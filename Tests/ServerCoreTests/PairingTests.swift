@@ -123,6 +123,19 @@ import WireProtocol
     #expect(scene.take(again).refusals.map(\.code) == [.unauthorized])
   }
 
+  @Test func pairingAgainClosesOlderConnectionsThoughItsOwnIsGone() {
+    var scene = scene(code: code)
+    let device = scene.device(50)
+    let old = scene.connect(device)
+    let id = scene.open()
+    scene.holdsTasks = true
+    scene.send(request(code.display), on: id)
+    scene.drop(id)
+    scene.finishTasks()
+    #expect(scene.take(old).refusals.map(\.code) == [.unauthorized])
+    #expect(scene.closed[old] == .policyViolation)
+  }
+
   @Test func hundredAndFirstDeviceIsRefused() {
     var scene = scene(code: code)
     for number in 0..<UInt64(Limits.devicesMax) { _ = scene.device(1_000 + number) }

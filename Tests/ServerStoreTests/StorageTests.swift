@@ -248,10 +248,10 @@ import Testing
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
     let token = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
-    #expect(try database.lapsedTokens(among: [token]).isEmpty)
+    #expect(try database.lapsedAccess(among: [token]).tokens.isEmpty)
     let other = try folder.open(.administration)
     try other.revoke(Sample.device, in: workspace, at: 5)
-    #expect(try database.lapsedTokens(among: [token]) == [token])
+    #expect(try database.lapsedAccess(among: [token]).tokens == [token])
     #expect(try database.token(hash: [7, 7])?.isRevoked == true)
     #expect(try database.header(of: workspace)?.devices.isEmpty == true)
     #expect(try database.devices(inWorkspaceNamed: nil).map(\.revokedAt) == [5])
@@ -265,15 +265,39 @@ import Testing
     _ = try database.redeem(Sample.redemption(code: [2], device: second, token: [8, 8]))
     let first = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
     let late = ConnectedToken(workspace: workspace, device: second, hash: [8, 8])
-    #expect(try database.lapsedTokens(among: [first]).isEmpty)
+    #expect(try database.lapsedAccess(among: [first]).tokens.isEmpty)
     // It authenticates; before it is among the connected, it is revoked and the others looked up.
     #expect(try database.token(hash: [8, 8])?.isRevoked == false)
     let other = try folder.open(.administration)
     try other.revoke(second, in: workspace, at: 5)
-    #expect(try database.lapsedTokens(among: [first]).isEmpty)
-    #expect(try database.lapsedTokens(among: [first, late]) == [late])
+    #expect(try database.lapsedAccess(among: [first]).tokens.isEmpty)
+    #expect(try database.lapsedAccess(among: [first, late]).tokens == [late])
     // Told again as long as it is connected.
-    #expect(try database.lapsedTokens(among: [first, late]) == [late])
+    #expect(try database.lapsedAccess(among: [first, late]).tokens == [late])
+  }
+
+  @Test func revocationIsNoticedOfADeviceThatIsAway() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    let away = DeviceID(high: 8, low: 8)
+    _ = try database.redeem(Sample.redemption(code: [2], device: away, token: [8, 8]))
+    let token = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
+    #expect(try database.lapsedAccess(among: [token]).devices == [workspace: []])
+    try folder.open(.administration).revoke(away, in: workspace, at: 5)
+    #expect(
+      try database.lapsedAccess(among: [token]) == LapsedAccess(devices: [workspace: [away]]))
+    #expect(try database.lapsedAccess(among: [token]) == LapsedAccess(), "it was told once")
+  }
+
+  @Test func tokenThatPairingReplacedIsNoticed() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    let token = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
+    #expect(try database.lapsedAccess(among: [token]).tokens.isEmpty)
+    _ = try database.redeem(Sample.redemption(code: [2], token: [8, 8]))
+    #expect(try database.lapsedAccess(among: [token]).tokens == [token])
   }
 
   /// The server goes on with the other workspaces only where this is what the store says.

@@ -88,8 +88,8 @@ private final class SwitchableStorage: ServerStorage {
     return try base.redeem(redemption)
   }
 
-  func lapsedTokens(among tokens: [ConnectedToken]) throws(StorageFault) -> [ConnectedToken] {
-    try base.lapsedTokens(among: tokens)
+  func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess {
+    try base.lapsedAccess(among: tokens)
   }
 
   /// Something happens once, right behind the reading of a header.
