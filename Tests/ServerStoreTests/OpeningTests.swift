@@ -125,6 +125,27 @@ import Testing
     #expect(try fresh.devices(inWorkspaceNamed: nil).isEmpty)
   }
 
+  @Test func damagedFileThatCannotBeMovedKeepsItsLog() throws {
+    let folder = try StoreFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path, withIntermediateDirectories: true)
+    let suffixes = ["", "-wal", "-shm"]
+    for suffix in suffixes {
+      try Data(suffix.utf8).write(to: URL(fileURLWithPath: folder.databasePath + suffix))
+    }
+    struct Refused: Error {}
+    let kept = ServerDatabase.setAside(path: folder.databasePath) { from, to in
+      guard from != folder.databasePath else { throw Refused() }
+      try FileManager.default.moveItem(atPath: from, toPath: to)
+    }
+    #expect(kept == nil)
+    for suffix in suffixes {
+      #expect(
+        FileManager.default.contents(atPath: folder.databasePath + suffix) == Data(suffix.utf8))
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3)
+  }
+
   @Test func damageInsideThePagesIsFoundAtOpening() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
