@@ -35,11 +35,25 @@ package final class BlobShelf: Sendable {
     return (attributes?[.size] as? NSNumber)?.intValue
   }
 
-  /// The bytes of a file; nil where it is not there. The reader checks them against the hash.
+  /// The bytes of a file; nil where it is not there, or was damaged. A damaged one is set aside, so
+  /// that whoever holds it whole gives it again.
   package func bytes(
     of hash: ContentHash, in workspace: WorkspaceID
   ) throws(Fault) -> [UInt8]? {
     guard size(of: hash, in: workspace) != nil else { return nil }
+    let bytes = try read(hash, in: workspace)
+    if hash.names(bytes) { return bytes }
+    do {
+      try rename(path(hash, workspace), damagedPath(hash, workspace))
+    } catch {
+      throw BlobShelf.fault(error)
+    }
+    // Its size may not be the one that was counted.
+    taken.withLock { $0[workspace] = nil }
+    return nil
+  }
+
+  private func read(_ hash: ContentHash, in workspace: WorkspaceID) throws(Fault) -> [UInt8] {
     do {
       return Array(try Data(contentsOf: URL(filePath: path(hash, workspace))))
     } catch {
@@ -47,15 +61,20 @@ package final class BlobShelf: Sendable {
     }
   }
 
-  /// Keeps a file, on disk when the call returns.
+  /// Keeps a file, on disk when the call returns; one that is there and damaged is replaced.
   ///
   /// - Returns: whether it was not there yet.
   package func keep(
     _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID
   ) throws(Fault) -> Bool {
-    if size(of: hash, in: workspace) != nil { return false }
-    guard ContentHash(bytes: Array(SHA256.hash(data: bytes))) == hash else { throw .mismatch }
-    let before = try used(by: workspace)
+    guard hash.names(bytes) else { throw .mismatch }
+    let replaced = size(of: hash, in: workspace)
+    if replaced != nil {
+      // What cannot be read is as good as damaged.
+      if (try? read(hash, in: workspace)) == bytes { return false }
+      taken.withLock { $0[workspace] = nil }
+    }
+    let before = try used(by: workspace) - (replaced ?? 0)
     guard before + bytes.count <= quotaBytes else { throw .overQuota(bytesMax: quotaBytes) }
     let target = path(hash, workspace)
     let fresh = target + ".new"
@@ -72,7 +91,7 @@ package final class BlobShelf: Sendable {
       try file.write(contentsOf: bytes)
       try file.synchronize()
       try file.close()
-      try FileManager.default.moveItem(atPath: fresh, toPath: target)
+      try rename(fresh, target)
       try synchronize(folder(workspace))
     } catch {
       // Half a file must not stay; should even that fail, the next attempt replaces it.
@@ -80,6 +99,7 @@ package final class BlobShelf: Sendable {
       throw BlobShelf.fault(error)
     }
     taken.withLock { $0[workspace] = before + bytes.count }
+    removeDamaged(hash, from: workspace)
     return true
   }
 
@@ -87,6 +107,7 @@ package final class BlobShelf: Sendable {
   ///
   /// - Returns: whether it was.
   package func remove(_ hash: ContentHash, from workspace: WorkspaceID) throws(Fault) -> Bool {
+    removeDamaged(hash, from: workspace)
     guard let size = size(of: hash, in: workspace) else { return false }
     let before = try used(by: workspace)
     do {
@@ -96,6 +117,18 @@ package final class BlobShelf: Sendable {
     }
     taken.withLock { $0[workspace] = max(0, before - size) }
     return true
+  }
+
+  /// Nobody needs it once the file is whole again, or not wanted any more.
+  private func removeDamaged(_ hash: ContentHash, from workspace: WorkspaceID) {
+    try? FileManager.default.removeItem(atPath: damagedPath(hash, workspace))
+  }
+
+  /// Moves a file into the place of what is there, if anything is.
+  private func rename(_ from: String, _ to: String) throws {
+    guard Foundation.rename(from, to) == 0 else {
+      throw NSError(domain: NSPOSIXErrorDomain, code: Int(errno))
+    }
   }
 
   private func used(by workspace: WorkspaceID) throws(Fault) -> Int {
@@ -116,6 +149,10 @@ package final class BlobShelf: Sendable {
     folder(workspace) + "/" + hash.description
   }
 
+  private func damagedPath(_ hash: ContentHash, _ workspace: WorkspaceID) -> String {
+    path(hash, workspace) + ".damaged"
+  }
+
   /// The directory's entry is on the disk as well.
   private func synchronize(_ folder: String) throws {
     let handle = try FileHandle(forReadingFrom: URL(filePath: folder))
@@ -128,5 +165,12 @@ package final class BlobShelf: Sendable {
     let isFull =
       (error as? CocoaError)?.code == .fileWriteOutOfSpace || underlying?.code == Int(ENOSPC)
     return .storage("\(error.localizedDescription)", isFull: isFull)
+  }
+}
+
+extension ContentHash {
+  /// Whether it is the hash of these bytes.
+  fileprivate func names(_ bytes: [UInt8]) -> Bool {
+    ContentHash(bytes: Array(SHA256.hash(data: bytes))) == self
   }
 }

@@ -56,6 +56,32 @@ import Testing
     }
   }
 
+  @Test func aDamagedFileIsNotGivenAndIsTakenAnew() async throws {
+    try await ServerFixture.with({ $0.blobQuotaBytes = 5 }) { fixture in
+      let device = try await fixture.pair(1)
+      let token = device.token
+      let hash = Self.hash("hello")
+      let path = "\(fixture.directory)/blobs/\(device.workspaceID)/\(hash)"
+      _ = try await request("PUT", hash, body: "hello", token: token, fixture)
+      // Who has it whole may offer it before anybody asks.
+      try Data("hell".utf8).write(to: URL(filePath: path))
+      #expect(
+        try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
+      #expect(try await request("GET", hash, token: token, fixture).body == "hello")
+
+      try Data("hallo".utf8).write(to: URL(filePath: path))
+      #expect(try await request("GET", hash, token: token, fixture).status == 404)
+      #expect(try await request("HEAD", hash, token: token, fixture).status == 404)
+      #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
+      #expect(
+        try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
+      #expect(try await request("GET", hash, token: token, fixture).body == "hello")
+      #expect(!FileManager.default.fileExists(atPath: path + ".damaged"))
+      #expect(
+        try await request("PUT", hash, body: "hello", token: token, fixture).status == 200)
+    }
+  }
+
   /// A client that asks on and reads nothing must not have file after file wait for it.
   @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
     try await ServerFixture.with { fixture in
