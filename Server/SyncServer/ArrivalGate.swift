@@ -60,14 +60,23 @@ final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
   }
 }
 
-/// Tells the driver when a TCP connection is gone, whatever it was used for.
+/// Tells the driver when a TCP connection is gone, whatever it was used for, and knows when the last
+/// of it was heard: also half a frame is a sign of life.
 final class ChannelCensus: ChannelInboundHandler {
   typealias InboundIn = NIOAny
 
   private let driver: ServerDriver
+  /// The server's uptime.
+  private(set) var heardAt: Int64
 
   init(driver: ServerDriver) {
     self.driver = driver
+    heardAt = driver.clock.now.uptimeMilliseconds
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    heardAt = driver.clock.now.uptimeMilliseconds
+    context.fireChannelRead(data)
   }
 
   func channelInactive(context: ChannelHandlerContext) {

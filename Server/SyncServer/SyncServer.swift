@@ -198,20 +198,21 @@ package final class SyncServer: Sendable {
     let pipeline = channel.pipeline.syncOperations
     let gate = ArrivalGate(driver: driver)
     let requests = HTTPRequestHandler(driver: driver)
-    let bound = NIOLoopBound((driver, gate, requests), eventLoop: channel.eventLoop)
+    let bound = NIOLoopBound((driver, gate, census, requests), eventLoop: channel.eventLoop)
     let upgrader = NIOWebSocketServerUpgrader(
       maxFrameSize: WireLimits.frameBytesMax,
+    let census = ChannelCensus(driver: driver)
       shouldUpgrade: { channel, head in
         channel.eventLoop.makeSucceededFuture(upgradeHeaders(for: head))
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
-          let (driver, gate, _) = bound.value
-          try upgraded(channel, driver, gate)
+          let (driver, gate, census, _) = bound.value
+          try upgraded(channel, driver, gate, census)
         }
       })
     if let security { try pipeline.addHandler(NIOSSLServerHandler(context: security)) }
-    try pipeline.addHandler(ChannelCensus(driver: driver))
+    try pipeline.addHandler(census)
     try pipeline.addHandler(gate)
     try pipeline.configureHTTPServerPipeline(
       withServerUpgrade: (
@@ -232,7 +233,7 @@ package final class SyncServer: Sendable {
   }
 
   private static func upgraded(
-    _ channel: any Channel, _ driver: ServerDriver, _ gate: ArrivalGate
+    _ channel: any Channel, _ driver: ServerDriver, _ gate: ArrivalGate, _ census: ChannelCensus
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(MaskCheck(lingerMilliseconds: driver.options.lingerMilliseconds))
@@ -242,7 +243,7 @@ package final class SyncServer: Sendable {
         maxAccumulatedFrameSize: WireLimits.frameBytesMax))
     let id = driver.opened(channel, acceptedAt: gate.acceptedAt)
     gate.connection = id
-    try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id))
+    try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id, census: census))
   }
 
   /// Says goodbye to all, stores what was taken, and closes; returns when all is released. Later

@@ -31,14 +31,14 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 
   private let driver: ServerDriver
   private let id: ConnectionID
-  private var heardAt: Int64
+  private let census: ChannelCensus
   private var pings: RepeatedTask?
   private var isClosing = false
 
-  init(driver: ServerDriver, id: ConnectionID) {
+  init(driver: ServerDriver, id: ConnectionID, census: ChannelCensus) {
     self.driver = driver
     self.id = id
-    heardAt = driver.clock.now.uptimeMilliseconds
+    self.census = census
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -64,7 +64,6 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
     // Whoever is told goodbye is answered once.
     guard !isClosing else { return }
     let frame = unwrapInboundIn(data)
-    heardAt = driver.clock.now.uptimeMilliseconds
     switch frame.opcode {
     case .binary:
       driver.received(Array(frame.unmaskedData.readableBytesView), on: id)
@@ -95,7 +94,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   private func ping(context: ChannelHandlerContext) {
-    let silence = driver.clock.now.uptimeMilliseconds - heardAt
+    let silence = driver.clock.now.uptimeMilliseconds - census.heardAt
     guard silence < driver.options.silenceMilliseconds else {
       return context.close(promise: nil)
     }

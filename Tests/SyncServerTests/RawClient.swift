@@ -80,16 +80,21 @@ final class RawClient: Sendable {
   /// Sends the head of a masked binary frame and none of its payload: a server that refuses the
   /// length has read all there is, so its answer is not lost in a reset.
   func sendHead(announcing length: UInt64) async throws {
-    let channel = channel
     var head = ByteBuffer(bytes: [0x82, 0xFF])
     head.writeInteger(length)
     head.writeBytes([1, 2, 3, 4])
-    let bytes = head
+    try await send(raw: Array(head.readableBytesView))
+  }
+
+  /// Sends bytes as they are, with no frame around them.
+  func send(raw bytes: [UInt8]) async throws {
+    let channel = channel
+    let buffer = ByteBuffer(bytes: bytes)
     try await channel.eventLoop.flatSubmit {
       do {
         let encoder = try channel.pipeline.syncOperations.context(
           handlerType: WebSocketFrameEncoder.self)
-        return encoder.writeAndFlush(NIOAny(bytes))
+        return encoder.writeAndFlush(NIOAny(buffer))
       } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }

@@ -163,6 +163,33 @@ import WireProtocol
     }
   }
 
+  /// A large batch takes longer on a slow uplink than a connection may be silent.
+  @Test func frameThatComesInSlowlyIsTaken() async throws {
+    try await ServerFixture.with({
+      $0.pingMilliseconds = 50
+      $0.silenceMilliseconds = 3_000
+    }) { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)
+      try await client.send(.hello(device.hello))
+      let text = (0..<60).map { _ in UUID().uuidString }.joined()
+      let payload = FrameCodec.encode(try device.write(text))
+      // Final and binary, masked with zeros, its length in two bytes.
+      let head = [0x82, 0xFE, UInt8(payload.count >> 8), UInt8(payload.count & 255), 0, 0, 0, 0]
+      var rest = (head + payload)[...]
+      try await client.send(raw: [try #require(rest.popFirst())])
+      let start = ContinuousClock.now
+      while ContinuousClock.now - start < .milliseconds(4_500), rest.count > 1 {
+        // A byte with each ping that the server sends.
+        guard case .ping = try await client.next() else { continue }
+        try await client.send(raw: [try #require(rest.popFirst())])
+      }
+      try await client.send(raw: Array(rest))
+      let ack = try await client.frame { if case .ack = $0 { true } else { false } }
+      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+    }
+  }
+
   @Test func stopSaysGoodbyeAndReleasesTheDirectory() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)
