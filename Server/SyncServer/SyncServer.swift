@@ -32,7 +32,9 @@ package final class SyncServer: Sendable {
   private let listener: any Channel
   private let driver: NIOLoopBound<ServerDriver>
   private let onStop: @Sendable () -> Void
+  private let address: AddressFile
   private let wasStopped = Mutex(false)
+  private let stage = Mutex<StopStage?>(nil)
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
@@ -49,6 +51,7 @@ package final class SyncServer: Sendable {
     self.listener = listener
     self.driver = driver
     self.onStop = onStop
+    address = AddressFile(directory: options.dataDirectory)
   }
 
   /// The URL that clients and people use.
@@ -74,8 +77,9 @@ package final class SyncServer: Sendable {
     }
     warnIfOthersWrite(to: options.dataDirectory, logger)
     let address = AddressFile(directory: options.dataDirectory)
+    // A process that was killed has left its own.
+    address.remove()
     let server = try await listen(options, security, storage: database, logger: logger) {
-      address.remove()
       // Everything acknowledged is durable already; closing only tidies the log up.
       try? database.close()
       lock.release()
@@ -197,11 +201,11 @@ package final class SyncServer: Sendable {
     }
     let pipeline = channel.pipeline.syncOperations
     let gate = ArrivalGate(driver: driver)
+    let census = ChannelCensus(driver: driver)
     let requests = HTTPRequestHandler(driver: driver)
     let bound = NIOLoopBound((driver, gate, census, requests), eventLoop: channel.eventLoop)
     let upgrader = NIOWebSocketServerUpgrader(
       maxFrameSize: WireLimits.frameBytesMax,
-    let census = ChannelCensus(driver: driver)
       shouldUpgrade: { channel, head in
         channel.eventLoop.makeSucceededFuture(upgradeHeaders(for: head))
       },
@@ -218,7 +222,7 @@ package final class SyncServer: Sendable {
       withServerUpgrade: (
         upgraders: [upgrader],
         completionHandler: { context in
-          context.pipeline.syncOperations.removeHandler(bound.value.2, promise: nil)
+          context.pipeline.syncOperations.removeHandler(bound.value.3, promise: nil)
         }
       ))
     try pipeline.addHandler(requests)
@@ -256,16 +260,33 @@ package final class SyncServer: Sendable {
     guard isFirst else { return }
     let driver = driver
     let loop = group.next()
+    // First, and whatever comes: `pair` must not name an address at which nobody answers.
+    address.remove()
+    enter(.listener)
     // A listener that is closed already needs no closing; the rest must happen all the same.
     try? await listener.close()
+    enter(.connections)
     try? await loop.flatSubmit { driver.value.stop() }.get()
+    enter(.pushes)
     // What is under way ends now; its orders are still in the store.
     try? await loop.submit { driver.value.pushes?.stop() }.get()
     try? await loop.flatSubmit { driver.value.gear.stop() }.get()
+    enter(.store)
     try? await storeThread.shutdownGracefully()
+    enter(.files)
     try? await blobThread.shutdownGracefully()
+    enter(.sockets)
     try? await group.shutdownGracefully()
+    enter(.database)
     onStop()
+    enter(.done)
+  }
+
+  /// How far a stop has come; nil before one.
+  package var stopStage: StopStage? { stage.withLock { $0 } }
+
+  private func enter(_ next: StopStage) {
+    stage.withLock { $0 = next }
   }
 
   /// What the server holds now; for tests and health.

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import ServiceLifecycle
 import SyncServer
@@ -15,20 +16,24 @@ struct ServerService: Service {
     // Ends with an error only where the task is cancelled; the server is stopped either way.
     try? await gracefulShutdown()
     logger.notice("stopping")
-    await server.stop()
+    let logger = logger
+    await server.stop(within: ServerService.stopLimit) { stage in
+      let limit = Int(ServerService.stopLimit)
+      logger.error(
+        "the stop took longer than \(limit) s (\(stage)); what was acknowledged is stored")
+      // At once: what runs at an exit could wait for the same thing.
+      _exit(1)
+    }
   }
 
   /// How long a stop may take before the process ends all the same. Saying goodbye takes a few
   /// seconds; what was acknowledged is on disk, whatever holds it up.
-  private static let stopLimit = Duration.seconds(30)
+  private static let stopLimit: Double = 30
 
   func runUntilSignalled() async throws {
-    var configuration = ServiceGroupConfiguration(
+    let configuration = ServiceGroupConfiguration(
       services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-    configuration.maximumGracefulShutdownDuration = ServerService.stopLimit
-    // Nothing here ends sooner when it is cancelled: the process does.
-    configuration.maximumCancellationDuration = .seconds(5)
     try await ServiceGroup(configuration: configuration).run()
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import QueueModel
 import SequenceCRDT
 import ServerCore
@@ -63,10 +64,50 @@ import WireProtocol
   }
 }
 
-/// A store whose writes can be made to fail from another thread.
+/// A stop while the disk does not answer.
+@Suite struct HangingStoreTests {
+  @Test func stopThatHangsSaysWhatItWaitsFor() async throws {
+    let memory = MemoryStorage()
+    let workspace = WorkspaceID(high: 1, low: 1)
+    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
+    let token = [UInt8](repeating: 4, count: 32)
+    memory.addDevice(
+      DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
+    let storage = SwitchableStorage(memory)
+    var options = SyncServerOptions(dataDirectory: "unused", port: 0)
+    options.tickMilliseconds = 20
+    options.lingerMilliseconds = 50
+    options.core.stopMilliseconds = 100
+    let server = try await SyncServer.start(
+      options, storage: storage, logger: ServerFixture.quiet, onStop: {})
+    let fixture = ServerFixture(directory: "unused", server: server, options: options)
+    var device = WireDevice(number: 1, workspaceID: workspace, token: token)
+    let client = try await fixture.join(&device)
+    #expect(server.stopStage == nil)
+
+    storage.hang()
+    try await client.send(device.write("hello"))
+    let (overruns, continuation) = AsyncStream.makeStream(of: StopStage.self)
+    async let stopped: Void = server.stop(within: 0.05) { stage in
+      continuation.yield(stage)
+      continuation.finish()
+    }
+    var said: [StopStage] = []
+    for await stage in overruns { said.append(stage) }
+    #expect(said.count == 1 && said != [.done])
+    while server.stopStage != .store { try await Task.sleep(for: .milliseconds(5)) }
+    storage.goOn()
+    await stopped
+    #expect(server.stopStage == .done)
+    #expect(memory.withState { $0.workspaces[workspace]?.log.count } == 1)
+  }
+}
+
+/// A store whose writes can be made to fail, or to hang, from another thread.
 private final class SwitchableStorage: ServerStorage {
   private let base: MemoryStorage
   private let fault = Mutex<StorageFault?>(nil)
+  private let isHanging = Mutex(false)
   private let afterHeader = Mutex<(@Sendable () -> Void)?>(nil)
 
   init(_ base: MemoryStorage) {
@@ -75,6 +116,15 @@ private final class SwitchableStorage: ServerStorage {
 
   func fail(_ fault: StorageFault?) {
     self.fault.withLock { $0 = fault }
+  }
+
+  /// Commits do not end until `goOn`.
+  func hang() {
+    isHanging.withLock { $0 = true }
+  }
+
+  func goOn() {
+    isHanging.withLock { $0 = false }
   }
 
   private func check() throws(StorageFault) {
@@ -139,6 +189,7 @@ private final class SwitchableStorage: ServerStorage {
   }
 
   func commit(_ batch: CommitBatch) throws(StorageFault) {
+    while isHanging.withLock({ $0 }) { usleep(1_000) }
     try check()
     try base.commit(batch)
   }
