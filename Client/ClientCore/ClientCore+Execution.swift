@@ -64,6 +64,7 @@ extension ClientCore {
     var executor = Executor(
       device: replica.record.device, settings: settings, firstRequest: occasion.random(6))
     execution.isServerAsked = hasServer
+    executor.authorityStands = hasServer
     execution.authority = Authority(loaded.authority, uptime: occasion.now)
     let intents = loaded.intents.sorted { $0.message < $1.message }
     var recovery = executor.recovered(
@@ -163,8 +164,8 @@ extension ClientCore {
         execution.connection = exchange.connection
         next += abandonQuestions()
         execution.held = []
-        next += executing(at: occasion, store: store) { executor, _, occasion in
-          executor.connected(at: occasion)
+        next += executing(at: occasion, store: store) { executor, workspace, occasion in
+          executor.connected(in: workspace, at: occasion)
         }
       }
       next += sendHeld()
@@ -174,8 +175,9 @@ extension ClientCore {
     next += tasksFollowing(at: raw, store: store)
     guard execution.executor != nil else { return next }
     if execution.isServerAsked != hasServer {
+      let hasServer = hasServer
       execution.isServerAsked = hasServer
-      execution.executor?.authorityChanged()
+      execution.executor?.authorityChanged(stands: hasServer)
     }
     var touched = TouchedQueues()
     for case .changed(let queues) in actions { touched.formUnion(queues) }

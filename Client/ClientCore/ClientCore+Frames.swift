@@ -3,6 +3,22 @@ import SequenceCRDT
 package import WireProtocol
 
 extension ClientCore {
+  /// Frames came in together. What follows from each for the agents is done before the next; what
+  /// follows from the last is the driver's to ask for, as after every event.
+  package mutating func framesReceived(
+    _ frames: [Frame], on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var actions: [Action] = []
+    for (index, frame) in frames.enumerated() {
+      var followed = frameReceived(frame, on: id, at: occasion, store: store)
+      if index + 1 < frames.count {
+        followed += executionFollowing(followed, at: occasion, store: store)
+      }
+      actions += followed
+    }
+    return actions
+  }
+
   /// A frame came in.
   package mutating func frameReceived(
     _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore

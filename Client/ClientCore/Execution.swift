@@ -41,6 +41,9 @@ package struct ExecutorSettings: Hashable, Sendable {
   /// Backoff before the next question after one that was answered with no.
   package var retryMillisecondsMin: Int64 = 1_000
   package var retryMillisecondsMax: Int64 = 10_000
+  /// How long a message that may start waits for the authority to let it out by itself, where it was
+  /// asked to; then it is asked for.
+  var standingMilliseconds: Int64 = 1_000
   /// A question without an answer is asked again after this time.
   package var answerMilliseconds: Int64 = 5_000
   /// A message that an agent cannot work on before a time waits so long at least, whatever time it
@@ -131,6 +134,15 @@ struct Asking: Hashable, Sendable {
   }
 }
 
+/// A request that the authority answers when the session's first message may start.
+struct Standing: Hashable, Sendable {
+  var id: UInt64
+  /// The token of the lease it was asked under.
+  var token: UInt64
+  /// Since when a message may start here that the authority has not let out.
+  var overdueSince: Int64?
+}
+
 /// A time without questions.
 struct Pause: Hashable, Sendable {
   /// On the clock that never steps.
@@ -183,7 +195,12 @@ struct SoughtRun: Hashable, Sendable {
 struct Seat: Hashable, Sendable {
   var session: SessionID
   var lease: HeldLease?
+  /// The token of a lease that nobody confirmed for too long. Where nobody else got one, it goes on,
+  /// and what was let out under it may be asked for.
+  var lapsed: UInt64?
   var asking: Asking?
+  /// Sent, and not answered yet.
+  var standing: Standing?
   var proposal: Proposal?
   var run: ActiveRun?
   var pause: Pause?
@@ -210,6 +227,9 @@ struct Seat: Hashable, Sendable {
     if let asking { times.append(asking.repeatAt(settings)) }
     if let pause, asking == nil { times.append(pause.until) }
     if let backoffUntil { times.append(backoffUntil) }
+    if let since = standing?.overdueSince, asking == nil {
+      times.append(since + settings.standingMilliseconds)
+    }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     if let wakeAtWall { times.append(now + min(max(0, wakeAtWall - wall), 60_000)) }
     if let lease {

@@ -13,7 +13,7 @@ extension Executor {
     forgetPastTimes(of: session, at: occasion)
     if let lease = seat.lease, occasion.now - lease.provenAt >= Authority.selfStopMilliseconds {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
-      loseLease(session)
+      lapse(session)
       seats[session]?.asking = nil
     }
     if seats[session]?.lease == nil, let stop = stop(session, because: .leaseLost) {
@@ -54,16 +54,18 @@ extension Executor {
     if seat.run != nil { return renewal(session, at: occasion) }
     let isHost = workspace.host(of: session) == .some(.some(device))
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
-    let head = mayRun ? candidate(in: session, workspace, at: occasion) : nil
+    let head = mayRun ? candidate(in: session, workspace) : nil
     guard let head else {
-      let lost = isHost && !isDraining ? orphan(of: session, in: workspace) : nil
-      return lost.map { seek($0.message, $0.run, of: session, at: occasion) }
-        ?? rest(session, isHost: isHost, at: occasion)
+      seats[session]?.standing?.overdueSince = nil
+      let withdrawal = mayRun ? [] : withdraw(session)
+      if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
+        return withdrawal + seek(lost.message, lost.run, of: session, at: occasion)
+      }
+      return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: occasion)
     }
     seats[session]?.idleSince = nil
     guard let lease = seat.lease else {
-      counters.claims += 1
-      return [ask(.lease(session: session, token: 0), for: session, at: occasion)]
+      return [claim(session, at: occasion)]
     }
     if let earliest = head.earliest, earliest > occasion.wall {
       seats[session]?.wakeAtWall = earliest
@@ -73,6 +75,13 @@ extension Executor {
     guard seats[session]?.backoffUntil == nil else { return renewal(session, at: occasion) }
     let renewal = renewal(session, at: occasion)
     guard renewal.isEmpty else { return renewal }
+    if let standing = seat.standing, standing.token == lease.token, head.earliest == nil {
+      let since = standing.overdueSince ?? occasion.now
+      seats[session]?.standing?.overdueSince = since
+      guard occasion.now - since >= settings.standingMilliseconds else { return [] }
+    }
+    // The authority takes what stands there for ended with this.
+    seats[session]?.standing = nil
     seats[session]?.proposal = head
     let request = DispatchRequest(
       session: session, message: head.message, token: lease.token, attempt: head.attempt,
@@ -133,8 +142,7 @@ extension Executor {
     _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
   ) -> [Action] {
     guard let lease = seats[session]?.lease else {
-      counters.claims += 1
-      return [ask(.lease(session: session, token: 0), for: session, at: occasion)]
+      return [claim(session, at: occasion)]
     }
     guard lease.token >= run.token else {
       // It ran in another queue, or the lease is no longer this device's: only a later one counts.
@@ -151,21 +159,27 @@ extension Executor {
   /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
   /// and then given back.
   private mutating func rest(
-    _ session: SessionID, isHost: Bool, at occasion: Occasion
+    _ session: SessionID, isHost: Bool, mayRun: Bool, at occasion: Occasion
   ) -> [Action] {
     guard let lease = seats[session]?.lease else {
-      seats[session] = nil
+      // What was let out under a lease that lapsed can be asked for under that one alone.
+      if seats[session]?.lapsed == nil { seats[session] = nil }
       return drainedIfDone()
     }
     let idleSince = seats[session]?.idleSince ?? occasion.now
     seats[session]?.idleSince = idleSince
     guard isHost, !isDraining, occasion.now - idleSince < settings.idleMilliseconds else {
       seats[session]?.lease = nil
+      seats[session]?.standing = nil
       let release = ask(
         .release(session: session, token: lease.token), for: session, at: occasion)
       return [release] + drainedIfDone()
     }
-    return renewal(session, at: occasion)
+    let renewal = renewal(session, at: occasion)
+    guard renewal.isEmpty, mayRun, authorityStands, seats[session]?.standing == nil else {
+      return renewal
+    }
+    return [stand(session, under: lease.token)]
   }
 
   private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
@@ -176,21 +190,15 @@ extension Executor {
   }
 
   /// The message that would be next: the head of a queue that does not stand still.
-  private func candidate(
-    in session: SessionID, _ workspace: Workspace, at occasion: Occasion
-  ) -> Proposal? {
-    guard let queue = try? workspace.messageQueue(session), !queue.paused,
-      let head = queue.messages.first, head.status == .queued,
-      !queue.messages.contains(where: \.status.standsInFront),
+  private func candidate(in session: SessionID, _ workspace: Workspace) -> Proposal? {
+    guard let (head, state) = workspace.startable(in: session),
       // Its agent may still work for the session it was moved from, whatever others say of it.
-      !seats.values.contains(where: { $0.run?.order.message == head.id })
+      !seats.values.contains(where: { $0.run?.order.message == head }),
+      let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1)
     else { return nil }
-    guard let state = workspace.dispatchState(of: head.id), !state.queueStands,
-      let attempt = UInt16(exactly: Int(head.run?.attempt ?? 0) + 1)
-    else { return nil }
-    let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
+    let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
     return Proposal(
-      message: head.id, attempt: attempt, text: state.text, tags: state.tags,
+      message: head, attempt: attempt, text: state.text, tags: state.tags,
       earliest: earliest == 0 ? nil : earliest)
   }
 
@@ -204,12 +212,17 @@ extension Executor {
     case .leased(let token, _):
       // The authority counts from when it got the request, which was after it was sent.
       seats[session]?.lease = HeldLease(token: token, provenAt: sentAt)
+      seats[session]?.lapsed = nil
     case .unavailable where token != 0:
       // The lease may hold still; it is asked again, and given up in time.
       wait(session, endsWithChange: false, at: occasion)
     case .otherHost, .noSession:
       loseLease(session)
+      seats[session]?.lapsed = nil
       wait(session, endsWithChange: true, at: occasion)
+    case .fenced where seats[session]?.lease == nil && token != 0:
+      // Somebody else had one meanwhile: a new one is asked for.
+      seats[session]?.lapsed = nil
     default:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
@@ -224,20 +237,23 @@ extension Executor {
     seats[session]?.proposal = nil
     switch answer {
     case .go:
+      let order = StartOrder(
+        session: session, message: request.message, attempt: request.attempt,
+        token: request.token, text: proposal?.text ?? "")
       guard let lease = seats[session]?.lease, lease.token == request.token,
         let proposal, proposal.message == request.message, !isDraining
       else {
-        return handedBack(request, at: occasion) + step(session, in: workspace, at: occasion)
+        return handedBack(order, at: occasion) + step(session, in: workspace, at: occasion)
       }
-      seats[session]?.lease?.provenAt = max(lease.provenAt, asking.sentAt)
-      seats[session]?.failures = 0
-      let order = StartOrder(
-        session: session, message: request.message, attempt: request.attempt,
-        token: request.token, text: proposal.text)
-      let isOfPerson = mode(of: session) == .gated
-      seats[session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
-      counters.starts += 1
-      return [.begin(order)]
+      let provenAt = max(lease.provenAt, asking.sentAt)
+      guard occasion.now - provenAt < Authority.selfStopMilliseconds else {
+        // The answer was under way for so long that somebody else may have the lease. Nobody got the
+        // prompt: it is asked for again.
+        lapse(session)
+        return step(session, in: workspace, at: occasion)
+      }
+      seats[session]?.lease?.provenAt = provenAt
+      return begin(order)
     case .fenced:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
@@ -262,14 +278,66 @@ extension Executor {
     return step(session, in: workspace, at: occasion)
   }
 
-  /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
-  private mutating func handedBack(
-    _ request: DispatchRequest, at occasion: Occasion
+  private mutating func begin(_ order: StartOrder) -> [Action] {
+    seats[order.session]?.failures = 0
+    let isOfPerson = mode(of: order.session) == .gated
+    seats[order.session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
+    counters.starts += 1
+    return [.begin(order)]
+  }
+
+  /// The authority let the first message of a queue out, as it knows it, or takes nothing that
+  /// stands.
+  mutating func nextAnswered(
+    _ session: SessionID, _ answer: AuthorityAnswer, in workspace: Workspace,
+    at occasion: Occasion
   ) -> [Action] {
-    let run = Run(
-      token: request.token, attempt: request.attempt, phase: .interrupted,
-      milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
-    return [.perform(.reportRun(request.message, run), then: [.retry(request.message)])]
+    let standing = seats[session]?.standing
+    seats[session]?.standing = nil
+    switch answer {
+    case .letOut(let message, let attempt, let content):
+      if let started = taken(
+        message, attempt, content, of: session, under: standing?.token, in: workspace, at: occasion)
+      {
+        return started
+      }
+      // What is known here and not there yet speaks against it. It was let out to this store, which
+      // may ask for it again.
+      wait(session, endsWithChange: true, at: occasion)
+    case .fenced:
+      loseLease(session)
+      wait(session, endsWithChange: false, at: occasion)
+    case .unknown:
+      authorityStands = false
+    default:
+      wait(session, endsWithChange: false, at: occasion)
+    }
+    return step(session, in: workspace, at: occasion)
+  }
+
+  /// Begins what was let out, where it is what would be begun here; nil where it is not.
+  private mutating func taken(
+    _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
+    under token: UInt64?, in workspace: Workspace, at occasion: Occasion
+  ) -> [Action]? {
+    guard let seat = seats[session], seat.run == nil, let lease = seat.lease, lease.token == token,
+      occasion.now - lease.provenAt < Authority.selfStopMilliseconds,
+      workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
+      !busy.contains(session), let head = candidate(in: session, workspace),
+      head.message == message, head.attempt == attempt, head.earliest ?? 0 <= occasion.wall,
+      DispatchRequest.contentDigest(head.text) == content
+    else { return nil }
+    let order = StartOrder(
+      session: session, message: message, attempt: attempt, token: lease.token, text: head.text)
+    seats[session]?.idleSince = nil
+    return begin(order)
+  }
+
+  /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
+  private mutating func handedBack(_ order: StartOrder, at occasion: Occasion) -> [Action] {
+    let run = order.run(
+      .interrupted, milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
+    return [.perform(.reportRun(order.message, run), then: [.retry(order.message)])]
   }
 
   /// Waits before the next try, longer each time, with jitter.
@@ -282,10 +350,24 @@ extension Executor {
     seats[session]?.pause = Pause(until: until, endsWithChange: endsWithChange)
   }
 
+  /// Nobody confirmed the lease for too long.
+  private mutating func lapse(_ session: SessionID) {
+    let token = seats[session]?.lease?.token
+    seats[session]?.lapsed = token
+    loseLease(session)
+  }
+
+  private mutating func claim(_ session: SessionID, at occasion: Occasion) -> Action {
+    counters.claims += 1
+    let lapsed = seats[session]?.lapsed ?? 0
+    return ask(.lease(session: session, token: lapsed), for: session, at: occasion)
+  }
+
   private mutating func loseLease(_ session: SessionID) {
     guard seats[session]?.lease != nil else { return }
     counters.fenced += 1
     seats[session]?.lease = nil
+    seats[session]?.standing = nil
   }
 
   func backoff(after failures: Int, at occasion: Occasion) -> Int64 {

@@ -36,6 +36,8 @@ package struct Executor: Sendable {
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
   var opened: Set<SessionID> = []
+  /// Whether the authority lets messages out by itself, where it is asked to.
+  package var authorityStands = false
   package private(set) var isDraining = false
   package internal(set) var counters = ExecutionCounters()
 
@@ -53,7 +55,13 @@ package struct Executor: Sendable {
 
   /// What was asked under a number; nil where no answer to it is expected any more.
   package func question(_ id: UInt64) -> AuthorityRequest? {
-    seats.values.first { $0.asking?.id == id }?.asking?.request
+    for seat in seats.values {
+      if let asking = seat.asking, asking.id == id { return asking.request }
+      if let standing = seat.standing, standing.id == id {
+        return .next(session: seat.session, token: standing.token)
+      }
+    }
+    return nil
   }
 
   /// The sessions in which an agent works, by session.
@@ -97,20 +105,26 @@ package struct Executor: Sendable {
     return actions
   }
 
-  /// A connection to the authority is there again: what was not answered is asked again.
-  package mutating func connected(at occasion: Occasion) -> [Action] {
-    seats.keys.sorted().compactMap { session -> Action? in
-      guard let asking = seats[session]?.asking else { return nil }
+  /// A connection to the authority is there again: what was not answered is asked again, and nothing
+  /// stands there any more.
+  package mutating func connected(in workspace: Workspace, at occasion: Occasion) -> [Action] {
+    seats.keys.sorted().flatMap { session -> [Action] in
+      seats[session]?.standing = nil
+      guard let asking = seats[session]?.asking else {
+        return step(session, in: workspace, at: occasion)
+      }
       seats[session]?.asking?.sentAt = occasion.now
       seats[session]?.asking?.repeats = 0
-      return .ask(asking.request, id: asking.id)
+      return [.ask(asking.request, id: asking.id)]
     }
   }
 
   /// Another authority decides from now on: leases of the one before count for what runs alone.
-  package mutating func authorityChanged() {
+  package mutating func authorityChanged(stands: Bool) {
+    authorityStands = stands
     for session in seats.keys {
       seats[session]?.asking = nil
+      seats[session]?.standing = nil
       seats[session]?.proposal = nil
       seats[session]?.pause = nil
       if seats[session]?.run == nil {
@@ -162,8 +176,11 @@ package struct Executor: Sendable {
   package mutating func answered(
     _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
+    if let session = seats.first(where: { $0.value.standing?.id == id })?.key {
+      return nextAnswered(session, answer, in: workspace, at: occasion)
+    }
     // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
-    // an attempt it lets out is never begun.
+    // an attempt it lets out is never begun, but for being asked for anew.
     guard let session = seats.first(where: { $0.value.asking?.id == id })?.key,
       let asking = seats[session]?.asking
     else { return [] }
@@ -173,7 +190,7 @@ package struct Executor: Sendable {
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
     case .whereabouts:
       whereaboutsAnswered(session, answer, at: occasion)
-    case .release, .outcome, .answer, .verdict:
+    case .release, .outcome, .answer, .verdict, .next, .withdraw:
       break
     case .dispatch(let dispatch):
       return dispatchAnswered(session, dispatch, answer, asking, in: workspace, at: occasion)
@@ -223,6 +240,21 @@ package struct Executor: Sendable {
     lastRequest &+= 1
     seats[session]?.asking = Asking(request: request, id: lastRequest, sentAt: occasion.now)
     return .ask(request, id: lastRequest)
+  }
+
+  /// Asks to be given the session's next message.
+  mutating func stand(_ session: SessionID, under token: UInt64) -> Action {
+    lastRequest &+= 1
+    seats[session]?.standing = Standing(id: lastRequest, token: token)
+    return .ask(.next(session: session, token: token), id: lastRequest)
+  }
+
+  /// Takes that back: an answer that is under way already is dropped.
+  mutating func withdraw(_ session: SessionID) -> [Action] {
+    guard seats[session]?.standing != nil else { return [] }
+    seats[session]?.standing = nil
+    lastRequest &+= 1
+    return [.ask(.withdraw(session), id: lastRequest)]
   }
 
   mutating func stop(_ session: SessionID, because reason: StopReason) -> Action? {

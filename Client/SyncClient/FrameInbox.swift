@@ -1,21 +1,23 @@
 import NIOCore
 import NIOWebSocket
 
-/// The end of the pipeline: hands whole messages over, answers pings and closing, and reads from
-/// the socket only while the consumer keeps up.
+/// The end of the pipeline: hands whole messages over, those of one reading together, answers pings
+/// and closing, and reads from the socket only while the consumer keeps up.
 final class FrameInbox: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
 
-  private let deliver: (Transport.Incoming) -> Void
+  private let deliver: ([Transport.Incoming]) -> Void
   private let finish: (String) -> Void
   private var reason = "the connection ended"
   private var isEnding = false
+  /// What this reading brought so far.
+  private var read: [Transport.Incoming] = []
   private var unconsumed = 0
   private var context: ChannelHandlerContext?
 
   init(
-    deliver: @escaping (Transport.Incoming) -> Void, finish: @escaping (String) -> Void
+    deliver: @escaping ([Transport.Incoming]) -> Void, finish: @escaping (String) -> Void
   ) {
     self.deliver = deliver
     self.finish = finish
@@ -28,6 +30,7 @@ final class FrameInbox: ChannelInboundHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
+    handOver()
     finish(reason)
   }
 
@@ -35,17 +38,14 @@ final class FrameInbox: ChannelInboundHandler {
     let frame = unwrapInboundIn(data)
     switch frame.opcode {
     case .binary:
-      unconsumed += 1
-      deliver(.message(Array(frame.unmaskedData.readableBytesView)))
+      read.append(.message(Array(frame.unmaskedData.readableBytesView)))
     case .ping:
       let pong = WebSocketFrame(
         fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
       context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
-      unconsumed += 1
-      deliver(.heard)
+      read.append(.heard)
     case .pong:
-      unconsumed += 1
-      deliver(.heard)
+      read.append(.heard)
     case .connectionClose:
       isEnding = true
       reason = "the server closed the connection"
@@ -62,8 +62,16 @@ final class FrameInbox: ChannelInboundHandler {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
+    handOver()
     if unconsumed == 0 { context.read() }
     context.fireChannelReadComplete()
+  }
+
+  private func handOver() {
+    guard !read.isEmpty else { return }
+    unconsumed += 1
+    deliver(read)
+    read = []
   }
 
   /// The consumer is done with one delivery.
@@ -73,6 +81,7 @@ final class FrameInbox: ChannelInboundHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    handOver()
     finish(reason)
     context.fireChannelInactive()
   }

@@ -85,21 +85,24 @@ extension QueueClient {
     transport.send(FrameCodec.encode(.pair(request)))
     for await incoming in transport.incoming {
       defer { transport.consumed() }
-      guard case .message(let bytes) = incoming else { continue }
-      guard let frame = try? FrameCodec.decode(bytes) else {
-        return .failure(.unreachable(message: "the server's answer cannot be read"))
-      }
-      switch frame {
-      case .paired(let grant):
-        return .success(grant)
-      case .refused(let refusal):
-        return .failure(.refused(code: refusal.code.name, message: refusal.message))
-      case .unknownOptional:
-        continue
-      default:
-        return .failure(.unreachable(message: "the server answered with something else"))
+      for case .message(let bytes) in incoming {
+        if let answer = QueueClient.answer(bytes) { return answer }
       }
     }
     return .failure(.unreachable(message: transport.reason))
+  }
+
+  /// The server's answer to `pair`; nil for a frame that has nothing to do with it.
+  private static func answer(_ bytes: [UInt8]) -> Result<PairGrant, ClientError>? {
+    guard let frame = try? FrameCodec.decode(bytes) else {
+      return .failure(.unreachable(message: "the server's answer cannot be read"))
+    }
+    return switch frame {
+    case .paired(let grant): .success(grant)
+    case .refused(let refusal):
+      .failure(.refused(code: refusal.code.name, message: refusal.message))
+    case .unknownOptional: nil
+    default: .failure(.unreachable(message: "the server answered with something else"))
+    }
   }
 }

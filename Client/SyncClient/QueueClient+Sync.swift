@@ -63,27 +63,30 @@ extension QueueClient {
     await transport.waitUntilClosed()
   }
 
+  /// What came together is dealt with in one turn: a message and the word that it may start wait for
+  /// no observer between them.
   private func receive(
-    _ incoming: Transport.Incoming, on id: ConnectionID, from transport: Transport
+    _ incoming: [Transport.Incoming], on id: ConnectionID, from transport: Transport
   ) async {
-    guard case .message(let bytes) = incoming else {
-      await engine.note { core, occasion, _ in
-        core.connectionHeard(id, at: occasion)
-        return []
+    var frames: [Frame] = []
+    var fault: String?
+    for case .message(let bytes) in incoming {
+      do {
+        frames.append(try FrameCodec.decode(bytes))
+      } catch {
+        fault = "the server sent a frame that cannot be read: \(error)"
+        break
       }
-      return
     }
-    do {
-      let frame = try FrameCodec.decode(bytes)
-      await engine.note { core, occasion, store in
-        core.frameReceived(frame, on: id, at: occasion, store: store)
-      }
-    } catch {
-      let message = "the server sent a frame that cannot be read: \(error)"
-      transport.send(FrameCodec.encode(.error(ProtocolFault(code: 1, message: message))))
-      await engine.note { core, occasion, _ in
-        core.connectionLost(id, message: message, at: occasion)
-      }
+    let received = frames
+    await engine.note { core, occasion, store in
+      core.connectionHeard(id, at: occasion)
+      return core.framesReceived(received, on: id, at: occasion, store: store)
+    }
+    guard let fault else { return }
+    transport.send(FrameCodec.encode(.error(ProtocolFault(code: 1, message: fault))))
+    await engine.note { core, occasion, _ in
+      core.connectionLost(id, message: fault, at: occasion)
     }
   }
 

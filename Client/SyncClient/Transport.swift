@@ -35,8 +35,9 @@ final class Transport: Sendable {
   /// Empty or tiny fragments are a way to make a receiver work; no honest server sends them.
   private static let fragmentsMax = 1_024
 
-  let incoming: AsyncStream<Incoming>
-  private let continuation: AsyncStream<Incoming>.Continuation
+  /// What comes in, as it was read together.
+  let incoming: AsyncStream<[Incoming]>
+  private let continuation: AsyncStream<[Incoming]>.Continuation
   private let address: ServerAddress
   private let certificateFile: String?
   private let state = Mutex(State())

@@ -12,6 +12,10 @@ package enum AuthorityRequest: Hashable, Sendable {
   case release(session: SessionID, token: UInt64)
   /// To hand a message to the agent.
   case dispatch(DispatchRequest)
+  /// To be given the session's first message as soon as it may start, without asking for it.
+  case next(session: SessionID, token: UInt64)
+  /// To take that back.
+  case withdraw(SessionID)
   /// Whether a message was ever let out.
   case outcome(MessageID)
   /// To be the one who answers a request that a task awaits.
@@ -31,6 +35,8 @@ package enum AuthorityRequest: Hashable, Sendable {
     case .answer: 5
     case .verdict: 6
     case .whereabouts: 12
+    case .next: 13
+    case .withdraw: 14
     }
   }
 }
@@ -78,6 +84,10 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case released
   /// The prompt may go out, this once.
   case go
+  /// The prompt of this message may go out, this once, where its text has this digest.
+  case letOut(message: MessageID, attempt: UInt16, content: UInt64)
+  /// Nothing stands any more.
+  case withdrawn
   /// This attempt, or none (0), was let out last, with a text of this digest.
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
   /// No other store runs the message.
@@ -120,7 +130,8 @@ extension AuthorityRequest {
   package func request(id: UInt64) -> Request {
     var writer = ByteWriter()
     switch self {
-    case .lease(let session, let token), .release(let session, let token):
+    case .lease(let session, let token), .release(let session, let token),
+      .next(let session, let token):
       writer.text(session.rawValue)
       writer.number(token)
     case .dispatch(let dispatch):
@@ -136,6 +147,8 @@ extension AuthorityRequest {
       writer.fixed(dispatch.content)
     case .outcome(let message), .whereabouts(let message):
       writer.identifier(message)
+    case .withdraw(let session):
+      writer.text(session.rawValue)
     case .answer(let answer):
       writer.write(answer)
     case .verdict(let question):
@@ -166,6 +179,10 @@ extension AuthorityRequest {
         self = .verdict(try reader.verdictRequest())
       case 12:
         self = .whereabouts(try reader.identifier(MessageID.self))
+      case 13:
+        self = .next(session: try reader.sessionID(), token: try reader.leaseToken())
+      case 14:
+        self = .withdraw(try reader.sessionID())
       default:
         return nil
       }
@@ -188,6 +205,10 @@ extension AuthorityAnswer {
       writer.number(UInt64(attempt))
       writer.number(token)
       writer.fixed(content)
+    case .letOut(let message, let attempt, let content):
+      writer.identifier(message)
+      writer.number(UInt64(attempt))
+      writer.fixed(content)
     case .held(let device, let milliseconds):
       writer.identifier(device)
       writer.number(UInt64(milliseconds))
@@ -203,8 +224,8 @@ extension AuthorityAnswer {
     case .answeredAlready(let verdict, let device):
       writer.byte(verdict.rawValue)
       writer.identifier(device)
-    case .released, .go, .runsNowhereElse, .taken, .notAwaited, .noSession, .fenced, .cancelled,
-      .stale, .paused, .unavailable, .unknown:
+    case .released, .go, .withdrawn, .runsNowhereElse, .taken, .notAwaited, .noSession, .fenced,
+      .cancelled, .stale, .paused, .unavailable, .unknown:
       break
     }
     return Response(id: id, status: status, payload: writer.bytes)
@@ -212,7 +233,9 @@ extension AuthorityAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .leased, .released, .go, .outcome, .runsNowhereElse, .taken, .verdict: 0
+    case .leased, .released, .go, .letOut, .withdrawn, .outcome, .runsNowhereElse, .taken,
+      .verdict:
+      0
     case .answeredAlready: 12
     case .notAwaited: 13
     case .held: 2
@@ -243,6 +266,11 @@ extension AuthorityAnswer {
             truncatingIfNeeded: try reader.count(max: Int(UInt32.max), "a lease's time")))
       case (0, .release): self = .released
       case (0, .dispatch): self = .go
+      case (0, .next):
+        self = .letOut(
+          message: try reader.identifier(MessageID.self), attempt: try reader.attempt(),
+          content: try reader.fixed())
+      case (0, .withdraw): self = .withdrawn
       case (0, .outcome):
         self = .outcome(
           attempt: try reader.attempt(), token: try reader.leaseToken(),

@@ -64,6 +64,10 @@ struct ResidentWorkspace: Sendable {
   var authority: Authority
   /// Questions to the authority that wait for their turn.
   var requests: [PendingRequest] = []
+  /// Requests for the next message, by session: they wait for one that may start.
+  var standing: [SessionID: PendingRequest] = [:]
+  /// The queues have changed since those were looked at.
+  var standingIsDue = false
   /// The inboxes of the devices; ahead of the store as the authority is.
   var book: NotificationBook
   /// The store did not take what the book says: it is to be read again.
@@ -376,6 +380,7 @@ extension ResidentWorkspace {
       return .refused(batch, code, error.description)
     }
     stagedHead += 1
+    standingIsDue = true
     let rows = rows(of: examination.fresh, from: batch)
     for row in rows where marks[row.range.replica] == nil {
       stagedBindings[row.range.replica] = row.device

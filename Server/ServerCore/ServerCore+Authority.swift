@@ -51,7 +51,7 @@ extension ServerCore {
   mutating func stageRequests(
     _ id: WorkspaceID, into commit: inout CommitInFlight, at now: Moment
   ) {
-    guard workspaces[id]?.requests.isEmpty == false else { return }
+    guard workspaces[id]?.hasRequests == true else { return }
     guard workspaces[id]?.content != nil else { return load(id) }
     for (pending, outcome) in workspaces[id]?.answerRequests(at: now) ?? [] {
       switch pending.asker {
@@ -116,19 +116,58 @@ extension ServerCore {
 }
 
 extension ResidentWorkspace {
-  /// Decides about all waiting requests, in order.
-  mutating func answerRequests(
-    at now: Moment
-  ) -> [(PendingRequest, (answer: AuthorityAnswer, changes: AuthorityRecords))] {
-    guard let content else { return [] }
-    return takeRequests().map { pending in
-      (
-        pending,
-        authority.answer(
-          pending.request, id: pending.id, from: pending.holder, in: content,
-          uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
-      )
+  typealias Outcome = (answer: AuthorityAnswer, changes: AuthorityRecords)
+
+  /// Requests wait for an answer, or may have one now that the queues have changed.
+  var hasRequests: Bool { !requests.isEmpty || standingIsDue && !standing.isEmpty }
+
+  /// Decides about all waiting requests, in order, and then about those that stand.
+  mutating func answerRequests(at now: Moment) -> [(PendingRequest, Outcome)] {
+    guard content != nil else { return [] }
+    var outcomes: [(PendingRequest, Outcome)] = []
+    for pending in takeRequests() {
+      endStanding(before: pending)
+      guard let outcome = decide(pending, at: now) else {
+        if case .next(let session, _) = pending.request { standing[session] = pending }
+        continue
+      }
+      outcomes.append((pending, outcome))
     }
+    guard standingIsDue else { return outcomes }
+    standingIsDue = false
+    for (session, pending) in standing.sorted(by: { $0.key < $1.key }) {
+      guard let outcome = decide(pending, at: now) else { continue }
+      standing[session] = nil
+      outcomes.append((pending, outcome))
+    }
+    return outcomes
+  }
+
+  private mutating func decide(_ pending: PendingRequest, at now: Moment) -> Outcome? {
+    guard let content else { return nil }
+    let (answer, changes) = authority.answer(
+      pending.request, id: pending.id, from: pending.holder, in: content,
+      uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
+    return answer.map { ($0, changes) }
+  }
+
+  /// What a host asks of a session ends what it has standing there.
+  private mutating func endStanding(before pending: PendingRequest) {
+    switch pending.request {
+    case .dispatch(let dispatch): endStanding(in: dispatch.session, of: pending.asker)
+    case .release(let session, _), .withdraw(let session):
+      endStanding(in: session, of: pending.asker)
+    case .lease, .next, .outcome, .answer, .verdict, .whereabouts: break
+    }
+  }
+
+  private mutating func endStanding(in session: SessionID, of asker: PendingRequest.Asker) {
+    if standing[session]?.asker == asker { standing[session] = nil }
+  }
+
+  /// A connection is gone, and with it what stood for it.
+  mutating func endStanding(of connection: ConnectionID) {
+    standing = standing.filter { $0.value.asker != .connection(connection) }
   }
 
   /// Takes all waiting requests.

@@ -253,6 +253,7 @@ extension ServerCore {
   /// Takes a connection out of its workspace.
   mutating func forget(_ id: ConnectionID, _ session: Session) {
     waitingJoins[session.workspace]?.removeAll { $0 == id }
+    workspaces[session.workspace]?.endStanding(of: id)
     if workspaces[session.workspace]?.members.remove(id) != nil {
       presenceDue.insert(session.workspace)
       touch(session.device, of: session.workspace)

@@ -13,6 +13,9 @@ package struct Authority: Hashable, Sendable {
   package static let selfStopMilliseconds: Int64 = 20_000
   /// How often a holder renews its lease.
   package static let renewalMilliseconds: Int64 = 10_000
+  /// How long after a grant or renewal `next` is answered: a holder that is silent for longer may be
+  /// gone, and what were let out to it nobody could be sure to have withdrawn.
+  package static let nextMilliseconds: Int64 = 15_000
 
   private var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
@@ -53,12 +56,13 @@ package struct Authority: Hashable, Sendable {
   ///   - workspace: the queues as the authority knows them.
   ///   - uptime: a clock that counts sleep, in milliseconds.
   ///   - wall: milliseconds since 1970.
-  /// - Returns: the answer, and what has to be durable before it may leave.
+  /// - Returns: the answer, and what has to be durable before it may leave. nil is none yet: `next`
+  ///   stands, and is to be asked here again when the session's queue has changed.
   /// - Complexity: O(messages of the session).
   package mutating func answer(
     _ request: AuthorityRequest, id: UInt64, from holder: LeaseHolder,
     in workspace: Workspace, uptime: Int64, wall: Int64
-  ) -> (answer: AuthorityAnswer, changes: AuthorityRecords) {
+  ) -> (answer: AuthorityAnswer?, changes: AuthorityRecords) {
     switch request {
     case .lease(let session, let token):
       return lease(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
@@ -66,14 +70,12 @@ package struct Authority: Hashable, Sendable {
       return release(session, token, by: holder)
     case .dispatch(let dispatch):
       let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
-      let record = Dispatch(
-        message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id,
-        content: dispatch.content)
-      guard answer == .go, dispatches[dispatch.message] != record else {
-        return (answer, AuthorityRecords())
-      }
-      dispatches[dispatch.message] = record
-      return (.go, AuthorityRecords(dispatches: [record]))
+      guard answer == .go else { return (answer, AuthorityRecords()) }
+      return (.go, letOut(dispatch, id: id))
+    case .next(let session, let token):
+      return next(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+    case .withdraw:
+      return (.withdrawn, AuthorityRecords())
     case .answer(let answer):
       return take(answer, from: holder, workspace, wall: wall)
     case .verdict(let question):
@@ -105,7 +107,8 @@ package struct Authority: Hashable, Sendable {
     let current = leases[session]
     let rest = ends[session].map { $0 - uptime } ?? 0
     if token != 0 {
-      guard current?.token == token, current?.holder == holder, rest > 0 else {
+      // Also one that ran out: as long as nobody else got one, it is this holder's still.
+      guard current?.token == token, current?.holder == holder else {
         return (.fenced, AuthorityRecords())
       }
       ends[session] = uptime + Authority.leaseMilliseconds
@@ -155,6 +158,41 @@ package struct Authority: Hashable, Sendable {
 
   // MARK: - Dispatch
 
+  /// Lets the first message of a queue out, where it may start now.
+  private mutating func next(
+    _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
+    _ workspace: Workspace, uptime: Int64, wall: Int64
+  ) -> (AuthorityAnswer?, AuthorityRecords) {
+    guard let lease = leases[session], lease.token == token, lease.holder == holder,
+      let end = ends[session], end > uptime
+    else { return (.fenced, AuthorityRecords()) }
+    guard end - uptime > Authority.leaseMilliseconds - Authority.nextMilliseconds,
+      let (message, state) = workspace.startable(in: session),
+      let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1),
+      // What was let out before and not reported is its holder's to ask for: it may have begun.
+      dispatches[message]?.attempt ?? 0 < attempt
+    else { return (nil, AuthorityRecords()) }
+    let dispatch = DispatchRequest(
+      session: session, message: message, token: token, attempt: attempt,
+      tags: state.tags.sorted(), content: DispatchRequest.contentDigest(state.text))
+    let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+    guard answer == .go else { return (nil, AuthorityRecords()) }
+    return (
+      .letOut(message: message, attempt: attempt, content: dispatch.content),
+      letOut(dispatch, id: id)
+    )
+  }
+
+  /// Takes down that a prompt may go out.
+  private mutating func letOut(_ dispatch: DispatchRequest, id: UInt64) -> AuthorityRecords {
+    let record = Dispatch(
+      message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id,
+      content: dispatch.content)
+    guard dispatches[dispatch.message] != record else { return AuthorityRecords() }
+    dispatches[dispatch.message] = record
+    return AuthorityRecords(dispatches: [record])
+  }
+
   private func decide(
     _ request: DispatchRequest, id: UInt64, for holder: LeaseHolder,
     _ workspace: Workspace, uptime: Int64, wall: Int64
@@ -177,8 +215,14 @@ package struct Authority: Hashable, Sendable {
     if let other = otherRunner(of: request.message, run, than: holder, uptime: uptime) {
       return other
     }
-    // What became of the latest attempt has to be known before another one begins.
-    if let known, known.attempt > run?.attempt ?? 0 { return .duplicate(attempt: known.attempt) }
+    // What became of the latest attempt has to be known before another one begins. Who asks for that
+    // very attempt under the lease that it was let out under has not begun it: the answer was lost.
+    // No copy of its store knows the lease's token.
+    if let known, known.attempt > run?.attempt ?? 0,
+      known.attempt != request.attempt || known.token != request.token
+    {
+      return .duplicate(attempt: known.attempt)
+    }
     guard state.session == request.session, state.tags == request.tags.sorted(),
       DispatchRequest.contentDigest(state.text) == request.content,
       Int(request.attempt) == Int(run?.attempt ?? 0) + 1

@@ -132,6 +132,19 @@ extension Workspace {
         || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
   }
 
+  /// The message that a session's host may start next: the first of its queue; nil where it is empty
+  /// or stands still, because it is paused, waits for a decision, or has a message in flight.
+  ///
+  /// - Complexity: O(standing messages of the session).
+  package func startable(
+    in session: SessionID
+  ) -> (message: MessageID, state: DispatchState)? {
+    guard let head = effectiveOrder(of: session).first, let state = dispatchState(of: head),
+      !state.queueStands, !state.runState.isInFlight
+    else { return nil }
+    return (head, state)
+  }
+
   /// The host of a session; nil where the session does not exist.
   package func host(of id: SessionID) -> DeviceID?? {
     guard let session = head(of: id), session.exists else { return nil }

@@ -46,7 +46,7 @@ struct ExecutorStepTests {
             case .lease: .leased(token: leases, milliseconds: 30_000)
             case .release: .released
             case .whereabouts: .runsNowhereElse
-            case .dispatch, .outcome, .answer, .verdict: .go
+            case .dispatch, .outcome, .answer, .verdict, .next, .withdraw: .go
             }
           try follow(executor.answered(id, answer, in: host.workspace, at: occasion))
         case .begin(let order):

@@ -23,6 +23,8 @@ struct ExecutorWorld {
     var questions: [(request: AuthorityRequest, id: UInt64)] = []
     /// Answers on their way.
     var answers: [(id: UInt64, answer: AuthorityAnswer)] = []
+    /// Its request for the next message, which stands at the server.
+    var standing: (request: AuthorityRequest, id: UInt64)?
     var isPaused = false
     /// How much it has of what the person and the other host made.
     var seenOfPerson = 0
@@ -62,6 +64,7 @@ struct ExecutorWorld {
           holder: LeaseHolder(
             device: device, replica: ReplicaID(rawValue: 70 + UInt64(number))),
           executor: Executor(device: device, firstRequest: generator.next())))
+      hosts[number].executor.authorityStands = true
     }
     try person.perform(.addSession(ExecutorWorld.session, name: nil, project: nil))
     try person.perform(.setHost(ExecutorWorld.session, device))
@@ -200,6 +203,11 @@ struct ExecutorWorld {
     let before = server
     _ = try server.merge(operations)
     noteCancelled(before)
+    for index in hosts.indices {
+      guard let standing = hosts[index].standing else { continue }
+      hosts[index].standing = nil
+      ask(standing, of: index, loss: 0)
+    }
   }
 
   /// What the server learned to be cancelled and never let out must not start, unless restored;
@@ -224,6 +232,17 @@ struct ExecutorWorld {
     try deliver(made[index] ?? [])
     serverLog += made[index] ?? []
     made[index] = []
+    ask(question, of: index, loss: loss)
+  }
+
+  /// The server answers, now or when it can; the answer may be lost, or come twice.
+  private mutating func ask(
+    _ question: (request: AuthorityRequest, id: UInt64), of index: Int, loss: Int
+  ) {
+    switch question.request {
+    case .dispatch, .release, .withdraw: hosts[index].standing = nil
+    default: break
+    }
     let outcome = authority.answer(
       question.request, id: question.id, from: hosts[index].holder, in: server, uptime: now,
       wall: wall)
@@ -235,9 +254,13 @@ struct ExecutorWorld {
       outcome.changes.dispatches.contains { $0.message == dispatch.message }
     }
     stored.dispatches += outcome.changes.dispatches
+    guard let answer = outcome.answer else {
+      hosts[index].standing = question
+      return
+    }
     guard !generator.chance(loss) else { return }
-    hosts[index].answers.append((question.id, outcome.answer))
-    if generator.chance(loss) { hosts[index].answers.append((question.id, outcome.answer)) }
+    hosts[index].answers.append((question.id, answer))
+    if generator.chance(loss) { hosts[index].answers.append((question.id, answer)) }
   }
 
   private mutating func deliverAnswers(_ index: Int, loss: Int) throws {
@@ -281,8 +304,10 @@ struct ExecutorWorld {
     hosts[index].agents = [:]
     hosts[index].questions = []
     hosts[index].answers = []
+    hosts[index].standing = nil
     hosts[index].executor = Executor(
       device: hosts[index].holder.device, firstRequest: generator.next())
+    hosts[index].executor.authorityStands = true
     let intents = hosts[index].intents.values.sorted { $0.message < $1.message }
     try perform(
       index,
@@ -293,6 +318,7 @@ struct ExecutorWorld {
 
   private mutating func restartAuthority() {
     authority = Authority(stored, uptime: now)
+    for index in hosts.indices { hosts[index].standing = nil }
   }
 
   // MARK: - What hosts do

@@ -127,7 +127,8 @@ struct ModelServer {
     let notice = outcome.changes.verdicts.first.map {
       Frame.answered(AnsweredNotice(session: $0.session, request: $0.request, given: $0.given))
     }
-    return ([.response(outcome.answer.response(id: request.id))], notice)
+    // What it has no answer to yet it never answers: the device asks in another way.
+    return (outcome.answer.map { [.response($0.response(id: request.id))] } ?? [], notice)
   }
 
   /// A server that was started again knows what it had stored.

@@ -78,10 +78,10 @@ struct MovedRunTests {
           asked.append(request)
           let holder = LeaseHolder(
             device: Scene.device(host), replica: ReplicaID(rawValue: UInt64(host) + 70))
-          let answer = authority.answer(
+          let outcome = authority.answer(
             request, id: id, from: holder, in: queues.workspace, uptime: now,
-            wall: occasion.wall
-          ).answer
+            wall: occasion.wall)
+          guard let answer = outcome.answer else { continue }
           try follow(
             host, executors[host].answered(id, answer, in: queues.workspace, at: occasion))
         case .begin(let order):

@@ -43,7 +43,7 @@ struct VerdictTests {
         .reportTask(TaskReport(session: VerdictTests.session, status: status, milliseconds: 1)))
     }
 
-    mutating func ask(_ request: AuthorityRequest, by number: UInt64) -> AuthorityAnswer {
+    mutating func ask(_ request: AuthorityRequest, by number: UInt64) -> AuthorityAnswer? {
       let outcome = authority.answer(
         request, id: 1, from: VerdictTests.holder(number), in: host.workspace, uptime: 0,
         wall: wall)
@@ -53,7 +53,7 @@ struct VerdictTests {
 
     mutating func answer(
       _ verdict: Verdict, _ text: String = "", by number: UInt64
-    ) -> AuthorityAnswer {
+    ) -> AuthorityAnswer? {
       ask(
         .answer(
           AnswerRequest(
@@ -61,7 +61,7 @@ struct VerdictTests {
             text: text)), by: number)
     }
 
-    mutating func verdict(closes: Bool = false, by number: UInt64 = 1) -> AuthorityAnswer {
+    mutating func verdict(closes: Bool = false, by number: UInt64 = 1) -> AuthorityAnswer? {
       ask(
         .verdict(
           VerdictRequest(

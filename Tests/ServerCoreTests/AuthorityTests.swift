@@ -74,7 +74,6 @@ import WireProtocol
     let request = try dispatch(&host, token: token)
     #expect(try ask(request, as: 2, on: connection, &scene) == .go)
     #expect(try ask(request, as: 2, on: connection, &scene) == .go)
-    #expect(try ask(request, as: 3, on: connection, &scene) == .duplicate(attempt: 1))
     let other = scene.device(2)
     let reader = scene.connect(other)
     _ = scene.take(reader)
@@ -168,10 +167,95 @@ import WireProtocol
     let again = scene.connect(host)
     _ = scene.take(again)
     #expect(try ask(request, as: 2, on: again, &scene) == .go)
-    #expect(try ask(request, as: 3, on: again, &scene) == .duplicate(attempt: 1))
+    #expect(try ask(request, as: 3, on: again, &scene) == .go)
     #expect(
       try ask(.lease(session: session, token: token), as: 4, on: again, &scene)
         == .leased(token: token, milliseconds: 30_000))
+  }
+
+  /// Two devices: the host, idle with a request for what comes next, and another that sends.
+  private func idle(
+    _ scene: inout ServerScene
+  ) throws -> (
+    host: ConnectionID, next: AuthorityRequest, other: ScriptedDevice, sender: ConnectionID
+  ) {
+    var host = scene.device(1)
+    let connection = try scene.join(&host)
+    try host.perform(.addSession(session, name: nil, project: nil))
+    try host.perform(.setHost(session, host.id))
+    scene.send(host.changes(), on: connection)
+    let token = try lease(&scene, on: connection)
+    var other = scene.device(2)
+    let sender = try scene.join(&other)
+    let next = AuthorityRequest.next(session: session, token: token)
+    #expect(try ask(next, as: 2, on: connection, &scene) == nil)
+    return (connection, next, other, sender)
+  }
+
+  @Test func theNextMessageComesOutOfTheCommitThatStoresIt() throws {
+    var scene = ServerScene()
+    var (host, next, other, sender) = try idle(&scene)
+    _ = scene.take(host)
+    scene.holdsTasks = true
+    try other.write("first")
+    scene.send(other.changes(), on: sender)
+    #expect(scene.take(host).isEmpty)
+    scene.finishOneTask()
+    let frames = scene.take(host)
+    // The message comes before the word that it may go out.
+    guard case .changes? = frames.first(where: { if case .presence = $0 { false } else { true } }),
+      let response = frames.lazy.compactMap({ frame -> Response? in
+        if case .response(let response) = frame, response.id == 2 { response } else { nil }
+      }).first
+    else {
+      Issue.record("not let out: \(frames)")
+      return
+    }
+    #expect(
+      try AuthorityAnswer(response, to: next)
+        == .letOut(
+          message: MessageID(high: 2, low: 1), attempt: 1,
+          content: DispatchRequest.contentDigest("first")))
+    // It was answered once, and stands no more.
+    try other.write("second")
+    scene.send(other.changes(), on: sender)
+    scene.finishTasks()
+    #expect(try answer(to: next, 2, on: host, &scene) == nil)
+  }
+
+  @Test func whatTheStoreDidNotTakeIsNotLetOut() throws {
+    var scene = ServerScene()
+    var (host, next, other, sender) = try idle(&scene)
+    scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }
+    try other.write("first")
+    scene.send(other.changes(), on: sender)
+    #expect(try answer(to: next, 2, on: host, &scene) == .unavailable)
+    scene.storage.withState { $0.writeFault = nil }
+    scene.pass(5_000)
+    let outcome = AuthorityRequest.outcome(MessageID(high: 2, low: 1))
+    #expect(
+      try ask(outcome, as: 3, on: host, &scene) == .outcome(attempt: 0, token: 0, content: 0))
+  }
+
+  @Test(arguments: ["withdrawn", "released", "disconnected"])
+  func whatStandsNoMoreIsNotAnswered(how: String) throws {
+    var scene = ServerScene()
+    var (host, next, other, sender) = try idle(&scene)
+    guard case .next(_, let token) = next else { return }
+    switch how {
+    case "withdrawn":
+      #expect(try ask(.withdraw(session), as: 3, on: host, &scene) == .withdrawn)
+    case "released":
+      let release = AuthorityRequest.release(session: session, token: token)
+      #expect(try ask(release, as: 3, on: host, &scene) == .released)
+    default: scene.drop(host)
+    }
+    try other.write("first")
+    scene.send(other.changes(), on: sender)
+    #expect(try answer(to: next, 2, on: host, &scene) == nil)
+    let outcome = AuthorityRequest.outcome(MessageID(high: 2, low: 1))
+    #expect(
+      try ask(outcome, as: 4, on: sender, &scene) == .outcome(attempt: 0, token: 0, content: 0))
   }
 
   @Test func aRequestThatCannotBeReadIsAFault() throws {

@@ -1,0 +1,276 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// A host that waits for the authority to let the next message out by itself.
+struct StandingTests {
+  /// A host with a lease and an empty queue; the test is the authority.
+  private struct Scene {
+    static let device = DeviceID(high: 0xD, low: 1)
+    static let session = SessionID.named("s")
+    var executor = Executor(device: Scene.device, firstRequest: 1)
+    var host = TestDevice(1)
+    var now: Int64 = 1_000
+    /// What was asked and is not answered yet.
+    var asked: [(request: AuthorityRequest, id: UInt64)] = []
+    var begun: [StartOrder] = []
+
+    init(stands: Bool = true) throws {
+      executor.authorityStands = stands
+      try host.perform(.addSession(Scene.session, name: nil, project: nil))
+      try host.perform(.setHost(Scene.session, Scene.device))
+      try host.perform(.send("first", as: 1, in: "s"))
+      try changed()
+      try answer(.leased(token: 7, milliseconds: 30_000))
+      try answer(.go)
+      try follow(
+        executor.ended(
+          Scene.session, attempt: 1, with: .succeeded(summary: ""), in: host.workspace,
+          at: occasion))
+      begun = []
+    }
+
+    var occasion: Occasion {
+      Occasion(now: now, wall: TestDevice.startOfTime + now, random: 7)
+    }
+
+    var requests: [AuthorityRequest] { asked.map(\.request) }
+
+    mutating func changed() throws {
+      try follow(executor.queuesChanged([Scene.session], in: host.workspace, at: occasion))
+    }
+
+    mutating func pass(_ milliseconds: Int64) throws {
+      now += milliseconds
+      try follow(executor.timePassed(in: host.workspace, at: occasion))
+    }
+
+    /// Answers what was asked last.
+    mutating func answer(_ answer: AuthorityAnswer) throws {
+      let question = asked.popLast()
+      let last = try #require(question)
+      try follow(executor.answered(last.id, answer, in: host.workspace, at: occasion))
+    }
+
+    mutating func gate(isOpen: Bool) throws {
+      try follow(
+        executor.gateChanged(Scene.session, isOpen: isOpen, in: host.workspace, at: occasion))
+    }
+
+    mutating func connect() throws {
+      asked = []
+      try follow(executor.connected(in: host.workspace, at: occasion))
+    }
+
+    func letOut(_ number: UInt64, _ text: String, attempt: UInt16 = 1) -> AuthorityAnswer {
+      .letOut(
+        message: .numbered(number), attempt: attempt,
+        content: DispatchRequest.contentDigest(text))
+    }
+
+    private mutating func follow(_ actions: [Executor.Action]) throws {
+      for action in actions {
+        switch action {
+        case .ask(let request, let id): asked.append((request, id))
+        case .begin(let order):
+          begun.append(order)
+          try host.perform(
+            .reportRun(order.message, order.run(.running, milliseconds: 1, note: "")))
+        case .end(let command, let following, _), .perform(let command, let following):
+          for command in [command] + following { try host.perform(command) }
+        case .stop, .drained: break
+        }
+      }
+    }
+  }
+
+  private let standing = AuthorityRequest.next(session: Scene.session, token: 7)
+
+  @Test func whatIsLetOutBeginsWithoutAQuestion() throws {
+    var scene = try Scene()
+    #expect(scene.requests == [standing])
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    #expect(scene.requests == [standing])
+    try scene.answer(scene.letOut(2, "second"))
+    #expect(
+      scene.begun == [
+        StartOrder(
+          session: Scene.session, message: .numbered(2), attempt: 1, token: 7, text: "second")
+      ])
+    #expect(scene.requests == [])
+  }
+
+  @Test func whatIsNotLetOutByItselfIsAskedFor() throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    #expect(due == scene.now + 1_000)
+    try scene.pass(999)
+    #expect(scene.requests == [standing])
+    try scene.pass(1)
+    #expect(scene.requests.count == 2)
+    guard case .dispatch(let request)? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+    #expect(request.message == .numbered(2))
+    // The word that was under way meanwhile is dropped; that of the question counts.
+    let late = scene.asked.removeFirst()
+    _ = scene.executor.answered(
+      late.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.occasion)
+    #expect(scene.begun == [])
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.message) == [.numbered(2)])
+  }
+
+  @Test func whatWasToWaitForATimeIsAskedForWhenItComes() throws {
+    var scene = try Scene()
+    try scene.host.perform(.pause(Scene.session, reason: nil))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.host.perform(
+      .setNotBefore(.numbered(2), TestDevice.startOfTime + scene.now + 3_000))
+    try scene.host.perform(.resume(Scene.session))
+    try scene.changed()
+    #expect(scene.requests == [standing])
+    try scene.pass(3_000)
+    guard case .dispatch? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+  }
+
+  /// The person at the host knows more than the authority did.
+  @Test(arguments: ["edited", "cancelled", "paused", "held"])
+  func whatWouldNotBeAskedForIsNotBegun(change: String) throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    let letOut = scene.letOut(2, "second")
+    switch change {
+    case "edited": try scene.host.perform(.edit(.numbered(2), content: "other", base: nil))
+    case "cancelled": try scene.host.perform(.cancel([.numbered(2)]))
+    case "paused": try scene.host.perform(.pause(Scene.session, reason: nil))
+    default:
+      try scene.host.perform(
+        .hold(.numbered(2), until: TestDevice.startOfTime + scene.now + 60_000))
+    }
+    try scene.changed()
+    try scene.answer(letOut)
+    #expect(scene.begun == [])
+    guard change == "edited" else { return }
+    // It is asked for as it is now.
+    try scene.pass(10_000)
+    while let last = scene.requests.last, case .lease = last {
+      try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    }
+    guard case .dispatch(let request)? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+    #expect(request.content == DispatchRequest.contentDigest("other"))
+    #expect(request.attempt == 1)
+  }
+
+  @Test func aSessionThatMayNotStartTakesItBack() throws {
+    var scene = try Scene()
+    scene.executor.settings.modes[Scene.session] = .gated
+    try scene.gate(isOpen: true)
+    #expect(scene.requests == [standing])
+    let asked = try #require(scene.asked.last)
+    try scene.gate(isOpen: false)
+    #expect(scene.requests.last == .withdraw(Scene.session))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    _ = scene.executor.answered(
+      asked.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.occasion)
+    #expect(scene.begun == [])
+    scene.asked = []
+    try scene.gate(isOpen: true)
+    guard case .dispatch? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+  }
+
+  @Test func onANewConnectionItIsAskedAgain() throws {
+    var scene = try Scene()
+    let first = try #require(scene.asked.last?.id)
+    try scene.connect()
+    #expect(scene.requests == [standing])
+    #expect(scene.asked.last?.id != first)
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.connect()
+    guard case .dispatch? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+  }
+
+  @Test func anAuthorityThatDoesNotKnowTheRequestIsAskedForEveryStart() throws {
+    var scene = try Scene()
+    try scene.answer(.unknown(status: 1))
+    #expect(scene.requests == [])
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    guard case .dispatch? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+  }
+
+  @Test func aLeaseThatIsFencedIsGone() throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.answer(.fenced)
+    #expect(scene.begun == [])
+    #expect(scene.executor.counters.fenced == 1)
+    try scene.pass(2_000)
+    #expect(scene.requests == [.lease(session: Scene.session, token: 0)])
+  }
+
+  /// The machine slept with the answer in its socket: by now another device may have the lease.
+  @Test(arguments: [true, false])
+  func whatWasLetOutLongAgoIsNotBegun(stands: Bool) throws {
+    var scene = try Scene(stands: stands)
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    if !stands { try scene.changed() }
+    scene.now += Authority.selfStopMilliseconds
+    try scene.answer(stands ? scene.letOut(2, "second") : .go)
+    #expect(scene.begun == [])
+    try scene.pass(20_000)
+    // Where nobody else got a lease it goes on, and what was let out under it may be asked for.
+    #expect(scene.requests.contains(.lease(session: Scene.session, token: 7)))
+  }
+
+  /// It wakes before it hears of the message that was let out to it.
+  @Test func aLeaseThatLapsedInItsSleepGoesOnWhereNobodyElseGotOne() throws {
+    var scene = try Scene()
+    try scene.pass(Authority.leaseMilliseconds)
+    scene.asked = []
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    #expect(scene.requests == [.lease(session: Scene.session, token: 7)])
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    guard case .dispatch(let request)? = scene.requests.last else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+    #expect(request.token == 7)
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.message) == [.numbered(2)])
+  }
+
+  @Test func aLeaseThatLapsedIsLeftWhereSomebodyElseGotOne() throws {
+    var scene = try Scene()
+    try scene.pass(Authority.leaseMilliseconds)
+    scene.asked = []
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    try scene.answer(.fenced)
+    #expect(scene.requests == [.lease(session: Scene.session, token: 0)])
+  }
+}
