@@ -238,6 +238,27 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: home + "/.codex/hooks.json"))
   }
 
+  @Test func feedingTwiceIsSaid() async throws {
+    let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    let person = home + "/.claude/settings.json"
+    let mine = home + "/mine.json"
+    func install(_ arguments: String...) async -> String {
+      await Self.run(
+        ["hooks", "install", "claude", "--program", "cospool"] + arguments,
+        variables: ["HOME": home]
+      ).outcome.output
+    }
+    #expect(!(await install("--feed").contains("feeding too")))
+    #expect(
+      await install("--feed", "--file", mine).hasSuffix(
+        "feeding too: \(person); one of them is enough"))
+    #expect(
+      await install("--feed", "--file", mine, "--json").contains("\"feedingToo\":[\"\(person)\"]"))
+    #expect(!(await install("--file", mine).contains("feeding too")))
+    #expect(!(await install("--feed").contains("feeding too")))
+  }
+
   @Test func aFileThatIsNoJSONIsRefusedAndLeftAlone() async throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer { try? FileManager.default.removeItem(atPath: path) }

@@ -116,12 +116,32 @@ struct HooksCommands: ParsableCommand {
       do { try settings.install(handlers) } catch { throw HooksCommands.unexpected(error, path) }
       let isNew = settings.bytes != before || !file.exists
       if isNew { try file.replace(with: settings.bytes) }
+      let others = feed ? feedingFiles(besides: path, in: environment) : []
       if options.json {
-        return JSONTree.object(["file": .string(path), "changed": .boolean(isNew)]).line
+        return JSONTree.object([
+          "file": .string(path), "changed": .boolean(isNew),
+          "feedingToo": .array(others.map { .string($0) }),
+        ]).line
       }
       let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
       let next = feed ? "\nSessions that are to be fed: cospool config set agent hooks" : ""
+      let twice = others.map { "\n" + TextStyle.line("feeding too: \($0); one of them is enough") }
       return TextStyle.line(what) + (isNew ? "\n" + agent.advice : "") + next
+        + twice.joined()
+    }
+
+    /// Other settings that the agent reads here, the person's or the project's, whose hooks feed it.
+    private func feedingFiles(besides path: String, in environment: Environment) -> [String] {
+      let home = environment.variables["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+      let person = home.map { [agent.userFile(home: $0)] } ?? []
+      let project = agent.projectFile(folder: FileManager.default.currentDirectoryPath)
+      return (person + [project]).filter { other in
+        guard other != path, let settings = try? HookFile(path: other).settings() else {
+          // The agent cannot read it, either.
+          return false
+        }
+        return settings.installed.contains { $0.command.contains(" --feed") }
+      }
     }
   }
 

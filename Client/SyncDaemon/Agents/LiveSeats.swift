@@ -11,6 +11,8 @@ final class LiveSeats: Sendable {
     var turn: AsyncStream<AgentResult>.Continuation?
     /// When it was given out, in clock ticks since the system began.
     var givenAt: UInt64 = 0
+    /// When the latest end of a turn was first told, the same way.
+    var stoppedAt: UInt64 = 0
     /// Times that hooks made the agent go on since its person's last prompt; nil where that is not
     /// known.
     var blocks: Int?
@@ -18,6 +20,12 @@ final class LiveSeats: Sendable {
     var process: AgentProcess?
 
     var isIdle: Bool { waiting == nil && turn == nil }
+
+    /// Whether another hook of the same event told this end of a turn already: it still waits, or was
+    /// heard after this one had begun. The agent lets no turn begin before all of them are done.
+    func knows(_ stop: Stop) -> Bool {
+      turn == nil && (waiting != nil || stop.hookStart.map { $0 <= stoppedAt } ?? false)
+    }
   }
 
   private struct State {
@@ -78,10 +86,13 @@ final class LiveSeats: Sendable {
         }
       }
       let wasFed = seat.turn != nil
-      switch stop.followsBlock {
-      case false?: seat.blocks = 0
-      case true?: seat.blocks = seat.blocks.map { $0 + 1 }
-      case nil: seat.blocks = wasFed ? seat.blocks.map { $0 + 1 } : 0
+      if !seat.knows(stop) {
+        seat.stoppedAt = AgentProcess.ticks()
+        switch stop.followsBlock {
+        case false?: seat.blocks = 0
+        case true?: seat.blocks = seat.blocks.map { $0 + 1 }
+        case nil: seat.blocks = wasFed ? seat.blocks.map { $0 + 1 } : 0
+        }
       }
       let turn = seat.turn
       seat.turn = nil
