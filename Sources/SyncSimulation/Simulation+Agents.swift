@@ -128,11 +128,14 @@ extension Simulation {
         return "device \(device.index) runs \(agent.order.message)"
       }
       let workspace = process.core.replica.workspace
+      // Of several copies of a host one has the lease, and goes by its own clock.
+      let copies = devices.filter { $0.files.device == device.files.device }
+      let times = copies.compactMap { copy in copy.process.map { clock(of: $0, on: copy) } }
       for session in workspace.sessions()
       where workspace.host(of: session.id) == .some(.some(device.files.device))
         && !devices.contains(where: { $0.process?.agents[session.id]?.isOpen == true })
       {
-        if let message = startable(in: session.id, workspace, by: clock(of: process, on: device)) {
+        if let message = startable(in: session.id, workspace, by: times.min() ?? wall) {
           return "\(message) waits for device \(device.index)"
         }
       }

@@ -25,9 +25,9 @@ extension Simulation {
   }
 
   func open(_ pipe: Pipe) {
-    guard pipe.clientHolds else { return forget(pipe) }
-    // Waking looks again, so that a pipe can come here twice.
+    // Waking and healing look again, so that a pipe can come here twice.
     guard pipe.serverID == nil else { return }
+    guard pipe.clientHolds else { return forget(pipe) }
     // It broke before the other side knew of it.
     if pipe[.toServer].isEnded { return clientLoses(pipe, "the connection broke") }
     let device = devices[pipe.device]
