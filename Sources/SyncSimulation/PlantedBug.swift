@@ -25,6 +25,9 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case notificationDropped = "notification-dropped"
   /// A device that starts again does not know what it was told of.
   case notificationsForgotten = "notifications-forgotten"
+  /// A device takes any answer of the server for the word that a change was in time, whether or not
+  /// the server has the change.
+  case silenceIsConsent = "silence-is-consent"
 
   /// What is wrong, in words.
   package var about: String {
@@ -41,6 +44,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .notificationDropped: "a device does not take some notifications (with requests)"
     case .notificationsForgotten:
       "what a device was told of is forgotten at a restart (with requests)"
+    case .silenceIsConsent:
+      "a change is in time unless the server says no, whether or not it has the change (with outcomes)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }
@@ -53,8 +58,11 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     }
   }
 
+  /// Whether it shows only where people ask whether a withdrawal or an edit was in time.
+  package var needsOutcomes: Bool { self == .silenceIsConsent }
+
   /// Whether it shows only where hosts run what waits.
-  package var needsAgents: Bool { needsRequests || self == .intentsRunAgain }
+  package var needsAgents: Bool { needsRequests || needsOutcomes || self == .intentsRunAgain }
 
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {
     left.rawValue < right.rawValue

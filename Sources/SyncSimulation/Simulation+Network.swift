@@ -173,6 +173,7 @@ extension Simulation {
       devices[pipe.device].notificationsReceived += 1
       if devices[pipe.device].notificationsReceived % 4 == 0 { return }
     }
+    if case .response(let response) = frame { takeForConsent(response, on: devices[pipe.device]) }
     noteOnClient(pipe) { core, occasion, store in
       core.frameReceived(frame, on: pipe.clientID, at: occasion, store: store)
     }

@@ -63,4 +63,19 @@ extension Simulation {
     }
     note(.raceEnded(device: device.index, asked, ending))
   }
+
+  /// A planted bug: where the server does not say that an attempt was let out, whatever it says is
+  /// consent, also where it has not taken the change that it was asked behind.
+  func takeForConsent(_ response: Response, on device: SimulatedDevice) {
+    guard options.planted.contains(.silenceIsConsent),
+      let asked = device.process?.races[response.id]
+    else { return }
+    var answer = AuthorityAnswer.outcome(attempt: asked.race.knownAttempt, token: 0, content: 0)
+    if let said = try? AuthorityAnswer(response, to: .outcome(asked.race.message)),
+      case .outcome = said
+    {
+      answer = said
+    }
+    tell(answer, to: response.id, on: device)
+  }
 }

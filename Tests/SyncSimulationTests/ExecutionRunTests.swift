@@ -62,6 +62,21 @@ import Testing
     #expect(report.violations == [])
   }
 
+  /// What people are told of their withdrawals and edits is what happens. See `OutcomeChecker`.
+  @Test(arguments: Profile.allCases)
+  func noStartContradictsWhatPeopleWereTold(profile: Profile) {
+    var execution = ExecutionReport()
+    for seed in TestSeeds.list(standard: 2) {
+      let report = Simulation.run(
+        seed: seed, profile: profile, runsAgents: true, asksOutcomes: true)
+      #expect(
+        report.violations == [],
+        "cospool-harness replay --seed \(seed) --profile \(profile.rawValue) --outcomes")
+      execution += report.execution
+    }
+    #expect(execution.inTime + execution.tooLate > 0)
+  }
+
   @Test func aRunWithRequestsIsTheSameAgain() {
     let first = Simulation.run(
       seed: 5, profile: .crash, runsAgents: true, raisesRequests: true, items: 8)
