@@ -184,11 +184,13 @@ extension QueueClient {
   /// Edits a message; where it started with another text meanwhile, the text is kept as the
   /// session's draft.
   ///
+  /// - Returns: what was done, and whether the authority confirmed it: where it does not say, the
+  ///   edit counts unless the agent started with the old text meanwhile.
   /// - Throws: as `perform`; `.queue(.alreadyStarted)` where the agent has another text, and
   ///   `.queue(.messageFinished)` where it is done with it.
   public func edit(
     _ id: MessageID, content: String, base: EditBase?
-  ) async throws(ClientError) -> CommandReceipt {
+  ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {
     let before = engine.latest.workspace
     let receipt: CommandReceipt
     do {
@@ -203,9 +205,13 @@ extension QueueClient {
     }
     let race = StartRace(editing: id, from: before, to: engine.latest.workspace)
     let answer = await engine.ask(.outcome(id), within: QueueClient.raceAnswerLimit)
-    guard race.ending(answer) == .tooLate else { return receipt }
-    try await keepAsDraft(content, of: id)
-    throw .queue(.alreadyStarted(id: id.description))
+    switch race.ending(answer) {
+    case .inTime: return (receipt, true)
+    case .unconfirmed: return (receipt, false)
+    case .tooLate:
+      try await keepAsDraft(content, of: id)
+      throw .queue(.alreadyStarted(id: id.description))
+    }
   }
 
   /// Nothing that was written before is lost with it.

@@ -85,6 +85,7 @@ struct ReceiptAnswer: Decodable {
   var count: Int?
   var what: String?
   var outcomes: [CancelAnswer]?
+  var unconfirmed: Bool?
 }
 
 struct CancelAnswer: Decodable {

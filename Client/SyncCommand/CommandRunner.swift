@@ -77,7 +77,9 @@ struct CommandRunner: Sendable {
       command.options.json
       ? String(decoding: answer.json, as: UTF8.self)
       : try command.text(of: answer, style: environment.style)
-    return Outcome(output: output, errors: command.warning(of: answer) ?? "")
+    return Outcome(
+      exitCode: command.exitCode(of: answer), output: output,
+      errors: command.warning(of: answer) ?? "")
   }
 
   static func failure(of error: any Error) -> CommandFailure {

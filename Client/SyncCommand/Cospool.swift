@@ -82,6 +82,9 @@ protocol DaemonCommand: ParsableCommand {
 
   /// What the person should know besides, on stderr.
   func warning(of answer: Answer) -> String?
+
+  /// What to exit with after the answer was written.
+  func exitCode(of answer: Answer) -> Int32
 }
 
 /// A request whose text a person may write in an editor.
@@ -102,4 +105,6 @@ extension DaemonCommand {
   func received(_ answer: Answer) throws {}
 
   func warning(of answer: Answer) -> String? { nil }
+
+  func exitCode(of answer: Answer) -> Int32 { 0 }
 }

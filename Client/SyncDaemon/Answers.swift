@@ -205,6 +205,8 @@ struct ReceiptAnswer: Codable, Equatable, Sendable {
   var what: String?
   /// Of messages that were cancelled: whether that was in time.
   var outcomes: [CancelAnswer]?
+  /// Of an edit: the authority did not say whether it was in time; left out where it did.
+  var unconfirmed: Bool?
 
   init(_ notice: CommandOutcome.Notice) {
     switch notice {

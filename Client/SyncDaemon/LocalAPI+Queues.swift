@@ -105,8 +105,10 @@ extension LocalAPI {
       let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
-      let receipt = try await client.edit(id, content: body.content, base: base)
-      return CanonicalJSON.response(ReceiptAnswer(receipt.notice))
+      let (receipt, isConfirmed) = try await client.edit(id, content: body.content, base: base)
+      var answer = ReceiptAnswer(receipt.notice)
+      answer.unconfirmed = isConfirmed ? nil : true
+      return CanonicalJSON.response(answer)
     }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)

@@ -28,6 +28,31 @@ import Testing
     }
   }
 
+  /// Paired, and without a connection: nobody can say who was first.
+  @Test(.timeLimit(.minutes(10)))
+  func withoutAConnectionNothingIsConfirmed() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
+      try await client.perform(.text("do it", 1))
+      let edit = try await client.edit(message, content: "do that", base: nil)
+      #expect(edit.receipt.notice == .done && !edit.isConfirmed)
+      #expect(try await client.cancel([message]).outcomes == [message: .unconfirmed])
+      await client.close()
+    }
+  }
+
+  @Test(.timeLimit(.minutes(10)))
+  func aDeviceAloneConfirmsItself() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("do it", 1))
+      #expect(try await client.edit(message, content: "do that", base: nil).isConfirmed)
+      #expect(try await client.cancel([message]).outcomes == [message: .cancelled])
+      await client.close()
+    }
+  }
+
   /// Opens a client on which one message has run.
   private func withDoneMessage(_ body: (QueueClient) async throws -> Void) async throws {
     try await ClientFixture.withServer { fixture in

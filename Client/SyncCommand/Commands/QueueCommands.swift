@@ -102,6 +102,12 @@ struct QueueCommands: ParsableCommand {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(of: answer, done: "edited")
     }
+
+    func warning(of answer: Answer) -> String? {
+      guard (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else { return nil }
+      return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
+        + "started with the old text meanwhile."
+    }
   }
 
   struct Move: DaemonCommand {
@@ -148,13 +154,16 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Cancel: DaemonCommand {
+  struct Cancel: WithdrawingCommand {
     static let configuration = CommandConfiguration(
       abstract: "Take messages out of their queues; restore brings them back.",
       discussion: """
         EXAMPLES
           cospool queue cancel 3f2a
           cospool queue cancel 3f2a 77b1
+
+        Too late is exit code 5. Without a connection nobody can say whether it was in time; that is
+        told on stderr, with exit code 0.
         """)
     @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
     var messages: [String]
@@ -162,15 +171,6 @@ struct QueueCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.post, ["messages", "cancel"], body: ["ids": messages])
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      let text = try ReceiptText.text(of: answer, done: "cancelled", item: "message")
-      let outcomes = try answer.decoded(ReceiptAnswer.self).outcomes ?? []
-      let late = outcomes.filter { $0.outcome == "invoked" }.map { outcome in
-        style.coloured("too late for \(outcome.id): its agent has it already", .yellow)
-      }
-      return ([text] + late).joined(separator: "\n")
     }
   }
 
@@ -194,7 +194,7 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Clear: DaemonCommand {
+  struct Clear: WithdrawingCommand {
     static let configuration = CommandConfiguration(
       abstract: "Cancel all messages of a session.",
       discussion: """
@@ -206,15 +206,6 @@ struct QueueCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.delete, ["sessions", session.id, "queue"])
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      let text = try ReceiptText.text(of: answer, done: "cancelled", item: "message")
-      let outcomes = try answer.decoded(ReceiptAnswer.self).outcomes ?? []
-      let late = outcomes.filter { $0.outcome == "invoked" }.map { outcome in
-        style.coloured("too late for \(outcome.id): its agent has it already", .yellow)
-      }
-      return ([text] + late).joined(separator: "\n")
     }
   }
 
@@ -256,8 +247,6 @@ struct QueueCommands: ParsableCommand {
         EXAMPLES
           cospool queue pause -s review
           cospool queue pause -s review --reason "on holiday"
-        cospool queue retry 3f2a
-        cospool queue skip 3f2a
         """)
     @OptionGroup var session: SessionOption
     @Option(help: ArgumentHelp("Why, for the others to see.", valueName: "reason"))

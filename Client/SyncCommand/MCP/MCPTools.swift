@@ -146,7 +146,8 @@ enum MCPTools {
       }),
     MCPTool(
       name: "queue_cancel",
-      description: "Takes waiting prompts out. What has already started is not stopped.",
+      description: "Takes waiting prompts out. What has started is not stopped: outcomes says "
+        + "invoked of it, and unconfirmed where the server did not say.",
       fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
       changes: true,
       request: { try APIRequest(.post, ["messages", "cancel"], body: ["ids": $0.texts("ids")]) }),

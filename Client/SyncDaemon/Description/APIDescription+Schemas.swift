@@ -97,7 +97,7 @@ extension APIDescription {
         "outcomes": Schema.list(
           Schema.object([
             "id": Schema.uuid, "outcome": Schema.choice(["cancelled", "invoked", "unconfirmed"]),
-          ])),
+          ])), "unconfirmed": Schema.flag,
       ]),
     "Sent": Schema.object(
       [

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// What `cospool queue cancel`, `clear` and `edit` say where it was too late, or nobody knows.
+@Suite(.timeLimit(.minutes(10))) struct WithdrawalTests {
+  private static let first = "11111111-1111-4111-8111-111111111111"
+  private static let second = "22222222-2222-4222-8222-222222222222"
+
+  /// What is written, to stdout and stderr, and the exit code.
+  private func outcome(_ arguments: [String], of json: String) throws -> CommandRunner.Outcome {
+    let command = try #require(try Cospool.parseAsRoot(arguments) as? any DaemonCommand)
+    let answer = Answer(json: Data(json.utf8))
+    return CommandRunner.Outcome(
+      exitCode: command.exitCode(of: answer), output: try command.text(of: answer, style: .plain),
+      errors: command.warning(of: answer) ?? "")
+  }
+
+  private func answer(_ outcomes: String...) -> String {
+    let items = zip([Self.first, Self.second], outcomes).map { id, outcome in
+      #"{"id":"\#(id)","outcome":"\#(outcome)"}"#
+    }
+    return #"{"count":\#(outcomes.count),"outcomes":[\#(items.joined(separator: ","))],"#
+      + #""result":"affected"}"#
+  }
+
+  private static let commands = [["queue", "cancel", "1", "2"], ["queue", "clear", "-s", "a"]]
+
+  @Test(arguments: commands) func whatWasInTimeIsCounted(arguments: [String]) throws {
+    #expect(
+      try outcome(arguments, of: answer("cancelled", "cancelled"))
+        == .init(output: "cancelled 2 messages"))
+  }
+
+  @Test(arguments: commands) func whatWasTooLateIsNotCancelled(arguments: [String]) throws {
+    let late = "cospool: too late for \(Self.first): its agent has it already."
+    #expect(
+      try outcome(arguments, of: answer("invoked", "cancelled"))
+        == .init(exitCode: 5, output: "cancelled 1 message", errors: late))
+    #expect(try outcome(arguments, of: answer("invoked")) == .init(exitCode: 5, errors: late))
+    // What was done with before is late, too.
+    let done = answer("invoked").replacing(#""affected""#, with: #""unchanged""#)
+    #expect(
+      try outcome(arguments, of: done) == .init(exitCode: 5, output: "unchanged", errors: late))
+  }
+
+  @Test(arguments: commands) func whatNobodyConfirmedIsSaid(arguments: [String]) throws {
+    #expect(
+      try outcome(arguments, of: answer("unconfirmed"))
+        == .init(
+          errors: "cospool: not confirmed for \(Self.first): the server did not say. It is "
+            + "cancelled unless its agent started meanwhile."))
+    let both = try outcome(arguments, of: answer("unconfirmed", "invoked"))
+    #expect(both.exitCode == 5 && both.errors.split(separator: "\n").count == 2)
+  }
+
+  @Test func anEditThatNobodyConfirmedIsSaid() throws {
+    let edit = ["queue", "edit", "1", "new"]
+    #expect(try outcome(edit, of: #"{"result":"done"}"#) == .init(output: "edited"))
+    let unconfirmed = try outcome(edit, of: #"{"result":"done","unconfirmed":true}"#)
+    #expect(unconfirmed.exitCode == 0 && unconfirmed.output == "edited")
+    #expect(unconfirmed.errors.contains("not confirmed"))
+  }
+
+  /// Against a real daemon, whose agent had the message.
+  @Test func whatTheAgentHadIsTooLate() async throws {
+    try await CommandFixture.run { house in
+      for (name, value) in [("command", "true"), ("agent", "command")] {
+        #expect(await house.cospool("config", "set", name, value).exitCode == 0)
+      }
+      #expect(await house.cospool("session", "add", "s").exitCode == 0)
+      #expect(await house.cospool("session", "host", "s", "this").exitCode == 0)
+      #expect(await house.cospool("send", "-s", "s", "--id", Self.first, "one").exitCode == 0)
+      while await !house.cospool("queue", "show", Self.first).output.contains("succeeded") {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      let late = await house.cospool("queue", "cancel", Self.first)
+      #expect(late.exitCode == 5, "\(late)")
+      #expect(!late.output.contains("cancelled") && late.errors.contains("too late"), "\(late)")
+      let told = await house.cospool("queue", "cancel", Self.first, "--json")
+      #expect(told.exitCode == 5 && told.output.contains(#""outcome":"invoked""#), "\(told)")
+    }
+  }
+}
