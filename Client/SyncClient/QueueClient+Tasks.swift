@@ -27,7 +27,7 @@ public struct AskAnswer: Hashable, Sendable {
   public var ending: AskOutcome.Ending
   /// The device that answered; nil where none did.
   public var device: DeviceID?
-  /// The answer to a question, or a remark for the agent.
+  /// The answer to a question, or a remark: of a denial for the agent, else for people alone.
   public var text: String
 }
 

@@ -304,6 +304,11 @@ struct AnswerRequestBody: Codable {
         message: "There is no verdict \"\(verdict)\": choose from "
           + choices.map(\.name).joined(separator: ", ") + ".", exitCode: 2)
     }
+    guard verdict != .allowed || text?.isEmpty != false else {
+      throw APIProblem(
+        .unprocessableContent, code: "remarkNotTaken",
+        message: "No agent takes words with a yes: deny, and say what is wanted.", exitCode: 2)
+    }
     return verdict
   }
 }

@@ -42,7 +42,7 @@ public struct GivenVerdict: Hashable, Sendable {
   public var verdict: Verdict
   /// The device that gave it.
   public var device: DeviceID
-  /// The answer to a question; of an approval, a remark for the agent.
+  /// The answer to a question; of a denial, a remark for the agent.
   public var text: String
 
   /// Puts the parts together.

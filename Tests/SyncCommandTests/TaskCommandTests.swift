@@ -92,6 +92,14 @@ import Testing
       try await waits(fixture, for: "awaitingApproval")
       let shown = await fixture.cospool("task", "show", "s").output
       #expect(shown.contains("Edit: /src/a.swift") && shown.contains("old_string"))
+      // No agent takes words with a yes.
+      #expect(await fixture.cospool("approve", "--remark", "not on main").exitCode == 2)
+      await #expect(throws: CommandFailure.self) {
+        try await daemon(fixture).answer(
+          to: APIRequest(
+            .post, ["asks", "only", "answer"],
+            body: ["verdict": "allowed", "text": "not on main"]))
+      }
       #expect(await fixture.cospool("deny", "--remark", "not now").exitCode == 0)
       let decision = try #require(JSONTree(Array(await outcome.output.utf8)))
       let told = decision["hookSpecificOutput"]

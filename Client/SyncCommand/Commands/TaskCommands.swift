@@ -115,18 +115,18 @@ struct ApproveCommand: AnsweringCommand {
       EXAMPLES
         cospool approve
         cospool approve review
-        cospool approve 3f2a --remark "but not on main"
+        cospool approve 3f2a
 
       Without a name it is the one request that waits. The first answer of all devices counts;
-      who comes later is told who was first, exit code 5.
+      who comes later is told who was first, exit code 5. No agent takes words with a yes: deny
+      with a remark where something else is wanted.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
-  @Option(help: "A remark for the agent.") var remark: String?
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
-    try Self.request("allowed", ask, remark)
+    try Self.request("allowed", ask, nil)
   }
 }
 
