@@ -45,8 +45,10 @@ struct NotifyService: Service {
     guard let standing = client.notifications().first(where: { $0.id == notification.id }),
       !standing.isAnnounced, !Task.isCancelled
     else { return }
-    if let command = settings.command, await !client.isVisible() {
-      await run(command, for: notification, showsDetails: settings.showsDetails)
+    if let command = settings.command, await !client.isVisible(),
+      await !run(command, for: notification, showsDetails: settings.showsDetails)
+    {
+      return
     }
     do {
       try await client.noteAnnounced(notification.id)
@@ -55,34 +57,54 @@ struct NotifyService: Service {
     }
   }
 
-  private func run(
+  /// What became of the command.
+  private enum Ending: Equatable {
+    /// It ended; with what went wrong, where something did.
+    case ended(String?)
+    case tooLong
+    /// This task was cancelled before.
+    case cut
+  }
+
+  /// Runs the command to its end.
+  ///
+  /// - Returns: false where it was cut off because this task was cancelled: nobody may have seen it.
+  func run(
     _ command: String, for notification: NotificationView, showsDetails: Bool
-  ) async {
-    let outcome: String? = await withTaskGroup(of: String?.self) { group in
+  ) async -> Bool {
+    let ending = await withTaskGroup(of: Ending.self) { group in
       group.addTask { await process(command, notification, showsDetails) }
       group.addTask {
         // Cancelled where the command ends first.
-        guard (try? await Task.sleep(for: limit)) != nil else { return nil }
-        return "it took longer than \(limit) and was stopped"
+        (try? await Task.sleep(for: limit)) == nil ? .cut : .tooLong
       }
-      let first = await group.next() ?? nil
-      group.cancelAll()
-      return first
+      var ending = Ending.cut
+      for await part in group where ending == .cut {
+        ending = part
+        group.cancelAll()
+      }
+      return ending
     }
-    if let outcome { logger.warning("notifyCommand: \(outcome)") }
+    switch ending {
+    case .ended(nil): return true
+    case .ended(let outcome?): logger.warning("notifyCommand: \(outcome)")
+    case .tooLong:
+      logger.warning("notifyCommand: it took longer than \(limit) and was stopped")
+    case .cut: return false
+    }
+    return true
   }
 
-  /// - Returns: what went wrong; nil for nothing.
   private func process(
     _ command: String, _ notification: NotificationView, _ showsDetails: Bool
-  ) async -> String? {
+  ) async -> Ending {
     let words: [String]
     do {
       words = try CommandWords.split(command)
     } catch {
-      return "\(error)"
+      return .ended("\(error)")
     }
-    guard let program = words.first else { return "the command is blank" }
+    guard let program = words.first else { return .ended("the command is blank") }
     var options = PlatformOptions()
     options.createSession = true
     options.teardownSequence = [
@@ -100,15 +122,16 @@ struct NotifyService: Service {
         arguments: Arguments(Array(words.dropFirst())), environment: .inherit.updating(values),
         platformOptions: options, input: .none, output: .discarded, error: .discarded)
       switch result.terminationStatus {
-      case .exited(0): return nil
-      case .exited(let code): return "\(program) ended with exit code \(code)"
-      // By the limit, which says so itself, or by somebody else.
-      case .signaled(let signal): return Task.isCancelled ? nil : "\(program) ended by \(signal)"
+      case .exited(0): return .ended(nil)
+      // One that was stopped may catch the signal and say something else.
+      case _ where Task.isCancelled: return .cut
+      case .exited(let code): return .ended("\(program) ended with exit code \(code)")
+      case .signaled(let signal): return .ended("\(program) ended by \(signal)")
       }
     } catch is CancellationError {
-      return nil
+      return .cut
     } catch {
-      return "\(program): \(error)"
+      return .ended("\(program): \(error)")
     }
   }
 

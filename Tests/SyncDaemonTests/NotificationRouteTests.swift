@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import QueueModel
 import SyncClient
 import Testing
@@ -96,5 +97,30 @@ import Testing
     let odd = NotifyService.environment(
       of: try NotificationRouteTests.view(body: "a\0b"), showsDetails: true)
     #expect(odd["COSPOOL_BODY"] == "a\u{FFFD}b")
+  }
+
+  /// Told to stop while the command runs: nobody may have seen it.
+  @Test func aCommandThatIsCutOffShowedNothing() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let client = try await RunningDaemon.api(directory: directory).client
+    let service = NotifyService(
+      client: client, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let view = try NotificationRouteTests.view(body: "")
+    let begun = directory.path + "/begun"
+    let cut = Task {
+      await service.run("sh -c 'touch \(begun); sleep 1000'", for: view, showsDetails: false)
+    }
+    while !FileManager.default.fileExists(atPath: begun) {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    cut.cancel()
+    #expect(await cut.value == false)
+    #expect(await service.run("true", for: view, showsDetails: false))
+    #expect(await service.run("false", for: view, showsDetails: false))
+    let impatient = NotifyService(
+      client: client, logger: service.logger, limit: .milliseconds(100))
+    #expect(await impatient.run("sleep 1000", for: view, showsDetails: false))
+    await client.close()
   }
 }
