@@ -62,7 +62,7 @@ struct DaemonConnection: Sendable {
       exitCode: 1)
   }
 
-  private func failure(for error: any Error) -> CommandFailure {
+  func failure(for error: any Error) -> CommandFailure {
     switch error {
     case HTTPExchange.Failure.timedOut:
       CommandFailure(
@@ -85,6 +85,10 @@ struct DaemonConnection: Sendable {
       CommandFailure(
         code: "socketForbidden",
         message: "\(socketPath) may not be opened: it belongs to another user.", exitCode: 4)
+    // A Unix socket whose backlog is full.
+    case HTTPExchange.Failure.notConnected(let error) where error == EAGAIN:
+      CommandFailure(
+        code: "busy", message: "The daemon is busy. Try again later.", exitCode: 75)
     default: noDaemon()
     }
   }

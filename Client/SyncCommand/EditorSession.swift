@@ -75,7 +75,7 @@ struct EditorSession: Sendable {
       file.remove()
       return answer
     } catch var failure as CommandFailure {
-      guard (try? file.text()) != shown.content else {
+      guard file.isThere, (try? file.text()) != shown.content else {
         file.remove()
         throw failure
       }
@@ -168,11 +168,24 @@ private struct TextFile {
         exitCode: 7)
     }
     directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    try Data(text.utf8).write(to: URL(filePath: path))
+    do {
+      try Data(text.utf8).write(to: URL(filePath: path))
+    } catch {
+      remove()
+      throw CommandFailure(
+        code: "editorFailed", message: "\(path) cannot be written.", exitCode: 7)
+    }
   }
 
+  var isThere: Bool { FileManager.default.fileExists(atPath: path) }
+
+  /// - Throws: `CommandFailure`.
   func text() throws -> String {
-    let data = try Data(contentsOf: URL(filePath: path))
+    guard let data = try? Data(contentsOf: URL(filePath: path)) else {
+      throw CommandFailure(
+        code: "editorFailed",
+        message: "The editor left no file that can be read, so nothing was changed.", exitCode: 1)
+    }
     guard let text = String(validating: data, as: UTF8.self) else {
       throw CommandFailure(
         code: "notText", message: "What the editor left is no UTF-8.", exitCode: 1)

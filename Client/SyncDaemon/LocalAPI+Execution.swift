@@ -126,7 +126,7 @@ extension LocalAPI {
   }
 }
 
-/// `PUT /v1/sessions/SESSION/host`: `this`, a name or an id; null for none.
+/// `PUT /v1/sessions/SESSION/host`: `this`, a name or an id; left out for none.
 struct HostRequest: Codable {
   var device: String?
 }

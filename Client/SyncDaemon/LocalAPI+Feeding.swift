@@ -153,7 +153,10 @@ extension LocalAPI {
     guard let queue = try? client.workspace().messageQueue(session), !queue.paused else {
       return false
     }
-    return queue.messages.contains { $0.status == .queued }
+    let statuses = queue.messages.map(\.status)
+    // Behind one that failed nothing starts until a person decides.
+    return statuses.contains(.queued)
+      && !statuses.contains { $0.standsInFront && $0 != .running }
   }
 }
 

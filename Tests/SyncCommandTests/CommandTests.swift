@@ -124,6 +124,15 @@ import Testing
     }
   }
 
+  /// A Unix socket whose backlog is full refuses at once.
+  @Test func aBusyDaemonIsNotSaidToBeMissing() {
+    let connection = DaemonConnection(dataDirectory: "/nowhere")
+    let busy = connection.failure(for: HTTPExchange.Failure.notConnected(errno: EAGAIN))
+    #expect(busy.code == "busy" && busy.exitCode == 75)
+    let missing = connection.failure(for: HTTPExchange.Failure.notConnected(errno: ECONNREFUSED))
+    #expect(missing.code == "noDaemon" && missing.exitCode == 4)
+  }
+
   @Test func warningIsOnStandardError() async throws {
     try await CommandFixture.run(queueSizeMax: 1) { house in
       let outcome = await house.cospool("send", "-s", "review", "one")

@@ -84,6 +84,21 @@ import Testing
     }
   }
 
+  @Test func anEditorThatRemovesTheFileIsSaidToHaveFailed() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("send", "-s", "s", "--id", Self.message, "as it was")
+      let editor = try editor("rm \"$1\"", in: house)
+      let outcome = await edit(with: editor, in: house, temporary: house.directory)
+      #expect(outcome.exitCode == 1)
+      #expect(
+        outcome.errors
+          == "cospool: The editor left no file that can be read, so nothing was changed.")
+      let left = try FileManager.default.contentsOfDirectory(atPath: house.directory)
+      #expect(!left.contains { $0.hasPrefix("cospool-") })
+      #expect(await content(in: house).contains("as it was"))
+    }
+  }
+
   @Test func withoutAnEditorATextIsAskedFor() async throws {
     try await CommandFixture.run { house in
       _ = await house.cospool("send", "-s", "s", "--id", Self.message, "text")

@@ -7,7 +7,7 @@ extension APIDescription {
       answer: .json("Execution")),
     APIOperation(
       method: "PUT", path: "/v1/sessions/{session}/host", id: "setHost",
-      summary: "Names the device where its agent runs: this, a name or an id; null for none.",
+      summary: "Names the device where its agent runs: this, a name or an id; else none.",
       body: .fields("HostRequest", isRequired: true), answer: .json("Host"),
       refusals: [404, 409]),
     APIOperation(
