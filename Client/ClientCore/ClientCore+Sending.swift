@@ -116,6 +116,7 @@ extension ClientCore {
       return pumped(at: occasion, store: store)
     }
     let flight = exchange.flights.remove(at: index)
+    exchange.answeredAt = occasion.now
     exchange.head = max(exchange.head, ack.logPosition)
     exchange.missingRounds = 0
     reauthorings = 0

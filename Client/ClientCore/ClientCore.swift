@@ -195,9 +195,7 @@ extension ClientCore {
       if occasion.now - exchange.lastHeard >= ClientLimits.silenceMilliseconds {
         return fail(Trouble(message: "the server fell silent"), at: occasion)
       }
-      if let flight = exchange.flights.first,
-        occasion.now - flight.sentAt >= ClientLimits.answerMilliseconds
-      {
+      if let deadline = exchange.answerDeadline, occasion.now >= deadline {
         return fail(Trouble(message: "the server did not answer a batch"), at: occasion)
       }
       var actions: [Action] = []

@@ -101,6 +101,8 @@ struct Exchange: Sendable {
   var lastPing: Int64
   var lastBatch: UInt64 = 0
   var flights: [Flight] = []
+  /// When the server answered a batch last; a line that is slow brings the answers one by one.
+  var answeredAt = Int64.min
   /// Answers still to come for batches that will be sent again.
   var voidedAnswers = 0
   /// The log has been looked through for outgoing operations up to this entry.
@@ -139,14 +141,17 @@ struct Exchange: Sendable {
     cursor = 0
   }
 
+  /// When the answer to the oldest batch is overdue; nil where none is awaited.
+  var answerDeadline: Int64? {
+    flights.first.map { max($0.sentAt, answeredAt) + ClientLimits.answerMilliseconds }
+  }
+
   /// The next time at which something is due.
   var deadline: Int64 {
     var next = min(
       lastHeard + ClientLimits.silenceMilliseconds,
       max(lastPing, lastHeard) + pingMilliseconds)
-    if let flight = flights.first {
-      next = min(next, flight.sentAt + ClientLimits.answerMilliseconds)
-    }
+    if let answerDeadline { next = min(next, answerDeadline) }
     if let heldUntil, heldUntil != .max { next = min(next, heldUntil) }
     if let acknowledgeAt { next = min(next, acknowledgeAt) }
     return next

@@ -345,6 +345,32 @@ import WireProtocol
     #expect(fleet.devices[0].core.replica.record.logPosition < 9)
   }
 
+  /// A slow line brings the answers to a full window one by one.
+  @Test func eachAnswerGivesTheNextBatchItsTime() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    let id = try #require(fleet.devices[0].open)
+    fleet.server.acksToLose = 2
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
+    try fleet.settle()
+    let batches = fleet.server.received.suffix(2).map(\.batch)
+    let start = fleet.now
+    func passes(to now: Int64) -> Bool {
+      while fleet.now < now {
+        fleet.now = min(now, fleet.now + 10_000)
+        fleet.deliver(.presence([]), to: 0)
+      }
+      fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+      return !fleet.devices[0].actions.contains(.close(id))
+    }
+    #expect(passes(to: start + ClientLimits.answerMilliseconds - 1))
+    fleet.deliver(.ack(Ack(batch: batches[0], logPosition: 1)), to: 0)
+    #expect(passes(to: start + 2 * ClientLimits.answerMilliseconds - 2))
+    #expect(fleet.devices[0].core.deadline == fleet.now + 1)
+    #expect(!passes(to: start + 2 * ClientLimits.answerMilliseconds - 1))
+  }
+
   @Test func unansweredBatchStartsTheConnectionAgain() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
