@@ -160,6 +160,21 @@ public final class QueueClient: Sendable {
     return receipt
   }
 
+  /// Whether a command would be done now; nothing changes.
+  ///
+  /// - Throws: as `perform`, where the queues refuse it.
+  public func check(_ command: Command) throws(ClientError) {
+    var workspace = engine.latest.workspace
+    let context = CommandContext(
+      replica: engine.latest.core.replica.record.replica, stamp: workspace.latestStamp,
+      queueSizeMax: device.settings.maxQueueSize, recordsUndo: false)
+    do throws(QueueError) {
+      _ = try workspace.perform(command, in: context)
+    } catch {
+      throw .queue(error)
+    }
+  }
+
   /// With the thread queue off, nothing is added to it (S2-45).
   private func withSettings(_ command: Command, _ settings: DeviceSettings) -> Command {
     guard case .send(var send) = command, !settings.queueEnabled else { return command }

@@ -19,6 +19,8 @@ extension LocalAPI {
     api.post("messages/:message/attachments") { request, context in
       let id = try message(context)
       let body = try await attachmentRequest(request)
+      // One that is refused must not leave its file behind.
+      try client.check(.attach(id, []))
       let attachment = try await kept(body)
       let notice = try await client.perform(.attach(id, [attachment])).notice
       return CanonicalJSON.response(

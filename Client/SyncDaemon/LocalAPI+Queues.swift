@@ -39,7 +39,8 @@ extension LocalAPI {
     }
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
-      let body = try await decoded(SendRequest.self, from: request)
+      let body = try await decoded(
+        SendRequest.self, from: request, upTo: LocalAPI.attachmentBodyBytesMax)
       return CanonicalJSON.response(try await send(body, to: session), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
@@ -66,6 +67,7 @@ extension LocalAPI {
       session: session, id: try body.messageID(), text: body.text,
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
+    if !files.isEmpty { try client.check(.send(command)) }
     for file in files { command.attachments.append(try await kept(file)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(

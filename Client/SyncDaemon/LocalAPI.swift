@@ -152,9 +152,9 @@ struct LocalAPI: Sendable {
 
   /// Reads the body; nil where there is none.
   func decodedIfPresent<Body: Decodable>(
-    _ type: Body.Type, from request: Request
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = LocalAPI.bodyBytesMax
   ) async throws -> Body? {
-    let buffer = try await request.body.collect(upTo: LocalAPI.bodyBytesMax)
+    let buffer = try await request.body.collect(upTo: bytesMax)
     guard buffer.readableBytes > 0 else { return nil }
     do {
       return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
@@ -163,8 +163,10 @@ struct LocalAPI: Sendable {
     }
   }
 
-  func decoded<Body: Decodable>(_ type: Body.Type, from request: Request) async throws -> Body {
-    guard let body = try await decodedIfPresent(type, from: request) else {
+  func decoded<Body: Decodable>(
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = LocalAPI.bodyBytesMax
+  ) async throws -> Body {
+    guard let body = try await decodedIfPresent(type, from: request, upTo: bytesMax) else {
       throw APIProblem.badRequest("The request needs a JSON body.")
     }
     return body

@@ -78,7 +78,9 @@ extension APIDescription {
     APIOperation(
       method: "POST", path: "/v1/sessions/{session}/queue", id: "send",
       summary: "Queues a prompt; with an id of one's own it may be sent again.",
-      body: .fields("SendRequest", isRequired: true), status: 201, answer: .json("Sent"),
+      body: .fields(
+        "SendRequest", isRequired: true, bytesMax: LocalAPI.attachmentBodyBytesMax),
+      status: 201, answer: .json("Sent"),
       refusals: [409]),
     APIOperation(
       method: "DELETE", path: "/v1/sessions/{session}/queue", id: "clearQueue",
