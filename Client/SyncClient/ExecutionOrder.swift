@@ -14,6 +14,8 @@ public struct ExecutionStart: Hashable, Sendable {
   public var prompt: String
   /// The message's own project, else the session's.
   public var project: String?
+  /// The message's files, by name.
+  public var attachments: [Attachment]
   /// What is kept of the session's agents; nil where it cannot be read.
   public var memory: AgentMemory?
 
@@ -22,9 +24,9 @@ public struct ExecutionStart: Hashable, Sendable {
     message = order.message
     attempt = order.attempt
     prompt = order.text
-    project =
-      (try? workspace.message(order.message))?.project
-      ?? workspace.session(order.session)?.project
+    let view = try? workspace.message(order.message)
+    project = view?.project ?? workspace.session(order.session)?.project
+    attachments = view?.attachments ?? []
     self.memory = memory
   }
 }

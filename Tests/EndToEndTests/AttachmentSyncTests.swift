@@ -44,6 +44,37 @@ extension EndToEnd {
       }
     }
 
+    /// A message comes before its files, and its agent gets both.
+    @Test func anAgentOfAnotherDeviceGetsTheFiles() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let host = try await bed.device("host", of: server)
+        let phone = try await bed.device("phone", of: server)
+        let command = #"sh -c 'cksum < "$COSPOOL_FILES/picture 1.png"; ls "$COSPOOL_FILES"'"#
+        try await host.cospool("config", "set", "command", command)
+        try await host.cospool("config", "set", "agent", "command")
+        try await host.cospool("session", "add", "s")
+        try await host.cospool("session", "host", "s", "this")
+        try await bed.agreement(host, phone)
+        let (picture, notes) = (bed.path("picture 1.png"), bed.path("notes.txt"))
+        let content = Self.bytes(3_000_000, seed: 8)
+        try content.write(to: URL(filePath: picture))
+        try Data("notes".utf8).write(to: URL(filePath: notes))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await phone.cospool(
+          "send", "-s", "s", "--id", id, "--attach", picture, "--attach", notes, "look")
+        try await bed.eventually("it is done", within: 120) {
+          try await host.message(id).status == "succeeded"
+        }
+        let sum = try bed.launch("/usr/bin/cksum", [picture], name: "cksum")
+        let expected = try await bed.finish(sum, [picture]).succeeded().standardOutput
+          .split(separator: " ").prefix(2).joined(separator: " ")
+        let log = try await host.cospool("log", id)
+        #expect(log.contains("\(expected)\nnotes.txt\npicture 1.png\n"), "\(log)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: host.data + "/turns") == [])
+      }
+    }
+
     @Test func aFileThatIsDamagedAtTheServerIsNotTaken() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

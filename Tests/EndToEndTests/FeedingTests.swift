@@ -65,6 +65,23 @@ extension EndToEnd {
       }
     }
 
+    /// Its paths stand behind the prompt, and are there until the turn ends.
+    @Test func aFedAgentIsToldOfTheFiles() async throws {
+      try await TestBed.run { bed in
+        let device = try await device(bed)
+        let notes = bed.path("notes.txt")
+        try Data("notes".utf8).write(to: URL(filePath: notes))
+        try await device.cospool("send", "-s", "live", "--attach", notes, "look")
+        let given = try await hook("Stop", on: device)
+        let path = try #require(given.firstMatch(of: /look\\n\\nAttached files:\\n([^"]+)"/)?.1)
+        #expect(try String(contentsOfFile: String(path), encoding: .utf8) == "notes")
+        #expect(try await hook("Stop", on: device, isGoingOn: true) == "")
+        try await bed.eventually("it is gone", within: 60) {
+          !FileManager.default.fileExists(atPath: String(path))
+        }
+      }
+    }
+
     @Test func aPausedOrCancelledMessageIsNotFed() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)

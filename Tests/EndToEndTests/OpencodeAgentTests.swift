@@ -87,6 +87,24 @@ extension EndToEnd {
       }
     }
 
+    @Test func picturesGoWithThePrompt() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let folder = try await serve(bed, ["s"], on: device)
+        let picture = bed.path("shot.png")
+        try Data([0x89, 0x50, 0x4E, 0x47, 1]).write(to: URL(filePath: picture))
+        let id = UUID().uuidString.lowercased()
+        try await device.cospool("send", "-s", "s", "--id", id, "--attach", picture, "look")
+        try await bed.eventually("it is done", within: 120) {
+          try await device.message(id).status == "succeeded"
+        }
+        #expect(prompts(folder) == ["ses_1|look"])
+        let files = try String(contentsOfFile: folder + "/files", encoding: .utf8)
+        #expect(files == "ses_1|image/png|shot.png|data:image/png;base64,iVBORwE=\n")
+      }
+    }
+
     /// A connection that is dead without saying so: the list of messages tells that the turn is over.
     @Test func anAnswerThatNeverComesIsLookedFor() async throws {
       try await TestBed.run { bed in

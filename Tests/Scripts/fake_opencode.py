@@ -1,7 +1,7 @@
 """A stand-in for `opencode serve` in tests: its routes and events, without a model.
 
-Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts and every
-session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
+Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts, every
+file to FOLDER/files and every session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
 connection after the work is done, "mute" leaves it open then and never answers, "hangs" never ends, "asks"
 wants leave for its tool.
 
@@ -103,6 +103,9 @@ class Handler(BaseHTTPRequestHandler):
         text = body["parts"][0]["text"]
         with open(f"{folder}/prompts", "a") as file:
             file.write(f"{session}|{text}\n")
+        for part in body["parts"][1:]:
+            with open(f"{folder}/files", "a") as file:
+                file.write(f"{session}|{part['mime']}|{part['filename']}|{part['url']}\n")
         number = len(sessions[session])
         prompt, reply = f"msg_{number + 1}", f"msg_{number + 2}"
         sessions[session].append({"info": {"id": prompt, "role": "user", "sessionID": session}})

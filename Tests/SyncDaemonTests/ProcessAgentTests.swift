@@ -144,6 +144,38 @@ struct ProcessAgentTests {
     #expect(absent == .notStarted("agent: Lost()"))
   }
 
+  /// Nobody got the prompt, and not for want of a command.
+  @Test func whatIsStoppedBeforeItBeganIsNotStarted() async throws {
+    let agent = try CommandAgent.agent(command: "true", timeoutSeconds: nil)
+    let turn = try turn("")
+    let (gate, open) = AsyncStream<Void>.makeStream()
+    let task = Task {
+      for await _ in gate {}
+      return await agent.run(turn) { _ in }
+    }
+    task.cancel()
+    open.finish()
+    #expect(await task.value == .notStarted("the agent was stopped"))
+  }
+
+  /// What it did before somebody killed it is not known, whatever its limit.
+  @Test func whatIsKilledIsNotTriedLater() async throws {
+    let limit = #"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}"#
+    let file = NSTemporaryDirectory() + "cospool-limit-\(UUID().uuidString)"
+    try Data((limit + "\n").utf8).write(to: URL(filePath: file))
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    for (end, isKilled) in [("kill -9 $$", true), ("exit 1", false)] {
+      let agent = try PresetAgents.claude(
+        command: "sh -c 'cat \(file); \(end)'", timeoutSeconds: nil)
+      let result = await agent.run(try turn("")) { _ in }
+      switch result {
+      case .died: #expect(isKilled)
+      case .tryLater, .tryAfter: #expect(!isKilled)
+      case let other: Issue.record("\(other)")
+      }
+    }
+  }
+
   /// Also where a limit of time is set, what the agent said at its stop counts.
   @Test(arguments: [nil, 600])
   func whatSucceedsWhileItIsStoppedSucceeded(timeoutSeconds: Int?) async throws {

@@ -46,6 +46,8 @@ struct AgentTurn: Hashable, Sendable {
   var conversation: String?
   /// The daemon's, so that what the agent runs of Cospool finds its daemon.
   var dataDirectory: String?
+  /// The message's files; nil where it has none.
+  var files: TurnFiles?
 
   /// What every agent's process finds in its environment.
   var environment: [String: String] {
@@ -56,7 +58,17 @@ struct AgentTurn: Hashable, Sendable {
     ]
     environment["COSPOOL_PROJECT"] = project
     environment["COSPOOL_DATA"] = dataDirectory
+    environment["COSPOOL_FILES"] = files?.folder
     return environment
+  }
+
+  /// The prompt for an agent that reads, with the paths of the files behind it.
+  var promptWithFiles: String { prompt(naming: files?.files ?? []) }
+
+  /// The prompt with the paths of some files behind it.
+  func prompt(naming files: [TurnFiles.File]) -> String {
+    guard !files.isEmpty else { return prompt }
+    return prompt + "\n\nAttached files:\n" + files.map(\.path).joined(separator: "\n")
   }
 }
 

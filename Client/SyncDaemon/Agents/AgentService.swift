@@ -17,6 +17,9 @@ struct AgentService: Service {
   var grace: Duration
   var logger: Logger
 
+  /// Where the files of messages lie while agents work on them.
+  private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
+
   /// How long agents that are made to stop may take, at most.
   static let stopLimit = Duration.seconds(15)
 
@@ -26,6 +29,7 @@ struct AgentService: Service {
       client.unfinishedExecutions, dataDirectory: dataDirectory, logger: logger)
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
+    folders.removeAll()
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
@@ -118,7 +122,8 @@ struct AgentService: Service {
       }
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
-      (result, wasStopped) = await run(agent, turn, kind, log, until: stops, turns)
+      (result, wasStopped) = await run(
+        agent, turn, start.attachments, kind, log, until: stops, turns)
       log.close()
       output.prune()
     } catch let missing as ProjectFolder.Missing {
@@ -134,7 +139,7 @@ struct AgentService: Service {
       "message \(start.message), attempt \(start.attempt): \(result.detail.cut(toUTF8Bytes: 1_024))"
     )
     turns.end(start.session, attempt: start.attempt)
-    client.noteActivity(result.signal, in: start.session)
+    client.noteActivity(result.signal(wasStopped: wasStopped), in: start.session)
     if isLive, !wasStopped, case .died = result {
       // Nobody will tell the end of what it was at; where it was only not waited for, its hooks will.
       await client.endLiveTurn(in: start.session)
@@ -170,15 +175,15 @@ struct AgentService: Service {
   }
 
   private func run(
-    _ agent: any Agent, _ turn: AgentTurn, _ kind: AgentKind, _ log: OutputWriter,
-    until stops: AsyncStream<Void>, _ turns: TurnTable
+    _ agent: any Agent, _ turn: AgentTurn, _ attachments: [Attachment], _ kind: AgentKind,
+    _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async -> (result: AgentResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
       bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
     return await withTaskGroup(of: Part.self) { group in
       group.addTask {
-        let result = await agent.run(turn) { event in
+        let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
           // Not before: the process does not wait for what is stored of it.
           case .started: client.noteTaskBegins(in: turn.session)
@@ -222,6 +227,59 @@ struct AgentService: Service {
       }
       return (result, wasStopped)
     }
+  }
+
+  /// Lays the files of a message out, and has the agent work on it. Without all of them nothing is
+  /// started.
+  private func ending(
+    of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
+    _ report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult {
+    defer {
+      if !attachments.isEmpty { folders.remove(of: turn.message, attempt: turn.attempt) }
+    }
+    var turn = turn
+    do {
+      let deadline = ContinuousClock.now + AgentService.filePatience
+      turn.files = try await folders.write(
+        attachments, of: turn.message, attempt: turn.attempt
+      ) { try await bytes(of: $0, until: deadline) }
+      try Task.checkCancellation()
+    } catch is CancellationError {
+      return .notStarted("the agent was stopped")
+    } catch {
+      return .notStarted("\(error)")
+    }
+    return await agent.run(turn, report: report)
+  }
+
+  /// How long the files of a message are waited for that may be on their way: it comes before them.
+  static let filePatience = Duration.seconds(60)
+  /// Between two looks for a file.
+  private static let filePeriod = Duration.seconds(1)
+
+  private func bytes(
+    of attachment: Attachment, until deadline: ContinuousClock.Instant
+  ) async throws -> Data {
+    while true {
+      do {
+        return try await client.file(attachment.hash)
+      } catch {
+        guard error.mayPass, ContinuousClock.now < deadline else {
+          try Task.checkCancellation()
+          throw FileMissing(name: attachment.name, reason: error.description)
+        }
+      }
+      try await Task.sleep(for: AgentService.filePeriod)
+    }
+  }
+
+  /// A file that neither this device nor the server gives out.
+  private struct FileMissing: Error, CustomStringConvertible {
+    var name: String
+    var reason: String
+
+    var description: String { "the file \(name) cannot be fetched: \(reason)" }
   }
 
   /// Events of an agent that may wait to be told; of more the latest count.
@@ -280,6 +338,17 @@ final class TurnTable: Sendable {
   }
 }
 
+extension ClientError {
+  /// Whether a file that could not be had may be there a little later.
+  fileprivate var mayPass: Bool {
+    switch self {
+    case .attachmentMissing(_, let isPaired): isPaired
+    case .unreachable, .refused("unavailable", _): true
+    default: false
+    }
+  }
+}
+
 extension AgentEvent {
   /// What it means for the activity of the session; nil where it means nothing.
   var signal: AgentSignal? {
@@ -314,12 +383,12 @@ extension AgentResult {
     }
   }
 
-  /// What it means for the activity of the session.
-  var signal: AgentSignal {
+  /// What it means for the activity of the session. What was stopped is no error of it.
+  func signal(wasStopped: Bool) -> AgentSignal {
     switch self {
     case .succeeded, .tryLater, .tryAfter: .turnEnded
     case .failed(let reason), .died(let reason), .notStarted(let reason):
-      .turnFailed(message: reason)
+      wasStopped ? .wentIdle : .turnFailed(message: reason)
     }
   }
 

@@ -194,7 +194,7 @@ struct LiveAgent: Agent {
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
-    guard let ends = seats.give(turn.prompt, to: turn.session) else {
+    guard let ends = seats.give(turn.promptWithFiles, to: turn.session) else {
       return .tryAfter(
         milliseconds: LiveAgent.retryMilliseconds,
         reason: "The agent was not at the end of a turn any more.")

@@ -15,7 +15,9 @@ enum PresetAgents {
       commandLine: { turn in
         var words = program + ["-p", "--output-format", "stream-json", "--verbose"]
         if let id = turn.resumed { words += ["--resume", id] }
-        return AgentCommandLine(words: words, input: turn.prompt)
+        // It reads nothing outside its folders without asking.
+        if let folder = turn.files?.folder { words += ["--add-dir", folder] }
+        return AgentCommandLine(words: words, input: turn.promptWithFiles)
       },
       reader: { _ in ClaudeReader() }, timeoutSeconds: timeoutSeconds)
   }
@@ -32,7 +34,7 @@ enum PresetAgents {
         var words = program + ["exec", "--json"]
         if let id = turn.resumed { words += ["resume", id] }
         // The hyphen has it read the prompt from standard input.
-        return AgentCommandLine(words: words + ["-"], input: turn.prompt)
+        return AgentCommandLine(words: words + ["-"], input: turn.promptWithFiles)
       },
       reader: { _ in CodexReader() }, timeoutSeconds: timeoutSeconds)
   }

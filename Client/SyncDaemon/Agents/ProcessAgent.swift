@@ -91,9 +91,10 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     return switch (verdict, end) {
     case (.succeeded(let summary), _):
       .succeeded(summary: summary)
-    case (.tryLater(let reason, let until), _):
+    case (.tryLater(let reason, let until), .exited):
       .tryingLater(until: until, reason: reason)
-    case (.failed(let reason), .signalled):
+    // Somebody ended it: what it did until then is not known, whatever it said last.
+    case (.failed(let reason), .signalled), (.tryLater(let reason, _), .signalled):
       .died(reason)
     case (.failed(let reason), .exited):
       .failed(reason)
@@ -147,9 +148,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard let program = line.words.first, !Task.isCancelled else {
-      return .notStarted("no command is set")
-    }
+    guard !Task.isCancelled else { return .notStarted("the agent was stopped") }
+    guard let program = line.words.first else { return .notStarted("no command is set") }
     var options = PlatformOptions()
     // A session of its own, so that everything it starts can be stopped with it.
     options.createSession = true

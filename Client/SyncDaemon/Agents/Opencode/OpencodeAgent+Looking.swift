@@ -71,6 +71,9 @@ extension OpencodeAgent {
         // Between two rounds of tools it looks as at the end; and an answer may be on its way.
         if wasEnded { return result }
         wasEnded = true
+      } catch HTTPCall.Failure.tooLarge {
+        // It answers: only the wait for the turn's own answer tells its end now.
+        silent = 0
       } catch {
         silent += 1
       }

@@ -53,11 +53,13 @@ struct OpencodeAgent: Agent {
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String? {
     guard let project, !project.isEmpty else { return nil }
-    let isHere = ["127.0.0.1", "localhost", "[::1]", "::1"].contains(host)
     if isHere { return try ProjectFolder.here(project, otherwise: otherwise).path }
     guard project.hasPrefix("/") else { throw ProjectFolder.Missing(project: project) }
     return project
   }
+
+  /// Whether its server is on this machine.
+  var isHere: Bool { ["127.0.0.1", "localhost", "[::1]", "::1"].contains(host) }
 
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
@@ -111,8 +113,15 @@ struct OpencodeAgent: Agent {
     do {
       (conversation, known) = try await within(OpencodeAgent.openingLimit) {
         let conversation = try await opened(turn)
-        let messages = try await self.messages(of: conversation, turn)
-        return (conversation, Set(messages.elements.compactMap(Self.id)))
+        do {
+          let messages = try await self.messages(of: conversation, turn)
+          return (conversation, Set(messages.elements.compactMap(Self.id)))
+        } catch HTTPCall.Failure.tooLarge {
+          // Its files stand in its messages; one that nobody can follow any more is not gone on with.
+          var fresh = turn
+          fresh.conversation = nil
+          return (try await opened(fresh), [])
+        }
       }
     } catch {
       // Nobody got the prompt yet.
@@ -240,12 +249,18 @@ struct OpencodeAgent: Agent {
   private func prompt(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
   ) async -> AgentResult {
-    let parts = JSONTree.object([
-      "parts": .array([.object(["type": "text", "text": .string(turn.prompt)])])
-    ])
+    let body: String
+    do {
+      body = try JSONTree.object(["parts": .array(parts(of: turn))]).line
+    } catch let fault as FilesFault {
+      // Another try would not help.
+      return .failed("\(fault)")
+    } catch {
+      return .notStarted("\(error)")
+    }
     do {
       let bytes = try await call(
-        .POST, "/session/\(conversation)/message", parts.line, of: turn
+        .POST, "/session/\(conversation)/message", body, of: turn
       ).answer()
       if let verdict = JSONTree(bytes).flatMap(OpencodeReader.verdict) { return result(verdict) }
       return .died("opencode answered without saying how the turn ended")

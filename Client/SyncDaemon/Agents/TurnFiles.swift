@@ -1,0 +1,94 @@
+import Foundation
+import QueueModel
+
+/// The files of a message, as its agent finds them on disk while it works.
+struct TurnFiles: Hashable, Sendable {
+  struct File: Hashable, Sendable {
+    var attachment: Attachment
+    /// Absolute.
+    var path: String
+  }
+
+  /// Holds these files and nothing else; absolute.
+  var folder: String
+  var files: [File]
+}
+
+/// Where the files of messages lie while agents work on them: `turns` in the data directory, with a
+/// folder for each attempt that the daemon's user alone can read.
+struct TurnFolders: Sendable {
+  let path: String
+
+  /// - Parameter dataDirectory: absolute, since agents work in other folders.
+  init(dataDirectory: String) {
+    path = (dataDirectory.hasSuffix("/") ? dataDirectory : dataDirectory + "/") + "turns"
+  }
+
+  /// Removes what an earlier daemon left behind.
+  func removeAll() { try? FileManager.default.removeItem(atPath: path) }
+
+  /// Removes the files of an attempt.
+  func remove(of message: MessageID, attempt: UInt16) {
+    try? FileManager.default.removeItem(atPath: folder(of: message, attempt))
+  }
+
+  /// Writes the files of an attempt.
+  ///
+  /// - Parameter bytes: those of a file.
+  /// - Returns: nil where there are none.
+  func write(
+    _ attachments: [Attachment], of message: MessageID, attempt: UInt16,
+    bytes: (Attachment) async throws -> Data
+  ) async throws -> TurnFiles? {
+    guard !attachments.isEmpty else { return nil }
+    let folder = folder(of: message, attempt)
+    // What an attempt of the same number left that was never begun.
+    try? FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    var files: [TurnFiles.File] = []
+    for (attachment, name) in zip(attachments, TurnFolders.names(of: attachments)) {
+      let path = folder + "/" + name
+      try TurnFolders.write(try await bytes(attachment), to: path)
+      files.append(.init(attachment: attachment, path: path))
+    }
+    return TurnFiles(folder: folder, files: files)
+  }
+
+  /// A name for each file; of those with one name all but the first have their hash's beginning
+  /// before it.
+  static func names(of attachments: [Attachment]) -> [String] {
+    var taken: Set<String> = []
+    return attachments.map { attachment in
+      var name = attachment.name
+      // Some file systems take names for one that differ in case alone.
+      if !taken.insert(name.lowercased()).inserted {
+        // A name has 255 bytes at most, and its end says what it is.
+        let end = String(String.UnicodeScalarView(name.unicodeScalars.suffix(50)))
+        name = "\(attachment.hash.description.prefix(12))-\(end)"
+        taken.insert(name.lowercased())
+      }
+      return name
+    }
+  }
+
+  private func folder(of message: MessageID, _ attempt: UInt16) -> String {
+    "\(path)/\(message)-\(attempt)"
+  }
+
+  /// A file that cannot be laid there.
+  private struct Unwritable: Error, CustomStringConvertible {
+    var path: String
+    var reason: String
+
+    var description: String { "\(path) cannot be written: \(reason)" }
+  }
+
+  private static func write(_ bytes: Data, to path: String) throws {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw Unwritable(path: path, reason: String(cString: strerror(errno))) }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    try handle.write(contentsOf: bytes)
+    try handle.close()
+  }
+}

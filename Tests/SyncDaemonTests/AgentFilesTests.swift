@@ -1,0 +1,158 @@
+import Foundation
+import QueueModel
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+/// The files of messages on their way to agents, and what else the local API says of turns.
+@Suite(.timeLimit(.minutes(10))) struct AgentFilesTests {
+  private static let id = "11111111-1111-4111-8111-111111111111"
+
+  private func send(
+    _ files: [AttachmentRequest], to daemon: RunningDaemon, session: String = "s"
+  ) async throws -> RawReply {
+    let body = SendRequest(text: "look", id: Self.id, attachments: files)
+    return try await daemon.request(
+      "POST", "/v1/sessions/\(session)/queue",
+      String(decoding: try JSONEncoder().encode(body), as: UTF8.self))
+  }
+
+  /// Makes the device the host of session `s`, and has a command run there.
+  private func serve(_ command: String, on daemon: RunningDaemon) async throws {
+    _ = try await daemon.request("POST", "/v1/sessions", #"{"id":"s"}"#)
+    for (name, value) in [("command", command), ("agent", "command")] {
+      let body = String(
+        decoding: try JSONEncoder().encode(["value": value]), as: UTF8.self)
+      let set = try await daemon.request("PUT", "/v1/settings/\(name)", body)
+      #expect(set.status == 200, "\(set.body)")
+    }
+    let host = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+    #expect(host.status == 200, "\(host.body)")
+  }
+
+  private func message(
+    _ status: MessageStatus, on daemon: RunningDaemon
+  ) async throws -> MessageAnswer {
+    while true {
+      let message = try await daemon.request("GET", "/v1/messages/\(Self.id)")
+        .decoded(MessageAnswer.self)
+      if message.status == status { return message }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  private func contents(of folder: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+  }
+
+  @Test func theAgentFindsTheFilesOfItsMessage() async throws {
+    try await RunningDaemon.run { daemon in
+      let sent = try await send(
+        [
+          AttachmentRequest(data: Data("first\n".utf8), name: "notes 1.txt"),
+          AttachmentRequest(data: Data("second\n".utf8), name: "notes 2.txt"),
+        ], to: daemon)
+      #expect(sent.status == 201, "\(sent.body)")
+      try await serve(
+        #"sh -c 'cat "$COSPOOL_FILES"/*; stat -c %a "$COSPOOL_FILES" "$COSPOOL_FILES"/*; cat'"#,
+        on: daemon)
+      _ = try await message(.succeeded, on: daemon)
+      let output = try await daemon.request("GET", "/v1/messages/\(Self.id)/output")
+        .decoded(OutputFolder.Record.self)
+      // A command's prompt stays as it is.
+      #expect(output.text == "first\nsecond\n700\n600\n600\nlook")
+      #expect(contents(of: daemon.directory + "/turns") == [])
+    }
+  }
+
+  /// It would answer without having seen it.
+  @Test func withoutAFileNothingStarts() async throws {
+    try await RunningDaemon.run { daemon in
+      let sent = try await send(
+        [AttachmentRequest(data: Data("gone".utf8), name: "notes.txt")], to: daemon)
+      #expect(sent.status == 201, "\(sent.body)")
+      for file in contents(of: daemon.directory + "/attachments") {
+        try FileManager.default.removeItem(atPath: "\(daemon.directory)/attachments/\(file)")
+      }
+      try await serve("touch \(daemon.directory)/started", on: daemon)
+      let failed = try await message(.failed, on: daemon)
+      #expect(failed.lastError?.contains("the file notes.txt cannot be fetched") == true)
+      #expect(!FileManager.default.fileExists(atPath: daemon.directory + "/started"))
+      #expect(contents(of: daemon.directory + "/turns") == [])
+    }
+  }
+
+  /// `attachments[].data` is described as for one file, which may have 10 MiB.
+  @Test func aLargeFileComesWithItsMessage() async throws {
+    try await RunningDaemon.run { daemon in
+      let sent = try await send(
+        [AttachmentRequest(data: Data(count: 9 << 20), name: "large.bin")], to: daemon)
+      #expect(sent.status == 201, "\(sent.body.prefix(200))")
+    }
+  }
+
+  @Test func whatIsRefusedLeavesNoFileBehind() async throws {
+    try await RunningDaemon.run(queueSizeMax: 1) { daemon in
+      let first = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"one"}"#)
+      let file = AttachmentRequest(data: Data("file".utf8), name: "file.txt")
+      let full = try await send([file], to: daemon)
+      #expect(full.status == 409, "\(full.body)")
+      #expect(contents(of: daemon.directory + "/attachments") == [])
+      let id = try first.decoded(SendAnswer.self).id
+      _ = try await daemon.request("POST", "/v1/messages/cancel", #"{"ids":["\#(id)"]}"#)
+      let late = try await daemon.request(
+        "POST", "/v1/messages/\(id)/attachments",
+        String(decoding: try JSONEncoder().encode(file), as: UTF8.self))
+      #expect(late.status == 409, "\(late.body)")
+      #expect(contents(of: daemon.directory + "/attachments") == [])
+      #expect(try await send([file], to: daemon).status == 201)
+      #expect(contents(of: daemon.directory + "/attachments").count == 1)
+    }
+  }
+
+  /// Its person stopped it: no error stands.
+  @Test func anAgentThatWasStoppedDidNotFail() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await send([], to: daemon).status == 201)
+      try await serve("sleep 1000", on: daemon)
+      _ = try await message(.running, on: daemon)
+      var stopped = false
+      while !stopped {
+        let reply = try await daemon.request("POST", "/v1/sessions/s/stop")
+        stopped = try reply.decoded(StopAnswer.self).stopped
+      }
+      _ = try await message(.cancelled, on: daemon)
+      let activity = try await daemon.request("GET", "/v1/sessions/s/activity")
+        .decoded(ActivityAnswer.self)
+      #expect(activity.currentError == nil)
+      #expect(!activity.isProcessing)
+    }
+  }
+
+  /// Behind a message that failed nothing can come: the hook that asks is not kept waiting.
+  @Test func aQueueThatStandsKeepsNoHookWaiting() async throws {
+    try await RunningDaemon.run { daemon in
+      try await serve("unused", on: daemon)
+      let set = try await daemon.request("PUT", "/v1/settings/agent", #"{"value":"hooks"}"#)
+      #expect(set.status == 200, "\(set.body)")
+      #expect(try await send([], to: daemon).status == 201)
+      _ = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"behind"}"#)
+      let ended = #"{"type":"turn_end","waitSeconds":30}"#
+      let given = try await daemon.request("POST", "/v1/sessions/s/feed", ended)
+        .decoded(FeedAnswer.self)
+      #expect(given.text == "look")
+      // Its person types another prompt before it is done: it failed.
+      _ = try await daemon.request("POST", "/v1/sessions/s/feed", #"{"type":"prompt"}"#)
+      _ = try await message(.failed, on: daemon)
+      let clock = ContinuousClock()
+      var answer: FeedAnswer?
+      let time = try await clock.measure {
+        answer = try await daemon.request("POST", "/v1/sessions/s/feed", ended)
+          .decoded(FeedAnswer.self)
+      }
+      #expect(answer == FeedAnswer())
+      #expect(time < .seconds(25))
+    }
+  }
+}
