@@ -281,7 +281,7 @@ let rooms: [Room] = [
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
-    "SyncDaemonTests", ["QueueModel", "SyncClient", "SyncDaemon"],
+    "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon"],
     foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
   test(
     "SyncCommandTests",

@@ -42,17 +42,6 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(10)))
-  func aDeviceAloneConfirmsItself() async throws {
-    try await ClientFixture.withServer { fixture in
-      let client = try await fixture.open()
-      try await client.perform(.text("do it", 1))
-      #expect(try await client.edit(message, content: "do that", base: nil).isConfirmed)
-      #expect(try await client.cancel([message]).outcomes == [message: .cancelled])
-      await client.close()
-    }
-  }
-
   /// Opens a client on which one message has run.
   private func withDoneMessage(_ body: (QueueClient) async throws -> Void) async throws {
     try await ClientFixture.withServer { fixture in
