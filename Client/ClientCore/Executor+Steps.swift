@@ -257,6 +257,9 @@ extension Executor {
     case .fenced:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
+    case .duplicate where seats.values.contains { $0.run?.order.message == request.message }:
+      // It was moved here from a session where it begins: what becomes of it is told there.
+      wait(session, endsWithChange: true, at: occasion)
     case .duplicate(let attempt):
       // It was let out, and this store knows of no beginning: it is told as it is.
       counters.unknown += 1

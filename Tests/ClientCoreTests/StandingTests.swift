@@ -40,8 +40,8 @@ struct StandingTests {
 
     var requests: [AuthorityRequest] { asked.map(\.request) }
 
-    mutating func changed() throws {
-      try follow(executor.queuesChanged([Scene.session], in: host.workspace, at: occasion))
+    mutating func changed(_ session: SessionID = Scene.session) throws {
+      try follow(executor.queuesChanged([session], in: host.workspace, at: occasion))
     }
 
     mutating func pass(_ milliseconds: Int64) throws {
@@ -230,6 +230,34 @@ struct StandingTests {
     #expect(scene.executor.counters.fenced == 1)
     try scene.pass(2_000)
     #expect(scene.requests == [.lease(session: Scene.session, token: 0)])
+  }
+
+  /// It is moved between two sessions of one host while the first one's question is under way.
+  @Test func whatBeginsInOneSessionIsNotUnknownInTheOther() throws {
+    var scene = try Scene(stands: false)
+    try scene.host.perform(.addSession(.named("t"), name: nil, project: nil))
+    try scene.host.perform(.setHost(.named("t"), Scene.device))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    let first = try #require(scene.asked.last)
+    try scene.host.perform(.send("third", as: 3, in: "t"))
+    try scene.host.perform(.pause(.named("t"), reason: nil))
+    try scene.host.perform(.move([.numbered(2)], to: .before(.numbered(3))))
+    try scene.host.perform(.resume(.named("t")))
+    try scene.changed(.named("t"))
+    try scene.answer(.leased(token: 8, milliseconds: 30_000))
+    guard case .dispatch(let again)? = scene.requests.last, again.message == .numbered(2) else {
+      Issue.record("\(scene.requests)")
+      return
+    }
+    let second = try #require(scene.asked.last)
+    scene.asked = [first]
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.session) == [Scene.session])
+    scene.asked = [second]
+    try scene.answer(.duplicate(attempt: 1))
+    #expect(scene.host.workspace.status(2) == .running)
+    #expect(scene.executor.counters.unknown == 0)
   }
 
   /// The machine slept with the answer in its socket: by now another device may have the lease.

@@ -85,8 +85,10 @@ import WireProtocol
     let client = try await fixture.join(&device)
     #expect(server.stopStage == nil)
 
-    storage.hang()
+    let hung = storage.hang()
     try await client.send(device.write("hello"))
+    // A batch that comes after the stop is not taken.
+    for await _ in hung {}
     let (overruns, continuation) = AsyncStream.makeStream(of: StopStage.self)
     async let stopped: Void = server.stop(within: 0.05) { stage in
       continuation.yield(stage)
@@ -108,6 +110,8 @@ private final class SwitchableStorage: ServerStorage {
   private let base: MemoryStorage
   private let fault = Mutex<StorageFault?>(nil)
   private let isHanging = Mutex(false)
+  /// Told once, when a batch waits for `goOn`.
+  private let hung = Mutex<AsyncStream<Void>.Continuation?>(nil)
   private let afterHeader = Mutex<(@Sendable () -> Void)?>(nil)
 
   init(_ base: MemoryStorage) {
@@ -118,9 +122,12 @@ private final class SwitchableStorage: ServerStorage {
     self.fault.withLock { $0 = fault }
   }
 
-  /// Commits do not end until `goOn`.
-  func hang() {
+  /// Commits of batches do not end until `goOn`; the stream ends when one waits for that.
+  func hang() -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream<Void>.makeStream()
+    hung.withLock { $0 = continuation }
     isHanging.withLock { $0 = true }
+    return stream
   }
 
   func goOn() {
@@ -189,7 +196,10 @@ private final class SwitchableStorage: ServerStorage {
   }
 
   func commit(_ batch: CommitBatch) throws(StorageFault) {
-    while isHanging.withLock({ $0 }) { usleep(1_000) }
+    if !batch.appends.isEmpty {
+      if isHanging.withLock({ $0 }) { hung.withLock { $0 }?.finish() }
+      while isHanging.withLock({ $0 }) { usleep(1_000) }
+    }
     try check()
     try base.commit(batch)
   }
