@@ -141,6 +141,10 @@ struct Standing: Hashable, Sendable {
   var token: UInt64
   /// Since when a message may start here that the authority has not let out.
   var overdueSince: Int64?
+  /// The number of the request that takes it back. What was let out before that arrived is given back.
+  var withdrawal: UInt64?
+
+  var isWithdrawn: Bool { withdrawal != nil }
 }
 
 /// A time without questions.
@@ -149,6 +153,8 @@ struct Pause: Hashable, Sendable {
   var until: Int64
   /// Whether a change of the queues makes it worth asking before.
   var endsWithChange: Bool
+  /// Whether the renewal of the lease is what could not be answered.
+  var isForRenewal = false
 }
 
 /// A lease as its holder knows it.
@@ -234,7 +240,8 @@ struct Seat: Hashable, Sendable {
     if let wakeAtWall { times.append(now + min(max(0, wakeAtWall - wall), 60_000)) }
     if let lease {
       let term =
-        asking == nil ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds
+        asking == nil && pause?.isForRenewal != true
+        ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds
       times.append(lease.provenAt + term)
       if let idleSince, asking == nil, pause == nil, run == nil {
         times.append(idleSince + settings.idleMilliseconds)

@@ -68,14 +68,20 @@ extension Executor {
       return [claim(session, at: occasion)]
     }
     if let earliest = head.earliest, earliest > occasion.wall {
+      seats[session]?.standing?.overdueSince = nil
       seats[session]?.wakeAtWall = earliest
       return renewal(session, at: occasion)
     }
     seats[session]?.wakeAtWall = nil
-    guard seats[session]?.backoffUntil == nil else { return renewal(session, at: occasion) }
+    guard seats[session]?.backoffUntil == nil else {
+      seats[session]?.standing?.overdueSince = nil
+      return renewal(session, at: occasion)
+    }
     let renewal = renewal(session, at: occasion)
     guard renewal.isEmpty else { return renewal }
-    if let standing = seat.standing, standing.token == lease.token, head.earliest == nil {
+    if let standing = seat.standing, standing.token == lease.token, !standing.isWithdrawn,
+      head.earliest == nil
+    {
       let since = standing.overdueSince ?? occasion.now
       seats[session]?.standing?.overdueSince = since
       guard occasion.now - since >= settings.standingMilliseconds else { return [] }
@@ -169,21 +175,23 @@ extension Executor {
     let idleSince = seats[session]?.idleSince ?? occasion.now
     seats[session]?.idleSince = idleSince
     guard isHost, !isDraining, occasion.now - idleSince < settings.idleMilliseconds else {
+      // What stands is ended by the release; an answer to it that is under way comes before that to
+      // the release.
       seats[session]?.lease = nil
-      seats[session]?.standing = nil
       let release = ask(
         .release(session: session, token: lease.token), for: session, at: occasion)
       return [release] + drainedIfDone()
     }
     let renewal = renewal(session, at: occasion)
-    guard renewal.isEmpty, mayRun, authorityStands, seats[session]?.standing == nil else {
-      return renewal
-    }
+    guard renewal.isEmpty, mayRun, authorityStands, seats[session]?.standing == nil,
+      seats[session]?.backoffUntil == nil
+    else { return renewal }
     return [stand(session, under: lease.token)]
   }
 
   private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
     guard let seat = seats[session], let lease = seat.lease, seat.asking == nil,
+      seat.pause?.isForRenewal != true,
       occasion.now - lease.provenAt >= Authority.renewalMilliseconds
     else { return [] }
     return [ask(.lease(session: session, token: lease.token), for: session, at: occasion)]
@@ -216,6 +224,7 @@ extension Executor {
     case .unavailable where token != 0:
       // The lease may hold still; it is asked again, and given up in time.
       wait(session, endsWithChange: false, at: occasion)
+      seats[session]?.pause?.isForRenewal = true
     case .otherHost, .noSession:
       loseLease(session)
       seats[session]?.lapsed = nil
@@ -245,14 +254,12 @@ extension Executor {
       else {
         return handedBack(order, at: occasion) + step(session, in: workspace, at: occasion)
       }
-      let provenAt = max(lease.provenAt, asking.sentAt)
-      guard occasion.now - provenAt < Authority.selfStopMilliseconds else {
+      guard occasion.now - lease.provenAt < Authority.selfStopMilliseconds else {
         // The answer was under way for so long that somebody else may have the lease. Nobody got the
         // prompt: it is asked for again.
         lapse(session)
         return step(session, in: workspace, at: occasion)
       }
-      seats[session]?.lease?.provenAt = provenAt
       return begin(order)
     case .fenced:
       loseLease(session)
@@ -282,7 +289,6 @@ extension Executor {
   }
 
   private mutating func begin(_ order: StartOrder) -> [Action] {
-    seats[order.session]?.failures = 0
     let isOfPerson = mode(of: order.session) == .gated
     seats[order.session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
     counters.starts += 1
@@ -295,18 +301,20 @@ extension Executor {
     _ session: SessionID, _ answer: AuthorityAnswer, in workspace: Workspace,
     at occasion: Occasion
   ) -> [Action] {
-    let standing = seats[session]?.standing
+    guard let standing = seats[session]?.standing else { return [] }
     seats[session]?.standing = nil
     switch answer {
     case .letOut(let message, let attempt, let content):
       if let started = taken(
-        message, attempt, content, of: session, under: standing?.token, in: workspace, at: occasion)
+        message, attempt, content, of: session, under: standing, in: workspace, at: occasion)
       {
         return started
       }
-      // What is known here and not there yet speaks against it. It was let out to this store, which
-      // may ask for it again.
+      // What is known here and not there yet speaks against it.
       wait(session, endsWithChange: true, at: occasion)
+      return returned(
+        message, attempt, of: session, under: standing.token, in: workspace, at: occasion)
+        + step(session, in: workspace, at: occasion)
     case .fenced:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
@@ -321,9 +329,11 @@ extension Executor {
   /// Begins what was let out, where it is what would be begun here; nil where it is not.
   private mutating func taken(
     _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
-    under token: UInt64?, in workspace: Workspace, at occasion: Occasion
+    under standing: Standing, in workspace: Workspace, at occasion: Occasion
   ) -> [Action]? {
-    guard let seat = seats[session], seat.run == nil, let lease = seat.lease, lease.token == token,
+    guard let seat = seats[session], seat.run == nil, let lease = seat.lease,
+      lease.token == standing.token, !standing.isWithdrawn,
+      seat.backoffUntil.map({ $0 <= occasion.now }) ?? true,
       occasion.now - lease.provenAt < Authority.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
       !busy.contains(session), let head = candidate(in: session, workspace),
@@ -336,8 +346,21 @@ extension Executor {
     return begin(order)
   }
 
+  /// Gives back what was let out and does not begin here, unless it is over, or known to have begun.
+  private func returned(
+    _ message: MessageID, _ attempt: UInt16, of session: SessionID, under token: UInt64,
+    in workspace: Workspace, at occasion: Occasion
+  ) -> [Action] {
+    guard let state = workspace.dispatchState(of: message), state.stands,
+      !state.runState.isInFlight, state.runState.run?.attempt ?? 0 < attempt
+    else { return [] }
+    return handedBack(
+      StartOrder(session: session, message: message, attempt: attempt, token: token, text: ""),
+      at: occasion)
+  }
+
   /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
-  private mutating func handedBack(_ order: StartOrder, at occasion: Occasion) -> [Action] {
+  private func handedBack(_ order: StartOrder, at occasion: Occasion) -> [Action] {
     let run = order.run(
       .interrupted, milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
     return [.perform(.reportRun(order.message, run), then: [.retry(order.message)])]

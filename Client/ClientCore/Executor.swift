@@ -60,6 +60,7 @@ package struct Executor: Sendable {
       if let standing = seat.standing, standing.id == id {
         return .next(session: seat.session, token: standing.token)
       }
+      if seat.standing?.withdrawal == id { return .withdraw(seat.session) }
     }
     return nil
   }
@@ -179,6 +180,10 @@ package struct Executor: Sendable {
     if let session = seats.first(where: { $0.value.standing?.id == id })?.key {
       return nextAnswered(session, answer, in: workspace, at: occasion)
     }
+    if let session = seats.first(where: { $0.value.standing?.withdrawal == id })?.key {
+      seats[session]?.standing = nil
+      return step(session, in: workspace, at: occasion)
+    }
     // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
     // an attempt it lets out is never begun, but for being asked for anew.
     guard let session = seats.first(where: { $0.value.asking?.id == id })?.key,
@@ -190,7 +195,9 @@ package struct Executor: Sendable {
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
     case .whereabouts:
       whereaboutsAnswered(session, answer, at: occasion)
-    case .release, .outcome, .answer, .verdict, .next, .withdraw:
+    case .release:
+      seats[session]?.standing = nil
+    case .outcome, .answer, .verdict, .next, .withdraw:
       break
     case .dispatch(let dispatch):
       return dispatchAnswered(session, dispatch, answer, asking, in: workspace, at: occasion)
@@ -205,6 +212,7 @@ package struct Executor: Sendable {
   ) -> [Action] {
     guard let run = seats[session]?.run, run.order.attempt == attempt else { return [] }
     seats[session]?.run = nil
+    seats[session]?.failures = 0
     seats[session]?.lastEnded = run.order
     let actions = reports(of: run, result, at: occasion)
     return actions + step(session, in: workspace, at: occasion)
@@ -249,11 +257,11 @@ package struct Executor: Sendable {
     return .ask(.next(session: session, token: token), id: lastRequest)
   }
 
-  /// Takes that back: an answer that is under way already is dropped.
+  /// Takes that back.
   mutating func withdraw(_ session: SessionID) -> [Action] {
-    guard seats[session]?.standing != nil else { return [] }
-    seats[session]?.standing = nil
+    guard seats[session]?.standing?.isWithdrawn == false else { return [] }
     lastRequest &+= 1
+    seats[session]?.standing?.withdrawal = lastRequest
     return [.ask(.withdraw(session), id: lastRequest)]
   }
 

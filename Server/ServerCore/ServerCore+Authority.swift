@@ -168,6 +168,9 @@ extension ResidentWorkspace {
   /// A connection is gone, and with it what stood for it.
   mutating func endStanding(of connection: ConnectionID) {
     standing = standing.filter { $0.value.asker != .connection(connection) }
+    requests.removeAll { pending in
+      if case .next = pending.request { pending.asker == .connection(connection) } else { false }
+    }
   }
 
   /// Takes all waiting requests.

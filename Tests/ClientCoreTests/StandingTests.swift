@@ -162,18 +162,66 @@ struct StandingTests {
     try scene.changed()
     try scene.answer(letOut)
     #expect(scene.begun == [])
-    guard change == "edited" else { return }
-    // It is asked for as it is now.
-    try scene.pass(10_000)
-    while let last = scene.requests.last, case .lease = last {
-      try scene.answer(.leased(token: 7, milliseconds: 30_000))
-    }
-    guard case .dispatch(let request)? = scene.requests.last else {
-      Issue.record("\(scene.requests)")
+    // It is given back, so that nobody takes it for begun, and waits as it is now.
+    let message = try scene.host.workspace.message(.numbered(2))
+    guard change != "cancelled" else {
+      #expect(message.run == nil && message.status == .cancelled)
       return
     }
-    #expect(request.content == DispatchRequest.contentDigest("other"))
-    #expect(request.attempt == 1)
+    #expect(message.run?.phase == .interrupted && message.run?.attempt == 1)
+    #expect(message.status == .queued)
+  }
+
+  /// The deadline of a message that is overdue ends with its being due.
+  @Test func aMessageThatHasToWaitAfterAllWakesNobody() throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.changed()
+    try scene.host.perform(
+      .setNotBefore(.numbered(2), TestDevice.startOfTime + scene.now + 3_600_000))
+    try scene.changed()
+    try scene.pass(1_500)
+    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    #expect(try #require(due) > scene.now)
+  }
+
+  /// The release was under way when something was let out.
+  @Test func whatIsLetOutAtTheReleaseIsGivenBack() throws {
+    var scene = try Scene()
+    let standing = try #require(scene.asked.last)
+    scene.asked = []
+    for _ in 0..<6 {
+      try scene.pass(10_000)
+      while let last = scene.requests.last, case .lease = last {
+        try scene.answer(.leased(token: 7, milliseconds: 30_000))
+      }
+    }
+    #expect(scene.requests.last == .release(session: Scene.session, token: 7))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    let release = scene.asked
+    scene.asked = [standing]
+    try scene.answer(scene.letOut(2, "second"))
+    #expect(scene.begun == [])
+    #expect(try scene.host.workspace.message(.numbered(2)).run?.phase == .interrupted)
+    scene.asked = release
+    try scene.answer(.released)
+    try scene.changed()
+    #expect(scene.requests.last == .lease(session: Scene.session, token: 0))
+  }
+
+  /// A lease that the authority cannot renew now is not asked for again and again.
+  @Test func aRenewalThatCannotBeAnsweredWaits() throws {
+    var scene = try Scene(stands: false)
+    try scene.pass(Authority.renewalMilliseconds)
+    #expect(scene.requests == [.lease(session: Scene.session, token: 7)])
+    try scene.answer(.unavailable)
+    #expect(scene.requests == [])
+    try scene.pass(10)
+    #expect(scene.requests == [])
+    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    #expect(try #require(due) > scene.now)
+    try scene.pass(1_000)
+    #expect(scene.requests == [.lease(session: Scene.session, token: 7)])
   }
 
   @Test func aSessionThatMayNotStartTakesItBack() throws {
@@ -185,15 +233,23 @@ struct StandingTests {
     try scene.gate(isOpen: false)
     #expect(scene.requests.last == .withdraw(Scene.session))
     try scene.host.perform(.send("second", as: 2, in: "s"))
-    _ = scene.executor.answered(
-      asked.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.occasion)
+    let withdrawal = scene.asked
+    scene.asked = [asked]
+    try scene.answer(scene.letOut(2, "second"))
+    // It was under way already: it is given back.
     #expect(scene.begun == [])
+    #expect(try scene.host.workspace.message(.numbered(2)).run?.phase == .interrupted)
+    scene.asked = withdrawal
+    try scene.answer(.withdrawn)
     scene.asked = []
+    try scene.pass(10_000)
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
     try scene.gate(isOpen: true)
-    guard case .dispatch? = scene.requests.last else {
+    guard case .dispatch(let request)? = scene.requests.last else {
       Issue.record("\(scene.requests)")
       return
     }
+    #expect(request.attempt == 2)
   }
 
   @Test func onANewConnectionItIsAskedAgain() throws {
