@@ -31,7 +31,7 @@ import Testing
     Case(bug: .decidesTwice, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last of an inbox that is dropped keeps the inbox from being empty.
-    Case(bug: .notificationDropped, checkers: ["notifications", "quiescence"]),
+    Case(bug: .notificationDropped, checkers: ["notifications", "quiescence", "stall"]),
     Case(bug: .notificationsForgotten, profile: .crash, checkers: ["notifications"]),
   ]
 

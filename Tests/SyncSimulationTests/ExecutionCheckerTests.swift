@@ -1,0 +1,72 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import SyncSimulation
+
+/// What `ExecutionChecker` takes for a second start, and what for a repeat after a restored server.
+@Suite struct ExecutionCheckerTests {
+  private let simulation = ExecutionCheckerTests.twoDevices()
+  private let checker = ExecutionChecker()
+  private static let message = MessageID(high: 0xA6, low: 1)
+
+  private static func twoDevices() -> Simulation {
+    let simulation = Simulation(SimulationOptions(seed: 1, devices: 2), checkers: [])
+    while simulation.devices.count < 2 { simulation.addDevice() }
+    return simulation
+  }
+
+  private func letOut(token: UInt64) {
+    let dispatch = Dispatch(
+      message: ExecutionCheckerTests.message, token: token, attempt: 1, request: token,
+      content: DispatchRequest.contentDigest("text"))
+    // The server of this world knows of no message; that is another check.
+    #expect(checker.noted(.letOut([dispatch]), in: simulation).count == 1)
+  }
+
+  private func start(on device: Int, token: UInt64) -> [String] {
+    let order = StartOrder(
+      session: .named("s"), message: ExecutionCheckerTests.message, attempt: 1, token: token,
+      text: "text")
+    return checker.noted(.agentStarted(device: device, order), in: simulation)
+  }
+
+  private func restoreServer() {
+    #expect(checker.noted(.rolledBack(.server), in: simulation) == [])
+  }
+
+  @Test func anAttemptThatStartsTwiceIsFound() {
+    letOut(token: 5)
+    #expect(start(on: 0, token: 5) == [])
+    letOut(token: 6)
+    #expect(start(on: 1, token: 6).count == 1)
+    #expect(simulation.execution.doubleStarts == 1)
+  }
+
+  @Test func whatAServerForgotIsARepeat() {
+    letOut(token: 5)
+    #expect(start(on: 0, token: 5) == [])
+    restoreServer()
+    letOut(token: 6)
+    #expect(start(on: 1, token: 6) == [])
+    #expect(simulation.execution.doubleStarts == 0)
+    #expect(simulation.execution.repeatsAfterRestore == 1)
+  }
+
+  /// The answer that let it out was under way when the server's store went back.
+  @Test func whatAServerForgotWhileItsAnswerWasUnderWayIsARepeat() {
+    letOut(token: 5)
+    restoreServer()
+    #expect(start(on: 0, token: 5) == [])
+    letOut(token: 6)
+    #expect(start(on: 1, token: 6) == [])
+    #expect(simulation.execution.repeatsAfterRestore == 1)
+  }
+
+  @Test func whatNobodyLetOutIsFound() {
+    #expect(start(on: 0, token: 5).count == 1)
+  }
+}
