@@ -241,8 +241,8 @@ let rooms: [Room] = [
   test(
     "SyncSimulationTests",
     [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
-      "ClientCore", "SyncSimulation", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "DispatchAuthority", "ServerCore", "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
   test(
     "ServerStoreTests",
