@@ -163,10 +163,10 @@ package struct Authority: Hashable, Sendable {
     _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
     _ workspace: Workspace, uptime: Int64, wall: Int64
   ) -> (AuthorityAnswer?, AuthorityRecords) {
-    guard let lease = leases[session], lease.token == token, lease.holder == holder,
-      let end = ends[session], end > uptime
-    else { return (.fenced, AuthorityRecords()) }
-    guard end - uptime > Authority.leaseMilliseconds - Authority.nextMilliseconds,
+    guard let rest = rest(of: session, token, heldBy: holder, uptime: uptime) else {
+      return (.fenced, AuthorityRecords())
+    }
+    guard rest > Authority.leaseMilliseconds - Authority.nextMilliseconds,
       let (message, state) = workspace.startable(in: session),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1),
       // What was let out before and not reported is its holder's to ask for: it may have begun.
@@ -183,6 +183,16 @@ package struct Authority: Hashable, Sendable {
     )
   }
 
+  /// How long a lease still holds; nil where it does not, or is another's.
+  private func rest(
+    of session: SessionID, _ token: UInt64, heldBy holder: LeaseHolder, uptime: Int64
+  ) -> Int64? {
+    guard let lease = leases[session], lease.token == token, lease.holder == holder,
+      let end = ends[session], end > uptime
+    else { return nil }
+    return end - uptime
+  }
+
   /// Takes down that a prompt may go out.
   private mutating func letOut(_ dispatch: DispatchRequest, id: UInt64) -> AuthorityRecords {
     let record = Dispatch(
@@ -197,9 +207,9 @@ package struct Authority: Hashable, Sendable {
     _ request: DispatchRequest, id: UInt64, for holder: LeaseHolder,
     _ workspace: Workspace, uptime: Int64, wall: Int64
   ) -> AuthorityAnswer {
-    guard let lease = leases[request.session], lease.token == request.token,
-      lease.holder == holder, (ends[request.session] ?? .min) > uptime
-    else { return .fenced }
+    guard rest(of: request.session, request.token, heldBy: holder, uptime: uptime) != nil else {
+      return .fenced
+    }
     let known = dispatches[request.message]
     if let known, known.token == request.token, known.attempt == request.attempt,
       known.request == id

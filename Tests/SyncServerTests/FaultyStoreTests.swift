@@ -10,21 +10,13 @@ import WireProtocol
 /// The driver over a store that fails on demand.
 @Suite struct FaultyStoreTests {
   @Test func failedWriteIsRefusedShowsInHealthAndRecovers() async throws {
-    let memory = MemoryStorage()
-    let workspace = WorkspaceID(high: 1, low: 1)
-    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
-    let token = [UInt8](repeating: 4, count: 32)
-    memory.addDevice(
-      DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
-    let storage = SwitchableStorage(memory)
-    var options = SyncServerOptions(dataDirectory: "unused", port: 0)
-    options.tickMilliseconds = 20
-    options.lingerMilliseconds = 200
-    options.core.storageRetryMilliseconds = 100
-    let server = try await SyncServer.start(
-      options, storage: storage, logger: ServerFixture.quiet, onStop: {})
-    let fixture = ServerFixture(directory: "unused", server: server, options: options)
-    var device = WireDevice(number: 1, workspaceID: workspace, token: token)
+    var scene = SwitchableScene()
+    scene.options.lingerMilliseconds = 200
+    scene.options.core.storageRetryMilliseconds = 100
+    let (storage, workspace) = (scene.storage, scene.workspace)
+    let fixture = try await scene.start()
+    let server = fixture.server
+    var device = scene.device
     let client = try await fixture.join(&device)
 
     storage.fail(StorageFault(code: .full, message: "no space"))
@@ -67,21 +59,13 @@ import WireProtocol
 /// A stop while the disk does not answer.
 @Suite struct HangingStoreTests {
   @Test func stopThatHangsSaysWhatItWaitsFor() async throws {
-    let memory = MemoryStorage()
-    let workspace = WorkspaceID(high: 1, low: 1)
-    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
-    let token = [UInt8](repeating: 4, count: 32)
-    memory.addDevice(
-      DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
-    let storage = SwitchableStorage(memory)
-    var options = SyncServerOptions(dataDirectory: "unused", port: 0)
-    options.tickMilliseconds = 20
-    options.lingerMilliseconds = 50
-    options.core.stopMilliseconds = 100
-    let server = try await SyncServer.start(
-      options, storage: storage, logger: ServerFixture.quiet, onStop: {})
-    let fixture = ServerFixture(directory: "unused", server: server, options: options)
-    var device = WireDevice(number: 1, workspaceID: workspace, token: token)
+    var scene = SwitchableScene()
+    scene.options.lingerMilliseconds = 50
+    scene.options.core.stopMilliseconds = 100
+    let (memory, storage, workspace) = (scene.memory, scene.storage, scene.workspace)
+    let fixture = try await scene.start()
+    let server = fixture.server
+    var device = scene.device
     let client = try await fixture.join(&device)
     #expect(server.stopStage == nil)
 
@@ -102,6 +86,31 @@ import WireProtocol
     await stopped
     #expect(server.stopStage == .done)
     #expect(memory.withState { $0.workspaces[workspace]?.log.count } == 1)
+  }
+}
+
+/// A server over such a store, with one workspace and one device.
+private struct SwitchableScene {
+  let memory = MemoryStorage()
+  let storage: SwitchableStorage
+  let workspace = WorkspaceID(high: 1, low: 1)
+  let device: WireDevice
+  var options = SyncServerOptions(dataDirectory: "unused", port: 0)
+
+  init() {
+    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
+    let token = [UInt8](repeating: 4, count: 32)
+    memory.addDevice(
+      DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
+    storage = SwitchableStorage(memory)
+    device = WireDevice(number: 1, workspaceID: workspace, token: token)
+    options.tickMilliseconds = 20
+  }
+
+  func start() async throws -> ServerFixture {
+    let server = try await SyncServer.start(
+      options, storage: storage, logger: ServerFixture.quiet, onStop: {})
+    return ServerFixture(directory: "unused", server: server, options: options)
   }
 }
 
