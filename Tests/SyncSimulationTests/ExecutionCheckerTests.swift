@@ -9,15 +9,9 @@ import WireProtocol
 
 /// What `ExecutionChecker` takes for a second start, and what for a repeat after a restored server.
 @Suite struct ExecutionCheckerTests {
-  private let simulation = ExecutionCheckerTests.twoDevices()
+  private let simulation = Simulation.twoDevices()
   private let checker = ExecutionChecker()
   private static let message = MessageID(high: 0xA6, low: 1)
-
-  private static func twoDevices() -> Simulation {
-    let simulation = Simulation(SimulationOptions(seed: 1, devices: 2), checkers: [])
-    while simulation.devices.count < 2 { simulation.addDevice() }
-    return simulation
-  }
 
   private func letOut(token: UInt64) {
     let dispatch = Dispatch(

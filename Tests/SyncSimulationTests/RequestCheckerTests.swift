@@ -8,15 +8,9 @@ import WireProtocol
 
 /// What `RequestChecker` finds, each with a story that holds beside it.
 @Suite struct RequestCheckerTests {
-  private let simulation = RequestCheckerTests.twoDevices()
+  private let simulation = Simulation.twoDevices()
   private let checker = RequestChecker()
   private static let request = RequestID(high: 0xA5, low: 1)
-
-  private static func twoDevices() -> Simulation {
-    let simulation = Simulation(SimulationOptions(seed: 1, devices: 2), checkers: [])
-    while simulation.devices.count < 2 { simulation.addDevice() }
-    return simulation
-  }
 
   private func raise() -> [String] {
     let life = simulation.devices[0].life
