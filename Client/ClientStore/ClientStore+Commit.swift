@@ -37,7 +37,14 @@ extension ClientStore {
       throw StoreError(error)
     }
     stored.withLock { $0 = record }
-    isSynced.withLock { $0 = !transaction.isHeldByServer }
+    isSynced.withLock {
+      // One that waits takes the others along where it writes anything at all, as an entry does.
+      if transaction.isHeldByServer {
+        $0 = false
+      } else if !transaction.appended.isEmpty {
+        $0 = true
+      }
+    }
     noteSequence(of: transaction)
   }
 
@@ -46,11 +53,15 @@ extension ClientStore {
   package func synchronize() throws(StoreError) {
     guard !isSynchronized else { return }
     do {
-      // A transaction that waits for the disk takes along what lies in the log before it.
+      // A transaction that waits for the disk takes along what lies in the log before it. It has to
+      // change something: SQLite writes nothing, and waits for nothing, where all bytes stay the same.
       try database.write { database in
         try database.execute(
-          sql: "UPDATE settings SET value = value WHERE name = ?",
-          arguments: [SettingName.replica.rawValue])
+          sql: """
+            INSERT INTO settings (name, value) VALUES (?, '1')
+            ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
+            """,
+          arguments: [SettingName.synchronizations.rawValue])
       }
     } catch {
       throw StoreError(error)
@@ -142,13 +153,13 @@ extension ClientStore {
   }
 
   private func write(_ receipt: Receipt, to database: Database) throws {
-    try database.execute(
+    try database.cachedStatement(
       sql: """
         INSERT OR REPLACE INTO receipts (replica, last_seq, log_position) VALUES (?, ?, ?)
-        """,
-      arguments: [
-        receipt.replica.column, receipt.lastSeq, Int64(bitPattern: receipt.logPosition),
-      ])
+        """
+    ).execute(arguments: [
+      receipt.replica.column, receipt.lastSeq, Int64(bitPattern: receipt.logPosition),
+    ])
   }
 
   /// Keeps the state up to an entry, so that the next opening need not replay the log.

@@ -18,14 +18,30 @@ enum SettingName: String {
   case incarnationToken
   case incarnationInode
   case incarnationBirth
+  /// How often the disk was waited for without anything else to store.
+  case synchronizations
 }
 
 extension ClientStore {
+  /// Writes what differs from what is stored: every commit comes by here.
   func write(_ record: ReplicaRecord, before: ReplicaRecord?, to database: Database) throws {
-    let old = before.map(settings(of:)) ?? [:]
-    for (name, value) in settings(of: record) where old[name] != value {
-      try database.writeSetting(name, value)
+    func note<Value: Equatable>(
+      _ name: SettingName, _ value: Value, _ old: Value?, _ text: (Value) -> String
+    ) throws {
+      if value != old { try database.writeSetting(name, text(value)) }
     }
+    try note(.device, record.device, before?.device) { $0.description }
+    try note(.deviceName, record.deviceName, before?.deviceName) { $0 }
+    try note(.replica, record.replica, before?.replica) { String($0.rawValue) }
+    try note(.incarnation, record.incarnation, before?.incarnation) { String($0) }
+    if let workspace = record.workspace {
+      try note(.workspace, workspace, before?.workspace) { $0.description }
+    }
+    try note(.logIdentity, record.logIdentity, before?.logIdentity) { String($0) }
+    try note(.logPosition, record.logPosition, before?.logPosition) { String($0) }
+    try note(.epoch, record.epoch, before?.epoch) { String($0) }
+    try note(.isSyncEnabled, record.isSyncEnabled, before?.isSyncEnabled) { $0 ? "1" : "0" }
+    try note(.repairs, record.repairs, before?.repairs) { String($0) }
     for replica in record.ownReplicas where before?.ownReplicas.contains(replica) != true {
       try database.execute(
         sql: "INSERT OR IGNORE INTO own_replicas (replica) VALUES (?)",
@@ -50,22 +66,6 @@ extension ClientStore {
       try database.execute(
         sql: "DELETE FROM \(table) WHERE replica = ?", arguments: [replica.column])
     }
-  }
-
-  private func settings(of record: ReplicaRecord) -> [SettingName: String] {
-    var settings: [SettingName: String] = [
-      .device: record.device.description,
-      .deviceName: record.deviceName,
-      .replica: String(record.replica.rawValue),
-      .incarnation: String(record.incarnation),
-      .logIdentity: String(record.logIdentity),
-      .logPosition: String(record.logPosition),
-      .epoch: String(record.epoch),
-      .isSyncEnabled: record.isSyncEnabled ? "1" : "0",
-      .repairs: String(record.repairs),
-    ]
-    settings[.workspace] = record.workspace?.description
-    return settings
   }
 
   /// The record of a store that was written before; nil in a new one.
@@ -111,8 +111,7 @@ extension Database {
   }
 
   func writeSetting(_ name: SettingName, _ value: String) throws {
-    try execute(
-      sql: "INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)",
-      arguments: [name.rawValue, value])
+    try cachedStatement(sql: "INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)")
+      .execute(arguments: [name.rawValue, value])
   }
 }

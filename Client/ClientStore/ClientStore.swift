@@ -36,8 +36,9 @@ package final class ClientStore: ReplicaStore, Sendable {
   let incarnation: IncarnationFile
   /// The record as stored last, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
-  /// Whether the latest commit waited for the disk.
-  let isSynced = Mutex(true)
+  /// Whether the disk was waited for since the latest commit. What an earlier process left may not
+  /// be there yet.
+  let isSynced = Mutex(false)
   private let isClosed = Mutex(false)
   package let path: String
 
