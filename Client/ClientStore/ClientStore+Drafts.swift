@@ -66,7 +66,8 @@ extension ClientStore {
   func endDraft(_ sent: SentText?, in database: Database) throws {
     guard let sent else { return }
     let row = try Row.fetchOne(
-      database, sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?",
+      database.cachedStatement(
+        sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?"),
       arguments: [sent.session.rawValue])
     guard let row else { return }
     if let draft = ClientStore.draft(row), !draft.isPart(of: sent.text) { return }

@@ -74,7 +74,8 @@ extension ClientStore {
 
   private static func lastSequence(of box: String, in database: Database) throws -> Int64 {
     try Int64.fetchOne(
-      database, sql: "SELECT last_sequence FROM boxes WHERE box = ?", arguments: [box]) ?? 0
+      database.cachedStatement(sql: "SELECT last_sequence FROM boxes WHERE box = ?"),
+      arguments: [box]) ?? 0
   }
 
   private func write(lastSequence: Int64, of box: String, in database: Database) throws {
