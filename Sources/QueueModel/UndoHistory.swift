@@ -226,20 +226,25 @@ package struct UndoHistory: Hashable, Sendable {
     change { $0.renamed(newID) }
   }
 
-  private mutating func change(_ body: (UndoGroup) -> UndoGroup) -> Changes {
+  /// - Parameter body: what a group becomes; nil where it stays as it is.
+  private mutating func change(_ body: (UndoGroup) -> UndoGroup?) -> Changes {
     var changes = Changes()
-    func changed(_ entries: [Entry]) -> [Entry] {
-      entries.map { entry in
-        var fresh = entry
-        fresh.group = body(entry.group)
-        if fresh != entry { changes.written.append(fresh) }
-        return fresh
-      }
-    }
-    undoable = changed(undoable)
-    redoable = changed(redoable)
-    bytes = entries.reduce(0) { $0 + $1.group.cost }
+    UndoHistory.change(&undoable, &bytes, &changes, body)
+    UndoHistory.change(&redoable, &bytes, &changes, body)
     return changes
+  }
+
+  private static func change(
+    _ entries: inout [Entry], _ bytes: inout Int, _ changes: inout Changes,
+    _ body: (UndoGroup) -> UndoGroup?
+  ) {
+    for index in entries.indices {
+      let group = entries[index].group
+      guard let fresh = body(group), fresh != group else { continue }
+      bytes += fresh.cost - group.cost
+      entries[index].group = fresh
+      changes.written.append(entries[index])
+    }
   }
 }
 

@@ -18,11 +18,14 @@ struct UndoSuccessors {
   }
 
   private var names: [Role: [OperationID: OperationID]] = [:]
+  /// The old names, in whatever role.
+  private var old: [OperationID] = []
 
   var isEmpty: Bool { names.isEmpty }
 
   mutating func note(_ old: OperationID, as role: Role, _ new: OperationID) {
     names[role, default: [:]][old] = new
+    self.old.append(old)
   }
 
   mutating func note(_ replacements: [UndoGroup.TagReplacement]) {
@@ -34,12 +37,32 @@ struct UndoSuccessors {
     names[role]?[id] ?? id
   }
 
-  /// The group with the new names.
-  func applied(to group: UndoGroup) -> UndoGroup {
-    group.renamed {
+  /// The group with the new names; nil where it speaks of none of the old ones, which is quick to
+  /// see: a device asks each of its groups after each command.
+  func applied(to group: UndoGroup) -> UndoGroup? {
+    guard concerns(group) else { return nil }
+    return group.renamed {
       name($0, as: $1)
     } texts: {
       names[.scalar(of: $0)] != nil
     }
+  }
+
+  private func concerns(_ group: UndoGroup) -> Bool {
+    // One command replaces a few names at most: comparing them is quicker than hashing the others.
+    func has(_ id: OperationID?) -> Bool {
+      guard let id else { return false }
+      return old.count <= 8 ? old.contains(id) : isRenamed(id)
+    }
+    return group.tags.contains { $0.put.contains(where: has) || $0.cleared.contains(where: has) }
+      || group.registers.contains { has($0.writer) || has($0.beforeWriter) }
+      || group.messagePlaces.contains { has($0.slot) || has($0.writer) }
+      || group.threadPlaces.contains { has($0.slot) || has($0.writer) }
+      || group.queuedAt.contains { has($0.writer) || has($0.beforeWriter) }
+      || group.texts.contains { names[.scalar(of: $0.content)] != nil }
+  }
+
+  private func isRenamed(_ id: OperationID) -> Bool {
+    names.values.contains { $0[id] != nil }
   }
 }
