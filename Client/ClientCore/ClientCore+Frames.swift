@@ -231,6 +231,21 @@ extension ClientCore {
     .send(id, .ack(Ack(batch: 0, logPosition: replica.record.logPosition)))
   }
 
+  /// Tells the server how far the device is, now or soon: acknowledged means on disk, and one wait for
+  /// the disk serves all that comes until then.
+  func acknowledgementFollowing(
+    _ exchange: inout Exchange, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard store.isSynchronized else {
+      if exchange.acknowledgeAt == nil {
+        exchange.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
+      }
+      return []
+    }
+    exchange.acknowledgeAt = nil
+    return [acknowledgement(on: exchange.connection)]
+  }
+
   // MARK: Data
 
   private mutating func changesReceived(
@@ -289,13 +304,7 @@ extension ClientCore {
       exchange.hasCaughtUp = true
     }
     var actions = actions
-    if store.isSynchronized {
-      exchange.acknowledgeAt = nil
-      actions.append(acknowledgement(on: exchange.connection))
-    } else if exchange.acknowledgeAt == nil {
-      // Acknowledged means on disk; one wait for the disk serves all that comes until then.
-      exchange.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
-    }
+    actions += acknowledgementFollowing(&exchange, at: occasion, store: store)
     link = .exchanging(exchange)
     if !touched.isEmpty { actions.append(.changed(touched)) }
     return actions + pumped(at: occasion, store: store)

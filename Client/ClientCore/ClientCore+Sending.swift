@@ -125,11 +125,11 @@ extension ClientCore {
     try replica.acknowledge(
       flight.ranges, logPosition: ack.logPosition, hasCaughtUp: exchange.hasCaughtUp,
       store: store)
-    link = .exchanging(exchange)
     var actions: [Action] = []
-    if exchange.flights.isEmpty, exchange.hasCaughtUp, store.isSynchronized {
-      actions.append(acknowledgement(on: exchange.connection))
+    if exchange.flights.isEmpty, exchange.hasCaughtUp {
+      actions += acknowledgementFollowing(&exchange, at: occasion, store: store)
     }
+    link = .exchanging(exchange)
     actions += pumped(at: occasion, store: store)
     guard case .exchanging(let now) = link, now.suspectsFork, !now.awaitsAnswers else {
       return actions

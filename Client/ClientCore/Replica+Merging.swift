@@ -136,6 +136,8 @@ extension Replica {
       transaction.receipts.append(receipt)
       next.receipts.add(receipt)
     }
+    // Where this is lost, the batch goes again, and the server says again that it has it.
+    transaction.isHeldByServer = true
     try commit(transaction, to: store)
     self = next
   }
