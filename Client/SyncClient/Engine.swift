@@ -159,13 +159,21 @@ final class Engine: Sendable {
   }
 
   func settle(_ state: inout State, _ actions: [Action]) {
-    var actions = actions
-    actions += state.core.executionFollowing(actions, at: occasion(), store: store)
-    actions += state.core.notificationsFollowing(actions, at: occasion(), store: store)
+    // What others wait for goes first, before anything else is even looked at; observers look at the
+    // same state a moment later.
+    var waiting: [Action] = []
+    func letLeave(_ actions: [Action]) {
+      for action in actions {
+        if action.leaves { run(action, &state) } else { waiting.append(action) }
+      }
+    }
+    letLeave(actions)
+    let begun = state.core.executionFollowing(actions, at: occasion(), store: store)
+    letLeave(begun)
+    letLeave(
+      state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
     publish(state.core)
-    // What others wait for goes first; observers look at the same state a moment later.
-    for action in actions where action.leaves { run(action, &state) }
-    for action in actions where !action.leaves { run(action, &state) }
+    for action in waiting { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
     if state.tailCount >= Engine.tailMax { keepImage(&state) }

@@ -75,6 +75,7 @@ struct Daemon: Sendable {
     var apiLogger = logger
     // What the HTTP server calls information is detail here.
     apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
+    let executor = LoopExecutor()
     let application = Application(
       router: api.router(),
       configuration: ApplicationConfiguration(
@@ -84,19 +85,19 @@ struct Daemon: Sendable {
       onServerRunning: { _ in
         chmod(place.path, 0o600)
         ready(place.path)
-      }, logger: apiLogger)
+      }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
     let grace = Duration.seconds(client.settings.agents.graceSeconds)
     let agents = AgentService(
       client: client, settings: settings, output: output, seats: seats,
-      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false), grace: grace,
-      logger: logger)
+      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false),
+      environment: environment, grace: grace, logger: logger)
     var services = ServiceGroupConfiguration(
       services: [
         IdleMemory(), SyncService(client: client, logger: logger),
         NotifyService(client: client, logger: logger),
-        agents, application,
+        agents, LocalAPIService(application: application, executor: executor),
       ],
       logger: apiLogger)
     services.maximumGracefulShutdownDuration = stopGrace + grace + AgentService.stopLimit
@@ -123,6 +124,26 @@ struct Daemon: Sendable {
       throw DaemonFailure(
         message: "the local API cannot be served on \(place.path): \(error)", exitCode: 1)
     }
+  }
+}
+
+/// Serves the local API on one thread, which accepts, reads, does and answers: nothing of a request is
+/// handed to another thread but what the store does.
+struct LocalAPIService: Service {
+  var application: any Service
+  var executor: LoopExecutor
+
+  func run() async throws {
+    let result: Result<Void, any Error>
+    do {
+      try await withTaskExecutorPreference(executor) { try await application.run() }
+      result = .success(())
+    } catch {
+      result = .failure(error)
+    }
+    // Every task of it has ended.
+    try await executor.group.shutdownGracefully()
+    try result.get()
   }
 }
 

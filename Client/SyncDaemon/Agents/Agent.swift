@@ -13,6 +13,10 @@ protocol Agent: Sendable {
   ///   `.succeeded`.
   func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
 
+  /// Whether `.started` or the end follows on `run` at once, so that nobody has to hear of the turn
+  /// before.
+  var startsAtOnce: Bool { get }
+
   /// The folder that a turn works in; nil where that is the agent's own matter.
   ///
   /// - Parameter otherwise: the folder for a session without a project.
@@ -23,6 +27,8 @@ protocol Agent: Sendable {
 }
 
 extension Agent {
+  var startsAtOnce: Bool { false }
+
   func folder(
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String? {

@@ -13,6 +13,7 @@ struct AgentService: Service {
   var output: OutputFolder
   var seats: LiveSeats
   var dataDirectory: String
+  var environment: [String: String]
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
@@ -106,7 +107,6 @@ struct AgentService: Service {
   private func work(
     on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
-    client.noteActivity(.turnStarted, in: start.session)
     let agent: any Agent
     let result: AgentResult
     var wasStopped = false
@@ -119,6 +119,9 @@ struct AgentService: Service {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
+      }
+      if !agent.startsAtOnce || !start.attachments.isEmpty {
+        client.noteActivity(.turnStarted, in: start.session)
       }
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
@@ -159,8 +162,7 @@ struct AgentService: Service {
   private func turn(
     _ start: ExecutionStart, _ conversation: String?, of agent: any Agent
   ) throws -> AgentTurn {
-    let home = ProjectFolder.home(
-      ProcessInfo.processInfo.environment, dataDirectory: dataDirectory)
+    let home = ProjectFolder.home(environment, dataDirectory: dataDirectory)
     return AgentTurn(
       session: start.session, message: start.message, attempt: start.attempt,
       prompt: start.prompt, folder: try agent.folder(of: start.project, otherwise: home),
@@ -185,8 +187,13 @@ struct AgentService: Service {
       group.addTask {
         let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
-          // Not before: the process does not wait for what is stored of it.
-          case .started: client.noteTaskBegins(in: turn.session)
+          // Not before: the process does not wait for what is stored of it, nor for who looks on.
+          case .started:
+            client.noteTaskBegins(in: turn.session)
+            if agent.startsAtOnce, attachments.isEmpty {
+              client.noteActivity(.turnStarted, in: turn.session)
+            }
+            log.begin()
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
           case .said(.sessionLost): name.yield("")

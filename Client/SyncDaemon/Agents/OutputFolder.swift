@@ -43,8 +43,7 @@ struct OutputFolder: Sendable {
 
   /// Where an attempt writes; one that cannot be kept is dropped, and the agent goes on.
   func writer(of message: MessageID, attempt: UInt16) -> OutputWriter {
-    mkdir(path, 0o700)
-    return OutputWriter(path: "\(path)/\(message)-\(attempt).log")
+    OutputWriter(folder: path, name: "\(message)-\(attempt).log")
   }
 
   private func names() -> [String] {
@@ -72,27 +71,39 @@ struct OutputFolder: Sendable {
 final class OutputWriter: Sendable {
   private struct State {
     var file: FileHandle?
+    var isOpen = false
     var size = 0
   }
 
+  private let folder: String
   private let path: String
-  private let state: Mutex<State>
+  private let state = Mutex(State())
 
-  init(path: String) {
-    self.path = path
-    state = Mutex(State(file: OutputWriter.open(path)))
+  init(folder: String, name: String) {
+    self.folder = folder
+    path = "\(folder)/\(name)"
   }
 
-  private static func open(_ path: String) -> FileHandle? {
+  /// Creates the file, where nothing was written yet: when the agent is on its way, which does not
+  /// wait for the file system.
+  func begin() {
+    state.withLock { open(&$0) }
+  }
+
+  private func open(_ state: inout State) {
+    guard !state.isOpen else { return }
+    mkdir(folder, 0o700)
     // Foundation would write another file first and rename it.
     let file = Foundation.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    return file < 0 ? nil : FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    state = State(
+      file: file < 0 ? nil : FileHandle(fileDescriptor: file, closeOnDealloc: true), isOpen: true)
   }
 
   /// Adds bytes; what the disk does not take is lost, and nothing else.
   func append(_ piece: [UInt8]) {
     let bytes = Data(piece.suffix(OutputFolder.attemptBytesMax / 2))
     state.withLock { state in
+      open(&state)
       if state.size + bytes.count > OutputFolder.attemptBytesMax / 2 { turn(&state) }
       state.size += bytes.count
       try? state.file?.write(contentsOf: bytes)
@@ -105,11 +116,14 @@ final class OutputWriter: Sendable {
       _ = FileManager.default.createFile(atPath: path + ".cut", contents: nil)
     }
     rename(path, path + ".1")
-    state = State(file: OutputWriter.open(path))
+    state.isOpen = false
+    open(&state)
   }
 
+  /// Ends the file; one of an agent that wrote nothing is there and empty.
   func close() {
     state.withLock { state in
+      open(&state)
       try? state.file?.close()
       state.file = nil
     }

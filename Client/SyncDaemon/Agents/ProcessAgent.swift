@@ -21,6 +21,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
+  var startsAtOnce: Bool { true }
+
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
