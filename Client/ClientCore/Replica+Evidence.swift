@@ -10,27 +10,37 @@ extension Replica {
   /// Called before a base is taken over, since its operations leave the log. What the base shows
   /// under the id it has here has arrived, and with it all before; typed text never comes twice.
   /// What follows is not there, or no longer shown: then it comes again rather than not at all.
+  /// Where nothing speaks against its being there it keeps its ids, under which another device may
+  /// bring what comes behind, and what does no harm is done a second time.
   package mutating func reauthorForked(
     from base: Base, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) {
     var compared: Set<ReplicaID> = []
     while true {
-      let cuts = try forked(from: base, besides: compared, store: store)
-      if cuts.isEmpty { return }
+      let found = try forked(from: base, besides: compared, store: store)
       // A copy may have authored the beginning alike, and something else behind it: then the
       // replica that it is authored under now is to be compared as well.
       compared.formUnion(record.ownReplicas)
-      _ = try reauthor(from: cuts, at: occasion, store: store)
+      if !found.doubtful.isEmpty { try doAgain(found.doubtful, at: occasion, store: store) }
+      if found.cuts.isEmpty { return }
+      _ = try reauthor(from: found.cuts, at: occasion, store: store)
     }
   }
 
-  /// Own replicas of which the base may hold other events than are here, and the first number of
-  /// each that is to be authored anew.
+  /// What a state says about own operations.
+  private struct Findings {
+    /// The first number of each own replica that is to be authored anew.
+    var cuts: [ReplicaID: UInt32] = [:]
+    /// What has arrived as far as can be said, does not show, and does no harm if it is done twice.
+    var doubtful: [Operation] = []
+  }
+
+  /// Looks for own operations in a base that may hold other events than are here.
   private func forked(
     from base: Base, besides compared: Set<ReplicaID>, store: some ReplicaStore
-  ) throws(Fault) -> [ReplicaID: UInt32] {
+  ) throws(Fault) -> Findings {
     let suspects = try suspects(in: base.image.replicas.filter { !compared.contains($0.id) }, store)
-    guard !suspects.isEmpty else { return [:] }
+    guard !suspects.isEmpty else { return Findings() }
     let ranges = suspects.sorted { $0.key < $1.key }.map {
       OperationRange(replica: $0.key, first: $0.value.lowerBound, last: $0.value.upperBound)
     }
@@ -40,20 +50,45 @@ extension Replica {
       known: Set(base.image.replicas.map(\.id)))
     let evidence = Evidence(
       of: base.image, about: Set(suspects.keys).union(continuations.map(\.successor)))
-    var cuts: [ReplicaID: UInt32] = [:]
+    var found = Findings()
     for range in ranges {
       let operations = held.flatMap(\.operations).inOrder(of: range.replica)
-      let arrived = evidence.arrived(of: range, among: operations)
-      guard arrived < range.last else { continue }
+      let arrived: UInt32
+      switch evidence.arrival(of: range, among: operations) {
+      case .whole(let doubtful):
+        found.doubtful += doubtful
+        continue
+      case .through(let last): arrived = last
+      }
       var first = arrived + 1
       for continuation in continuations where continuation.replica == range.replica {
-        guard try shows(evidence, continuation, cuts: cuts, store: store) else { continue }
+        guard try shows(evidence, continuation, cuts: found.cuts, store: store) else { continue }
         first = continuation.first
         break
       }
-      cuts[range.replica] = first
+      found.cuts[range.replica] = first
     }
-    return cuts
+    return found
+  }
+
+  /// Does operations once more, under new ids of the present replica.
+  private mutating func doAgain(
+    _ operations: [Operation], at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) {
+    if workspace.vector[record.replica] >= Limits.sequenceMax {
+      try takeFreshReplica(at: occasion, store: store)
+    }
+    var next = self
+    let again = OperationRewriter(
+      operations, replica: record.replica, lastSeq: workspace.vector[record.replica]
+    ).operations
+    do {
+      _ = try next.workspace.merge(again)
+    } catch {
+      throw .merge(error)
+    }
+    try commitLocal(again, next: &next, store: store)
+    self = next
   }
 
   /// The numbers of own replicas under which the server may have something else.
@@ -221,19 +256,32 @@ private struct Evidence {
     }
   }
 
-  /// The last number of a range that the state shows to be there.
-  func arrived(of range: OperationRange, among operations: [Operation]) -> UInt32 {
+  /// How much of a range of operations is there.
+  enum Arrival {
+    /// Nothing speaks against all of it. Of these, at the end of it, nothing shows.
+    case whole(doubtful: [Operation])
+    /// Up to this number, at least.
+    case through(UInt32)
+  }
+
+  func arrival(of range: OperationRange, among operations: [Operation]) -> Arrival {
     var arrived = range.first - 1
+    var silent: [Operation] = []
     for operation in operations {
       guard let ids = operation.range, ids.last >= range.first, ids.first <= range.last
       else { continue }
       switch finding(about: operation) {
-      case .shown: arrived = max(arrived, min(ids.last, range.last))
-      case .silence: continue
-      case .otherEvent: return arrived
+      case .shown:
+        arrived = max(arrived, min(ids.last, range.last))
+        silent = []
+      case .silence: silent.append(operation)
+      case .otherEvent: return .through(arrived)
       }
     }
-    return arrived
+    // Texts of which no scalar is left may be others', too.
+    let isDoubtful = silent.contains { if case .insertText = $0.body { true } else { false } }
+    return isDoubtful
+      ? .through(arrived) : .whole(doubtful: silent.filter(\.doesNoHarmTwice))
   }
 
   func finding(about operation: Operation) -> Finding {
@@ -287,5 +335,17 @@ private struct Evidence {
       finding = .shown
     }
     return finding
+  }
+}
+
+extension Operation {
+  /// Whether the same again changes nothing where it was there, other than to pause a queue or to
+  /// attach a file a second time.
+  fileprivate var doesNoHarmTwice: Bool {
+    switch body {
+    case .deleteText, .clearTags, .placeMessage, .placeThread, .setRegister: true
+    case .addTag(_, let field, _, _): field == .paused || field == .attachment
+    case .announceDevice, .openSession, .addMessage, .insertText, .enqueueThread: false
+    }
   }
 }

@@ -109,7 +109,7 @@ package struct Replica: Sendable {
     self = next
   }
 
-  private func commitLocal(
+  func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SentText? = nil,
     sent: QueuedMessage? = nil, intents: IntentChanges = .init(), next: inout Replica,
     store: some ReplicaStore

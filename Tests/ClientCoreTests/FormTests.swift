@@ -179,4 +179,71 @@ import WireProtocol
       #expect(Set(ids).count == ids.count)
     }
   }
+
+  /// The server is put back, has the first prompts with other stamps, and answers with a state.
+  /// Their author takes it before another device brings what came behind them.
+  @Test func aStateInAnotherFormDoublesNothing() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("first", as: 1, in: "a"), on: 0)
+    try fleet.perform(.send("withdrawn", as: 2, in: "a"), on: 0)
+    // Of a withdrawal nothing shows in a state.
+    try fleet.perform(.cancel([.numbered(2)]), on: 0)
+    try fleet.settle()
+    let position = fleet.server.log.count
+    try fleet.perform(.send("second", as: 3, in: "a"), on: 0)
+    try fleet.settle()
+    for index in 0...1 {
+      fleet.cut(index)
+      fleet.devices[index].actions = []
+    }
+    fleet.server.log = fleet.server.log.map { $0.map(withEarlierStamp) }
+    try fleet.server.restore(upTo: position)
+    fleet.server.snapshotThreshold = 0
+    fleet.losses[1] = .sent
+    try fleet.pass(60_000)
+    #expect(fleet.server.snapshotsSent > 0)
+    fleet.losses = [:]
+    fleet.cut(1)
+    try fleet.pass(120_000)
+    try fleet.expectConvergence()
+    #expect(workspace(fleet, 1).contents("a") == ["first", "second"])
+    #expect(texts(workspace(fleet, 1), 3) == ["second"])
+    #expect(record(fleet, 0).ownReplicas.count == 1)
+  }
+
+  private func withEarlierStamp(_ operation: QueueModel.Operation) -> QueueModel.Operation {
+    guard case .addMessage(var addition) = operation.body else { return operation }
+    addition.stamp = Stamp(rawValue: addition.stamp.rawValue - 1)
+    var changed = operation
+    changed.body = .addMessage(addition)
+    return changed
+  }
+
+  /// Two copies of a disk withdraw different prompts under one id, and the later one gets a state.
+  @Test func whatDoesNotShowInAStateIsDoneAgain() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    for number in UInt64(1)...3 {
+      try fleet.perform(.send("prompt \(number)", as: number, in: "a"), on: 0)
+    }
+    try fleet.settle()
+    fleet.cut(0)
+    fleet.isServerDown = true
+    let copy = try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
+    try fleet.perform(.cancel([.numbered(1)]), on: 0)
+    try fleet.perform(.cancel([.numbered(2)]), on: copy)
+    fleet.isServerDown = false
+    fleet.server.snapshotThreshold = 0
+    fleet.losses[0] = .sent
+    try fleet.start(copy)
+    try fleet.pass(60_000)
+    fleet.losses = [:]
+    fleet.cut(0)
+    try fleet.pass(120_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.snapshotsSent > 0)
+    #expect(fleet.server.workspace.contents("a") == ["prompt 3"])
+  }
 }
