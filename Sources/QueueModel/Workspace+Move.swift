@@ -32,13 +32,20 @@ extension Workspace {
     return .moved(position: position.map { $0 + 1 } ?? 0)
   }
 
-  /// What was tried first, then urgent messages, otherwise as given.
+  /// The parts of a queue in effective order, whatever the slots say.
+  private enum Block: CaseIterable {
+    case tried, urgent, normal
+  }
+
+  private func block(of id: MessageID) -> Block {
+    guard let message = messageStates[id] else { return .normal }
+    return message.element.registers[.run] != nil
+      ? .tried : message.priority == .urgent ? .urgent : .normal
+  }
+
+  /// Block by block, otherwise as given.
   private func effectivelySorted(_ ids: [MessageID]) -> [MessageID] {
-    func block(_ id: MessageID) -> Int {
-      guard let message = messageStates[id] else { return 2 }
-      return message.element.registers[.run] != nil ? 0 : message.priority == .urgent ? 1 : 2
-    }
-    return (0...2).flatMap { number in ids.filter { block($0) == number } }
+    Block.allCases.flatMap { part in ids.filter { block(of: $0) == part } }
   }
 
   private func destination(
@@ -76,19 +83,20 @@ extension Workspace {
     }
   }
 
-  /// Gives each message a fresh slot; urgent and normal ones are placed each in their own block,
-  /// as near to the wanted index as the block allows, because priority goes before place.
+  /// Gives each message a fresh slot; each is placed in its own block, as near to the wanted index as
+  /// the block allows, because the blocks go before place: the slot of a neighbour in another block
+  /// may be anywhere.
   private mutating func place(
     _ ids: [MessageID], between others: [MessageID], at index: Int, in queue: SessionID,
     by author: inout Author
   ) throws(QueueError) {
     guard let session = sessionStates[queue] else { throw .sessionNotFound(id: queue.rawValue) }
     let reference = try self.reference(of: session)
-    for priority in Priority.allCases.reversed() {
-      let moved = ids.filter { messageStates[$0]?.priority == priority }
-      let block = others.enumerated().filter { messageStates[$0.element]?.priority == priority }
-      var left = block.last { $0.offset < index }.flatMap { slot(of: $0.element) }
-      let right = block.first { $0.offset >= index }.flatMap { slot(of: $0.element) }
+    for part in Block.allCases {
+      let moved = ids.filter { block(of: $0) == part }
+      let staying = others.enumerated().filter { block(of: $0.element) == part }
+      var left = staying.last { $0.offset < index }.flatMap { slot(of: $0.element) }
+      let right = staying.first { $0.offset >= index }.flatMap { slot(of: $0.element) }
       for id in moved {
         guard let message = messageStates[id]?.element.references.first,
           let slots = sessionStates[queue]?.slots

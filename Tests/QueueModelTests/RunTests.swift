@@ -50,6 +50,29 @@ struct RunTests {
     #expect(message.lastError == "exit code 3")
   }
 
+  /// Its slot stays where it was, which says nothing of its neighbours in front.
+  @Test(arguments: [MoveTarget.position(2), .after(.numbered(4)), .before(.numbered(1))])
+  func aMessageIsMovedBehindOneThatStandsInFront(target: MoveTarget) throws {
+    var device = try device(sending: 4)
+    try device.perform(.reportRun(.numbered(4), run(.failed)))
+    try device.perform(.retry(.numbered(4)))
+    let outcome = try device.perform(.move([.numbered(3)], to: target))
+    #expect(device.workspace.numbers("s") == [4, 3, 1, 2])
+    #expect(outcome.notice == .moved(position: 2))
+  }
+
+  /// What was tried stands in front whatever its priority, and so is moved among its like.
+  @Test func messagesThatWereTriedAreMovedAmongEachOther() throws {
+    var device = try device(sending: 3)
+    for number in UInt64(1)...2 {
+      try device.perform(.reportRun(.numbered(number), run(.failed)))
+      try device.perform(.retry(.numbered(number)))
+    }
+    try device.perform(.setPriority(.numbered(1), .urgent))
+    try device.perform(.move([.numbered(2)], to: .position(1)))
+    #expect(device.workspace.numbers("s") == [2, 1, 3])
+  }
+
   // S0-15
   @Test func aRetriedMessageKeepsItsPlaceInFront() throws {
     var device = try device(sending: 2)
