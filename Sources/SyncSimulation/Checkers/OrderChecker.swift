@@ -66,7 +66,8 @@ final class OrderChecker: SimulationChecker {
     var places: [MessageID: Int] = [:]
     for session in workspace.sessions() {
       for message in (try? workspace.messageQueue(session.id))?.messages ?? []
-      where message.status == .queued {
+      // What was tried already stands in front, whoever queued it when.
+      where message.status == .queued && message.run == nil {
         places[message.id] = message.position
       }
     }
