@@ -67,6 +67,7 @@ extension Simulation {
     }
     let moment = serverMoment
     runServer { $0.clockTicked(at: moment) }
+    if options.raisesRequests { note(.serverTicked) }
   }
 
   // MARK: - Actions

@@ -57,6 +57,8 @@ package enum Observation {
   case looked(host: Int, device: Int, SessionID, RequestID)
   /// A push reached its provider.
   case pushed(StoredPushOrder)
+  /// The server was told the time, where there are notifications.
+  case serverTicked
   /// The agent was done.
   case agentSucceeded(device: Int, StartOrder)
 }

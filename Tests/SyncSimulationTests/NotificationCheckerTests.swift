@@ -142,4 +142,37 @@ import WireProtocol
     goOn()
     #expect(pushes.settled(in: simulation).count == 1)
   }
+
+  /// The device's connection stands, and it does not answer; the server's time goes on.
+  @Test func aPushThatDoesNotComeIsFound() throws {
+    let name = try #require(standing.first).name.advanced(by: 1)
+    let device = simulation.devices[1].files.device
+    let late = StoredNotification(
+      position: 99, name: try #require(name), event: .taskComplete(summary: nil),
+      session: .named("s"), milliseconds: 0)
+    func put(isPushed: Bool) {
+      simulation.server.storage.withState { state in
+        let workspace = SimulatedServer.workspace
+        state.workspaces[workspace]?.inboxes.notifications = [late]
+        state.workspaces[workspace]?.inboxes.entries = [
+          InboxEntry(device: device, position: 99, isPushed: isPushed)
+        ]
+      }
+    }
+    func found(after milliseconds: Int64) -> Int {
+      simulation.advance(milliseconds: milliseconds)
+      return simulation.violations.count
+    }
+    put(isPushed: true)
+    #expect(found(after: 70_000) == 0)
+    put(isPushed: false)
+    #expect(found(after: 50_000) == 0)
+    // What is stored and cannot be read or written is not late.
+    simulation.apply(.setServerStore(.full))
+    #expect(found(after: 1_000) == 0)
+    simulation.apply(.setServerStore(.working))
+    #expect(found(after: 50_000) == 0)
+    #expect(found(after: 20_000) > 0)
+    #expect(Set(simulation.violations.map(\.checker)) == ["push"])
+  }
 }

@@ -6,12 +6,12 @@ final class CommandChecker: SimulationChecker {
   let name = "commands"
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
-    guard case .performed(let index, let action, _, let outcome) = observation,
+    guard case .performed(let index, let action, let before, let outcome) = observation,
       let workspace = simulation.devices[index].process?.core.replica.workspace
     else { return [] }
     let problem =
       switch action {
-      case .command(let command): check(command, outcome, workspace)
+      case .command(let command): check(command, outcome, from: before, to: workspace)
       case .edit(let message, let content, .current): checkEdit(message, content, workspace)
       case .edit, .open: String?.none
       }
@@ -21,15 +21,14 @@ final class CommandChecker: SimulationChecker {
   private func checkEdit(
     _ message: MessageID, _ content: String, _ workspace: Workspace
   ) -> String? {
-    // Blank texts and white space at the ends are the model's business.
     let shown = (try? workspace.message(message).content) ?? ""
-    let isEqual = content.unicodeScalars.elementsEqual(shown.unicodeScalars)
-    return isEqual || content.unicodeScalars.count != shown.unicodeScalars.count
+    return content.trimmedOfWhitespace().unicodeScalars.elementsEqual(shown.unicodeScalars)
       ? nil : "shows \(shown.prefix(60))"
   }
 
   private func check(
-    _ command: Command, _ outcome: CommandOutcome, _ workspace: Workspace
+    _ command: Command, _ outcome: CommandOutcome, from before: Workspace,
+    to workspace: Workspace
   ) -> String? {
     switch command {
     case .send(let send):
@@ -41,6 +40,10 @@ final class CommandChecker: SimulationChecker {
       }
       return place + 1 == position && queue.count == count
         ? nil : "answers \(position) of \(count), stands at \(place + 1) of \(queue.count)"
+    case .move(let messages, let target):
+      return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)
+    case .moveThreads(let sessions, let target):
+      return checkMove(sessions, to: target, outcome.notice, from: before, to: workspace)
     case .cancel(let messages):
       return messages.contains { isWaiting($0, workspace) } ? "still waits" : nil
     case .restore(let message):
@@ -62,12 +65,96 @@ final class CommandChecker: SimulationChecker {
     case .addThreads(let sessions):
       let last = workspace.threadQueue().threads.suffix(Set(sessions).count).map(\.session)
       return Set(last) == Set(sessions) ? nil : "are not the last of the thread queue"
+    case .requeueThread(let session):
+      let last = workspace.threadQueue().threads.last
+      return last?.session == session && last?.locked == true
+        ? nil : "is not the last of the thread queue, and locked"
     case .clearThreads:
       return workspace.threadQueue().threads.isEmpty ? nil : "leaves threads"
     case .deleteSession(let session):
       return workspace.session(session) == nil ? nil : "is still there"
+    case .setHost(let session, let host):
+      return workspace.session(session)?.host == host ? nil : "has another host"
+    case .retry(let message):
+      return isWaiting(message, workspace) ? nil : "does not wait"
+    case .skip(let message):
+      return (try? workspace.message(message))?.status == .skipped ? nil : "is not skipped"
+    case .hold(let message, let time):
+      return (try? workspace.message(message))?.heldUntil == time ? nil : "is held otherwise"
+    case .setNotBefore(let message, let time):
+      return (try? workspace.message(message))?.notBefore == time
+        ? nil : "has another time to start at"
     default:
       return nil
+    }
+  }
+
+  // MARK: - Moves
+
+  /// The queue is what it was with the messages taken out and put in where they were to go; what was
+  /// tried stands in front, then what is urgent.
+  private func checkMove(
+    _ ids: [MessageID], to target: MoveTarget, _ notice: CommandOutcome.Notice,
+    from before: Workspace, to after: Workspace
+  ) -> String? {
+    let moved = ids.compactMap { try? before.message($0) }
+    let neighbour: MessageID? =
+      switch target {
+      case .position: ids.first
+      case .before(let neighbour), .after(let neighbour): neighbour
+      }
+    guard moved.count == ids.count,
+      let queue = neighbour.flatMap({ try? before.message($0) })?.session
+    else { return "names what is not there" }
+    let old = (try? before.messageQueue(queue))?.messages ?? []
+    var wanted = old.filter { !ids.contains($0.id) }
+    let index: Int? =
+      switch target {
+      case .position(let position): min(position - 1, wanted.count)
+      case .before(let neighbour): wanted.firstIndex { $0.id == neighbour }
+      case .after(let neighbour): wanted.firstIndex { $0.id == neighbour }.map { $0 + 1 }
+      }
+    guard let index else { return "names a neighbour that is not there" }
+    wanted.insert(contentsOf: moved, at: index)
+    let blocks: [(MessageView) -> Bool] = [
+      { $0.run != nil }, { $0.run == nil && $0.priority == .urgent },
+      { $0.run == nil && $0.priority == .normal },
+    ]
+    return compare(
+      notice, first: ids.first, old: old.map(\.id),
+      wanted: blocks.flatMap { wanted.filter($0) }.map(\.id),
+      shown: ((try? after.messageQueue(queue))?.messages ?? []).map(\.id))
+  }
+
+  private func checkMove(
+    _ ids: [SessionID], to target: ThreadTarget, _ notice: CommandOutcome.Notice,
+    from before: Workspace, to after: Workspace
+  ) -> String? {
+    let old = before.threadQueue().threads.map(\.session)
+    var wanted = old.filter { !ids.contains($0) }
+    let index: Int? =
+      switch target {
+      case .position(let position): min(position - 1, wanted.count)
+      case .before(let neighbour): wanted.firstIndex(of: neighbour)
+      case .after(let neighbour): wanted.firstIndex(of: neighbour).map { $0 + 1 }
+      }
+    guard let index else { return "names a neighbour that is not there" }
+    wanted.insert(contentsOf: ids, at: index)
+    return compare(
+      notice, first: ids.first, old: old, wanted: wanted,
+      shown: after.threadQueue().threads.map(\.session))
+  }
+
+  private func compare<ID: Equatable>(
+    _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID]
+  ) -> String? {
+    guard shown == wanted else { return "gives \(shown), not \(wanted)" }
+    switch notice {
+    case .unchanged: return shown == old ? nil : "answers that nothing changed"
+    case .moved(let position):
+      return shown.indices.contains(position - 1) && shown[position - 1] == first
+        ? nil : "answers position \(position)"
+    default: return "answers \(notice)"
     }
   }
 

@@ -3,7 +3,8 @@ import QueueModel
 import SequenceCRDT
 import ServerCore
 
-/// What is pushed is pushed once, and taken back where it was a request that is over.
+/// What waits for a device is pushed in time and once, and taken back where it was a request that is
+/// over.
 ///
 /// A server whose store went back in time does not know what it pushed meanwhile.
 final class PushChecker: SimulationChecker {
@@ -20,13 +21,23 @@ final class PushChecker: SimulationChecker {
     var serverRestores: Int
   }
 
+  /// How long something may wait for its push while nothing puts that off: the time in which a
+  /// device may answer, and the time in which the server finds out that a connection is gone.
+  private static let waitMillisecondsMax: Int64 = 60_000
+
   private var alerts: [Key: Alert] = [:]
+  /// Since when what is in the inboxes could have been pushed.
+  private var waiting: [Key: Int64] = [:]
+  /// The life of the server, and the connections of each device, that `waiting` holds for.
+  private var life = 0
+  private var connections: [DeviceID: Set<Int>] = [:]
   private var retracted: Set<Key> = []
   private var serverRestores = 0
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
     case .rolledBack(.server): serverRestores += 1
+    case .serverTicked: return late(in: simulation)
     case .pushed(let stored):
       let order = stored.order
       let key = Key(device: order.device, name: order.notification.name)
@@ -49,6 +60,56 @@ final class PushChecker: SimulationChecker {
     }
     return []
   }
+
+  // MARK: - In time
+
+  /// What waits for too long.
+  ///
+  /// The time begins anew with the server, with what its store says, and with every connection of the
+  /// device that begins or ends; of a device that its person looks at nothing is pushed.
+  private func late(in simulation: Simulation) -> [String] {
+    let server = simulation.server
+    guard server.life == life, server.condition == .working,
+      server.process?.core.isHealthy == true
+    else {
+      life = server.life
+      waiting = [:]
+      return []
+    }
+    let records = simulation.inboxRecords
+    let names = Dictionary(
+      records.notifications.map { ($0.position, $0.name) }, uniquingKeysWith: { first, _ in first })
+    let open = Dictionary(
+      grouping: (server.process?.pipes.values).map(Array.init) ?? [],
+      by: { simulation.devices[$0.device].files.device }
+    ).mapValues { Set($0.map(\.number)) }
+    defer { connections = open }
+    let pushable = Set(
+      records.targets.filter { $0.isValid && $0.takesNotices }.map(\.device)
+    ).filter { open[$0] == connections[$0] && !isLookedAt($0, in: simulation) }
+    var found: [String] = []
+    var left: [Key: Int64] = [:]
+    for entry in records.entries
+    where !entry.isPushed && !entry.isAcknowledged && pushable.contains(entry.device) {
+      guard let name = names[entry.position] else { continue }
+      let key = Key(device: entry.device, name: name)
+      let since = waiting[key] ?? simulation.now
+      left[key] = since
+      guard simulation.now - since > PushChecker.waitMillisecondsMax else { continue }
+      found.append("\(name) waits for \(entry.device) since \(since), and is not pushed")
+    }
+    waiting = left
+    return found.sorted()
+  }
+
+  private func isLookedAt(_ id: DeviceID, in simulation: Simulation) -> Bool {
+    simulation.devices.contains { device in
+      guard let process = device.process, device.files.device == id else { return false }
+      return process.core.isVisible(now: simulation.now - process.clockOrigin)
+    }
+  }
+
+  // MARK: - At rest
 
   func settled(in simulation: Simulation) -> [String] {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
