@@ -38,7 +38,7 @@ extension ClientCore {
       exchange.cursor = replica.lastEntry
       return []
     }
-    var operations: [Operation] = []
+    var commands: [[Operation]] = []
     var units = 0
     var bytes = 0
     for entry in entries {
@@ -49,25 +49,26 @@ extension ClientCore {
       let entryUnits = fresh.reduce(0) { $0 + $1.length }
       let entryBytes = fresh.reduce(0) { $0 + $1.sizeEstimate }
       // What one entry holds was done by one command and travels together.
-      if !operations.isEmpty,
+      if !commands.isEmpty,
         units + entryUnits > ClientLimits.batchUnitsMax
           || bytes + entryBytes > ClientLimits.batchBytesMax
       {
         break
       }
-      operations += fresh
+      if !fresh.isEmpty { commands.append(fresh) }
       units += entryUnits
       bytes += entryBytes
       exchange.cursor = entry.id
     }
-    guard !operations.isEmpty else { return [] }
+    guard !commands.isEmpty else { return [] }
+    let operations = commands.flatMap { $0 }
     let parts =
       if let packed = only?.packed, packed.count <= exchange.deltaBytesMax,
         only?.operations.count == operations.count
       {
         [packed]
       } else {
-        PackedDelta.pack(operations, bytesMax: exchange.deltaBytesMax)
+        PackedDelta.pack(commands: commands, bytesMax: exchange.deltaBytesMax)
       }
     let ranges = operations.ranges
     var actions: [Action] = []

@@ -11,20 +11,38 @@ package enum PackedDelta {
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
   /// rows, units and inflated bytes.
   ///
-  /// Parts end between operations; an insertion or deletion that does not fit a part is cut. A
-  /// single operation that cannot be cut is a part of its own, however long.
+  /// Parts end between commands, else between operations that do not belong to the same change of a
+  /// message, where any such place is left; else between operations. An insertion or deletion that
+  /// does not fit a part is cut. A single operation that cannot be cut is a part of its own, however
+  /// long.
+  ///
+  /// - Parameter commands: the operations of one command each.
   /// - Complexity: O(*n* log *n*).
+  package static func pack(commands: [[Operation]], bytesMax: Int) -> [[UInt8]] {
+    guard commands.count > 1 else {
+      return commands.first.map { pack($0, bytesMax: bytesMax) } ?? []
+    }
+    if let part = part(of: commands.flatMap { $0 }, bytesMax: bytesMax) { return [part] }
+    let half = cut(commands.map { $0.reduce(0) { $0 + $1.itemCount } })
+    return pack(commands: Array(commands[..<half]), bytesMax: bytesMax)
+      + pack(commands: Array(commands[half...]), bytesMax: bytesMax)
+  }
+
+  /// The same for operations of which nobody knows which commands they are of.
   package static func pack(_ operations: [Operation], bytesMax: Int) -> [[UInt8]] {
     guard !operations.isEmpty else { return [] }
-    if isWithinLimits(operations) {
-      let body = DeltaCodec.encodeParts(operations)
-      if body.bytes.count <= WireLimits.inflateBytesMax {
-        let part = Envelope.delta.wrap(body)
-        if part.count <= bytesMax { return [part] }
-      }
-    }
+    if let part = part(of: operations, bytesMax: bytesMax) { return [part] }
     guard let (first, second) = halves(of: operations) else { return [pack(operations)] }
     return pack(first, bytesMax: bytesMax) + pack(second, bytesMax: bytesMax)
+  }
+
+  /// The operations as one part; nil where they do not fit.
+  private static func part(of operations: [Operation], bytesMax: Int) -> [UInt8]? {
+    guard isWithinLimits(operations) else { return nil }
+    let body = DeltaCodec.encodeParts(operations)
+    guard body.bytes.count <= WireLimits.inflateBytesMax else { return nil }
+    let part = Envelope.delta.wrap(body)
+    return part.count <= bytesMax ? part : nil
   }
 
   /// Reads what a peer sent.
@@ -68,16 +86,27 @@ package enum PackedDelta {
       guard let (first, second) = operations[0].halves else { return nil }
       return ([first], [second])
     }
-    let weights = operations.map(\.itemCount)
+    let places = operations.indices.dropFirst()
+    let between = places.filter { !operations[$0].continues(operations[$0 - 1]) }
+    let cut = cut(
+      operations.map(\.itemCount),
+      at: between.isEmpty ? places.filter { !operations[$0].marks } : Array(between))
+    return (Array(operations[..<cut]), Array(operations[cut...]))
+  }
+
+  /// The place that has about as much in front of it as behind it.
+  ///
+  /// - Parameter places: those to choose from, in order; all where there are none.
+  private static func cut(_ weights: [Int], at places: [Int] = []) -> Int {
     let half = weights.reduce(0, +) / 2
     var sum = 0
-    var cut = 0
-    while cut < operations.count, sum + weights[cut] <= half {
-      sum += weights[cut]
-      cut += 1
+    var sums: [Int] = []
+    for weight in weights {
+      sums.append(sum)
+      sum += weight
     }
-    cut = min(max(cut, 1), operations.count - 1)
-    return (Array(operations[..<cut]), Array(operations[cut...]))
+    let places = places.isEmpty ? Array(weights.indices.dropFirst()) : places
+    return places.min { abs(sums[$0] - half) < abs(sums[$1] - half) } ?? 1
   }
 }
 
@@ -101,6 +130,30 @@ extension Operation {
     default:
       length
     }
+  }
+
+  /// The message that it changes, or introduces.
+  private var message: OperationID? {
+    switch body {
+    case .addMessage: id
+    case .insertText(let insertion): insertion.message
+    case .deleteText(let deletion): deletion.message
+    case .addTag(let element, _, _, _), .clearTags(let element, _, _),
+      .setRegister(let element, _, _, _):
+      element
+    default: nil
+    }
+  }
+
+  /// Whether it may belong to the same change of a message as the one before it.
+  fileprivate func continues(_ last: Operation) -> Bool {
+    guard let message, message == last.message, let end = last.lastID else { return false }
+    return end.replica == id.replica && end.seq &+ 1 == id.seq
+  }
+
+  /// Whether it says that a change of a message begins: what comes before it must not come alone.
+  fileprivate var marks: Bool {
+    if case .addTag(_, .incomplete, _, _) = body { true } else { false }
   }
 
   /// Whether it inserts or deletes text.

@@ -155,8 +155,9 @@ struct MessageState: Sendable {
     /// Whether the content is more or less than the one insertion that came with the message.
     var isEdited: Bool {
       let runs = content.sequence.runs
-      guard let run = runs.first, runs.count == 1 else { return true }
-      return !run.isVisible || run.id != id.advanced(by: 1)
+      guard let run = runs.first, runs.count == 1, run.isVisible else { return true }
+      // In front of a long text stands the mark that says so.
+      return run.id != id.advanced(by: 1) && run.id != id.advanced(by: 2)
     }
   }
 

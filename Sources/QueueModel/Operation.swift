@@ -195,6 +195,9 @@ public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
   public static let live = TagField(rawValue: 5)
   /// A message has an attachment; the note says which.
   public static let attachment = TagField(rawValue: 6)
+  /// A change of a message has not all come: it is too long for one delta, and ends where it clears
+  /// the tag.
+  public static let incomplete = TagField(rawValue: 7)
 }
 
 /// Which last-writer-wins register of an element an operation writes.

@@ -10,6 +10,8 @@ struct ShownMessage {
   var runState: RunState
   var notBefore: Int64?
   var heldUntil: Int64?
+  /// Whether a change of it has not all come.
+  var isIncomplete: Bool
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
   var project: String?
@@ -31,6 +33,7 @@ extension ShownMessage {
       stands: runState.stands(isLive: state.element.has(.live)), priority: state.priority,
       runState: runState, notBefore: state.element.milliseconds(.notBefore),
       heldUntil: state.element.milliseconds(.heldUntil),
+      isIncomplete: state.element.has(.incomplete),
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(state.element.registers[.project]?.value),
       attempts: Self.count(state.element.registers[.attempts]?.value),
@@ -52,6 +55,7 @@ extension ShownMessage {
       stands: runState.stands(isLive: image.tags.contains { $0.field == .live }),
       priority: Priority(register(.priority)), runState: runState,
       notBefore: register(.notBefore)?.milliseconds, heldUntil: register(.heldUntil)?.milliseconds,
+      isIncomplete: image.tags.contains { $0.field == .incomplete },
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
       lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),

@@ -112,15 +112,19 @@ extension Workspace {
           priority: Priority(name: message.priority) ?? .normal,
           clears: state.element.tagIDs(.exists))),
       by: &author)
-    if !message.content.isEmpty {
-      emit(
-        .insertText(
-          Operation.InsertText(
-            message: id, origins: .init(left: nil, right: nil), text: message.content)),
-        by: &author)
+    changing(id, bytes: message.changeBytes, by: &author) { workspace, author in
+      if !message.content.isEmpty {
+        workspace.emit(
+          .insertText(
+            Operation.InsertText(
+              message: id, origins: .init(left: nil, right: nil), text: message.content)),
+          by: &author)
+      }
+      workspace.emitDetails(of: message, to: id, by: &author)
+      if !isLive {
+        workspace.emit(.clearTags(element: id, field: .live, clears: [id]), by: &author)
+      }
     }
-    emitDetails(of: message, to: id, by: &author)
-    if !isLive { emit(.clearTags(element: id, field: .live, clears: [id]), by: &author) }
   }
 
   private mutating func importThread(
@@ -144,6 +148,12 @@ extension Workspace {
 }
 
 extension WorkspaceDocument.Message {
+  /// About the bytes of what makes it, at least.
+  fileprivate var changeBytes: Int {
+    let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
+    return texts.reduce(content.utf8.count) { $0 + Workspace.operationBytes + $1.utf8.count }
+  }
+
   init(_ view: MessageView) {
     self.init(
       id: view.id, content: view.content, priority: view.priority.name, createdAt: view.createdAt,

@@ -43,19 +43,35 @@ extension Workspace {
     let ids = base.ranges.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
-    for edit in TextEdit.edits(from: old, to: Array(content.unicodeScalars)) {
-      emitDeletion(of: ids[edit.range], from: base.content, of: id, by: &author)
-      guard !edit.replacement.isEmpty,
-        let sequence = self.content(base.content, of: id)?.sequence
-      else { continue }
-      let origins = origins(at: edit.range.lowerBound, among: ids, in: sequence)
-      emit(
-        .insertText(
-          Operation.InsertText(
-            message: base.content, origins: origins,
-            text: String(String.UnicodeScalarView(edit.replacement)))),
-        by: &author)
+    let edits = TextEdit.edits(from: old, to: Array(content.unicodeScalars))
+    // Each deletes a stretch, which others' text may have cut, and inserts one.
+    let operations = 2 * edits.count + min(base.ranges.count, edits.reduce(0) { $0 + $1.range.count })
+    let bytes = edits.reduce(operations * Workspace.operationBytes) { sum, edit in
+      edit.replacement.reduce(sum) { $0 + UTF8.width($1) }
     }
+    changing(base.content, bytes: bytes, by: &author) { workspace, author in
+      for edit in edits {
+        workspace.emit(edit, on: ids, of: base.content, of: id, by: &author)
+      }
+    }
+  }
+
+  /// Replaces a stretch of the scalars that an editor saw.
+  private mutating func emit(
+    _ edit: TextEdit, on ids: [OperationID], of addition: OperationID, of id: MessageID,
+    by author: inout Author
+  ) {
+    emitDeletion(of: ids[edit.range], from: addition, of: id, by: &author)
+    guard !edit.replacement.isEmpty, let sequence = content(addition, of: id)?.sequence else {
+      return
+    }
+    let origins = origins(at: edit.range.lowerBound, among: ids, in: sequence)
+    emit(
+      .insertText(
+        Operation.InsertText(
+          message: addition, origins: origins,
+          text: String(String.UnicodeScalarView(edit.replacement)))),
+      by: &author)
   }
 
   /// Whether the ids are or were scalars of the text, as far as that can be told.

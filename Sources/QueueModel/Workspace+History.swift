@@ -8,6 +8,15 @@ extension Workspace {
   package func history(of operations: [Operation]) -> [HistoryEntry] {
     var entries: [HistoryEntry] = []
     for operation in operations {
+      if operation.marksAChange, let range = operation.range {
+        // What stands behind it may belong to what stands before it.
+        if let last = entries.last?.operations, last.replica == range.replica,
+          last.last &+ 1 == range.first
+        {
+          entries[entries.count - 1].operations.last = range.last
+        }
+        continue
+      }
       guard var entry = entry(for: operation) else { continue }
       if let last = entries.last, let joined = last.joined(with: entry, operation) {
         entries[entries.count - 1] = joined
@@ -86,6 +95,16 @@ extension Workspace {
   private func name(_ message: MessageID?, in entry: inout HistoryEntry) {
     entry.message = message
     entry.session = message.flatMap { messageStates[$0]?.session }
+  }
+}
+
+extension Operation {
+  /// Whether it says only that a change begins or has all come.
+  fileprivate var marksAChange: Bool {
+    switch body {
+    case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _): true
+    default: false
+    }
   }
 }
 

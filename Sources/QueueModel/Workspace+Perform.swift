@@ -314,12 +314,17 @@ extension Workspace {
           stamp: author.stamp, priority: send.priority,
           clears: sessionStates[send.session]?.element.tagIDs(.exists) ?? [])),
       by: &author)
-    emit(
-      .insertText(
-        Operation.InsertText(
-          message: message, origins: .init(left: nil, right: nil), text: text)),
-      by: &author)
-    for attachment in send.attachments { emitTag(of: attachment, to: message, by: &author) }
+    let files = send.attachments.reduce(0) { $0 + Workspace.operationBytes + $1.note.utf8.count }
+    changing(message, bytes: text.utf8.count + files, by: &author) { workspace, author in
+      workspace.emit(
+        .insertText(
+          Operation.InsertText(
+            message: message, origins: .init(left: nil, right: nil), text: text)),
+        by: &author)
+      for attachment in send.attachments {
+        workspace.emitTag(of: attachment, to: message, by: &author)
+      }
+    }
     if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.
     guard send.priority != .urgent else {
@@ -416,6 +421,11 @@ extension Workspace {
     if state.isFinal { decide(id, skips: false, by: &author) }
     if !message.element.has(.live) {
       emit(.addTag(element: reference, field: .live, clears: [], note: ""), by: &author)
+    }
+    // Who brings it back wants what has come of it, even if the rest never does.
+    let marks = message.element.tagIDs(.incomplete)
+    if !marks.isEmpty {
+      emit(.clearTags(element: reference, field: .incomplete, clears: marks), by: &author)
     }
     try touchExistence(of: message.session, by: &author)
     return queuedNotice(id, in: message.session, max: author.context.queueSizeMax)

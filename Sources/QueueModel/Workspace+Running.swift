@@ -112,7 +112,8 @@ package struct DispatchState: Hashable, Sendable {
   package var text: String
   package var notBefore: Int64?
   package var heldUntil: Int64?
-  /// Whether its queue is paused, waits for a decision, or another message of it is in flight.
+  /// Whether its queue is paused, waits for a decision or for the rest of a change of this message,
+  /// or another message of it is in flight.
   package var queueStands: Bool
 }
 
@@ -128,12 +129,13 @@ extension Workspace {
       session: message.session, stands: message.stands && session?.exists == true,
       runState: message.runState, tags: message.tags(), text: message.text(),
       notBefore: message.notBefore, heldUntil: message.heldUntil,
-      queueStands: session?.isPaused == true || message.runState.isHalted
+      queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
         || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
   }
 
   /// The message that a session's host may start next: the first of its queue; nil where it is empty
-  /// or stands still, because it is paused, waits for a decision, or has a message in flight.
+  /// or stands still, because it is paused, waits for a decision or for the rest of a change, or has a
+  /// message in flight.
   ///
   /// - Complexity: O(standing messages of the session).
   package func startable(

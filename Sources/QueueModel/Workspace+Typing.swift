@@ -22,10 +22,12 @@ extension Workspace {
     }
     let left = offset > 0 ? content.visibleID(at: offset - 1) : nil
     let origins = content.sequence.origins(behind: left) ?? content.sequence.originsAtEnd
-    emit(
-      .insertText(
-        Operation.InsertText(message: addition, origins: .init(origins), text: text)),
-      by: &author)
+    changing(addition, bytes: text.utf8.count, by: &author) { workspace, author in
+      workspace.emit(
+        .insertText(
+          Operation.InsertText(message: addition, origins: .init(origins), text: text)),
+        by: &author)
+    }
     return .done
   }
 

@@ -207,10 +207,17 @@ extension Workspace {
     let inserted = step.inserted.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
-    emitDeletion(of: inserted, from: step.content, of: step.message, by: &author)
-    guard let sequence = self.content(step.content, of: step.message)?.sequence else { return }
-    for piece in RestoredText.pieces(of: step.deleted, in: sequence) {
-      insert(piece, into: step, &successors, by: &author)
+    let bytes = step.deleted.reduce(Workspace.operationBytes * inserted.count) {
+      $0 + Workspace.operationBytes + $1.text.utf8.count
+    }
+    changing(step.content, bytes: bytes, by: &author) { workspace, author in
+      workspace.emitDeletion(of: inserted, from: step.content, of: step.message, by: &author)
+      guard let sequence = workspace.content(step.content, of: step.message)?.sequence else {
+        return
+      }
+      for piece in RestoredText.pieces(of: step.deleted, in: sequence) {
+        workspace.insert(piece, into: step, &successors, by: &author)
+      }
     }
   }
 

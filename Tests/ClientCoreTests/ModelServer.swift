@@ -16,6 +16,8 @@ struct ModelServer {
   var authority = Authority(uptime: 0)
   var log: [[QueueModel.Operation]] = []
   var identity: UInt64 = 7
+  /// The longest frame that it takes.
+  var frameBytesMax: UInt32 = 1 << 20
   var milliseconds: Int64 = 0
   var snapshotThreshold = Int.max
   /// Answers to batches that get lost.
@@ -159,7 +161,7 @@ struct ModelServer {
               replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
           },
           logPosition: head, logIdentity: identity, serverMilliseconds: milliseconds,
-          frameBytesMax: 1 << 20, pingSeconds: 20, backoffMillisecondsMin: 0))
+          frameBytesMax: frameBytesMax, pingSeconds: 20, backoffMillisecondsMin: 0))
     ]
     let missing = workspace.vector.ranges(missingFrom: client)
     let isNext =

@@ -136,6 +136,32 @@ struct MessageCommandTests {
     #expect(device.workspace.contents("s") == ["text one"])
   }
 
+  /// A long text has its mark in front, and is known again all the same.
+  @Test func aLongTextUnderAKnownIdIsAnother() throws {
+    var device = TestDevice(1)
+    let text = String(repeating: "long ", count: Limits.unmarkedChangeBytesMax)
+    let operations = try device.perform(.send(text, as: 1, in: "s")).operations
+    #expect(
+      operations.contains {
+        if case .addTag(_, .incomplete, _, _) = $0.body { true } else { false }
+      })
+    #expect(try device.perform(.send(text, as: 1, in: "s")).operations.isEmpty)
+    #expect(throws: QueueError.messageIDTaken(id: MessageID.numbered(1).description)) {
+      try device.perform(.send(text + "er", as: 1, in: "s"))
+    }
+    try device.perform(.undo)
+    #expect(device.workspace.status(1) == .cancelled)
+    try device.perform(.redo)
+    #expect(device.workspace.status(1) == .queued)
+    // What happened is one thing.
+    let history = device.workspace.history(of: operations)
+    #expect(
+      history.contains {
+        if case .queued(let text, _) = $0.action { text.hasPrefix("long") } else { false }
+      })
+    #expect(!history.contains { $0.action == .unknown })
+  }
+
   @Test func aTakenIdWithOtherContentIsRefused() throws {
     var device = try device(messages: 1)
     let taken = QueueError.messageIDTaken(id: MessageID.numbered(1).description)

@@ -2,6 +2,7 @@ import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 import ServerCore
+import SyncTestSupport
 import Testing
 import WireProtocol
 
@@ -221,6 +222,34 @@ import WireProtocol
     scene.send(other.changes(), on: sender)
     scene.finishTasks()
     #expect(try answer(to: next, 2, on: host, &scene) == nil)
+  }
+
+  /// The connection breaks between the frames of a prompt that is longer than one.
+  @Test func aPromptIsLetOutWhenAllOfItHasCome() throws {
+    var scene = ServerScene()
+    var (host, next, other, sender) = try idle(&scene)
+    var generator = SeededGenerator(seed: 3)
+    let text = String(
+      String.UnicodeScalarView(
+        (0..<40_000).map { _ in Unicode.Scalar(UInt8(33 + generator.below(94))) }))
+    try other.write(text)
+    let parts = PackedDelta.pack(other.outgoing, bytesMax: WireLimits.frameBytesFloor)
+    #expect(parts.count > 2)
+    for (index, part) in parts.enumerated() {
+      #expect(try answer(to: next, 2, on: host, &scene) == nil)
+      scene.send(
+        .changes(Changes(batch: 1, logPosition: 0, delta: part)), on: sender)
+      #expect(scene.take(sender).acks.count == 1)
+      guard index < parts.count - 1 else { break }
+      scene.drop(sender)
+      sender = scene.connect(other)
+      _ = scene.take(sender)
+    }
+    #expect(
+      try answer(to: next, 2, on: host, &scene)
+        == .letOut(
+          message: MessageID(high: 2, low: 1), attempt: 1,
+          content: DispatchRequest.contentDigest(text)))
   }
 
   @Test func whatTheStoreDidNotTakeIsNotLetOut() throws {

@@ -49,6 +49,76 @@ struct SplittingTests {
     #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode(operations))
   }
 
+  /// What a device made of each command, and the messages that each delta has a change of.
+  private func messages(in parts: [[UInt8]]) throws -> [[OperationID]] {
+    try parts.map { part in
+      try PackedDelta.unpack(part).compactMap { operation in
+        switch operation.body {
+        case .addMessage: operation.id
+        case .insertText(let insertion): insertion.message
+        case .addTag(let element, .attachment, _, _): element
+        default: nil
+        }
+      }
+    }
+  }
+
+  @Test func whatBelongsToOneMessageStaysTogether() throws {
+    var device = TestDevice(9, queueSizeMax: 1_000)
+    let files = try (0..<3).map { number in
+      try Attachment(
+        hash: try #require(ContentHash(String(repeating: "\(number)", count: 64))),
+        name: "file \(number)", mediaType: "a/b", size: 1)
+    }
+    for number in 1...30 as ClosedRange<UInt64> {
+      var send = Command.Send(
+        session: .named("s"), id: .numbered(number), text: noise(900, seed: number))
+      send.attachments = files
+      try device.perform(.send(send))
+    }
+    // In one piece, as a device has them from elsewhere.
+    let parts = PackedDelta.pack(device.made, bytesMax: 4_096)
+    #expect(parts.count > 10 && parts.allSatisfy { $0.count <= 4_096 })
+    let seen = try messages(in: parts)
+    for (one, other) in zip(seen, seen.dropFirst()) {
+      #expect(Set(one).isDisjoint(with: other))
+    }
+    #expect(seen.joined().count == 30 * 5)
+  }
+
+  @Test func commandsAreKeptWholeWhereTheyFit() throws {
+    let typing = (0..<200).map { number in
+      Operation(
+        id: id(10 + 20 * number),
+        body: .insertText(
+          Operation.InsertText(
+            message: id(3), origins: .init(left: nil, right: nil),
+            text: noise(20, seed: UInt64(number)))))
+    }
+    let commands = stride(from: 0, to: 200, by: 2).map { Array(typing[$0..<$0 + 2]) }
+    #expect(PackedDelta.pack(commands: commands, bytesMax: 1 << 20).count == 1)
+    #expect(PackedDelta.pack(commands: [], bytesMax: 1 << 20) == [])
+    let parts = PackedDelta.pack(commands: commands, bytesMax: 600)
+    #expect(parts.count > 4 && parts.allSatisfy { $0.count <= 600 })
+    let ends = try parts.dropLast().map { try #require(PackedDelta.unpack($0).last?.lastID?.seq) }
+    #expect(ends.allSatisfy { ($0 - 9) % 40 == 0 }, "\(ends)")
+  }
+
+  /// An addition and the mark that says that more is to come are in one delta, whatever is cut.
+  @Test func noAdditionComesWithoutItsMark() throws {
+    var device = TestDevice(9)
+    try device.perform(.send(noise(60_000, seed: 6), as: 1, in: "s"))
+    for bytesMax in [64, 1_000, 16_000] {
+      let parts = PackedDelta.pack(device.made, bytesMax: bytesMax)
+      let first = try #require(
+        try parts.map(PackedDelta.unpack).first {
+          $0.contains { if case .addMessage = $0.body { true } else { false } }
+        })
+      #expect(
+        first.contains { if case .addTag(_, .incomplete, _, _) = $0.body { true } else { false } })
+    }
+  }
+
   @Test func deltasBeyondTheItemLimitAreSplit() throws {
     let deletion = Operation(
       id: id(1_500_000),
