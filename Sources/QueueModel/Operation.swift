@@ -229,7 +229,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   public static let lastError = RegisterField(rawValue: 6)
   /// A session's host, the device where its agent runs: text, the device's id.
   public static let host = RegisterField(rawValue: 7)
-  /// What a person decided about a failed attempt at a message: a number, see `Resolution`.
+  /// The same as `decision`, ordered by time alone; read where it was written before that.
   public static let resolution = RegisterField(rawValue: 8)
   /// When a message may start at the earliest: a number, milliseconds since 1970.
   public static let notBefore = RegisterField(rawValue: 9)
@@ -239,6 +239,8 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   public static let agent = RegisterField(rawValue: 11)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
+  /// What a person decided about a failed attempt at a message: a number, fenced, see `Resolution`.
+  public static let decision = RegisterField(rawValue: 135)
   /// What a session's agent does: text, fenced, see `TaskState`.
   public static let task = RegisterField(rawValue: 129)
   /// Where the text of `task` goes on, in order; each fenced as `task` is.

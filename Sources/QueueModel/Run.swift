@@ -129,8 +129,31 @@ public struct Resolution: Hashable, Sendable {
     self.skips = skips
   }
 
+  /// What orders a decision: the attempt, then the time, and always behind the one that it replaces.
+  /// So no decision about an earlier attempt wins, however late it was taken.
+  ///
+  /// - Parameter seen: what orders the decision that its author saw.
+  static func fence(
+    attempt: UInt16, milliseconds: Int64, behind seen: Stamp?
+  ) -> Stamp {
+    let time = UInt64(clamping: milliseconds) & ((1 << 48) - 1)
+    let fence = Stamp(rawValue: UInt64(attempt) << 48 | time)
+    guard let seen, seen >= fence else { return fence }
+    return Stamp(rawValue: seen.rawValue == .max ? .max : seen.rawValue + 1)
+  }
+
   /// The register's value.
   package var value: RegisterValue { .number(UInt64(attempt) << 1 | (skips ? 1 : 0)) }
+
+  /// What was decided about an attempt; of the two registers that may say so, *decision* counts first.
+  static func about(
+    _ attempt: UInt16, decision: RegisterValue?, resolution: RegisterValue?
+  ) -> Resolution? {
+    if let decision = decision.flatMap(Resolution.init), decision.attempt == attempt {
+      return decision
+    }
+    return resolution.flatMap(Resolution.init).flatMap { $0.attempt == attempt ? $0 : nil }
+  }
 
   /// Reads a register; nil where it holds something else.
   package init?(_ value: RegisterValue) {
@@ -144,6 +167,7 @@ public struct Resolution: Hashable, Sendable {
 /// What executing means for a message: the run and the decision about it.
 package struct RunState: Hashable, Sendable {
   package var run: Run?
+  /// What was decided about its attempt, whether or not that waits for it.
   package var resolution: Resolution?
 
   package init(run: Run? = nil, resolution: Resolution? = nil) {
@@ -153,19 +177,17 @@ package struct RunState: Hashable, Sendable {
 
   /// Reads them from a message's registers.
   package init(_ registers: [WorkspaceImage.Register]) {
-    for register in registers {
-      if register.field == .run {
-        run = Run(fence: Fence(register.stamp), value: register.value)
-      } else if register.field == .resolution {
-        resolution = Resolution(register.value)
-      }
-    }
+    guard let register = registers.first(where: { $0.field == .run }) else { return }
+    let run = Run(fence: Fence(register.stamp), value: register.value)
+    self.run = run
+    resolution = Resolution.about(
+      run.attempt, decision: registers.first { $0.field == .decision }?.value,
+      resolution: registers.first { $0.field == .resolution }?.value)
   }
 
-  /// The decision, where it is about the latest attempt and that one waits for it.
+  /// The decision, where the latest attempt waits for one.
   private var decision: Resolution? {
-    guard let run, run.phase.needsDecision, resolution?.attempt == run.attempt else { return nil }
-    return resolution
+    run?.phase.needsDecision == true ? resolution : nil
   }
 
   /// The agent may be at work on it.
@@ -205,16 +227,20 @@ extension ElementState {
   /// queue of which much is done asks it of every message.
   var standing: RunState {
     guard let register = registers[.run] else { return RunState() }
-    return RunState(
-      run: Run(fence: Fence(register.stamp), value: .number(0)),
-      resolution: registers[.resolution].flatMap { Resolution($0.value) })
+    return runState(of: Run(fence: Fence(register.stamp), value: .number(0)))
   }
 
   /// What executing means for the message.
   var runState: RunState {
     guard let register = registers[.run] else { return RunState() }
-    return RunState(
-      run: Run(fence: Fence(register.stamp), value: register.value),
-      resolution: registers[.resolution].flatMap { Resolution($0.value) })
+    return runState(of: Run(fence: Fence(register.stamp), value: register.value))
+  }
+
+  private func runState(of run: Run) -> RunState {
+    RunState(
+      run: run,
+      resolution: Resolution.about(
+        run.attempt, decision: registers[.decision]?.value,
+        resolution: registers[.resolution]?.value))
   }
 }

@@ -143,7 +143,7 @@ extension HistoryAction {
     case (.attempts, .number(let number)): self = .notedAttempts(Int(clamping: number))
     case (.lastError, .text(let text)): self = .notedError(text)
     case (.host, .text(let device)): self = .setHost(device: device)
-    case (.resolution, let value):
+    case (.decision, let value), (.resolution, let value):
       self = Resolution(value).map { $0.skips ? .skipped : .retried } ?? .unknown
     case (.notBefore, .number(let time)), (.heldUntil, .number(let time)):
       self = .postponed(until: Int64(clamping: time))

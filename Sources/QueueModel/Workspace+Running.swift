@@ -46,10 +46,13 @@ extension Workspace {
     guard let element = messageStates[id]?.element, let reference = element.references.first,
       let run = element.runState.run
     else { return }
+    let fence = Resolution.fence(
+      attempt: run.attempt, milliseconds: author.stamp.milliseconds,
+      behind: element.registers[.decision]?.stamp)
     emit(
       .setRegister(
-        element: reference, field: .resolution,
-        value: Resolution(attempt: run.attempt, skips: skips).value, stamp: author.stamp),
+        element: reference, field: .decision,
+        value: Resolution(attempt: run.attempt, skips: skips).value, stamp: fence),
       by: &author)
   }
 

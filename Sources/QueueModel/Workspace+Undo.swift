@@ -122,11 +122,16 @@ extension Workspace {
     // An empty text is as good as none.
     case (nil, .text): before = .text("")
     // A decision about no attempt is as good as none.
-    case (nil, .number) where step.field == .resolution: before = .number(0)
+    case (nil, .number) where step.field == .decision || step.field == .resolution:
+      before = .number(0)
     case (nil, .number): return
     }
+    var stamp = author.stamp
+    if step.field == .decision {
+      stamp = Resolution.fence(attempt: 0, milliseconds: stamp.milliseconds, behind: now.stamp)
+    }
     let id = emit(
-      .setRegister(element: reference, field: step.field, value: before, stamp: author.stamp),
+      .setRegister(element: reference, field: step.field, value: before, stamp: stamp),
       by: &author)
     if let writer = step.beforeWriter { successors.note(writer, as: .register(step.field), id) }
   }

@@ -23,11 +23,16 @@ extension SlowState {
 
   /// Whether somebody decided about the latest attempt, and how: true goes on without it.
   private func decision(about message: MessageID) -> Bool? {
-    guard let run = run(of: message), (4...6).contains(run.phase),
-      case .number(let number)? = messages[message]?.registers[.resolution]?.value,
-      number >> 1 == run.attempt
-    else { return nil }
-    return number & 1 == 1
+    guard let run = run(of: message), (4...6).contains(run.phase) else { return nil }
+    // The register that is ordered by attempts, then the one that was written before it.
+    for number in [UInt8(135), 8] {
+      if case .number(let value)? = messages[message]?.registers[RegisterField(rawValue: number)]?
+        .value, value >> 1 == run.attempt
+      {
+        return value & 1 == 1
+      }
+    }
+    return nil
   }
 
   /// Whether the message stands in its queue, if its session exists: the agent has it, or it is

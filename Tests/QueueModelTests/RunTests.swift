@@ -208,6 +208,70 @@ struct RunTests {
   }
 }
 
+/// Decisions about attempts, as they are stored.
+struct ResolutionTests {
+  private func device() throws -> TestDevice {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    try fail(&device, attempt: 1)
+    return device
+  }
+
+  private func fail(_ device: inout TestDevice, attempt: UInt16) throws {
+    let run = Run(token: 1, attempt: attempt, phase: .failed, milliseconds: 1)
+    try device.perform(.reportRun(.numbered(1), run))
+  }
+
+  /// A register write by another device.
+  private func write(
+    _ field: RegisterField, _ value: UInt64, _ stamp: Stamp, to device: inout TestDevice
+  ) throws {
+    let element = try #require(device.workspace.origin(of: .numbered(1)))
+    try device.merge([
+      Operation(
+        id: OperationID(replica: ReplicaID(rawValue: 9), seq: 1),
+        body: .setRegister(element: element, field: field, value: .number(value), stamp: stamp))
+    ])
+  }
+
+  @Test func decisionsOfTheEarlierRegisterCount() throws {
+    var device = try device()
+    let stamp = Stamp(milliseconds: TestDevice.startOfTime, counter: 0)
+    try write(.resolution, 3, stamp, to: &device)
+    #expect(device.workspace.status(1) == .skipped)
+    try device.restoreFromSnapshot()
+    #expect(device.workspace.status(1) == .skipped)
+    // What is decided since comes before it.
+    try device.perform(.restore(.numbered(1)))
+    #expect(device.workspace.status(1) == .queued)
+    try device.perform(.undo)
+    #expect(device.workspace.status(1) == .skipped)
+  }
+
+  @Test func aDecisionCountsBehindWhateverWasSeen() throws {
+    var device = try device()
+    try write(.decision, 2 * 9_999, Stamp(rawValue: .max - 1), to: &device)
+    #expect(device.workspace.status(1) == .failed)
+    try device.perform(.retry(.numbered(1)))
+    #expect(device.workspace.status(1) == .queued)
+  }
+
+  @Test func aDecisionIsTakenBackWithTheEdit() throws {
+    var device = try device()
+    try device.perform(.retry(.numbered(1)))
+    try fail(&device, attempt: 2)
+    try device.perform(.edit(.numbered(1), content: "better", base: nil))
+    #expect(device.workspace.status(1) == .queued)
+    try device.perform(.undo)
+    #expect(device.workspace.status(1) == .failed)
+    try device.perform(.redo)
+    #expect(device.workspace.status(1) == .queued)
+    try device.perform(.undo)
+    try device.perform(.skip(.numbered(1)))
+    #expect(device.workspace.status(1) == .skipped)
+  }
+}
+
 /// The rows of the conflict table that speak of running messages; every row over all orders.
 struct RunConflictTests {
   private func running(_ phases: [RunPhase]) -> ConflictScenario.Action {
@@ -260,6 +324,21 @@ struct RunConflictTests {
       setup: running([.failed]),
       authors: [
         { try $0.perform(.retry(.numbered(1))) }, { try $0.perform(.skip(.numbered(1))) },
+      ]
+    ) { #expect($0.workspace.status(1) == .skipped) }
+  }
+
+  /// Whoever did not know of the latest attempt decided nothing about it, however late.
+  @Test func ofDecisionsThatAboutTheLatestAttemptCounts() throws {
+    try ConflictScenario.verify(
+      setup: running([.failed]),
+      authors: [
+        { device in
+          try device.perform(.retry(.numbered(1)))
+          try device.perform(RunConflictTests.report(.failed, attempt: 2))
+          try device.perform(.skip(.numbered(1)))
+        },
+        { try $0.perform(.retry(.numbered(1))) },
       ]
     ) { #expect($0.workspace.status(1) == .skipped) }
   }

@@ -66,7 +66,7 @@ struct SplittingTests {
   @Test func whatBelongsToOneMessageStaysTogether() throws {
     var device = TestDevice(9, queueSizeMax: 1_000)
     let files = try (0..<3).map { number in
-      try Attachment(
+      try QueueModel.Attachment(
         hash: try #require(ContentHash(String(repeating: "\(number)", count: 64))),
         name: "file \(number)", mediaType: "a/b", size: 1)
     }
