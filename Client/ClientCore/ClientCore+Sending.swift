@@ -77,7 +77,8 @@ extension ClientCore {
       let isLast = index == parts.count - 1
       exchange.flights.append(
         Exchange.Flight(
-          batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now))
+          batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now,
+          bytes: part.count))
       let changes = Changes(batch: exchange.lastBatch, logPosition: 0, delta: part)
       actions.append(.send(exchange.connection, .changes(changes)))
     }

@@ -11,6 +11,8 @@ package enum ClientLimits {
   package static let synchronizeMilliseconds: Int64 = 50
   /// A batch not answered for so long was lost; the connection is started again.
   package static let answerMilliseconds: Int64 = 30_000
+  /// So many bytes of a batch give it one second more: on a slow line they are under way for long.
+  package static let batchBytesPerSecondMin = 4 << 10
   package static let backoffMillisecondsMin: Int64 = 500
   package static let backoffMillisecondsMax: Int64 = 30_000
   /// A connection that lasted so long was healthy: the backoff starts over.

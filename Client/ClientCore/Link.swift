@@ -75,6 +75,13 @@ struct Exchange: Sendable {
     /// What its acknowledgement covers; empty where further parts of the same operations follow.
     var ranges: [OperationRange]
     var sentAt: Int64
+    /// Bytes of the delta.
+    var bytes: Int
+
+    /// How long it may take from when the line was its own.
+    var milliseconds: Int64 {
+      ClientLimits.answerMilliseconds + Int64(bytes / ClientLimits.batchBytesPerSecondMin) * 1_000
+    }
   }
 
   /// A snapshot that is coming in.
@@ -143,7 +150,7 @@ struct Exchange: Sendable {
 
   /// When the answer to the oldest batch is overdue; nil where none is awaited.
   var answerDeadline: Int64? {
-    flights.first.map { max($0.sentAt, answeredAt) + ClientLimits.answerMilliseconds }
+    flights.first.map { max($0.sentAt, answeredAt) + $0.milliseconds }
   }
 
   /// The next time at which something is due.

@@ -238,6 +238,7 @@ extension ClientError {
     case .unreachable(let message), .brokenOff(let message):
       self = .unreachable(message: message)
     case .refused(401, let message): self = .authentication(message: message)
+    case .refused(500, let message): self = .refused(code: "storageFailed", message: message)
     case .refused(503, let message): self = .refused(code: "unavailable", message: message)
     case .refused(507, let message): self = .refused(code: "blobQuota", message: message)
     case .refused(let status, let message):

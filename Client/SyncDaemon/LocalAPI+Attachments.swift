@@ -55,34 +55,67 @@ extension LocalAPI {
 
   /// Keeps the bytes that a request brings or names.
   func kept(_ body: AttachmentRequest) async throws -> Attachment {
+    let (source, name) = try checked(body)
+    let bytes =
+      switch source {
+      case .data(let data): data
+      case .file(let url): try LocalAPI.bytes(of: url)
+      }
+    return try await client.keepFile(bytes, name: name, mediaType: body.mediaType)
+  }
+
+  /// Where the bytes of a file come from.
+  enum FileSource {
+    case data(Data)
+    case file(URL)
+  }
+
+  /// Checks what can be checked of a file before it is read and kept.
+  @discardableResult
+  func checked(_ body: AttachmentRequest) throws -> (source: FileSource, name: String) {
+    let source: FileSource
+    let name: String
+    let size: Int
     switch (body.data, body.path) {
     case (let data?, nil):
-      guard let name = body.name else { throw APIProblem.badRequest("data needs a name.") }
-      return try await client.keepFile(data, name: name, mediaType: body.mediaType)
+      guard let given = body.name else { throw APIProblem.badRequest("data needs a name.") }
+      (source, name, size) = (.data(data), given, data.count)
     case (nil, let path?):
       guard path.hasPrefix("/") else {
         throw APIProblem.badRequest("path must be absolute: the daemon has a directory of its own.")
       }
       let url = URL(filePath: path)
-      return try await client.keepFile(
-        try LocalAPI.bytes(of: url), name: body.name ?? url.lastPathComponent,
-        mediaType: body.mediaType)
+      (source, name) = (.file(url), body.name ?? url.lastPathComponent)
+      size = try LocalAPI.size(of: url)
     default:
       throw APIProblem.badRequest("Give exactly one of data and path.")
     }
+    // The hash and what the bytes are told to be come later, and are never wrong.
+    if let hash = ContentHash(bytes: [UInt8](repeating: 0, count: 32)) {
+      _ = try Attachment(
+        hash: hash, name: name, mediaType: body.mediaType ?? "application/octet-stream",
+        size: size)
+    }
+    return (source, name)
   }
 
-  private static func bytes(of url: URL) throws -> Data {
+  private static func size(of url: URL) throws -> Int {
     let values = try? url.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
-    guard let values, values.isRegularFile == true else {
+    guard let values, values.isRegularFile == true, let size = values.fileSize,
+      FileManager.default.isReadableFile(atPath: url.path)
+    else {
       throw APIProblem(
         .unprocessableContent, code: "unreadableFile",
         message: "\(url.path) is no file, or may not be read.", exitCode: 1)
     }
-    guard let size = values.fileSize, size <= Limits.attachmentBytesMax else {
+    guard size <= Limits.attachmentBytesMax else {
       throw QueueError.invalidAttachment(
         reason: "it has more than \(Limits.attachmentBytesMax) bytes")
     }
+    return size
+  }
+
+  private static func bytes(of url: URL) throws -> Data {
     do {
       return try Data(contentsOf: url)
     } catch {

@@ -57,7 +57,7 @@ extension LocalAPI {
   }
 
   func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
-    // A text that is refused must not leave files behind.
+    // What is refused, for its text or one of its files, must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
       throw QueueError.limitReached(
@@ -68,6 +68,7 @@ extension LocalAPI {
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
     if !files.isEmpty { try client.check(.send(command)) }
+    for file in files { try checked(file) }
     for file in files { command.attachments.append(try await kept(file)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(

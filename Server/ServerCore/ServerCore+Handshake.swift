@@ -91,7 +91,7 @@ extension ServerCore {
           codeHash: secretHash(code), device: request.device, deviceName: request.deviceName,
           tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
           failuresMax: configuration.pairingFailuresMax, devicesMax: Limits.devicesMax)),
-      for: .redeem(id, request.device))
+      for: .redeem(id, request))
   }
 
   private mutating func greeted(_ connection: Connection, with hello: Hello, at now: Moment) {
@@ -128,21 +128,21 @@ extension ServerCore {
 
   /// The store looked a pairing code up.
   mutating func redeemed(
-    _ id: ConnectionID, by device: DeviceID, _ outcome: StoreOutcome, at now: Moment
+    _ id: ConnectionID, by request: PairRequest, _ outcome: StoreOutcome, at now: Moment
   ) {
     if case .redemption(.granted(let workspace, _, let wasRevoked)) = outcome {
       // Also where nobody is there any more to be given the new token: the older one was replaced,
       // and whoever still uses it is not this device.
-      if wasRevoked { forgetInbox(of: device, in: workspace) }
-      expel(devices: [device], of: workspace, code: .unauthorized, at: now)
+      act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
+      if wasRevoked { forgetInbox(of: request.device, in: workspace) }
+      expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
     }
     guard let connection = connections[id],
-      case .pairing(let request, let token) = connection.phase
+      case .pairing(_, let token) = connection.phase
     else { return }
     switch outcome {
     case .redemption(.granted(let workspace, let name, _)):
       throttle.succeeded(source: connection.source)
-      act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
       let grant = PairGrant(
         workspace: workspace, workspaceName: name, device: request.device, token: token)
       act(.send(FrameCodec.encode(.paired(grant)), to: [id]))

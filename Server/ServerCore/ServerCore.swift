@@ -63,7 +63,7 @@ package struct ServerCore: Sendable {
 
   /// Why a task was given to the store.
   enum Purpose: Sendable {
-    case redeem(ConnectionID, DeviceID)
+    case redeem(ConnectionID, PairRequest)
     case authenticate(ConnectionID)
     case findLapsed
     case load(WorkspaceID)

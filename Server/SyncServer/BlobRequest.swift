@@ -83,6 +83,8 @@ extension HTTPReply {
     case .overQuota(let bytesMax):
       self.init(
         .insufficientStorage, text: "The files of a workspace may take \(bytesMax) bytes.")
+    case .unreadable(let message):
+      self.init(.internalServerError, text: "The file cannot be read: \(message)")
     case .storage(let message, let isFull):
       self.init(
         isFull ? .insufficientStorage : .internalServerError,

@@ -14,6 +14,8 @@ package final class BlobShelf: Sendable {
     case mismatch
     /// The workspace's files would take more than it may have.
     case overQuota(bytesMax: Int)
+    /// The file is there, and the file system does not give it.
+    case unreadable(String)
     /// The file system refused.
     case storage(String, isFull: Bool)
   }
@@ -57,7 +59,7 @@ package final class BlobShelf: Sendable {
     do {
       return Array(try Data(contentsOf: URL(filePath: path(hash, workspace))))
     } catch {
-      throw BlobShelf.fault(error)
+      throw .unreadable(error.localizedDescription)
     }
   }
 

@@ -45,7 +45,8 @@ extension Workspace {
     }
     let edits = TextEdit.edits(from: old, to: Array(content.unicodeScalars))
     // Each deletes a stretch, which others' text may have cut, and inserts one.
-    let operations = 2 * edits.count + min(base.ranges.count, edits.reduce(0) { $0 + $1.range.count })
+    let deleted = edits.reduce(0) { $0 + $1.range.count }
+    let operations = 2 * edits.count + min(base.ranges.count, deleted)
     let bytes = edits.reduce(operations * Workspace.operationBytes) { sum, edit in
       edit.replacement.reduce(sum) { $0 + UTF8.width($1) }
     }

@@ -371,6 +371,36 @@ import WireProtocol
     #expect(!passes(to: start + 2 * ClientLimits.answerMilliseconds - 1))
   }
 
+  /// A line with 5 KiB a second, which takes a long prompt in one frame of 200 seconds.
+  @Test func aLongBatchHasTheTimeThatASlowLineTakes() throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    var generator = SeededGenerator(seed: 5)
+    let text = String(
+      String.UnicodeScalarView(
+        (0..<Limits.contentBytesMax).map { _ in
+          Unicode.Scalar(UInt8(33 + generator.below(94)))
+        }))
+    fleet.losses[0] = .received
+    try fleet.perform(.send(text, as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let batch = try #require(fleet.server.received.last)
+    #expect(batch.delta.count > 800_000)
+    let end = fleet.now + Int64(batch.delta.count / 5)
+    while fleet.now < end {
+      fleet.now += 10_000
+      // The server's pings come all the time.
+      fleet.deliver(.presence([]), to: 0)
+      fleet.note(0) { $0.timePassed(at: $1, store: $2) }
+      try fleet.settle()
+    }
+    #expect(fleet.devices[0].reports.map(\.message) == [])
+    fleet.losses[0] = nil
+    fleet.deliver(.ack(Ack(batch: batch.batch, logPosition: fleet.server.head)), to: 0)
+    try fleet.settle()
+    try fleet.expectConvergence()
+  }
+
   @Test func unansweredBatchStartsTheConnectionAgain() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()

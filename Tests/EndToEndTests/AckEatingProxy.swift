@@ -5,11 +5,13 @@ import Synchronization
 /// A TCP proxy in front of the server that can lose what the server answers.
 ///
 /// While it eats, the client's bytes still reach the server, and the server's bytes go nowhere:
-/// the server stores, and its acknowledgement is lost with the connection that `cut` closes.
+/// the server stores, and its acknowledgement is lost with the connection that `cut` closes. It can
+/// also write other words into what the server sends.
 final class AckEatingProxy: Sendable {
   private struct State {
     var isEating = false
     var eatenBytes = 0
+    var forgery: (words: String, others: String)?
     var connections: [any Channel] = []
   }
 
@@ -40,6 +42,11 @@ final class AckEatingProxy: Sendable {
     state.withLock { $0.isEating = true }
   }
 
+  /// Passes on other words, of the same length, wherever the server sends these.
+  func forge(_ words: String, as others: String) {
+    state.withLock { $0.forgery = (words, others) }
+  }
+
   /// Closes every connection; later ones are passed on whole.
   func cut() async {
     let connections = state.withLock { state in
@@ -61,19 +68,28 @@ final class AckEatingProxy: Sendable {
       .channelInitializer { server in
         server.eventLoop.makeCompletedFuture {
           try server.pipeline.syncOperations.addHandler(
-            Relay(to: client) { self.swallows($0) })
+            Relay(to: client) { self.passed($0) })
         }
       }
       .connect(host: "127.0.0.1", port: port)
       .flatMapThrowing { server in
-        try client.pipeline.syncOperations.addHandler(Relay(to: server) { _ in false })
+        try client.pipeline.syncOperations.addHandler(Relay(to: server) { $0 })
       }
   }
 
-  private func swallows(_ bytes: Int) -> Bool {
+  /// What the client gets of what the server sent.
+  private func passed(_ bytes: ByteBuffer) -> ByteBuffer? {
     state.withLock { state in
-      if state.isEating { state.eatenBytes += bytes }
-      return state.isEating
+      if state.isEating {
+        state.eatenBytes += bytes.readableBytes
+        return nil
+      }
+      guard let (words, others) = state.forgery,
+        let place = Array(bytes.readableBytesView).firstRange(of: Array(words.utf8))
+      else { return bytes }
+      var forged = bytes
+      forged.setString(others, at: bytes.readerIndex + place.lowerBound)
+      return forged
     }
   }
 
@@ -82,16 +98,15 @@ final class AckEatingProxy: Sendable {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
-    private let swallows: (Int) -> Bool
+    private let passed: (ByteBuffer) -> ByteBuffer?
 
-    init(to other: any Channel, swallowing swallows: @escaping (Int) -> Bool) {
+    init(to other: any Channel, passing passed: @escaping (ByteBuffer) -> ByteBuffer?) {
       self.other = other
-      self.swallows = swallows
+      self.passed = passed
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      let bytes = unwrapInboundIn(data)
-      if !swallows(bytes.readableBytes) { other.writeAndFlush(bytes, promise: nil) }
+      if let bytes = passed(unwrapInboundIn(data)) { other.writeAndFlush(bytes, promise: nil) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -75,6 +75,39 @@ extension EndToEnd {
       }
     }
 
+    /// Somebody between device and server, or a server that does not look, gives other bytes.
+    @Test func aFileThatCameAsAnotherIsNotTaken() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let proxy = try await AckEatingProxy.start(to: server.port)
+        let a = try await bed.device("a", of: server)
+        bed.atEnd { await proxy.stop() }
+        let b = Device(bed, "b")
+        try await b.start()
+        try await b.pair(url: proxy.url, code: try await server.code())
+        let notes = bed.path("notes.txt")
+        try Data("four whole words here".utf8).write(to: URL(filePath: notes))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await a.cospool("send", "-s", "s", "--id", id, "--attach", notes, "look")
+        try await bed.agreement(a, b)
+        proxy.forge("four whole words", as: "four wrong words")
+        let output = bed.path("out")
+        try await bed.eventually("the file is at the server") {
+          try await b.attempt("queue", "fetch", "1111", "notes.txt", "-o", output).code != 75
+        }
+        let refused = try await b.attempt("queue", "fetch", "1111", "notes.txt", "-o", output)
+        #expect(refused.code == 6, "\(refused)")
+        #expect(refused.standardError.contains("is not that file"), "\(refused)")
+        #expect(!FileManager.default.fileExists(atPath: output))
+        let list = try await b.cospool("queue", "files", "1111")
+        #expect(list.contains("server"), "it is not kept: \(list)")
+        proxy.forge("four whole words", as: "four whole words")
+        try await b.cospool("queue", "fetch", "1111", "notes.txt", "-o", output)
+        let fetched = try Data(contentsOf: URL(filePath: output))
+        #expect(try fetched == Data(contentsOf: URL(filePath: notes)))
+      }
+    }
+
     @Test func aFileThatIsDamagedAtTheServerIsNotTaken() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -134,6 +134,10 @@ import WireProtocol
     scene.finishTasks()
     #expect(scene.take(old).refusals.map(\.code) == [.unauthorized])
     #expect(scene.closed[old] == .policyViolation)
+    // The code is used up and the device stands in the list: whoever runs the server reads why.
+    let report = ServerReport.paired(
+      workspace: ServerScene.workspace, device: device.id, name: "laptop")
+    #expect(scene.reports.count { $0 == report } == 1)
   }
 
   @Test func hundredAndFirstDeviceIsRefused() {

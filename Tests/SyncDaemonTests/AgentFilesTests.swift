@@ -111,6 +111,26 @@ import Testing
     }
   }
 
+  @Test func aSendWithAFileThatIsNoneLeavesNoFileBehind() async throws {
+    try await RunningDaemon.run { daemon in
+      let file = AttachmentRequest(data: Data("file".utf8), name: "file.txt")
+      let wrong = [
+        AttachmentRequest(path: daemon.directory + "/missing"),
+        AttachmentRequest(path: daemon.directory), AttachmentRequest(path: "missing"),
+        AttachmentRequest(data: Data("more".utf8)),
+        AttachmentRequest(data: Data(), name: "empty"),
+        AttachmentRequest(data: Data("more".utf8), name: "a/b"),
+        AttachmentRequest(data: Data("more".utf8), name: "a", mediaType: "none"),
+        AttachmentRequest(data: Data("more".utf8), path: "/dev/null", name: "a"),
+      ]
+      for second in wrong {
+        let sent = try await send([file, second], to: daemon)
+        #expect([400, 422].contains(sent.status), "\(second): \(sent.status) \(sent.body)")
+        #expect(contents(of: daemon.directory + "/attachments") == [])
+      }
+    }
+  }
+
   /// Its person stopped it: no error stands.
   @Test func anAgentThatWasStoppedDidNotFail() async throws {
     try await RunningDaemon.run { daemon in

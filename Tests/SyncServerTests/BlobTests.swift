@@ -82,6 +82,27 @@ import Testing
     }
   }
 
+  /// A disk that gives an error for a file (here one whose first byte can never be read) keeps it.
+  @Test func aFileThatCannotBeReadIsAnsweredSo() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      let hash = Self.hash("hello")
+      let path = "\(fixture.directory)/blobs/\(device.workspaceID)/\(hash)"
+      _ = try await request("PUT", hash, body: "hello", token: device.token, fixture)
+      try FileManager.default.removeItem(atPath: path)
+      try FileManager.default.createSymbolicLink(
+        atPath: path, withDestinationPath: "/proc/self/mem")
+      let reply = try await request("GET", hash, token: device.token, fixture)
+      #expect(reply.status == 500)
+      #expect(reply.body.hasPrefix("The file cannot be read: "), "\(reply.body)")
+      #expect(!FileManager.default.fileExists(atPath: path + ".damaged"))
+      // Who has it whole gives it again.
+      #expect(
+        try await request("PUT", hash, body: "hello", token: device.token, fixture).status == 201)
+      #expect(try await request("GET", hash, token: device.token, fixture).body == "hello")
+    }
+  }
+
   /// A client that asks on and reads nothing must not have file after file wait for it.
   @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
     try await ServerFixture.with { fixture in

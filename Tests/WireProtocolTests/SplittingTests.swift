@@ -78,7 +78,7 @@ struct SplittingTests {
     }
     // In one piece, as a device has them from elsewhere.
     let parts = PackedDelta.pack(device.made, bytesMax: 4_096)
-    #expect(parts.count > 10 && parts.allSatisfy { $0.count <= 4_096 })
+    #expect(parts.count > 5 && parts.allSatisfy { $0.count <= 4_096 })
     let seen = try messages(in: parts)
     for (one, other) in zip(seen, seen.dropFirst()) {
       #expect(Set(one).isDisjoint(with: other))
