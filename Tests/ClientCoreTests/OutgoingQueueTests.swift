@@ -42,6 +42,34 @@ import Testing
     }
   }
 
+  /// An attempt that nobody could be given goes back alone; what awaits its confirmation stays.
+  @Test func whatWasNotHandedOverGoesBackAlone() throws {
+    var bench = Bench()
+    let first = try bench.enqueue(1)
+    #expect(bench.sent() == [1])
+    bench.queue.markSent(first, at: bench.occasion)
+    let second = try bench.enqueue(2)
+    #expect(bench.sent() == [1])
+    #expect(bench.queue.isHeld(second, attempt: 1) && !bench.queue.isHeld(first, attempt: 1))
+    for id in [first, second] { bench.queue.notHandedOver(id, attempt: 1) }
+    #expect(bench.status(first) == .awaitingAck && bench.status(second) == .queued)
+    #expect(bench.sent() == [2])
+    bench.queue.notHandedOver(second, attempt: 1)
+    #expect(bench.status(second) == .sending, "an earlier attempt")
+    bench.queue.checkInvariants()
+  }
+
+  /// A failure's text is cut at a character.
+  @Test func aLongReasonIsCutBetweenCharacters() throws {
+    var bench = Bench()
+    let id = try bench.enqueue(1)
+    _ = bench.sent()
+    let reason = String(repeating: "é", count: 600) + "!"
+    _ = bench.queue.sendFailed(id, reason: "x" + reason, isPermanent: false, at: bench.occasion)
+    let kept = try #require(bench.queue.message(for: id)?.lastError)
+    #expect(kept.utf8.count == 1_023 && kept.last == "é")
+  }
+
   // S3-24, S3-25, S3-26, S3-40, S3-41.
   @Test func aMessageIsSentConfirmedAndKeptAsAReceipt() throws {
     var bench = Bench()

@@ -20,11 +20,17 @@ private final class Notebook: MessageQueueDelegate {
   var delivered: [MessageID] { pages.withLock { $0.delivered } }
   var failed: [MessageID: MessageQueueError] { pages.withLock { $0.failed } }
 
+  /// Whether a call to send does not return.
+  let hangs = Mutex(false)
+
   func messageQueue(
     _ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery
   ) async {
     pages.withLock { $0.sent.append(delivery) }
     wakes.continuation.yield()
+    while hangs.withLock({ $0 }), !Task.isCancelled {
+      try? await Task.sleep(for: .milliseconds(10))
+    }
   }
 
   func messageQueue(_ queue: OutgoingMessageQueue, didDeliver id: MessageID) {
@@ -95,6 +101,28 @@ private final class Notebook: MessageQueueDelegate {
       await notebook.sent(1)
       #expect(notebook.sent.map(\.message.content) == ["Test"])
       #expect(notebook.sent.map(\.sequence) == [1])
+    }
+  }
+
+  /// A transport that does not return holds neither the timeouts nor, once it does, what waited behind.
+  @Test func aDelegateThatHangsHoldsNoTimeout() async throws {
+    let config = MessageQueueConfig(
+      maxRetries: nil, baseRetryDelay: .seconds(3_600), maxRetryDelay: .seconds(3_600),
+      deliveryTimeout: .milliseconds(50))
+    try await withQueue(config) { queue, notebook in
+      notebook.hangs.withLock { $0 = true }
+      let id = try await queue.enqueue(message(1)).id
+      await notebook.sent(1)
+      for await messages in queue.updates() {
+        if let shown = messages.first(where: { $0.id == id }), shown.retryCount == 1 {
+          #expect(shown.status == .queued)
+          break
+        }
+      }
+      notebook.hangs.withLock { $0 = false }
+      try await queue.enqueue(message(2))
+      await notebook.sent(2)
+      #expect(notebook.sent.map(\.message.id.low) == [1, 2])
     }
   }
 

@@ -268,10 +268,7 @@ extension OutgoingQueue {
     update(id) { entry in
       entry.shown.retryCount = failures
       entry.shown.status = isFinal ? .failed : .queued
-      entry.shown.lastError = reason.map {
-        $0.utf8.count <= OutgoingQueue.errorBytesMax
-          ? $0 : String(decoding: $0.utf8.prefix(OutgoingQueue.errorBytesMax), as: UTF8.self)
-      }
+      entry.shown.lastError = reason?.cut(toUTF8Bytes: OutgoingQueue.errorBytesMax)
       entry.dueAt = wait.map { occasion.now.addingWithoutOverflow($0) }
     }
     guard isFinal else { return [] }
@@ -292,6 +289,21 @@ extension OutgoingQueue {
         entry.dueAt = nil
       }
     }
+  }
+
+  /// Nobody was there to send that attempt: it is as if it had not been taken out.
+  package mutating func notHandedOver(_ id: MessageID, attempt: Int) {
+    guard isHeld(id, attempt: attempt) else { return }
+    update(id, keeps: false) { entry in
+      entry.shown.status = .queued
+      entry.dueAt = nil
+    }
+  }
+
+  /// Whether that attempt still waits for the transport to take it.
+  package func isHeld(_ id: MessageID, attempt: Int) -> Bool {
+    guard let entry = entries[id] else { return false }
+    return entry.shown.status == .sending && entry.attempt == attempt
   }
 
   /// Fails what was not confirmed in time (S3-29).

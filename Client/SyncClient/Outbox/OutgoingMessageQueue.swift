@@ -52,6 +52,8 @@ public final class OutgoingMessageQueue: Sendable {
     var watchers: [UInt64: AsyncStream<[QueuedMessage]>.Continuation] = [:]
     var lastWatcher: UInt64 = 0
     var wake: AsyncStream<Void>.Continuation?
+    /// Taken out and not handed to the delegate yet.
+    var taken: [OutgoingDelivery] = []
     var isClosed = false
     weak var delegate: (any MessageQueueDelegate)?
   }
@@ -98,12 +100,20 @@ public final class OutgoingMessageQueue: Sendable {
     }
     guard isFirst else { return }
     wake.yield()
+    let (handovers, handover) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
+        // Beside the clock: a delegate that does not return must not hold the timeouts.
+        group.addTask {
+          for await _ in handovers {
+            while let next = self.takeOut() { await self.hand(over: next) }
+          }
+        }
         // One that sleeps until then is enough.
         var scheduled = Int64.min
         for await _ in wakes {
           await step()
+          handover.yield()
           let now = occasion().now
           guard let deadline = state.withLock({ $0.queue.deadline }),
             scheduled <= now || deadline < scheduled
@@ -132,24 +142,37 @@ public final class OutgoingMessageQueue: Sendable {
       (try? await change { queue in
         queue.timePassed(at: occasion) + queue.takeDue(at: occasion)
       }) ?? []
-    // Taken out before anything is awaited, so nothing moves under the loop (S3-53).
-    for case .send(let message, let sequence, let attempt) in actions {
-      guard let delegate = state.withLock({ $0.delegate }) else {
-        // Nobody sends: it is as if it had not been taken out.
-        await lost()
-        return
+    // Attempts that were given up meanwhile go, so there is one for each message at most.
+    state.withLock { state in
+      for case .send(let message, let sequence, let attempt) in actions {
+        state.taken.append(
+          OutgoingDelivery(message: message, sequence: sequence, attempt: attempt))
       }
-      await delegate.messageQueue(
-        self,
-        shouldSend: OutgoingDelivery(message: message, sequence: sequence, attempt: attempt))
+      state.taken.removeAll { !state.queue.isHeld($0.message.id, attempt: $0.attempt) }
     }
   }
 
-  private func lost() async {
-    _ = try? await change { queue in
-      queue.connectionLost()
-      return []
+  /// The next attempt that still waits to be handed over.
+  private func takeOut() -> OutgoingDelivery? {
+    state.withLock { state in
+      while !state.taken.isEmpty {
+        let next = state.taken.removeFirst()
+        if state.queue.isHeld(next.message.id, attempt: next.attempt) { return next }
+      }
+      return nil
     }
+  }
+
+  private func hand(over delivery: OutgoingDelivery) async {
+    guard let delegate = state.withLock({ $0.delegate }) else {
+      // Where the store refuses, its time runs out and it is tried again.
+      _ = try? await change { queue in
+        queue.notHandedOver(delivery.message.id, attempt: delivery.attempt)
+        return []
+      }
+      return
+    }
+    await delegate.messageQueue(self, shouldSend: delivery)
   }
 
   /// Runs an event, stores what changed, and tells everybody; nothing changes where it throws.
