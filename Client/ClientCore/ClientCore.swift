@@ -169,10 +169,11 @@ extension ClientCore {
 
   /// A local command: durable when this returns.
   package mutating func commandGiven(
-    _ command: Command, at occasion: Occasion, store: some ReplicaStore
+    _ command: Command, recordsUndo: Bool = true, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     let outcome = try replica.perform(
-      command, queueSizeMax: queueSizeMax, wall: time(at: occasion), at: occasion, store: store)
+      command, queueSizeMax: queueSizeMax, wall: time(at: occasion), recordsUndo: recordsUndo,
+      at: occasion, store: store)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
     if !outcome.operations.isEmpty { actions += pumped(at: occasion, store: store) }

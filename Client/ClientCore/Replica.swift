@@ -163,10 +163,12 @@ package struct Replica: Sendable {
   ///   - following: done where the command changed something; what the queues refuse of it is left
   ///     out. None of it can be undone.
   ///   - wall: the best known time, milliseconds since 1970.
+  ///   - recordsUndo: whether the command itself can be undone; what no person asked for cannot.
   ///   - intents: what is stored in the same transaction of what agents have.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
-    intents: IntentChanges = .init(), at occasion: Occasion, store: some ReplicaStore
+    recordsUndo: Bool = true, intents: IntentChanges = .init(), at occasion: Occasion,
+    store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     // The margin is more than any few commands take.
     if workspace.vector[record.replica] >= Limits.sequenceMax {
@@ -176,7 +178,7 @@ package struct Replica: Sendable {
     next.clock.observe(workspace.latestStamp)
     var context = CommandContext(
       replica: record.replica, stamp: next.clock.tick(milliseconds: wall),
-      queueSizeMax: queueSizeMax)
+      queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes
     do {

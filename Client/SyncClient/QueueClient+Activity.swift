@@ -17,8 +17,8 @@ extension QueueClient {
   /// (S0-27). An agent that went idle without an end of its turn was stopped: its task counts as
   /// cancelled. That says nothing of a message that the executor runs in the session.
   ///
-  /// The activity is this device's; what follows is a change like any other. It is published as
-  /// `DeviceEvent.activity`.
+  /// The activity is this device's, published as `DeviceEvent.activity`. What follows is a change of
+  /// the workspace that no person made: undo and redo pass over it.
   ///
   /// - Throws: `.queue` where the session is not known or a limit is reached, `.closed`.
   @discardableResult
@@ -48,9 +48,10 @@ extension QueueClient {
     if signal.endsTurn, engine.latest.core.running[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
-      if view.locked { try await perform(.unlockThread(session)) }
+      if view.locked { try await perform(.unlockThread(session), isOfPerson: false) }
       if case .turnFailed(let message) = signal, device.settings.onFailure == .pause {
-        try await perform(.pause(session, reason: QueueClient.pauseReason(message)))
+        let reason = "failed: \(message)".cut(toUTF8Bytes: Limits.nameBytesMax)
+        try await perform(.pause(session, reason: reason), isOfPerson: false)
       }
     case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered:
       break
@@ -85,15 +86,5 @@ extension QueueClient {
     case .wentIdle: await noteTaskEnded(.cancelled, in: session)
     case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
     }
-  }
-
-  /// A failure as the reason of a pause, cut at a character to what a reason holds.
-  private static func pauseReason(_ message: String) -> String {
-    var reason = "failed: "
-    for character in message {
-      guard reason.utf8.count + character.utf8.count <= Limits.nameBytesMax else { break }
-      reason.append(character)
-    }
-    return reason
   }
 }

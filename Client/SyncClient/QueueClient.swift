@@ -137,12 +137,23 @@ public final class QueueClient: Sendable {
   /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
+    try await perform(command, isOfPerson: true)
+  }
+
+  /// Does a command as `perform(_:)` does.
+  ///
+  /// - Parameter isOfPerson: whether undo takes it back; what an agent reports is nobody's to undo.
+  @discardableResult
+  package func perform(
+    _ command: Command, isOfPerson: Bool
+  ) async throws(ClientError) -> CommandReceipt {
     let settings = device.settings
     let command = withSettings(command, settings)
     let (receipt, hasDraft) = try await engine.submit {
       [device] core, occasion, store throws(Replica.Fault) in
       core.queueSizeMax = settings.maxQueueSize
-      let (outcome, actions) = try core.commandGiven(command, at: occasion, store: store)
+      let (outcome, actions) = try core.commandGiven(
+        command, recordsUndo: isOfPerson, at: occasion, store: store)
       let receipt = CommandReceipt(
         notice: outcome.notice, operations: outcome.operations.ranges.first)
       var hasDraft = false

@@ -249,7 +249,8 @@ package struct UndoHistory: Hashable, Sendable {
 }
 
 extension Workspace {
-  /// Does a command with undo and redo: `history` learns how to take it back.
+  /// Does a command with undo and redo: `history` learns how to take it back. One that is not to be
+  /// taken back counts as somebody else's, and leaves what can be redone.
   ///
   /// - Throws: `QueueError`; nothing changed then.
   package mutating func perform(
@@ -272,7 +273,9 @@ extension Workspace {
       if outcome.notice == .done { outcome.notice = .redone(group.label) }
     default:
       outcome = try perform(command, in: context)
-      changes = history.record(outcome.undo)
+      changes =
+        context.recordsUndo
+        ? history.record(outcome.undo) : history.noteForeign(outcome.operations, in: self)
     }
     return (outcome, changes)
   }

@@ -321,6 +321,34 @@ struct UndoTextTests {
     #expect(try text(device).count == 1 + 4 * 200)
   }
 
+  /// What no person asked for counts as somebody else's: it stays when the own change before it is
+  /// taken back, and leaves what can be redone.
+  @Test func whatIsNotRecordedCountsAsSomebodyElses() throws {
+    var (one, _) = try pair("abc")
+    let session = try #require(one.workspace.sessions().first?.id)
+    try one.perform(.pause(session, reason: nil))
+    try one.perform(.resume(session))
+    try one.perform(.deleteText(.numbered(1), 0..<1))
+    try one.perform(.undo)
+    var history = one.history
+    #expect(history.redoable.count == 1)
+    func context(recordsUndo: Bool) -> CommandContext {
+      CommandContext(
+        replica: one.replica, stamp: Stamp(rawValue: one.workspace.latestStamp.rawValue + 1),
+        recordsUndo: recordsUndo)
+    }
+    for command in [Command.pause(session, reason: "failed"), .resume(session)] {
+      let unrecorded = context(recordsUndo: false)
+      _ = try one.workspace.perform(command, in: unrecorded, history: &history)
+    }
+    #expect(history.redoable.count == 1)
+    #expect(history.undoLabel?.kind == .resumed)
+    // The pause that the person took away was taken away again since.
+    let undoing = context(recordsUndo: true)
+    _ = try one.workspace.perform(.undo, in: undoing, history: &history)
+    #expect(one.workspace.session(session)?.paused == false)
+  }
+
   @Test func deletedTextFindsItsPlaceAfterACompaction() throws {
     var (one, two) = try pair("abc def ghi jkl")
     // Backwards, letter by letter, and then a stretch that begins before it.

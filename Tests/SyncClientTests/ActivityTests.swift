@@ -43,6 +43,29 @@ import Testing
     }
   }
 
+  /// Undo and redo are a person's: what an agent's reports bring about is passed over by both.
+  @Test func whatAnAgentReportsIsNobodysToUndo() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let session = try SessionID("a")
+      try await client.perform(.text("one", 1))
+      let message = try #require(try client.workspace().messageQueue(session).messages.first)
+      try await client.perform(.cancel([message.id]))
+      try await client.perform(.requeueThread(session))
+      #expect(client.workspace().session(session)?.locked == true)
+      try await client.receive(.turnStarted, in: session)
+      try await client.receive(.turnEnded, in: session)
+      #expect(client.workspace().session(session)?.locked == false)
+      #expect(client.undoState.undo?.kind == .cancelled)
+      try await client.perform(.undo)
+      #expect(try client.workspace().messageQueue(session).messages.count == 1)
+      try await client.perform(.requeueThread(session))
+      try await client.receive(.turnEnded, in: session)
+      #expect(client.undoState.redoCount == 1)
+      await client.close()
+    }
+  }
+
   /// Its person stopped the agent, which tells no end of its turn: later it says that it waits.
   @Test func anAgentThatWentIdleIsBusyNoLongerAndDidNotSucceed() async throws {
     try await ClientFixture.withServer { fixture in
