@@ -9,8 +9,11 @@ package enum AgentEvent: Hashable, Sendable {
   case toolEnded(id: String)
   /// How far the agent is with what it set itself, and the point it works on.
   case progress(completed: Int, total: Int, current: String?)
-  /// The agent waits for an approval.
-  case approvalRequested(id: String, tool: String)
+  /// The agent waits for an approval: of what, in a line and in full, as far as it said; and in which
+  /// of its conversations, where it is another than the turn's.
+  case approvalRequested(
+    id: String, tool: String, summary: String = "", details: String? = nil,
+    conversation: String? = nil)
   case approvalAnswered(id: String)
   /// Something for its person to read.
   case text(String)
@@ -57,6 +60,8 @@ package enum AgentLimits {
   package static let sessionIDBytesMax = 256
   /// Bytes of one text event, and of a summary or reason.
   package static let textBytesMax = 64 << 10
+  /// Conversations of subagents that are listened to.
+  package static let childrenMax = 1_000
   /// Tools that are remembered as running.
   package static let runningToolsMax = 1_000
 }

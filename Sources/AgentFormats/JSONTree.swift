@@ -9,17 +9,53 @@ package enum JSONTree: Hashable, Sendable {
   case null
   case boolean(Bool)
   case number(Double)
+  /// A whole number that a double would not tell from its neighbours.
+  case whole(Int64)
   case string(String)
   case array([JSONTree])
   case object([String: JSONTree])
 
-  /// Reads one value; nil where it is none. Bytes that are no UTF-8 are replaced first.
+  /// Levels that a value may have.
+  package static let depthMax = 100
+  /// A double tells whole numbers from their neighbours below this.
+  fileprivate static let exactMax = Double(1 << 53)
+
+  /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
+  /// replaced first.
   package init?(_ bytes: some Collection<UInt8>) {
+    guard JSONTree.depth(of: bytes) <= JSONTree.depthMax else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
     guard let tree = try? JSONDecoder().decode(JSONTree.self, from: Data(text.utf8)) else {
       return nil
     }
     self = tree
+  }
+
+  /// How many brackets and braces are open at once at most.
+  private static func depth(of bytes: some Collection<UInt8>) -> Int {
+    var (depth, deepest) = (0, 0)
+    var (isText, isEscaped) = (false, false)
+    for byte in bytes {
+      if isText {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isText = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isText = true
+      case UInt8(ascii: "["), UInt8(ascii: "{"):
+        depth += 1
+        deepest = max(deepest, depth)
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+      default: break
+      }
+    }
+    return deepest
   }
 
   package subscript(_ key: String) -> JSONTree? {
@@ -36,7 +72,11 @@ package enum JSONTree: Hashable, Sendable {
 
   /// A whole number that fits.
   package var integer: Int64? {
-    if case .number(let number) = self { Int64(exactly: number.rounded(.towardZero)) } else { nil }
+    switch self {
+    case .number(let number): Int64(exactly: number.rounded(.towardZero))
+    case .whole(let whole): whole
+    default: nil
+    }
   }
 
   package var elements: [JSONTree] {
@@ -52,7 +92,8 @@ extension JSONTree: Decodable {
     } else if let flag = try? container.decode(Bool.self) {
       self = .boolean(flag)
     } else if let number = try? container.decode(Double.self) {
-      self = .number(number)
+      let whole = abs(number) >= JSONTree.exactMax ? try? container.decode(Int64.self) : nil
+      self = whole.map { .whole($0) } ?? .number(number)
     } else if let text = try? container.decode(String.self) {
       self = .string(text)
     } else if let elements = try? container.decode([JSONTree].self) {
@@ -76,6 +117,7 @@ extension JSONTree: Encodable {
       } else {
         try container.encode(number)
       }
+    case .whole(let whole): try container.encode(whole)
     case .string(let text): try container.encode(text)
     case .array(let elements): try container.encode(elements)
     case .object(let members): try container.encode(members)

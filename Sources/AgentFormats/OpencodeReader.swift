@@ -1,5 +1,5 @@
-/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions, and the
-/// answer to a prompt (`POST /session/ID/message`).
+/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and those
+/// of its subagents, and the answer to a prompt (`POST /session/ID/message`).
 ///
 /// The stream is told to be best effort: it gives busy signals, and never decides. What counts is
 /// the assistant's message, in the answer or, where the connection broke, in the list of messages.
@@ -9,10 +9,16 @@ package struct OpencodeReader: Sendable {
   private let session: String
   private var data: [UInt8] = []
   private var own: [UInt8] = []
+  /// The sessions of its subagents, and of theirs: each works in one of its own, and what it wants
+  /// leave for holds the turn.
+  package private(set) var children: Set<String>
 
-  /// - Parameter session: opencode's id; events of other sessions are passed over.
-  package init(session: String) {
+  /// - Parameters:
+  ///   - session: opencode's id; events of other sessions are passed over.
+  ///   - children: of its subagents, as far as they are known.
+  package init(session: String, children: Set<String> = []) {
     self.session = session
+    self.children = children
   }
 
   /// Takes in what came of the event stream.
@@ -20,8 +26,8 @@ package struct OpencodeReader: Sendable {
     lines.received(bytes).flatMap { field($0) }
   }
 
-  /// The events of this session that came since the last call, one on each line. The stream has those
-  /// of all sessions, which are none of this turn's output.
+  /// The events of this turn that came since the last call, one on each line. The stream has those
+  /// of all sessions, which are none of its output.
   package mutating func takeOwn() -> [UInt8] {
     defer { own = [] }
     return own
@@ -52,15 +58,19 @@ package struct OpencodeReader: Sendable {
     guard let object = JSONTree(data), let type = object["type"]?.text,
       let properties = object["properties"]
     else { return [] }
+    if type == "session.created" || type == "session.updated" { noteChild(properties["info"]) }
     let owner = (properties["sessionID"] ?? properties["part"]?["sessionID"])?.text
-    guard owner == session else { return [] }
+    guard let owner, owner == session || children.contains(owner) else { return [] }
     own += data + [UInt8(ascii: "\n")]
     switch type {
     case "message.part.updated":
       return part(properties["part"])
     case "permission.updated", "permission.asked":
+      let wanted = OpencodeReader.wanted(properties)
       return tools.approvalRequested(
-        properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text)
+        properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text,
+        summary: wanted.summary, details: wanted.details,
+        conversation: owner == session ? nil : owner)
     case "permission.replied":
       return tools.approvalAnswered((properties["requestID"] ?? properties["permissionID"])?.text)
     case "session.status":
@@ -71,10 +81,34 @@ package struct OpencodeReader: Sendable {
     case "session.error":
       return [.trouble(OpencodeReader.reason(properties["error"]))]
     case "session.idle":
-      return tools.endAll()
+      return owner == session ? tools.endAll() : []
     default:
       return []
     }
+  }
+
+  private mutating func noteChild(_ info: JSONTree?) {
+    guard let id = info?["id"]?.text, let parent = info?["parentID"]?.text,
+      parent == session || children.contains(parent), children.count < AgentLimits.childrenMax
+    else { return }
+    children.insert(id)
+  }
+
+  /// What leave is asked for: the line a person wants to see first, and all that is said of it. Each
+  /// tool, and each version, has its own words for that.
+  private static func wanted(_ properties: JSONTree) -> (summary: String, details: String?) {
+    let metadata = properties["metadata"]
+    let named = ["command", "filePath", "filepath", "url"].lazy.compactMap { metadata?[$0]?.text }
+    let pattern = properties["patterns"] ?? properties["pattern"]
+    let patterns = pattern?.text ?? pattern?.elements.compactMap(\.text).joined(separator: ", ")
+    let texts = [named.first, patterns, properties["title"]?.text].compactMap { $0 }
+    let text = texts.first { !$0.isEmpty } ?? ""
+    let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+    if let command = metadata?["command"]?.text { return (line, command) }
+    guard case .object(let members)? = metadata, !members.isEmpty else {
+      return (line, text == line ? nil : text)
+    }
+    return (line, metadata?.line)
   }
 
   private mutating func part(_ part: JSONTree?) -> [AgentEvent] {

@@ -15,12 +15,18 @@ struct RunningTools: Sendable {
     return [.toolEnded(id: id)]
   }
 
-  mutating func approvalRequested(_ id: String?, tool: String?) -> [AgentEvent] {
+  mutating func approvalRequested(
+    _ id: String?, tool: String?, summary: String = "", details: String? = nil,
+    conversation: String? = nil
+  ) -> [AgentEvent] {
     guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), !id.isEmpty,
       approvals.count < AgentLimits.runningToolsMax, approvals.insert(id).inserted
     else { return [] }
     return [
-      .approvalRequested(id: id, tool: tool?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool")
+      .approvalRequested(
+        id: id, tool: tool?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool",
+        summary: summary.cut(to: AgentLimits.textBytesMax),
+        details: details?.cut(to: AgentLimits.textBytesMax), conversation: conversation)
     ]
   }
 

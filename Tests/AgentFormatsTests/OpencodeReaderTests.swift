@@ -6,7 +6,8 @@ import Testing
 
   @Test func theStreamGivesTheSignalsOfOneSession() {
     let expected: [AgentEvent] = [
-      .toolStarted(id: "call_1", name: "bash"), .approvalRequested(id: "per_1", tool: "bash"),
+      .toolStarted(id: "call_1", name: "bash"),
+      .approvalRequested(id: "per_1", tool: "bash", summary: "ls"),
       .approvalAnswered(id: "per_1"), .toolEnded(id: "call_1"),
     ]
     var reader = OpencodeReader(session: "ses_1")
@@ -14,6 +15,57 @@ import Testing
     var slow = OpencodeReader(session: "ses_1")
     #expect(Transcripts.opencode.utf8.flatMap { slow.received([$0]) } == expected)
     #expect(slow.ended().isEmpty)
+  }
+
+  private func line(_ type: String, _ properties: String) -> [UInt8] {
+    Array("data: {\"type\":\"\(type)\",\"properties\":{\(properties)}}\n\n".utf8)
+  }
+
+  @Test(arguments: [
+    (#""patterns":["ls","cat *"]"#, "ls, cat *", nil),
+    (#""pattern":"npm *","title":"npm test""#, "npm *", nil),
+    (#""title":"Fetch it""#, "Fetch it", nil),
+    (#""patterns":["rm *"],"metadata":{"command":"cd a\nrm -rf b"}"#, "cd a", "cd a\nrm -rf b"),
+    (
+      #""patterns":["*"],"metadata":{"filepath":"/a/b.swift","diff":"+1"}"#, "/a/b.swift",
+      #"{"diff":"+1","filepath":"/a/b.swift"}"#
+    ),
+    (#""metadata":{}"#, "", nil),
+  ]) func leaveIsAskedForSomething(properties: String, summary: String, details: String?) {
+    var reader = OpencodeReader(session: "s")
+    let events = reader.received(
+      line("permission.asked", #""id":"p","sessionID":"s","permission":"bash","# + properties))
+    #expect(
+      events == [.approvalRequested(id: "p", tool: "bash", summary: summary, details: details)])
+  }
+
+  /// A subagent works in a session of its own, and what it wants leave for holds the turn.
+  @Test func subagentsAreHeard() {
+    var reader = OpencodeReader(session: "s")
+    func asked(_ id: String, in session: String) -> [AgentEvent] {
+      reader.received(
+        line("permission.asked", #""id":"\#(id)","sessionID":"\#(session)","permission":"edit""#))
+    }
+    #expect(asked("p0", in: "c").isEmpty, "nobody said whose it is")
+    _ = reader.received(line("session.created", #""info":{"id":"c","parentID":"s"}"#))
+    _ = reader.received(line("session.updated", #""info":{"id":"d","parentID":"c"}"#))
+    _ = reader.received(line("session.created", #""info":{"id":"x","parentID":"y"}"#))
+    #expect(
+      asked("p1", in: "c") == [.approvalRequested(id: "p1", tool: "edit", conversation: "c")])
+    #expect(
+      asked("p2", in: "d") == [.approvalRequested(id: "p2", tool: "edit", conversation: "d")])
+    #expect(asked("p3", in: "x").isEmpty)
+    // Its end is not the turn's.
+    #expect(reader.received(line("session.idle", #""sessionID":"d""#)).isEmpty)
+    #expect(
+      reader.received(line("permission.replied", #""sessionID":"c","requestID":"p1""#))
+        == [.approvalAnswered(id: "p1")])
+    // A stream that broke goes on with what was known.
+    var again = OpencodeReader(session: "s", children: reader.children)
+    #expect(
+      again.received(
+        line("permission.asked", #""id":"p4","sessionID":"d","permission":"bash""#)
+      ).count == 1)
   }
 
   @Test func aStreamThatBreaksEndsWhatRan() {

@@ -254,7 +254,13 @@ struct TaskView: Decodable {
     var currentTask: String?
   }
 
+  struct Request: Decodable {
+    var toolName: String
+    var summary: String
+  }
+
   var status: String
+  var request: Request?
   var outcome: Outcome?
   var todoProgress: Progress?
 }

@@ -79,11 +79,23 @@ extension EndToEnd {
         try await bed.eventually("it waits", within: 120) {
           try await device.task("s")?.status == "awaitingApproval"
         }
+        let request = try await device.task("s")?.request
+        #expect(request?.toolName == "bash" && request?.summary == "make deploy")
         try await device.cospool("approve", "s")
         try await bed.eventually("it is done", within: 120) {
           try await device.message(asking).status == "succeeded"
         }
         #expect(prompts(folder) == ["ses_1|one", "ses_1|asks, and is cut"])
+        let inner = try await device.send("s", "asks in a child")
+        try await bed.eventually("its subagent waits", within: 120) {
+          try await device.task("s")?.status == "awaitingApproval"
+        }
+        try await device.cospool("deny", "s")
+        try await bed.eventually("that is done, too", within: 120) {
+          try await device.message(inner).status == "succeeded"
+        }
+        let decisions = try String(contentsOfFile: folder + "/decisions", encoding: .utf8)
+        #expect(decisions == "ses_1|once\nses_1_child|reject\n")
       }
     }
 

@@ -94,8 +94,8 @@ extension EndToEnd {
         try await eventually("succeeded", second, on: device, bed)
         #expect(
           agent.calls() == [
-            .init(arguments: "--model fast exec --json -", prompt: "one"),
-            .init(arguments: "--model fast exec --json resume thread-1 -", prompt: "two"),
+            .init(arguments: "exec --model fast --json -", prompt: "one"),
+            .init(arguments: "exec --model fast --json resume thread-1 -", prompt: "two"),
           ])
       }
     }

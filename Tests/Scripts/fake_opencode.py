@@ -3,7 +3,7 @@
 Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts, every
 file to FOLDER/files and every session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
 connection after the work is done, "mute" leaves it open then and never answers, "hangs" never ends, "asks"
-wants leave for its tool.
+wants leave for its tool, "child" for that of a subagent, which has a session of its own.
 
 Like the real one it serves each request from the instance of its folder: the query's `directory`, else its own.
 Sessions and events of one folder are not there for another. While FOLDER/deaf is there, no GET is answered.
@@ -99,6 +99,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(True)
         if verb == "permissions":
             permissions[parts[3]] = body["response"]
+            with open(f"{folder}/decisions", "a") as file:
+                file.write(f"{session}|{body['response']}\n")
             return self.answer(True)
         text = body["parts"][0]["text"]
         with open(f"{folder}/prompts", "a") as file:
@@ -113,12 +115,18 @@ class Handler(BaseHTTPRequestHandler):
         tell("message.part.updated", directory, part={**tool, "tool": "bash", "state": {"status": "running"}})
         while "hangs" in text:
             time.sleep(60)
+        owner = f"{session}_child" if "child" in text else session
+        if "child" in text:
+            sessions[owner], directories[owner] = [], directory
         # Told again and again, since nobody may listen yet.
         while "asks" in text and f"per_{prompt}" not in permissions:
-            tell("permission.updated", directory, id=f"per_{prompt}", sessionID=session, type="bash")
+            if "child" in text:
+                tell("session.created", directory, info={"id": owner, "parentID": session})
+            tell("permission.asked", directory, id=f"per_{prompt}", sessionID=owner, permission="bash",
+                 patterns=["make *"], metadata={"command": "make deploy"})
             time.sleep(0.1)
         if "asks" in text:
-            tell("permission.replied", directory, permissionID=f"per_{prompt}", sessionID=session)
+            tell("permission.replied", directory, requestID=f"per_{prompt}", sessionID=owner)
             with open(f"{folder}/permissions", "a") as file:
                 file.write(permissions[f"per_{prompt}"] + "\n")
         tell("message.part.updated", directory, part={**tool, "tool": "bash", "state": {"status": "completed"}})

@@ -39,6 +39,18 @@ struct ProcessAgentTests {
     return Outcome(result: result, events: events.withLock { $0 })
   }
 
+  /// Most options of Codex are those of `exec`, and refused before it.
+  @Test(arguments: [
+    ("codex", "codex exec"), ("/opt/codex --model fast", "/opt/codex exec --model fast"),
+    ("codex exec --skip-git-repo-check", "codex exec --skip-git-repo-check"),
+    ("npx @openai/codex@latest --full-auto", "npx @openai/codex@latest exec --full-auto"),
+    ("env A=1 codex -c x=y", "env A=1 codex exec -c x=y"), ("mine -m fast", "mine exec -m fast"),
+    ("mine exec -m fast", "mine exec -m fast"), ("env A=1 mine", "env A=1 mine exec"),
+  ]) func codexRunsExec(given: String, run: String) {
+    let words = PresetAgents.runningExec(given.split(separator: " ").map(String.init))
+    #expect(words.joined(separator: " ") == run)
+  }
+
   @Test func thePromptComesByStandardInput() async throws {
     let outcome = try await run("cat", prompt: "first line\nlast line")
     #expect(outcome.result == .succeeded(summary: "last line"))

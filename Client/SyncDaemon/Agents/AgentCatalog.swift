@@ -15,7 +15,9 @@ enum AgentCatalog {
     case .none:
       throw CommandLineFault(reason: "no agent is set: cospool config set agent command")
     case .command:
-      guard let command = settings.command else {
+      // What starts another kind of agent is no command that takes a prompt and says no more.
+      let isItsOwn = [.none, .hooks, .command].contains(settings.kind)
+      guard isItsOwn, let command = settings.command else {
         throw CommandLineFault(reason: "no command is set: cospool config set command \"…\"")
       }
       return try CommandAgent.agent(command: command, timeoutSeconds: timeout)

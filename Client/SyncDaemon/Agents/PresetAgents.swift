@@ -24,19 +24,32 @@ enum PresetAgents {
 
   /// `codex exec --json`, one process for each turn.
   ///
-  /// - Parameter command: the program with arguments of its own; nil is `codex`.
+  /// - Parameter command: the program with arguments of its own; nil is `codex`. What stands behind
+  ///   the program is for `exec`, whether or not that stands there.
   static func codex(
     command: String?, timeoutSeconds: Int?
   ) throws(CommandLineFault) -> ProcessAgent<CodexReader> {
-    let program = try words(command, otherwise: "codex")
+    let program = runningExec(try words(command, otherwise: "codex"))
     return ProcessAgent(
       commandLine: { turn in
-        var words = program + ["exec", "--json"]
+        var words = program + ["--json"]
         if let id = turn.resumed { words += ["resume", id] }
         // The hyphen has it read the prompt from standard input.
         return AgentCommandLine(words: words + ["-"], input: turn.promptWithFiles)
       },
       reader: { _ in CodexReader() }, timeoutSeconds: timeoutSeconds)
+  }
+
+  /// A command of Codex with `exec` behind the program: most options are those of `exec`, and refused
+  /// before it. Where another program starts one of another name, it goes to the end.
+  static func runningExec(_ words: [String]) -> [String] {
+    let named = words.firstIndex { word in
+      word.split(separator: "/").last?.split(separator: "@").first == "codex"
+    }
+    let isProgram = words.count < 2 || words[1].hasPrefix("-") || words[1] == "exec"
+    let place = named.map { $0 + 1 } ?? (isProgram ? 1 : words.count)
+    guard !words[place...].starts(with: ["exec"]) else { return words }
+    return Array(words[..<place]) + ["exec"] + words[place...]
   }
 
   private static func words(

@@ -18,10 +18,15 @@ extension OpencodeAgent {
       var open: [String: AsyncStream<Void>.Continuation] = [:]
       for await event in events {
         switch event {
-        case .approvalRequested(let id, let tool):
+        case .approvalRequested(let id, let tool, let summary, let details, let owner):
           let (ends, end) = AsyncStream<Void>.makeStream()
           open[id] = end
-          group.addTask { await decide(id, tool, of: turn, in: conversation, until: ends) }
+          let wanted = AgentAsk.approval(
+            toolName: tool, summary: String(summary.prefix(200)),
+            details: details?.cut(toUTF8Bytes: Limits.taskDetailsBytesMax))
+          group.addTask {
+            await decide(id, wanted, of: turn, in: owner ?? conversation, until: ends)
+          }
         case .approvalAnswered(let id):
           // Answered at opencode itself, or by what is passed on here.
           open.removeValue(forKey: id)?.finish()
@@ -34,12 +39,12 @@ extension OpencodeAgent {
   }
 
   private func decide(
-    _ id: String, _ tool: String, of turn: AgentTurn, in conversation: String,
+    _ id: String, _ wanted: AgentAsk, of turn: AgentTurn, in conversation: String,
     until ends: AsyncStream<Void>
   ) async {
     guard let ask else { return }
     let answer = await withTaskGroup(of: AskAnswer?.self) { group in
-      group.addTask { await ask(.approval(toolName: tool, summary: ""), turn.session) }
+      group.addTask { await ask(wanted, turn.session) }
       group.addTask {
         for await _ in ends {}
         return nil
@@ -55,7 +60,9 @@ extension OpencodeAgent {
     default: return
     }
     // As with conversations: what is none of its ids is not sent.
-    guard id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }) else { return }
+    guard
+      (id + conversation).allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
+    else { return }
     let path = "/session/\(conversation)/permissions/\(id)"
     // Where it cannot be told, it asks on at its own prompt.
     let body = JSONTree.object(["response": response]).line

@@ -42,7 +42,9 @@ struct OpencodeAgent: Agent {
         reason: "\"\(text)\" is no address of opencode: cospool config set command "
           + OpencodeAgent.addressDefault)
     }
-    self.host = host
+    // The brackets are the address's, not the host's.
+    let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+    self.host = isBracketed ? String(host.dropFirst().dropLast()) : host
     port = url.port ?? 4_096
     self.timeoutSeconds = timeoutSeconds
   }
@@ -59,7 +61,7 @@ struct OpencodeAgent: Agent {
   }
 
   /// Whether its server is on this machine.
-  var isHere: Bool { ["127.0.0.1", "localhost", "[::1]", "::1"].contains(host) }
+  var isHere: Bool { ["127.0.0.1", "localhost", "::1"].contains(host) }
 
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
@@ -283,9 +285,10 @@ struct OpencodeAgent: Agent {
   ) async {
     let (events, passing) = AsyncStream<AgentEvent>.makeStream()
     async let passed: Void = passOn(events, of: turn, in: conversation)
+    var children: Set<String> = []
     while !Task.isCancelled {
       // What was cut off in the middle does not go on with the next one.
-      let reader = Mutex(OpencodeReader(session: conversation))
+      let reader = Mutex(OpencodeReader(session: conversation, children: children))
       try? await call(.GET, "/event", of: turn).pieces { bytes in
         connected()
         let (said, own) = reader.withLock { ($0.received(bytes), $0.takeOwn()) }
@@ -296,6 +299,7 @@ struct OpencodeAgent: Agent {
         }
       }
       for event in reader.withLock({ $0.ended() }) { report(.said(event)) }
+      children = reader.withLock { $0.children }
       // The end of the turn cuts the wait short.
       try? await Task.sleep(for: pollPeriod)
     }

@@ -1,0 +1,45 @@
+import AgentFormats
+import Testing
+
+@Suite struct JSONTreeTests {
+  private func tree(_ text: String) -> JSONTree? { JSONTree(Array(text.utf8)) }
+
+  @Test func depthIsBounded() {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    #expect(tree(nested(JSONTree.depthMax)) != nil)
+    #expect(tree(nested(JSONTree.depthMax + 1)) == nil)
+    // Brackets in a text are none.
+    let text = String(repeating: "[{", count: 200) + #"\" [ \\"#
+    #expect(tree("[\"" + text + "\"]")?.elements.count == 1)
+  }
+
+  /// Ids of requests come back as they came.
+  @Test func wholeNumbersStayWhatTheyAre() {
+    for text in ["0", "-7", "9007199254740993", "-9007199254740993", "9223372036854775807"] {
+      #expect(tree(text)?.line == text)
+      #expect(tree(text)?.integer == Int64(text))
+    }
+    #expect(tree("1") == 1)
+    #expect(tree("1.5")?.line == "1.5")
+  }
+
+  @Test func questionsAreReadAndAnswered() throws {
+    let one = try #require(
+      tree(
+        #"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}],"x":1}"#))
+    let read = try #require(ClaudeQuestions(one))
+    #expect(read.text == "Which?" && read.options == ["A", "B"])
+    #expect(
+      ClaudeQuestions.answered(one, with: "B")["answers"] == ["Which?": "B"])
+    #expect(ClaudeQuestions.answered(one, with: "B")["x"] == 1)
+    let two = try #require(
+      tree(
+        #"{"questions":[{"question":"a","options":[{"label":"A"}]},{"question":"b"}]}"#))
+    #expect(ClaudeQuestions(two)?.text == "a\nb" && ClaudeQuestions(two)?.options == [])
+    for odd in [#"{}"#, #"{"questions":[]}"#, #"{"questions":[{"header":"x"}]}"#, "[]"] {
+      #expect(ClaudeQuestions(tree(odd)) == nil, "\(odd)")
+    }
+  }
+}
