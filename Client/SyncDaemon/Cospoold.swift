@@ -15,8 +15,9 @@ struct Cospoold {
       write(message, to: code == 0 ? .standardOutput : .standardError)
       exit(code)
     }
-    // Socket, store and credentials are for their owner alone.
-    umask(0o077)
+    // Socket, store and credentials are for their owner alone. What agents make in a project is
+    // not the daemon's: they get what the starter has.
+    let starterMask = umask(0o077)
     // Whoever started it may have set this to be ignored, which outlives exec: then the system
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)
@@ -36,7 +37,11 @@ struct Cospoold {
       logger.logLevel = settings.logLevel
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
-        ready: { write("ready on \($0)", to: .standardOutput) })
+        ready: { path in
+          // All that is made from here on has its mode named, or lies in a private folder.
+          umask(starterMask)
+          write("ready on \(path)", to: .standardOutput)
+        })
       try await daemon.run(stop: await StopSignals.stream())
       exit(0)
     } catch let fault as SettingFault {

@@ -21,7 +21,7 @@ struct Daemon: Sendable {
   var stopGrace = Duration.seconds(5)
   /// How often a reader of the events hears that the connection lives.
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
-  /// Called with the socket's path when it answers.
+  /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
   /// More connections than this wait to be accepted.
@@ -76,6 +76,8 @@ struct Daemon: Sendable {
     // What the HTTP server calls information is detail here.
     apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
     let executor = LoopExecutor()
+    let (agentsWait, agentsMayStart) = AsyncStream<Void>.makeStream()
+    let (noticesWait, noticesMayStart) = AsyncStream<Void>.makeStream()
     let application = Application(
       router: api.router(),
       configuration: ApplicationConfiguration(
@@ -85,6 +87,8 @@ struct Daemon: Sendable {
       onServerRunning: { _ in
         chmod(place.path, 0o600)
         ready(place.path)
+        agentsMayStart.finish()
+        noticesMayStart.finish()
       }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
@@ -96,8 +100,9 @@ struct Daemon: Sendable {
     var services = ServiceGroupConfiguration(
       services: [
         IdleMemory(), SyncService(client: client, logger: logger),
-        NotifyService(client: client, logger: logger),
-        agents, LocalAPIService(application: application, executor: executor),
+        LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
+        LateService(base: agents, start: agentsWait),
+        LocalAPIService(application: application, executor: executor),
       ],
       logger: apiLogger)
     services.maximumGracefulShutdownDuration = stopGrace + grace + AgentService.stopLimit
@@ -144,6 +149,19 @@ struct LocalAPIService: Service {
     // Every task of it has ended.
     try await executor.group.shutdownGracefully()
     try result.get()
+  }
+}
+
+/// A service that starts programs, which it may when the daemon is ready.
+struct LateService<Base: Service>: Service {
+  var base: Base
+  /// Ends when it may begin.
+  var start: AsyncStream<Void>
+
+  func run() async throws {
+    // A shutdown ends the wait, too, and the service sees that itself.
+    await cancelWhenGracefulShutdown { for await _ in start {} }
+    try await base.run()
   }
 }
 

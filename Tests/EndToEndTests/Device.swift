@@ -19,17 +19,26 @@ final class Device: Sendable {
   // MARK: The daemon
 
   /// Starts the daemon and waits until it takes commands.
-  func start(_ options: [String] = []) async throws {
-    let process = try launch(options)
+  ///
+  /// - Parameter mask: the umask that it starts with, in octal digits; nil is the test's own.
+  func start(_ options: [String] = [], mask: String? = nil) async throws {
+    let process = try launch(options, mask: mask)
     _ = try await process.line(holding: "ready on")
   }
 
   /// Starts the daemon without waiting.
   @discardableResult
-  func launch(_ options: [String] = []) throws -> ChildProcess {
-    let process = try bed.start(
-      "cospoold", ["--data", data, "--name", name, "--thread-queue", "on"] + options,
-      name: name)
+  func launch(_ options: [String] = [], mask: String? = nil) throws -> ChildProcess {
+    let arguments = ["--data", data, "--name", name, "--thread-queue", "on"] + options
+    let process: ChildProcess
+    if let mask {
+      process = try bed.launch(
+        "/bin/sh",
+        ["-c", "umask \(mask); exec \"$0\" \"$@\"", try Executables.path(of: "cospoold")]
+          + arguments, name: "\(name) cospoold")
+    } else {
+      process = try bed.start("cospoold", arguments, name: name)
+    }
     current.withLock { $0 = process }
     return process
   }

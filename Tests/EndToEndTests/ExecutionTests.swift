@@ -26,6 +26,35 @@ extension EndToEnd {
       }
     }
 
+    /// What an agent makes has the modes that its person wants; what the daemon makes is private.
+    @Test(arguments: ["022", "000"]) func agentsHaveTheStartersMask(mask: String) async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start(mask: mask)
+        try await device.cospool(
+          "config", "set", "command", "sh -c 'umask > \(bed.path("mask")); echo done'")
+        try await device.cospool("config", "set", "agent", "command")
+        try await device.cospool("session", "add", "s")
+        try await device.cospool("session", "host", "s", "this")
+        let file = bed.path("notes.txt")
+        try Data("notes".utf8).write(to: URL(filePath: file))
+        let id = UUID().uuidString.lowercased()
+        try await device.cospool("send", "-s", "s", "--id", id, "--attach", file, "go")
+        try await bed.eventually("it has run", within: 90) {
+          try await device.message(id).status == "succeeded"
+        }
+        #expect(try String(contentsOfFile: bed.path("mask"), encoding: .utf8) == "0\(mask)\n")
+        let files = try #require(FileManager.default.enumerator(atPath: device.data))
+        var open: [String] = []
+        for case let name as String in files {
+          var status = stat()
+          guard lstat("\(device.data)/\(name)", &status) == 0 else { continue }
+          if status.st_mode & 0o077 != 0 { open.append(name) }
+        }
+        #expect(open == [])
+      }
+    }
+
     // S0-27, S0-62 … S0-66, story 5: ten over night, the fourth fails, and the queue stands; a
     // retry from another device makes it go on.
     @Test func failureStopsTheQueueUntilAnotherDeviceDecides() async throws {

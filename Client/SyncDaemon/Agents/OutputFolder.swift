@@ -113,7 +113,8 @@ final class OutputWriter: Sendable {
   private func turn(_ state: inout State) {
     try? state.file?.close()
     if FileManager.default.fileExists(atPath: path + ".1") {
-      _ = FileManager.default.createFile(atPath: path + ".cut", contents: nil)
+      let cut = Foundation.open(path + ".cut", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+      if cut >= 0 { Foundation.close(cut) }
     }
     rename(path, path + ".1")
     state.isOpen = false
