@@ -74,6 +74,9 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     String(name.replica.rawValue, radix: 16) + "-" + String(name.seq)
   }
 
+  /// Whether this can be a notification's id, one that was put aside before too.
+  package static func isID(_ text: String) -> Bool { name(of: text) != nil }
+
   /// Reads what `id(of:)` wrote; nil where it is something else.
   static func name(of id: String) -> OperationID? {
     let parts = id.split(separator: "-", omittingEmptySubsequences: false)

@@ -99,7 +99,9 @@ extension LocalAPI {
     return (source, name)
   }
 
-  private static func size(of url: URL) throws -> Int {
+  private static func size(of named: URL) throws -> Int {
+    // What is said of a link is not said of its file.
+    let url = named.resolvingSymlinksInPath()
     let values = try? url.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
     guard let values, values.isRegularFile == true, let size = values.fileSize,
       FileManager.default.isReadableFile(atPath: url.path)

@@ -150,9 +150,11 @@ extension LocalAPI {
 
   /// Whether anything waits that this device may start.
   private func hasWork(_ session: SessionID) -> Bool {
-    guard let queue = try? client.workspace().messageQueue(session), !queue.paused else {
-      return false
-    }
+    let workspace = client.workspace()
+    // Where another device is the host nothing starts here.
+    guard workspace.session(session)?.host == client.deviceID,
+      let queue = try? workspace.messageQueue(session), !queue.paused
+    else { return false }
     let statuses = queue.messages.map(\.status)
     // Behind one that failed nothing starts until a person decides.
     return statuses.contains(.queued)

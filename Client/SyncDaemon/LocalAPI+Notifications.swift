@@ -12,6 +12,12 @@ extension LocalAPI {
     }
     api.post("notifications/dismiss") { request, _ in
       let body = try await decodedIfPresent(DismissRequest.self, from: request)
+      if let odd = body?.ids?.first(where: { !NotificationView.isID($0) }) {
+        throw APIProblem(
+          .notFound, code: "notificationNotFound",
+          message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
+          exitCode: 1)
+      }
       try await client.dismissNotifications(
         body?.ids ?? client.notifications().filter { $0.request == nil }.map(\.id))
       return CanonicalJSON.response(

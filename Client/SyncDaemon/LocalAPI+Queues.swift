@@ -21,8 +21,18 @@ extension LocalAPI {
     }
     api.post("sessions") { request, _ in
       let body = try await decoded(SessionRequest.self, from: request)
+      let id = try SessionID(body.id)
+      guard body.byAgent == true else {
+        return try await perform(.addSession(id, name: body.name, project: body.project))
+      }
+      // What a person named it, or where its prompts are to run, is not the agent's to change.
+      let known = client.workspace().session(id)
+      let isNamed = known.map { $0.name != id.rawValue } ?? false
+      let hasProject = known.map { !$0.project.isEmpty } ?? false
       return try await perform(
-        .addSession(try SessionID(body.id), name: body.name, project: body.project))
+        .addSession(
+          id, name: isNamed ? nil : body.name, project: hasProject ? nil : body.project),
+        isOfPerson: false)
     }
     api.patch("sessions/:session") { request, context in
       let body = try await decoded(RenameRequest.self, from: request)

@@ -129,8 +129,9 @@ struct LocalAPI: Sendable {
   // MARK: - What routes share
 
   /// Does a command and answers with its receipt.
-  func perform(_ command: Command) async throws -> Response {
-    CanonicalJSON.response(ReceiptAnswer(try await client.perform(command).notice))
+  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
+    CanonicalJSON.response(
+      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
   }
 
   func session(_ context: Context) throws -> SessionID {

@@ -21,6 +21,9 @@ struct SessionRequest: Codable {
   var id: String
   var name: String?
   var project: String?
+  /// Whether an agent says that it works there: what the session has stays as it is, and nobody
+  /// undoes it.
+  var byAgent: Bool?
 }
 
 struct RenameRequest: Codable {

@@ -50,6 +50,7 @@ final class SettingsKeeper: Sendable {
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
     let value: SettingValue? = if let value { try name.checked(value) } else { nil }
+    if case .text(let text)? = value { try SettingsKeeper.checkUse(of: text, as: name) }
     // The lock makes writers wait for each other; the file is small.
     try layers.withLock { layers throws(SettingFault) in
       var values = try file.read().mapValues(\.value)
@@ -57,6 +58,28 @@ final class SettingsKeeper: Sendable {
       try file.write(values)
       layers.file = try file.read()
       apply(layers.deviceSettings)
+    }
+  }
+
+  /// Refuses what could not be used when its time comes: at the next start, or the next turn.
+  private static func checkUse(of text: String, as name: SettingName) throws(SettingFault) {
+    switch name {
+    case .certificate:
+      guard text.hasPrefix("/") else {
+        throw SettingFault(
+          name: name.rawValue, reason: "\(text): the path has to be absolute")
+      }
+      guard FileManager.default.isReadableFile(atPath: text) else {
+        throw SettingFault(
+          name: name.rawValue, reason: "\(text): no such file, or not readable")
+      }
+    case .command, .notifyCommand:
+      do {
+        _ = try CommandWords.split(text)
+      } catch {
+        throw SettingFault(name: name.rawValue, reason: error.reason)
+      }
+    default: break
     }
   }
 

@@ -23,8 +23,13 @@ import Testing
       let dismissed = try await daemon.request("POST", "/v1/notifications/dismiss")
       #expect(dismissed.status == 200)
       let unknown = try await daemon.request(
-        "POST", "/v1/notifications/dismiss", #"{"ids":["1-2","nonsense",""]}"#)
+        "POST", "/v1/notifications/dismiss", #"{"ids":["1-2"]}"#)
       #expect(unknown.status == 200, "what stands for nothing is dismissed already")
+      for odd in ["nonsense", ""] {
+        let reply = try await daemon.request(
+          "POST", "/v1/notifications/dismiss", #"{"ids":["1-2","\#(odd)"]}"#)
+        #expect(reply.status == 404, "\(odd)")
+      }
     }
   }
 

@@ -10,6 +10,23 @@ import Testing
     try reply.decoded(ErrorAnswer.self).error.code
   }
 
+  /// What could not be used at the next start, or the next turn, is refused when it is set.
+  @Test func whatCannotBeUsedIsNotSet() async throws {
+    try await RunningDaemon.run { daemon in
+      for (name, value) in [
+        ("certificate", "roots.pem"), ("certificate", "/no/such/file.pem"),
+        ("command", "agent 'one"), ("notifyCommand", "say \\\"hello"),
+      ] {
+        let reply = try await daemon.request(
+          "PUT", "/v1/settings/\(name)", "{\"value\":\"\(value)\"}")
+        #expect(reply.status == 422, "\(name) \(value): \(reply.body)")
+        let now = try await daemon.request("GET", "/v1/settings/\(name)")
+          .decoded(SettingAnswer.self)
+        #expect(now.value == nil)
+      }
+    }
+  }
+
   // S0-33, S2-36: kept over restarts, and said where it comes from.
   @Test func aSettingIsSetKeptAndTakenBack() async throws {
     let directory = try TemporaryDirectory()

@@ -10,7 +10,8 @@ extension APIDescription {
     APIOperation(
       method: "POST", path: "/v1/notifications/dismiss", id: "dismissNotifications",
       summary: "Puts some aside on this device; without ids all that ask nothing.",
-      body: .fields("DismissRequest", isRequired: false), answer: .json("Notifications")),
+      body: .fields("DismissRequest", isRequired: false), answer: .json("Notifications"),
+      refusals: [404]),
     APIOperation(
       method: "POST", path: "/v1/device/visibility", id: "setVisibility",
       summary: "Says whether the person looks at this device, which then gets no pushes.",

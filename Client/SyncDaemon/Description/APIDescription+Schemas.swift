@@ -29,7 +29,8 @@ extension APIDescription {
       "timeoutSeconds": ["type": "number", "minimum": 0, "maximum": 86_400]
     ]),
     "SessionRequest": Schema.body(
-      ["id": Schema.sessionID], optional: ["name": Schema.text, "project": Schema.text]),
+      ["id": Schema.sessionID],
+      optional: ["name": Schema.text, "project": Schema.text, "byAgent": Schema.flag]),
     "RenameRequest": Schema.body(["name": Schema.text]),
     "PauseRequest": Schema.body([:], optional: ["reason": Schema.text]),
     "SendRequest": Schema.body(
