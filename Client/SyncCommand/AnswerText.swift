@@ -40,7 +40,8 @@ enum QueueText {
         .joined(separator: "\n")
     }
     var table = TextTable([
-      .init(title: "#", isNumber: true), .init(title: "ID"), .init(title: "PRIORITY", goes: 1),
+      .init(title: "#", isNumber: true), .init(title: "ID", isName: true),
+      .init(title: "PRIORITY", goes: 1),
       .init(title: "AGE", isNumber: true, goes: 2), .init(title: "DEVICE", goes: 3),
       .init(title: "CONTENT"),
     ])
@@ -112,7 +113,7 @@ enum ThreadText {
       lines.append("no thread needs you")
     } else {
       var table = TextTable([
-        .init(title: "#", isNumber: true), .init(title: "SESSION"),
+        .init(title: "#", isNumber: true), .init(title: "SESSION", isName: true),
         .init(title: "AGE", isNumber: true, goes: 1), .init(title: "STATE"),
         .init(title: "NAME", goes: 2), .init(title: "PROJECT", goes: 3),
       ])
@@ -177,7 +178,7 @@ enum SessionText {
   static func list(_ answer: SessionListAnswer, style: TextStyle) -> String {
     guard !answer.sessions.isEmpty else { return "no sessions yet" }
     var table = TextTable([
-      .init(title: "SESSION"), .init(title: "WAITING", isNumber: true),
+      .init(title: "SESSION", isName: true), .init(title: "WAITING", isNumber: true),
       .init(title: "THREAD", isNumber: true, goes: 2), .init(title: "STATE", goes: 1),
       .init(title: "NAME", goes: 3), .init(title: "PROJECT", goes: 4),
     ])

@@ -25,7 +25,9 @@ struct CommandRunner: Sendable {
     } catch {
       let outcome = CommandRunner.outcome(ofParsing: error, arguments: arguments)
       // Agents take the exit code 2 of a hook for a veto.
-      guard arguments.first == "hook", outcome.exitCode != 0 else { return outcome }
+      guard CommandSuggestion.command(of: arguments) == "hook", outcome.exitCode != 0 else {
+        return outcome
+      }
       return Outcome(errors: outcome.errors)
     }
     if let command = parsed as? any LocalCommand { return await run(command) }

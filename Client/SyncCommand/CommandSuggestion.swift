@@ -3,6 +3,16 @@ import QueueModel
 
 /// What a person may have meant by a command that there is not.
 enum CommandSuggestion {
+  /// The first word that is no option; nil where there is none.
+  static func command(of arguments: [String]) -> String? {
+    var words = arguments[...]
+    while let word = words.popFirst() {
+      guard word.hasPrefix("-") else { return word }
+      if word == "--data" { words = words.dropFirst() }
+    }
+    return nil
+  }
+
   /// A sentence about the first word that names no command; nil where every one does.
   static func text(for arguments: [String]) -> String? {
     var group: any ParsableCommand.Type = Cospool.self

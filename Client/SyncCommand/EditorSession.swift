@@ -41,7 +41,18 @@ struct EditorSession: Sendable {
   /// - Throws: `CommandFailure`: usage where no editor is named, `editorFailed`, or the daemon's. The
   ///   file with the text stays where the daemon did not take it, and the failure says where.
   func run() async throws -> Answer {
+    struct Named: Decodable {
+      var id: String
+    }
     let editor = try editor()
+    // A beginning that names one message now may name two when the person is done.
+    var session = self
+    session.message = try await connection.answer(to: APIRequest(.get, ["messages", message]))
+      .decoded(Named.self).id
+    return try await session.run(editor)
+  }
+
+  private func run(_ editor: String) async throws -> Answer {
     try await hold()
     let renewing = Task {
       while (try? await Task.sleep(for: Self.renewal)) != nil {
@@ -137,6 +148,8 @@ struct EditorSession: Sendable {
     var interrupt = sigset_t()
     sigemptyset(&interrupt)
     sigaddset(&interrupt, SIGINT)
+    // It is ignored here, and would be by all that the editor starts.
+    sigaddset(&interrupt, SIGPIPE)
     posix_spawnattr_setsigdefault(&attributes, &interrupt)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
     let arguments: [String] = ["/bin/sh", "-c", editor + " \"$1\"", "sh", path]

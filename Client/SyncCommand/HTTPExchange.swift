@@ -21,6 +21,8 @@ struct HTTPExchange: Sendable {
     case timedOut
     case answerTooLarge
     case notHTTP
+    /// It answered that it does not serve this now.
+    case refused(status: Int)
   }
 
   private typealias Channel = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
@@ -70,7 +72,10 @@ struct HTTPExchange: Sendable {
         try await send(request, on: outbound)
         for try await part in inbound {
           switch part {
-          case .head(let head): guard head.status == .ok else { throw Failure.notHTTP }
+          case .head(let head):
+            guard head.status == .ok else {
+              throw Failure.refused(status: Int(head.status.code))
+            }
           case .body(let bytes): try await received(bytes)
           case .end: return
           }

@@ -24,8 +24,8 @@ enum HistoryText {
     guard !answer.entries.isEmpty else { return "nothing is known of it" }
     var table = TextTable([
       .init(title: "TIME", goes: 4), .init(title: "AGE", isNumber: true),
-      .init(title: "DEVICE", goes: 2), .init(title: "SESSION", goes: 1),
-      .init(title: "ID", goes: 3), .init(title: "WHAT"),
+      .init(title: "DEVICE", goes: 2), .init(title: "SESSION", goes: 1, isName: true),
+      .init(title: "ID", goes: 3, isName: true), .init(title: "WHAT"),
     ])
     table.rows = answer.entries.map { entry in
       let mark = entry.estimated ? "~" : ""

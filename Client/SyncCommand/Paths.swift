@@ -16,4 +16,12 @@ enum Paths {
     }
     return "/" + parts.joined(separator: "/")
   }
+
+  /// A project as sessions have it: what is named from this folder on is absolute, for other devices
+  /// and later folders. A plain name, and what begins with `~`, stay as they are.
+  static func project(_ path: String) -> String {
+    let isRelative =
+      path == "." || path == ".." || path.hasPrefix("./") || path.hasPrefix("../")
+    return isRelative ? absolute(path) : path
+  }
 }

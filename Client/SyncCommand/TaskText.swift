@@ -3,7 +3,7 @@ enum TaskText {
   static func list(_ tasks: [TaskAnswer], style: TextStyle) -> String {
     guard !tasks.isEmpty else { return "no agent was heard of yet" }
     var table = TextTable([
-      .init(title: "SESSION"), .init(title: "STATE"),
+      .init(title: "SESSION", isName: true), .init(title: "STATE"),
       .init(title: "SINCE", isNumber: true, goes: 1), .init(title: "DONE", goes: 2),
       .init(title: "WHAT"),
     ])

@@ -1,8 +1,8 @@
 /// A table for people that fits the terminal.
 ///
 /// Columns are as wide as they need. Where the terminal is too narrow for that, columns that may go
-/// do, the least important first, until the last one has room; then the widest ones shrink. What is
-/// cut ends in an ellipsis.
+/// do, the least important first, until the last one has room; then the widest ones shrink, names
+/// after everything else. What is cut ends in an ellipsis. Without a terminal nothing is cut.
 struct TextTable {
   struct Cell {
     var text: String
@@ -22,12 +22,14 @@ struct TextTable {
     /// Goes where there is no room, the highest first; nil stays always. One that may go also goes
     /// where no row has anything in it.
     var goes: Int?
+    /// What it says is typed or copied into other commands, and whole where there is room at all.
+    var isName = false
   }
 
   var columns: [Column]
   var rows: [[Cell]] = []
 
-  /// No column but the last takes more than this.
+  /// No column but the last and those of names takes more than this.
   static let columnWidthMax = 32
   /// A column shrinks to this.
   static let columnWidthMin = 6
@@ -40,8 +42,10 @@ struct TextTable {
   }
 
   /// A table all of whose columns stay.
-  init(_ titles: [String], numbers: Set<Int> = []) {
-    columns = titles.enumerated().map { Column(title: $1, isNumber: numbers.contains($0)) }
+  init(_ titles: [String], numbers: Set<Int> = [], names: Set<Int> = []) {
+    columns = titles.enumerated().map {
+      Column(title: $1, isNumber: numbers.contains($0), isName: names.contains($0))
+    }
   }
 
   func text(style: TextStyle) -> String {
@@ -79,7 +83,7 @@ struct TextTable {
     guard let width else { return shown }
     func needed() -> Int {
       guard let last = shown.last else { return 0 }
-      return shown.dropLast().reduce(0) { $0 + min(natural[$1], TextTable.columnWidthMax) }
+      return shown.dropLast().reduce(0) { $0 + most($1, natural: natural) }
         + TextTable.gap * (shown.count - 1) + min(natural[last], TextTable.lastWidthMin)
     }
     while needed() > width,
@@ -91,18 +95,28 @@ struct TextTable {
     return shown
   }
 
+  /// What a column gets where there is room.
+  private func most(_ column: Int, natural: [Int]) -> Int {
+    columns[column].isName ? natural[column] : min(natural[column], TextTable.columnWidthMax)
+  }
+
   /// What each shown column gets; nil for a last one that may be as long as it is.
   private func widths(of shown: [Int], natural: [Int], width: Int?) -> [Int?] {
-    var widths = shown.dropLast().map { min(natural[$0], TextTable.columnWidthMax) }
     guard let last = shown.last else { return [] }
-    guard let width else { return widths + [columns[last].isNumber ? natural[last] : nil] }
+    guard let width else {
+      return shown.dropLast().map { natural[$0] } + [columns[last].isNumber ? natural[last] : nil]
+    }
+    var widths = shown.dropLast().map { most($0, natural: natural) }
     let gaps = TextTable.gap * widths.count
     let wanted = min(natural[last], TextTable.lastWidthMin)
-    while widths.reduce(gaps + wanted, +) > width,
-      let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
-      widths[widest] > TextTable.columnWidthMin
-    {
-      widths[widest] -= 1
+    for names in [false, true] {
+      let shrinking = widths.indices.filter { columns[shown[$0]].isName == names }
+      while widths.reduce(gaps + wanted, +) > width,
+        let widest = shrinking.max(by: { widths[$0] < widths[$1] }),
+        widths[widest] > TextTable.columnWidthMin
+      {
+        widths[widest] -= 1
+      }
     }
     return widths + [max(1, min(natural[last], width - widths.reduce(gaps, +)))]
   }

@@ -51,6 +51,19 @@ import Testing
     }
   }
 
+  /// Other devices, and the device itself later, do not know which folder `.` was.
+  @Test func aProjectNamedFromThisFolderIsAbsolute() throws {
+    let here = FileManager.default.currentDirectoryPath
+    for (given, stored) in [
+      (".", here), ("./web", here + "/web"), ("shop", "shop"), ("~/shop", "~/shop"),
+    ] {
+      let send = try request("send", "-s", "a", "--project", given, "x")
+      #expect(send.body?.contains("\"project\":\"\(stored)\"") == true, "\(send)")
+      let add = try request("session", "add", "a", "--project", given)
+      #expect(add.body?.contains("\"project\":\"\(stored)\"") == true, "\(add)")
+    }
+  }
+
   @Test func sendSaysWhatTheContractSays() throws {
     let plain = try request("send", "-s", "a/b", "hello")
     #expect(plain.method == .post)

@@ -33,6 +33,14 @@ import Testing
       #expect(gone.exitCode == 1)
       _ = await house.cospool("undo")
       #expect(await house.cospool("queue", "files", "1111").output.contains("my picture.png"))
+      let link = house.directory + "/latest.png"
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+      #expect(
+        await house.cospool("send", "-s", "l", "--attach", link, "by link").output
+          == "queued, position 1 of 1")
+      #expect(
+        await house.cospool("queue", "list", "-s", "l", "--json").output
+          .contains("\"name\":\"latest.png\""))
       let missing = await house.cospool("queue", "attach", "1111", "/no/such/file")
       #expect(missing.exitCode == 1)
       #expect(missing.errors.contains("/no/such/file"))

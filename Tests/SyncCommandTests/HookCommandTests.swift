@@ -89,6 +89,48 @@ import Testing
     }
   }
 
+  /// Leave for its question tool would be an empty answer: it asks at its own prompt.
+  @Test func claudesQuestionsAreShownAsQuestions() async throws {
+    try await CommandFixture.run { fixture in
+      let tool =
+        #""tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which database?","#
+        + #""header":"DB","options":[{"label":"SQLite"},{"label":"Postgres"}]}]}"#
+      for flags in [["--ask"], []] {
+        let asked = await hook(fixture, event("PermissionRequest", tool), flags)
+        #expect(asked.outcome == Self.silent && asked.complaints == [])
+        let task = JSONTree(
+          Array(await fixture.cospool("task", "show", "abc-1", "--json").output.utf8))
+        #expect(task?["status"] == "awaitingAnswer", "\(task?.line ?? "")")
+        #expect(task?["question"]?["question"] == "Which database?")
+        #expect(task?["question"]?["options"] == ["SQLite", "Postgres"])
+      }
+    }
+  }
+
+  /// An agent says that it works in a session at every start, and after each compaction.
+  @Test func whatAPersonNamedStaysNamedSo() async throws {
+    try await CommandFixture.run { fixture in
+      let start = event("SessionStart", #""source":"startup""#)
+      #expect(await hook(fixture, start).complaints == [])
+      #expect(
+        await fixture.cospool("session", "rename", "abc-1", "Review of the parser").exitCode == 0)
+      let again = event("SessionStart", #""source":"compact""#)
+        .replacing("/src/shop", with: "/src/shop/web")
+      #expect(await hook(fixture, again).complaints == [])
+      let list = await fixture.cospool("session", "list", "--json").output
+      #expect(list.contains(#""name":"Review of the parser""#), "\(list)")
+      #expect(list.contains(#""project":"/src/shop""#), "\(list)")
+      // Nobody undoes what an agent said.
+      #expect(await fixture.cospool("undo").output.contains("renaming"))
+      #expect(await fixture.cospool("undo").errors.contains("othing"))
+      // One that a person made without a name or project gets them.
+      #expect(await fixture.cospool("session", "add", "mine").exitCode == 0)
+      #expect(await hook(fixture, again, ["-s", "mine"]).complaints == [])
+      #expect(
+        await fixture.cospool("session", "list", "--json").output.contains(#""/src/shop/web""#))
+    }
+  }
+
   /// An agent that its person stopped tells no end of its turn.
   @Test(arguments: [
     (name: "Notification", #""notification_type":"idle_prompt""#),
@@ -165,6 +207,14 @@ import Testing
     // Claude Code takes the exit code 2 for a veto, so wrong usage has none.
     let wrong = await Self.run(["hook", "--no-such-flag"], stdin: event("Stop"))
     #expect(wrong.outcome.exitCode == 0 && wrong.outcome.output.isEmpty)
+    let late = await Self.run(["--data", "/tmp/x", "hook", "--no-such-flag"], stdin: event("Stop"))
+    #expect(late.outcome.exitCode == 0 && late.outcome.output.isEmpty)
+    for timeout in ["nan", "inf", "1e30", "-1"] {
+      let odd = await Self.run(
+        ["hook", "--feed", "--timeout=\(timeout)"], stdin: event("Stop"),
+        variables: ["COSPOOL_DATA": gone.directory])
+      #expect(odd.outcome == Self.silent, "\(timeout)")
+    }
   }
 
   /// An agent that never closes stdin does not hold the hook.
@@ -238,6 +288,38 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: home + "/.codex/hooks.json"))
   }
 
+  /// The agents' own variables say where their settings are.
+  @Test func theAgentsOwnFolderIsTaken() async throws {
+    let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    let variables = [
+      "HOME": home, "CLAUDE_CONFIG_DIR": home + "/other", "CODEX_HOME": home + "/codex",
+    ]
+    for (agent, file) in [("claude", "/other/settings.json"), ("codex", "/codex/hooks.json")] {
+      let install = await Self.run(
+        ["hooks", "install", agent, "--program", "cospool"], variables: variables
+      ).outcome
+      #expect(install.output.hasPrefix("installed in \(home + file)"), "\(install)")
+    }
+    // A name that is no path counts as none.
+    let relative = await Self.run(
+      ["hooks", "install", "claude", "--program", "cospool"],
+      variables: ["HOME": home, "CLAUDE_CONFIG_DIR": "other"]
+    ).outcome
+    #expect(relative.output.hasPrefix("installed in \(home)/.claude/settings.json"))
+    // One file that nobody can read does not hide the other.
+    try Data("{".utf8).write(to: URL(fileURLWithPath: home + "/codex/hooks.json"))
+    let status = await Self.run(["hooks", "status"], variables: variables).outcome
+    #expect(status.exitCode == 0)
+    #expect(status.output.contains("codex: unreadable, \(home)/codex/hooks.json"))
+    #expect(status.output.contains("claude: installed"))
+    let idle = await Self.run(
+      ["hooks", "install", "claude", "--patience", "30", "--program", "cospool"],
+      variables: variables
+    ).outcome
+    #expect(idle.exitCode == 2 && idle.errors.contains("--approvals"))
+  }
+
   @Test func feedingTwiceIsSaid() async throws {
     let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
@@ -285,6 +367,17 @@ import Testing
       ["hooks", "install", "claude", "--file", folder + "/s.json", "--program", "cospool"]
     ).outcome
     #expect(outcome.exitCode == 0)
+    // Also one whose file is not there yet.
+    try FileManager.default.createSymbolicLink(
+      atPath: folder + "/later.json", withDestinationPath: "dotfiles/later.json")
+    let later = await Self.run(
+      ["hooks", "install", "claude", "--file", folder + "/later.json", "--program", "cospool"]
+    ).outcome
+    #expect(later.exitCode == 0)
+    #expect(FileManager.default.fileExists(atPath: folder + "/dotfiles/later.json"))
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: folder + "/later.json")
+        == "dotfiles/later.json")
     let kind = try FileManager.default.attributesOfItem(atPath: folder + "/s.json")[.type]
     #expect(kind as? FileAttributeType == .typeSymbolicLink)
     #expect(

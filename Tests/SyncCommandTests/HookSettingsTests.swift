@@ -115,10 +115,13 @@ import Testing
   @Test func onlyOwnCommandsCount() {
     for own in [
       "cospool hook", "/usr/bin/cospool hook --feed", "'/opt/a/cospool' hook", "X=1 cospool hook",
+      "'/opt/my tools/cospool' hook --timeout 5", "env A='b c' cospool --data '/my data' hook",
+      "cospool --json --data=/d hook",
     ] { #expect(HookSettings.isOwn(own), "\(own)") }
     for other in [
       "", "cospool", "hook", "mycospool hook", "cospool-hook", "notify cospool", "hook cospool",
-      "git hook run",
+      "git hook run", "git -C ~/src/cospool hook run pre-commit", "make -C /work/cospool hook",
+      "npm --prefix ~/cospool run hook", "cospool queue list -s hook", "echo 'cospool hook'",
     ] { #expect(!HookSettings.isOwn(other), "\(other)") }
   }
 

@@ -66,13 +66,13 @@ import Testing
       let answers = try await serve(
         fixture,
         [
-          #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+          #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
           #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
           #"{"jsonrpc":"2.0","id":"two","method":"ping"}"#,
           #"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{"protocolVersion":"1999-01-01"}}"#,
         ])
       #expect(answers.count == 3)
-      #expect(answers[0]["result"]?["protocolVersion"] == "2025-03-26")
+      #expect(answers[0]["result"]?["protocolVersion"] == "2025-06-18")
       #expect(answers[0]["result"]?["serverInfo"]?["name"] == "cospool")
       #expect(answers[0]["result"]?["capabilities"]?["tools"] != nil)
       #expect(answers[1]["id"] == "two")

@@ -201,6 +201,36 @@ import Testing
             : #"{"behavior":"deny","message":"A person denied it."}"#))
     }
   }
+
+  /// The tool for questions wants an answer, and gets it with its input.
+  @Test func permissionPromptAnswersClaudesQuestions() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let connection = daemon(fixture)
+      var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
+      let call = JSONTree.object([
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": [
+          "name": "permission_prompt",
+          "arguments": [
+            "tool_name": "AskUserQuestion",
+            "input": ["questions": [["question": "Which?", "options": [["label": "A"]]]]],
+          ],
+        ],
+      ])
+      async let told: Void = waits(fixture, for: "awaitingAnswer")
+      async let answered = server.answer(to: Array(call.line.utf8))
+      try await told
+      #expect(await fixture.cospool("approve", "s").exitCode == 2)
+      #expect(await fixture.cospool("answer", "s", "A").exitCode == 0)
+      let line = try #require(await answered)
+      let text = JSONTree(Array(line.utf8))?["result"]?["content"]?.elements.first?["text"]?.text
+      let verdict = try #require(text.flatMap { JSONTree(Array($0.utf8)) })
+      #expect(verdict["behavior"] == "allow")
+      #expect(verdict["updatedInput"]?["answers"] == ["Which?": "A"])
+      #expect(verdict["updatedInput"]?["questions"]?.elements.count == 1)
+    }
+  }
 }
 
 /// `cospool mcp` with an agent that goes on talking.

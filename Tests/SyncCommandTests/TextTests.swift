@@ -102,6 +102,33 @@ import Testing
         .contains("cospool config set queueEnabled on"))
   }
 
+  /// What other commands take is whole, also where a terminal has no room for much else.
+  @Test(arguments: [nil, 100, 60]) func namesAreNotCut(width: Int?) throws {
+    var style = TextStyle.plain
+    style.width = width
+    let id = "3f2a91c0-1111-4111-8111-111111111111"
+    let topic = "ntfy+https://ntfy.example.org/a-topic-that-nobody-guesses"
+    let push = try text(
+      "push", "list",
+      of:
+        #"{"targets":[{"id":"\#(id)","kind":"ntfy","address":"\#(topic)","valid":true,"reason":""}]}"#,
+      style: style)
+    #expect(push.contains(id), "\(push)")
+    #expect(width != nil || push.contains(topic))
+    let threads = try text(
+      "thread", "list",
+      of: #"{"enabled":true,"threads":[{"session":"\#(id)","name":"Review","project":"/p","#
+        + #""position":1,"queuedAt":"2026-01-01T00:00:00.000Z","locked":false}]}"#,
+      style: style)
+    #expect(threads.contains(id), "\(threads)")
+    let tasks = try text(
+      "task", "list",
+      of: #"{"tasks":[{"sessionId":"\#(id)","projectPath":"","status":"working","startTime":0,"#
+        + #""lastUpdateTime":0}]}"#,
+      style: style)
+    #expect(tasks.contains(id), "\(tasks)")
+  }
+
   @Test func receiptsSayWhatWasDone() throws {
     #expect(
       try text("queue", "move", "1", "--to", "2", of: #"{"position":2,"result":"moved"}"#)

@@ -34,7 +34,11 @@ struct DumpCommand: DaemonCommand {
       """)
   @OptionGroup var options: GlobalOptions
 
-  func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["dump"]) }
+  func request(input: StandardInput) throws -> APIRequest {
+    var request = APIRequest(.get, ["dump"])
+    request.timeoutSeconds = 600
+    return request
+  }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     String(decoding: answer.json, as: UTF8.self)

@@ -19,7 +19,9 @@ struct ExportCommand: DaemonCommand {
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
-    APIRequest(.get, ["export"])
+    var request = APIRequest(.get, ["export"])
+    request.timeoutSeconds = 600
+    return request
   }
 
   func received(_ answer: Answer) throws {

@@ -134,7 +134,7 @@ struct DraftListAnswer: Decodable {
 enum DraftText {
   static func list(_ answer: DraftListAnswer, style: TextStyle) -> String {
     guard !answer.drafts.isEmpty else { return "no drafts" }
-    var table = TextTable(["SESSION", "AGE", "TEXT"], numbers: [1])
+    var table = TextTable(["SESSION", "AGE", "TEXT"], numbers: [1], names: [0])
     table.rows = answer.drafts.map { draft in
       [
         .init(draft.session), .init(draft.updatedAt.map(style.age) ?? "-"), .init(draft.text),

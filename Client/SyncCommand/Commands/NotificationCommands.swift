@@ -111,7 +111,7 @@ struct VisibilityAnswer: Decodable {
 enum NotificationText {
   static func list(_ answer: NotificationListAnswer, style: TextStyle) -> String {
     guard !answer.notifications.isEmpty else { return "no notifications" }
-    var table = TextTable(["ID", "AGE", "SESSION", "TITLE", "TEXT"], numbers: [1])
+    var table = TextTable(["ID", "AGE", "SESSION", "TITLE", "TEXT"], numbers: [1], names: [0, 2])
     table.rows = answer.notifications.map { item in
       [
         .init(item.id), .init(style.age(item.createdAt)), .init(item.session), .init(item.title),

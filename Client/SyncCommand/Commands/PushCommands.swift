@@ -209,7 +209,7 @@ struct PushTargetListAnswer: Decodable {
 enum PushText {
   static func list(_ answer: PushTargetListAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
-    var table = TextTable(["ID", "KIND", "ADDRESS", "STATE"])
+    var table = TextTable(["ID", "KIND", "ADDRESS", "STATE"], names: [0])
     table.rows = answer.targets.map { target in
       let state = target.valid ? "valid" : "invalid"
       return [

@@ -46,7 +46,8 @@ struct SendCommand: DaemonCommand {
     return try APIRequest(
       .post, ["sessions", session.id, "queue"],
       body: Body(
-        text: text, id: id, priority: urgent ? "urgent" : nil, project: project,
+        text: text, id: id, priority: urgent ? "urgent" : nil,
+        project: project.map(Paths.project),
         attachments: attach.isEmpty ? nil : attach.map { AttachedFile(path: $0) }))
   }
 

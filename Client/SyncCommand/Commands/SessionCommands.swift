@@ -56,7 +56,8 @@ struct SessionCommands: ParsableCommand {
         var project: String?
       }
       return try APIRequest(
-        .post, ["sessions"], body: Body(id: session, name: name, project: project))
+        .post, ["sessions"],
+        body: Body(id: session, name: name, project: project.map(Paths.project)))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

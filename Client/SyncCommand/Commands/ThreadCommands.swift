@@ -190,11 +190,6 @@ struct ProjectOption: ParsableArguments {
 
   /// The path as sessions have it: absolute, where it is one.
   var path: String? {
-    given.map { given in
-      let isRelative =
-        given == "." || given == ".." || given.hasPrefix("./")
-        || given.hasPrefix("../")
-      return isRelative ? Paths.absolute(given) : given
-    }
+    given.map(Paths.project)
   }
 }

@@ -4,15 +4,22 @@ import ArgumentParser
 enum HookAgent: String, CaseIterable, ExpressibleByArgument {
   case claude, codex
 
-  /// The settings of the person, under their home folder.
-  func userFile(home: String) -> String {
-    switch self {
-    case .claude: home + "/.claude/settings.json"
-    case .codex: home + "/.codex/hooks.json"
+  /// The settings of the person: in the folder that the agent's own variable names, else under their
+  /// home folder; nil where there is neither.
+  func userFile(_ variables: [String: String]) -> String? {
+    let (variable, folder, name) =
+      switch self {
+      case .claude: ("CLAUDE_CONFIG_DIR", "/.claude", "/settings.json")
+      case .codex: ("CODEX_HOME", "/.codex", "/hooks.json")
+      }
+    func absolute(_ name: String) -> String? {
+      variables[name].flatMap { $0.hasPrefix("/") ? Paths.absolute($0) : nil }
     }
+    return (absolute(variable) ?? absolute("HOME").map { $0 + folder }).map { $0 + name }
   }
 
-  /// The settings of one project, for everybody who works on it.
+  /// The settings of one project: of Claude Code those that are the person's own, of Codex those of
+  /// everybody who works on it.
   func projectFile(folder: String) -> String {
     switch self {
     case .claude: folder + "/.claude/settings.local.json"

@@ -17,7 +17,10 @@ enum HookApproval {
   static func request(
     of event: HookEvent, session: String, patience: Double?
   ) throws -> APIRequest? {
-    guard event.name == .permissionRequest, let tool = event.toolName else { return nil }
+    guard event.name == .permissionRequest, let tool = event.toolName,
+      // Leave would be its answer: the agent would take it for an empty one.
+      tool != ClaudeQuestions.toolName
+    else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
       body: Body(tool, event.toolInput, patience: patience, promptsItself: true))
@@ -33,7 +36,8 @@ enum HookApproval {
     switch (event.name, event.notification) {
     case (.permissionRequest, _):
       guard let tool = event.toolName else { return nil }
-      body = Body(tool, event.toolInput)
+      let questions = tool == ClaudeQuestions.toolName ? ClaudeQuestions(event.toolInput) : nil
+      body = questions.map { Body($0) } ?? Body(tool, event.toolInput)
     case (.notification, .permission):
       // "Claude needs your permission to use Bash"
       let text = event.message ?? ""
@@ -53,6 +57,7 @@ enum HookApproval {
     var summary: String?
     var details: String?
     var question: String?
+    var options: [String]?
     var patienceSeconds: Double?
     var promptsItself: Bool?
 
@@ -74,6 +79,13 @@ enum HookApproval {
     init(question: String) {
       kind = "question"
       self.question = String(question.prefix(400))
+    }
+
+    init(_ questions: ClaudeQuestions, patience: Double? = nil) {
+      self.init(question: questions.text)
+      let most = questions.options.prefix(Limits.taskOptionsMax)
+      options = most.isEmpty ? nil : most.map { $0.cut(toUTF8Bytes: Limits.taskNameBytesMax) }
+      patienceSeconds = patience
     }
   }
 

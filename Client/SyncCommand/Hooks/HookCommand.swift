@@ -46,8 +46,7 @@ struct HookCommand: LocalCommand {
         tasks.addTask { try await answer(in: environment) }
         tasks.addTask {
           let waiting = patience ?? (ask ? HookApproval.patienceSecondsMax : nil)
-          let limit =
-            min(max(0.1, timeout), 60) + (waiting.map { $0 + HookApproval.closingSeconds } ?? 0)
+          let limit = seconds + (waiting.map { $0 + HookApproval.closingSeconds } ?? 0)
           try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
             code: "timeout", message: "It took longer than \(limit) seconds.", exitCode: 75)
@@ -61,6 +60,9 @@ struct HookCommand: LocalCommand {
       return ""
     }
   }
+
+  /// How long it may take.
+  private var seconds: Double { min(max(0.1, timeout), 60) }
 
   /// How long it waits for a person, where that was said.
   private var patience: Double? {
@@ -89,7 +91,7 @@ struct HookCommand: LocalCommand {
       dataDirectory: try environment.dataDirectory(flag: options.data))
     if feed,
       let request = try HookFeed.request(
-        of: event, session: id, seconds: timeout, caller: HookCaller.current(),
+        of: event, session: id, seconds: seconds, caller: HookCaller.current(),
         variables: environment.variables)
     {
       let answer = try await tell(request, of: event, session: id, connection)

@@ -118,12 +118,13 @@ struct HookEvent: Sendable {
     }
   }
 
-  /// Makes the session known, named after the folder it works in.
+  /// Makes the session known, named after the folder it works in where it has no name yet.
   func known(_ session: String) throws -> APIRequest {
     struct Body: Encodable {
       var id: String
       var name: String?
       var project: String?
+      var byAgent = true
     }
     let name = folder?.split(separator: "/").last.map(String.init)
     return try APIRequest(

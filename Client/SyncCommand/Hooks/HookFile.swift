@@ -14,7 +14,14 @@ struct HookFile {
 
   /// The file that is meant where the path is a link, as those are who keep settings in a repository.
   private var target: String {
-    URL(fileURLWithPath: path).resolvingSymlinksInPath().path(percentEncoded: false)
+    let found = URL(fileURLWithPath: path).resolvingSymlinksInPath().path(percentEncoded: false)
+    // A link whose file is missing is not followed by that.
+    guard let named = try? FileManager.default.destinationOfSymbolicLink(atPath: found) else {
+      return found
+    }
+    guard !named.hasPrefix("/") else { return Paths.absolute(named) }
+    let folder = found[..<(found.lastIndex(of: "/") ?? found.startIndex)]
+    return Paths.absolute(folder + "/" + named)
   }
 
   var exists: Bool { FileManager.default.fileExists(atPath: target) }
@@ -57,7 +64,13 @@ struct HookFile {
       try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
       try files.setAttributes([.posixPermissions: mode], ofItemAtPath: target)
     } catch {
-      throw failure("cannot be written", exitCode: 7)
+      let code = (error as? CocoaError)?.code
+      let isDenied = code == .fileWriteNoPermission || code == .fileReadNoPermission
+      throw isDenied
+        ? failure(
+          "may not be written: change its permissions, or name another file with --file",
+          exitCode: 1)
+        : failure("cannot be written", exitCode: 7)
     }
   }
 

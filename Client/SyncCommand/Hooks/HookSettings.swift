@@ -48,13 +48,17 @@ struct HookSettings {
     bytes[..<part.range.lowerBound].count { $0 == UInt8(ascii: "\n") } + 1
   }
 
-  /// Whether a command runs `cospool hook`.
+  /// Whether a command runs `cospool hook`: the program, behind assignments at most, and the first
+  /// word behind its options. That both words stand somewhere is not enough: a checkout can be called
+  /// cospool.
   static func isOwn(_ command: String) -> Bool {
-    let words = command.split(separator: " ").map {
-      $0.trimming { $0 == "'" || $0 == "\"" }
+    var words = Shell.words(command)[...]
+    while let word = words.first, word == "env" || word.contains(/^[A-Za-z_][A-Za-z0-9_]*=/) {
+      words.removeFirst()
     }
-    guard let index = words.firstIndex(where: { $0 == "hook" }), index > 0 else { return false }
-    return words[..<index].contains { $0 == "cospool" || $0.hasSuffix("/cospool") }
+    guard let program = words.popFirst(), program == "cospool" || program.hasSuffix("/cospool")
+    else { return false }
+    return CommandSuggestion.command(of: Array(words)) == "hook"
   }
 
   /// The events that have a handler of Cospool, with its command.
@@ -236,15 +240,5 @@ extension HookSettings {
     let outer = indent(at: container.range.lowerBound)
     let text = value.text(indent: outer + step, step: step)
     try splice(inside, with: Array(("\n" + outer + step + name + text + "\n" + outer).utf8))
-  }
-}
-
-extension StringProtocol {
-  /// Without such characters at its ends.
-  fileprivate func trimming(_ isDropped: (Character) -> Bool) -> SubSequence {
-    var rest = self[...]
-    while let first = rest.first, isDropped(first) { rest = rest.dropFirst() }
-    while let last = rest.last, isDropped(last) { rest = rest.dropLast() }
-    return rest
   }
 }

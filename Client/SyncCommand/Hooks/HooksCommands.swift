@@ -43,10 +43,10 @@ struct HooksCommands: ParsableCommand {
       if project {
         return agent.projectFile(folder: FileManager.default.currentDirectoryPath)
       }
-      guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
+      guard let path = agent.userFile(environment.variables) else {
         throw CommandFailure.usage("There is no HOME. Give --file or --project.")
       }
-      return agent.userFile(home: home)
+      return path
     }
   }
 
@@ -73,6 +73,12 @@ struct HooksCommands: ParsableCommand {
     var program: String?
     @OptionGroup var file: FileOptions
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard patience == nil || approvals else {
+        throw ValidationError("--patience goes with --approvals: without it nobody is asked.")
+      }
+    }
 
     /// Seconds that the hook gives itself, and that the agent gives the hook: more, so that it is
     /// never killed.
@@ -132,8 +138,7 @@ struct HooksCommands: ParsableCommand {
 
     /// Other settings that the agent reads here, the person's or the project's, whose hooks feed it.
     private func feedingFiles(besides path: String, in environment: Environment) -> [String] {
-      let home = environment.variables["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-      let person = home.map { [agent.userFile(home: $0)] } ?? []
+      let person = agent.userFile(environment.variables).map { [$0] } ?? []
       let project = agent.projectFile(folder: FileManager.default.currentDirectoryPath)
       return (person + [project]).filter { other in
         guard other != path, let settings = try? HookFile(path: other).settings() else {
@@ -184,21 +189,22 @@ struct HooksCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run(in environment: Environment) async throws -> String {
-      guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
-        throw CommandFailure.usage("There is no HOME.")
-      }
       let folder = FileManager.default.currentDirectoryPath
       var lines: [String] = []
       var rows: [JSONTree] = []
       for agent in HookAgent.allCases {
-        for path in [agent.userFile(home: home), agent.projectFile(folder: folder)] {
+        let person = agent.userFile(environment.variables).map { [$0] } ?? []
+        for path in person + [agent.projectFile(folder: folder)] {
           let file = HookFile(path: path)
           guard file.exists else { continue }
-          let installed = try file.settings().installed
+          // One that nobody can read says nothing of the others.
+          let settings = try? file.settings()
+          let installed = settings?.installed ?? []
           let missing = agent.events.filter { event in
             !installed.contains { $0.event == event.rawValue }
           }
-          let state = installed.isEmpty ? "none" : missing.isEmpty ? "installed" : "incomplete"
+          let found = installed.isEmpty ? "none" : missing.isEmpty ? "installed" : "incomplete"
+          let state = settings == nil ? "unreadable" : found
           let feeds = installed.contains { $0.command.contains(" --feed") }
           lines.append(
             TextStyle.line("\(agent.rawValue): \(state)\(feeds ? ", feeding" : ""), \(path)"))

@@ -12,8 +12,8 @@ import AgentFormats
 /// wait for a person: those are answered when they are done, and can be taken back.
 struct MCPServer: Sendable {
   /// The revisions of the protocol that it speaks, the newest first. They differ in nothing that
-  /// these tools need.
-  static let versions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+  /// these tools need; 2025-03-26 is left out, because it wants batches of requests to be taken.
+  static let versions = ["2025-11-25", "2025-06-18", "2024-11-05"]
   /// Bytes of one request.
   static let lineBytesMax = 8 << 20
   /// Answers that are kept for their keys.
@@ -90,7 +90,7 @@ struct MCPServer: Sendable {
       tool.waits
     else { return nil }
     switch id {
-    case .string, .number: return (tool, id)
+    case .string, .number, .whole: return (tool, id)
     default: return nil
     }
   }
@@ -133,7 +133,7 @@ struct MCPServer: Sendable {
       return nil
     }
     switch id {
-    case .string, .number: break
+    case .string, .number, .whole: break
     default: return MCPServer.error(.invalidRequest, "This is no id.", id: .null)
     }
     switch method {

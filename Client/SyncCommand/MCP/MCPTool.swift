@@ -81,6 +81,7 @@ extension MCPTool.Field {
     switch (kind, value) {
     case (.text, .string), (.flag, .boolean), (.object, .object): true
     case (.number, .number(let number)): Int64(exactly: number) != nil
+    case (.number, .whole): true
     case (.texts, .array(let elements)):
       elements.allSatisfy { if case .string = $0 { true } else { false } }
     case (.choice(let names), .string(let name)): names.contains(name)

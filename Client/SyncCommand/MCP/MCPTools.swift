@@ -22,14 +22,23 @@ enum MCPTools {
       request: { arguments in
         var request = try APIRequest(
           .post, ["sessions", try arguments.sessionID(), "asks"],
-          body: HookApproval.Body(
-            try arguments.needed("tool_name"), arguments.tree("input"),
-            patience: patienceSeconds))
+          body: try questions(of: arguments).map {
+            HookApproval.Body($0, patience: patienceSeconds)
+          }
+            ?? HookApproval.Body(
+              try arguments.needed("tool_name"), arguments.tree("input"),
+              patience: patienceSeconds))
         request.timeoutSeconds = patienceSeconds + HookApproval.closingSeconds
         return request
       },
       answer: { answer, arguments in
         switch answer["ending"]?.text {
+        case "answered":
+          return .object([
+            "behavior": "allow",
+            "updatedInput": ClaudeQuestions.answered(
+              arguments.tree("input") ?? .object([:]), with: answer["text"]?.text ?? ""),
+          ])
         case "allowed":
           return .object([
             "behavior": "allow", "updatedInput": arguments.tree("input") ?? .object([:]),
@@ -45,6 +54,12 @@ enum MCPTools {
         }
       })
   ]
+
+  /// What the tool asks, where it is the one for questions: those are answered, not allowed.
+  private static func questions(of arguments: MCPTool.Arguments) -> ClaudeQuestions? {
+    guard arguments.text("tool_name") == ClaudeQuestions.toolName else { return nil }
+    return ClaudeQuestions(arguments.tree("input"))
+  }
 
   private static let session = MCPTool.Field(
     name: "session", kind: .text,

@@ -96,6 +96,7 @@ struct Watcher: Sendable {
   private func follow(_ news: SharedNews, _ wake: AsyncStream<Void>.Continuation) async {
     while !Task.isCancelled {
       var lines = EventLines()
+      var trouble: String? = "the daemon stopped; waiting for it"
       do {
         try await connection.exchange.follow(APIRequest(.get, ["events"])) { bytes in
           guard lines.holdsEvent(in: bytes) else { return }
@@ -105,9 +106,15 @@ struct Watcher: Sendable {
           }
           wake.yield()
         }
+      } catch HTTPExchange.Failure.refused {
+        // As many watch as it serves: without its events it is asked again and again.
+        trouble = nil
       } catch {}
       if Task.isCancelled { return }
-      news.state.withLock { $0.trouble = "the daemon stopped; waiting for it" }
+      news.state.withLock { state in
+        state.trouble = trouble
+        state.isStale = state.isStale || trouble == nil
+      }
       wake.yield()
       try? await Task.sleep(for: Watcher.reconnectDelay)
     }
