@@ -103,6 +103,8 @@ let rooms: [Room] = [
     name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
     articles: ["README.md"]),
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
+  Room(
+    name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB"], articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -124,6 +126,7 @@ let rooms: [Room] = [
     name: "ServerStore", path: "Server/ServerStore",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
+      "SQLiteAccess",
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
@@ -159,6 +162,7 @@ let rooms: [Room] = [
     name: "ClientStore", path: "Client/ClientStore",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ClientCore",
+      "SQLiteAccess",
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
@@ -244,6 +248,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
       "DispatchAuthority", "ServerCore", "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
+  test("SQLiteAccessTests", ["SQLiteAccess"], foreign: ["GRDB"]),
   test(
     "ServerStoreTests",
     [

@@ -152,6 +152,14 @@ extension ClientCore {
     }
   }
 
+  /// What the authority's answers lead to, an agent's start above all. `executionFollowing` sees to it
+  /// as well; a driver asks for it first, and lets it leave before anything else is looked at.
+  package mutating func answersFollowing(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    takeResponses(at: corrected(occasion), store: store)
+  }
+
   /// What follows for the agents from an event that led to `actions`: to be called after every one.
   package mutating func executionFollowing(
     _ actions: [Action], at occasion: Occasion, store: some ReplicaStore

@@ -2,6 +2,7 @@ package import ClientCore
 import Foundation
 import GRDB
 package import QueueModel
+import SQLiteAccess
 import SequenceCRDT
 import Synchronization
 import WireProtocol
@@ -74,28 +75,29 @@ extension ClientStore {
   private func write(
     waitsForDisk: Bool, _ body: (Database) throws -> Void
   ) throws {
-    guard !waitsForDisk else { return try database.write(body) }
+    guard !waitsForDisk else { return try database.transaction(body) }
     try database.writeWithoutTransaction { database in
-      try database.execute(sql: "PRAGMA synchronous = NORMAL")
+      try database.makeStatement(sql: "PRAGMA synchronous = NORMAL").execute()
       do {
-        try database.inTransaction {
-          try body(database)
-          return .commit
-        }
+        try database.transaction(body)
       } catch {
-        try database.execute(sql: "PRAGMA synchronous = FULL")
+        try database.makeStatement(sql: "PRAGMA synchronous = FULL").execute()
         throw error
       }
-      try database.execute(sql: "PRAGMA synchronous = FULL")
+      try database.makeStatement(sql: "PRAGMA synchronous = FULL").execute()
     }
   }
 
   /// The file outside the database learns how far the replica has come.
   private func noteSequence(of transaction: StoreTransaction) {
     let replica = transaction.record.replica
-    let last = transaction.appended.flatMap(\.operations)
-      .filter { $0.id.replica == replica }.compactMap { $0.lastID?.seq }.max()
-    if let last { incarnation.advance(to: last) }
+    var last: UInt32 = 0
+    for entry in transaction.appended {
+      for operation in entry.operations where operation.id.replica == replica {
+        last = max(last, operation.lastID?.seq ?? 0)
+      }
+    }
+    if last > 0 { incarnation.advance(to: last) }
   }
 
   private func write(_ entries: [LogEntry], to database: Database) throws {

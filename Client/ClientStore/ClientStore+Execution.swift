@@ -4,6 +4,7 @@ import Foundation
 import GRDB
 package import QueueModel
 import SequenceCRDT
+import Synchronization
 
 /// What executing has to remember: what agents have, what the device granted itself, and the
 /// agents' own names for their conversations.
@@ -82,16 +83,23 @@ extension ClientStore {
   }
 
   /// What is kept of a session under the names of all agents.
+  ///
+  /// Complexity: a lookup; the first time for a session it is read from the file.
   package func conversations(of session: SessionID) throws(StoreError) -> [String: String] {
+    if let known = agentNotes.withLock({ $0[session] }) { return known }
     do {
       return try read { database in
         var kept: [String: String] = [:]
         for row in try Row.fetchAll(
-          database.cachedStatement(
-            sql: "SELECT agent, conversation FROM conversations WHERE session = ?"),
+          database, sql: "SELECT agent, conversation FROM conversations WHERE session = ?",
           arguments: [session.rawValue])
         {
           kept[row[0]] = row[1] as String
+        }
+        // On the connection's own queue, as the changes are.
+        agentNotes.withLock { notes in
+          if notes.count >= ClientStore.agentNotesMax { notes = [:] }
+          notes[session] = kept
         }
         return kept
       }
@@ -105,12 +113,13 @@ extension ClientStore {
     conversation: String, of session: SessionID, with agent: String
   ) throws(StoreError) {
     do {
-      try database.write { database in
+      try database.writeWithoutTransaction { database in
         try database.execute(
           sql: """
             INSERT OR REPLACE INTO conversations (session, agent, conversation) VALUES (?, ?, ?)
             """,
           arguments: [session.rawValue, agent, conversation])
+        agentNotes.withLock { $0[session]?[agent] = conversation }
       }
     } catch {
       throw StoreError(error)

@@ -39,6 +39,10 @@ package final class ClientStore: ReplicaStore, Sendable {
   /// Whether the disk was waited for since the latest commit. What an earlier process left may not
   /// be there yet.
   let isSynced = Mutex(false)
+  /// What was read of sessions' agents, which every start asks for.
+  let agentNotes = Mutex<[SessionID: [String: String]]>([:])
+  /// Sessions that are remembered; beyond that all are read again.
+  static let agentNotesMax = 1_024
   private let isClosed = Mutex(false)
   package let path: String
 

@@ -168,8 +168,11 @@ final class Engine: Sendable {
       }
     }
     letLeave(actions)
-    let begun = state.core.executionFollowing(actions, at: occasion(), store: store)
+    var begun = state.core.answersFollowing(at: occasion(), store: store)
     letLeave(begun)
+    let rest = state.core.executionFollowing(actions, at: occasion(), store: store)
+    letLeave(rest)
+    begun += rest
     letLeave(
       state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
     publish(state.core)

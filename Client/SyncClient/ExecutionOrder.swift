@@ -24,9 +24,7 @@ public struct ExecutionStart: Hashable, Sendable {
     message = order.message
     attempt = order.attempt
     prompt = order.text
-    let view = try? workspace.message(order.message)
-    project = view?.project ?? workspace.session(order.session)?.project
-    attachments = view?.attachments ?? []
+    (project, attachments) = workspace.surroundings(of: order.message, in: order.session)
     self.memory = memory
   }
 }

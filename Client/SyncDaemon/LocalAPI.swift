@@ -145,6 +145,7 @@ struct LocalAPI: Sendable {
 
   func parameter(_ name: String, of context: Context) throws -> String {
     let raw = try context.parameters.require(name)
+    guard raw.utf8.contains(UInt8(ascii: "%")) else { return raw }
     guard let text = raw.removingPercentEncoding else {
       throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
     }

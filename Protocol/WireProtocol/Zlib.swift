@@ -7,11 +7,25 @@ enum Zlib {
     var message: String
   }
 
-  /// Level 9 with the largest hash tables: deltas are compressed once and read by every device.
+  /// Level 9: deltas are compressed once and read by every device.
   private static let level = Z_BEST_COMPRESSION
-  private static let memoryLevel: Int32 = 9
-  /// Negative: no zlib header and no checksum of its own.
-  private static let windowBits: Int32 = -15
+  /// The largest window and the largest hash tables.
+  private static let windowBitsMax: Int32 = 15
+  private static let memoryLevelMax: Int32 = 9
+  /// Bytes of its window that zlib does not search (MIN_LOOKAHEAD).
+  private static let lookahead = 262
+
+  /// The least window and tables that compress so many bytes behind a dictionary as the largest do:
+  /// all of both is within reach, and no block is full before its end. What zlib takes, it clears, and
+  /// 400 KiB for a prompt of one line would take longer than the compression.
+  private static func size(_ count: Int, behind dictionary: Int) -> (bits: Int32, memory: Int32) {
+    var (bits, memory): (Int32, Int32) = (9, 4)
+    while bits < windowBitsMax, 1 << bits < count + dictionary + lookahead { bits += 1 }
+    // A block has room for 2^(memory level + 6) literals and matches.
+    while memory < memoryLevelMax, 1 << (memory + 6) <= count { memory += 1 }
+    return (bits, memory)
+  }
+
   /// More than one block's end can cost.
   private static let blockBytes = 64
   /// The least that the output of an inflation takes at first; it grows by what is there already.
@@ -47,9 +61,11 @@ enum Zlib {
   ) -> [UInt8]? {
     let stream = Stream()
     let pointer = stream.pointer
+    let (windowBits, memoryLevel) = size(bytes.count, behind: dictionary.count)
+    // Negative: no zlib header and no checksum of its own.
     guard
       deflateInit2_(
-        pointer, level, Z_DEFLATED, windowBits, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+        pointer, level, Z_DEFLATED, -windowBits, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
         Int32(MemoryLayout<z_stream>.size)) == Z_OK
     else { return nil }
     defer { deflateEnd(pointer) }
@@ -88,7 +104,8 @@ enum Zlib {
     let stream = Stream()
     let pointer = stream.pointer
     guard
-      inflateInit2_(pointer, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+      inflateInit2_(pointer, -windowBitsMax, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        == Z_OK
     else { throw Failure(message: "zlib has no memory") }
     defer { inflateEnd(pointer) }
     guard

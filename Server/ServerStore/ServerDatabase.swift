@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import QueueModel
+import SQLiteAccess
 package import ServerCore
 
 /// The server's durable store: one SQLite file, `cospool.sqlite`, in the data directory.
@@ -160,7 +161,7 @@ package final class ServerDatabase: Sendable {
   // MARK: - Transactions
 
   func write<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
-    do { return try queue.write(body) } catch { throw StorageFault(error) }
+    do { return try queue.transaction(body) } catch { throw StorageFault(error) }
   }
 
   func read<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {

@@ -17,6 +17,8 @@ final class ServerDriver {
     var channel: any Channel
     /// Bytes of messages that were handed over and are not in the kernel's hands yet.
     var unsentBytes = 0
+    /// It stands in `unflushed`.
+    var isUnflushed = false
     var isClosing = false
   }
 
@@ -45,7 +47,9 @@ final class ServerDriver {
   private var channels: [ObjectIdentifier: any Channel] = [:]
   private var actions: CircularBuffer<ServerAction> = []
   private var isActing = false
-  private var unflushed: Set<ConnectionID> = []
+  /// Connections with something to write out. The latest goes first: somebody waits for what a batch
+  /// leads to elsewhere, nobody for the answer to whoever sent it.
+  private var unflushed: [ConnectionID] = []
   private var ticks: RepeatedTask?
   private var stopPromise: EventLoopPromise<Void>?
   private(set) var isStopped = false
@@ -176,7 +180,8 @@ final class ServerDriver {
     isActing = true
     while true {
       while let action = actions.popFirst() { act(action) }
-      guard let id = unflushed.popFirst() else { break }
+      guard let id = unflushed.popLast() else { break }
+      peers[id]?.isUnflushed = false
       peers[id]?.channel.flush()
     }
     isActing = false
@@ -215,7 +220,10 @@ final class ServerDriver {
     let count = bytes.count
     for id in ids {
       guard let peer = peers[id] else { continue }
-      unflushed.insert(id)
+      if !peer.isUnflushed {
+        peers[id]?.isUnflushed = true
+        unflushed.append(id)
+      }
       let bound = bound
       peer.channel.write(frame).whenComplete { _ in bound.value.sent(count, on: id) }
     }
@@ -235,7 +243,6 @@ final class ServerDriver {
     data.write(webSocketErrorCode: WebSocketErrorCode(codeNumber: Int(code.rawValue)))
     // A control frame has at most 125 bytes.
     data.writeBytes(reason.utf8.prefix(120))
-    unflushed.remove(id)
     peer.channel.writeAndFlush(
       WebSocketFrame(fin: true, opcode: .connectionClose, data: data), promise: nil)
     linger(peer.channel)

@@ -78,6 +78,21 @@ extension Workspace {
     return view(of: message, position: index.map { $0 + 1 } ?? 0)
   }
 
+  /// What an agent is given of a message besides its text: the project, its own or its session's, and
+  /// the files. Nothing where there is no such message.
+  ///
+  /// - Complexity: O(log).
+  package func surroundings(
+    of id: MessageID, in session: SessionID
+  ) -> (project: String?, attachments: [Attachment]) {
+    let message = shownMessage(id)
+    let own = message?.project
+    guard own == nil, let state = head(of: session), state.exists else {
+      return (own, message?.attachments ?? [])
+    }
+    return (state.element.text(.project) ?? "", message?.attachments ?? [])
+  }
+
   /// Whether a message stands in a queue, and its session exists.
   func isWaiting(_ message: MessageState) -> Bool {
     message.stands && sessionExists(message.session)

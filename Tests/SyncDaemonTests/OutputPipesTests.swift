@@ -17,7 +17,16 @@ struct OutputPipesTests {
       return (String(decoding: output, as: UTF8.self), String(decoding: errors, as: UTF8.self))
     }
 
+    /// Pipes that are read.
     var pipes: OutputPipes {
+      get throws {
+        let pipes = try unreadPipes
+        try pipes.read()
+        return pipes
+      }
+    }
+
+    var unreadPipes: OutputPipes {
       get throws {
         try OutputPipes { [self] stream, piece in
           bytes.withLock { bytes in
@@ -65,11 +74,40 @@ struct OutputPipesTests {
     #expect(received.texts == ("", ""))
   }
 
+  /// No process came to be, or nobody could read what it writes: it is told by an error.
+  @Test func pipesThatNobodyReadsEndAtOnce() async throws {
+    signal(SIGPIPE, SIG_IGN)
+    let received = Received()
+    let pipes = try received.unreadPipes
+    let ends = try #require(pipes.takeWriters())
+    try ends.output.writeAll("unread".utf8)
+    await pipes.finish(within: .seconds(60))
+    #expect(received.texts == ("", ""))
+    #expect(throws: Errno.brokenPipe) { try ends.output.writeAll("more".utf8) }
+    #expect(throws: Errno.brokenPipe) { try ends.errors.writeAll("more".utf8) }
+    try ends.output.close()
+    try ends.errors.close()
+  }
+
+  /// What was written before anybody read is not lost.
+  @Test func whoReadsLateGetsAll() async throws {
+    let received = Received()
+    let pipes = try received.unreadPipes
+    let ends = try #require(pipes.takeWriters())
+    try ends.output.writeAll("early".utf8)
+    try ends.output.close()
+    try ends.errors.close()
+    try pipes.read()
+    await pipes.finish(within: .seconds(60))
+    #expect(received.texts.output == "early")
+  }
+
   /// A writer that never stops is read no longer than it takes to empty the pipe a few times.
   @Test func aFloodEnds() async throws {
     signal(SIGPIPE, SIG_IGN)
     let count = Mutex(0)
     let pipes = try OutputPipes { _, piece in count.withLock { $0 += piece.count } }
+    try pipes.read()
     let ends = try #require(pipes.takeWriters())
     let flood = Task.detached {
       let piece = [UInt8](repeating: 7, count: 4_096)

@@ -27,6 +27,8 @@ enum RoomTable {
     RoomRule(
       name: "AgentFormats", folder: "Sources/AgentFormats",
       system: ["Foundation", "FoundationEssentials"]),
+    RoomRule(
+      name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB"], mayHoldSQL: true),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
@@ -37,7 +39,7 @@ enum RoomTable {
       name: "ServerCore", folder: "Server/ServerCore", rooms: wire.union(["DispatchAuthority"])),
     RoomRule(
       name: "ServerStore", folder: "Server/ServerStore",
-      rooms: wire.union(["DispatchAuthority", "ServerCore"]),
+      rooms: wire.union(["DispatchAuthority", "ServerCore", "SQLiteAccess"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "PushDelivery", folder: "Server/PushDelivery", rooms: ["PushNotices"],
@@ -61,7 +63,7 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "QueueOracle", "ServerCore", "ClientCore"])),
     RoomRule(
       name: "ClientStore", folder: "Client/ClientStore",
-      rooms: wire.union(["DispatchAuthority", "ClientCore"]),
+      rooms: wire.union(["DispatchAuthority", "ClientCore", "SQLiteAccess"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",

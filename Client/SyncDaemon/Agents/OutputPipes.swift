@@ -22,6 +22,7 @@ final class OutputPipes: Sendable {
     var writers: Writers?
     /// When reading ends although somebody could still write.
     var deadline: ContinuousClock.Instant?
+    var isReading = false
     var isOver = false
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
@@ -39,7 +40,7 @@ final class OutputPipes: Sendable {
 
   /// - Parameter receive: is given what comes, in order, on the thread of these pipes. While it has
   ///   not returned, nothing more is read, and a process that writes on waits.
-  /// - Throws: the system's error where there is no descriptor or no thread left.
+  /// - Throws: the system's error where there is no descriptor left.
   init(receive: @escaping @Sendable (Stream, ArraySlice<UInt8>) -> Void) throws {
     var made: [(reader: FileDescriptor, writer: FileDescriptor)] = []
     do {
@@ -55,12 +56,15 @@ final class OutputPipes: Sendable {
     wake = made[2]
     self.receive = receive
     state = Mutex(State(writers: Writers(output: made[0].writer, errors: made[1].writer)))
-    do {
-      try Self.startThread { [self] in readAll() }
-    } catch {
-      for (reader, writer) in made.prefix(2) { Self.close(reader, writer) }
-      throw error
-    }
+  }
+
+  /// Begins to read: when the process is on its way, which does not wait for the thread. What it writes
+  /// until then waits in the pipes.
+  ///
+  /// - Throws: the system's error where there is no thread left.
+  func read() throws {
+    try Self.startThread { [self] in readAll() }
+    state.withLock { $0.isReading = true }
   }
 
   deinit { Self.close(wake.reader, wake.writer) }
@@ -74,9 +78,13 @@ final class OutputPipes: Sendable {
   }
 
   /// Waits until nobody can write any more, for so long at most; then what lies in the pipes is read
-  /// and nothing after it.
+  /// and nothing after it. To be called once, whether they were read or not.
   func finish(within limit: Duration) async {
     if let unused = takeWriters() { Self.close(unused.output, unused.errors) }
+    guard state.withLock({ $0.isReading }) else {
+      for reader in readers { Self.close(reader.end) }
+      return
+    }
     state.withLock { $0.deadline = .now + limit }
     // A full pipe wakes as well.
     _ = try? wake.writer.writeAll([0])

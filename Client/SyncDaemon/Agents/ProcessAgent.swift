@@ -182,6 +182,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       ) { execution in
         leader.withLock { $0 = execution.processIdentifier.value }
         report(.started)
+        try pipes.read()
       }
       switch result.terminationStatus {
       case .exited(let code): return .ended(.exited(code: code))

@@ -1,0 +1,36 @@
+package import GRDB
+
+extension Database {
+  /// One write transaction: all of `body`, or nothing where it throws.
+  ///
+  /// As `inTransaction`, with statements that are prepared once: a store whose transactions are a row
+  /// or two spends as much on beginning and ending them as on the rows. `body` throws on at the first
+  /// statement that fails, since SQLite may have ended the transaction with it
+  /// (<https://www.sqlite.org/lang_transaction.html>, "Response To Errors Within A Transaction").
+  ///
+  /// - Precondition: no transaction is under way.
+  /// - Throws: what `body` throws, or `DatabaseError` where nothing can be begun or stored.
+  package func transaction<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
+    do {
+      let result = try body(self)
+      guard isInsideTransaction else {
+        throw DatabaseError(
+          resultCode: .SQLITE_ABORT, message: "the transaction was rolled back by SQLite")
+      }
+      try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+      return result
+    } catch {
+      // What led here counts; a transaction that SQLite ended itself has nothing to roll back.
+      try? rollback()
+      throw error
+    }
+  }
+}
+
+extension DatabaseWriter {
+  /// `Database.transaction(_:)` on the writer's connection.
+  package func transaction<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    try writeWithoutTransaction { try $0.transaction(body) }
+  }
+}
