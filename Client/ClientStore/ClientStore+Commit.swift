@@ -23,6 +23,7 @@ extension ClientStore {
         }
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }
+        try shortenReceipts(for: transaction.receipts, in: database)
         try write(transaction.undo, to: database)
         try endDraft(transaction.endedDraft, in: database)
         try note(transaction.sent, in: database)
@@ -162,6 +163,28 @@ extension ClientStore {
     ).execute(arguments: [
       receipt.replica.column, receipt.lastSeq, Int64(bitPattern: receipt.logPosition),
     ])
+  }
+
+  /// Removes receipts that a `ReceiptBook` would not keep, now and then: they are many.
+  private func shortenReceipts(for added: [Receipt], in database: Database) throws {
+    guard !added.isEmpty else { return }
+    let isTime = receiptsWritten.withLock { written -> Bool in
+      if let known = written, known + added.count < ReceiptBook.receiptsMax {
+        written = known + added.count
+        return false
+      }
+      written = 0
+      return true
+    }
+    guard isTime else { return }
+    for replica in Set(added.map(\.replica)) {
+      try database.execute(
+        sql: """
+          DELETE FROM receipts WHERE replica = ?1 AND last_seq < (
+            SELECT last_seq FROM receipts WHERE replica = ?1
+            ORDER BY last_seq DESC LIMIT 1 OFFSET ?2)
+          """, arguments: [replica.column, ReceiptBook.receiptsMax - 1])
+    }
   }
 
   /// Keeps the state up to an entry, so that the next opening need not replay the log.

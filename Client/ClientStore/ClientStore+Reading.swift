@@ -80,8 +80,7 @@ extension ClientStore {
 
   /// Everything that is needed to take up where the store left off.
   static func load(_ database: Database) throws -> LoadedReplica {
-    let state =
-      try fetchSnapshot(database, kind: "cache") ?? fetchSnapshot(database, kind: "base")
+    let state = try fetchState(database)
     let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
       .flatMap { try PackedDelta.unpackStored(Array($0)) }
     var record = try fetchRecord(database)
@@ -90,7 +89,7 @@ extension ClientStore {
       record?.floor = try PackedSnapshot.open(base.bytes).vector
     }
     var loaded = LoadedReplica(
-      record: record, workspace: try state.map { try PackedSnapshot.open($0.bytes) },
+      record: record, workspace: state?.workspace,
       tail: try fetchEntries(database, after: state?.entry ?? 0, countMax: nil),
       lastEntry: max(
         try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0, state?.entry ?? 0),
@@ -108,6 +107,19 @@ extension ClientStore {
     loaded.answers = try fetchAnswers(database)
     loaded.notifications = try fetchNotifications(database)
     return loaded
+  }
+}
+
+/// The state that the entries behind it are added to. A cache that cannot be read is no loss: the
+/// base and the entries hold everything.
+private func fetchState(_ database: Database) throws -> (workspace: Workspace, entry: Int64)? {
+  if let cache = try fetchSnapshot(database, kind: "cache"),
+    let workspace = try? PackedSnapshot.open(cache.bytes)
+  {
+    return (workspace, cache.entry)
+  }
+  return try fetchSnapshot(database, kind: "base").map {
+    (try PackedSnapshot.open($0.bytes), $0.entry)
   }
 }
 

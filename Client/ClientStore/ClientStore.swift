@@ -43,6 +43,8 @@ package final class ClientStore: ReplicaStore, Sendable {
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// Sessions that are remembered; beyond that all are read again.
   static let agentNotesMax = 1_024
+  /// Receipts stored since the table was shortened; nil: not since the opening.
+  let receiptsWritten = Mutex<Int?>(nil)
   private let isClosed = Mutex(false)
   package let path: String
 
@@ -60,6 +62,8 @@ package final class ClientStore: ReplicaStore, Sendable {
     let path = directory + "/" + fileName
     do {
       try inspect(path)
+      // SQLite gives its companions the permissions of the file.
+      try FileAccess.makePrivate(path)
       let database = try connect(to: path)
       try Schema.migrator.migrate(database)
       let loaded = try database.read(load)
@@ -114,19 +118,34 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Renames a damaged file and its companions; nothing is ever deleted.
+  /// Renames a damaged file and its companions, under a name that is free: all of them, or none.
+  /// Nothing is ever deleted.
   ///
   /// - Returns: where the file lies now.
   package static func setAside(_ path: String) throws(OpenError) -> String {
+    try setAside(path) { from, to throws(StoreError) in try FileAccess.rename(from, to: to) }
+  }
+
+  /// The companions go first: SQLite removes a log that it finds beside an empty database, and a
+  /// process that ends between two moves must not leave it that.
+  static func setAside(
+    _ path: String, move: (_ from: String, _ to: String) throws(StoreError) -> Void
+  ) throws(OpenError) -> String {
+    let suffixes = ["-wal", "-shm", ""]
     var number = 1
-    while FileAccess.exists("\(path).corrupt-\(number)") { number += 1 }
+    while suffixes.contains(where: { FileAccess.exists("\(path).corrupt-\(number)\($0)") }) {
+      number += 1
+    }
     let kept = "\(path).corrupt-\(number)"
+    var moved: [String] = []
     do {
-      try FileAccess.rename(path, to: kept)
-      for suffix in ["-wal", "-shm"] where FileAccess.exists(path + suffix) {
-        try FileAccess.rename(path + suffix, to: kept + suffix)
+      for suffix in suffixes where FileAccess.exists(path + suffix) {
+        try move(path + suffix, kept + suffix)
+        moved.append(suffix)
       }
     } catch {
+      // Where this fails too, the companions lie beside it, under the new name.
+      for suffix in moved { try? move(kept + suffix, path + suffix) }
       throw .storage(error)
     }
     return kept

@@ -30,6 +30,19 @@ package enum FileAccess {
     guard renameFile(path, target) == 0 else { throw failure("rename", path) }
   }
 
+  /// Makes a file that only its owner may read, or takes one that is there from all others. One
+  /// that is there is not opened: closing it would end the locks that this process has on it.
+  static func makePrivate(_ path: String) throws(StoreError) {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    if file >= 0 {
+      close(file)
+    } else if errno != EEXIST {
+      throw failure("create", path)
+    } else if chmod(path, 0o600) != 0 {
+      throw failure("chmod", path)
+    }
+  }
+
   /// Reads a small file; nil where there is none.
   package static func read(_ path: String) throws(StoreError) -> String? {
     let file = open(path, O_RDONLY | O_CLOEXEC)

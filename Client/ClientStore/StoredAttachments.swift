@@ -31,9 +31,9 @@ package final class StoredAttachments: Sendable {
   }
 
   /// Brings folder and table together: a file that a crash left without its row gets one, a row
-  /// whose file is gone goes too.
+  /// whose file is gone goes too. A folder that cannot be read is not an empty one: rows stay.
   package func reconcile() throws(StoreError) {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let names = try fileNames()
     let files = Set(names.compactMap { ContentHash($0) })
     for name in names where name.hasSuffix(".new") {
       // Half a file; its writer never said that it is there.
@@ -44,6 +44,15 @@ package final class StoredAttachments: Sendable {
       try keepRow(StoredAttachment(hash: hash, size: FileAccess.size(path(hash)) ?? 0))
     }
     for hash in rows.subtracting(files) { try forgetRow(hash) }
+  }
+
+  private func fileNames() throws(StoreError) -> [String] {
+    guard FileAccess.exists(folder) else { return [] }
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: folder)
+    } catch {
+      throw StoreError(code: .failed, message: "cannot read \(folder): \(error)")
+    }
   }
 
   /// Every file, by hash.

@@ -71,6 +71,73 @@ import Testing
     }
   }
 
+  /// The image of the state only saves replaying the log.
+  @Test func unreadableImageOfTheStateIsNoLoss() throws {
+    let shelf = try filledShelf()
+    let before = try shelf.open()
+    let contents = try shelf.contents(before.replica)
+    try before.store.keep(before.replica.workspace, upTo: before.replica.lastEntry)
+    let box = try before.store.outgoing(in: ClientStore.syncBox)
+    try before.store.close()
+    let queue = try DatabaseQueue(path: shelf.database)
+    try queue.write {
+      try $0.execute(sql: "UPDATE images SET snapshot = zeroblob(40) WHERE kind = 'cache'")
+      #expect($0.changesCount == 1)
+    }
+    try queue.close()
+    var again = try shelf.open()
+    #expect(try shelf.contents(again.replica) == contents)
+    #expect(again.replica.workspace.vector == before.replica.workspace.vector)
+    #expect(again.replica.lastEntry == before.replica.lastEntry)
+    #expect(try again.store.outgoing(in: ClientStore.syncBox).messages == box.messages)
+    #expect(!FileManager.default.fileExists(atPath: shelf.database + ".corrupt-1"))
+    try shelf.send(99, &again)
+    try again.store.close()
+  }
+
+  @Test func damagedFileThatCannotBeMovedKeepsItsLog() throws {
+    let shelf = try Shelf()
+    let suffixes = ["", "-wal", "-shm"]
+    for suffix in suffixes {
+      try Data("file\(suffix)".utf8).write(to: URL(fileURLWithPath: shelf.database + suffix))
+    }
+    let fault = StoreError(code: .failed, message: "refused")
+    for refused in suffixes {
+      #expect(throws: ClientStore.OpenError.storage(fault)) {
+        _ = try ClientStore.setAside(shelf.database) { from, to throws(StoreError) in
+          guard from != shelf.database + refused else { throw fault }
+          try FileAccess.rename(from, to: to)
+        }
+      }
+      for suffix in suffixes {
+        #expect(
+          FileManager.default.contents(atPath: shelf.database + suffix)
+            == Data("file\(suffix)".utf8))
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: shelf.path).count == 3)
+    }
+  }
+
+  /// A process that ends between the moves leaves no database beside a log that is not its own, nor
+  /// does what it moved get lost with the next damage.
+  @Test func theLogIsSetAsideFirstAndUnderANameOfItsOwn() throws {
+    let shelf = try Shelf()
+    for suffix in ["", "-wal", "-shm"] {
+      try Data("file\(suffix)".utf8).write(to: URL(fileURLWithPath: shelf.database + suffix))
+    }
+    let left = shelf.database + ".corrupt-1-wal"
+    try Data("left".utf8).write(to: URL(fileURLWithPath: left))
+    var moved: [String] = []
+    let kept = try ClientStore.setAside(shelf.database) { from, to throws(StoreError) in
+      moved.append(String(from.dropFirst(shelf.database.count)))
+      try FileAccess.rename(from, to: to)
+    }
+    #expect(moved == ["-wal", "-shm", ""])
+    #expect(kept == shelf.database + ".corrupt-2")
+    #expect(FileManager.default.contents(atPath: left) == Data("left".utf8))
+    #expect(FileManager.default.contents(atPath: kept + "-wal") == Data("file-wal".utf8))
+  }
+
   @Test func newerFileIsRefusedAndNotRewritten() throws {
     let shelf = try filledShelf()
     let queue = try DatabaseQueue(path: shelf.database)

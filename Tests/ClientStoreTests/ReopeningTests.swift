@@ -30,6 +30,28 @@ import WireProtocol
     try again.store.close()
   }
 
+  /// Also in a directory that others may read.
+  @Test func theFilesAreForTheirOwnerAlone() throws {
+    let shelf = try Shelf()
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: shelf.path)
+    func modes() throws -> [Int?] {
+      try ["", "-wal", "-shm"].map { suffix in
+        try FileManager.default.attributesOfItem(atPath: shelf.database + suffix)[
+          .posixPermissions] as? Int
+      }
+    }
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    #expect(try modes() == [0o600, 0o600, 0o600])
+    try open.store.close()
+    // As earlier versions left it.
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: shelf.database)
+    open = try shelf.open()
+    try shelf.send(2, &open)
+    #expect(try modes() == [0o600, 0o600, 0o600])
+    try open.store.close()
+  }
+
   /// The files of attachments have a queue of their own, which may come after the end.
   @Test func whoReadsAfterTheEndGetsAnError() throws {
     let shelf = try Shelf()

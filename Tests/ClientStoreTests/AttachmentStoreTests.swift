@@ -1,0 +1,43 @@
+import ClientCore
+import ClientStore
+import Foundation
+import QueueModel
+import Testing
+
+/// Files of attachments and the table that knows what became of them.
+@Suite struct AttachmentStoreTests {
+  private func hash() throws -> ContentHash {
+    try #require(ContentHash(String(repeating: "ab", count: 32)))
+  }
+
+  @Test func rowsGoWithTheirFiles() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open()
+    let files = StoredAttachments(store: open.store)
+    try files.reconcile()
+    try files.keep(Data("a".utf8), as: hash(), isUploaded: true)
+    try files.reconcile()
+    #expect(try files.all().map(\.isUploaded) == [true])
+    try FileManager.default.removeItem(atPath: shelf.path + "/attachments")
+    try files.reconcile()
+    #expect(try files.all().isEmpty)
+    try open.store.close()
+  }
+
+  @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open()
+    let files = StoredAttachments(store: open.store)
+    try files.keep(Data("a".utf8), as: hash(), isUploaded: true)
+    let folder = shelf.path + "/attachments"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
+    try Data().write(to: URL(fileURLWithPath: folder))
+    #expect(throws: StoreError.self) { try files.reconcile() }
+    #expect(try files.all().map(\.isUploaded) == [true])
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
+    try files.reconcile()
+    #expect(try files.all().map(\.isUploaded) == [true])
+    try open.store.close()
+  }
+}

@@ -1,0 +1,55 @@
+import ClientCore
+import GRDB
+import QueueModel
+import SequenceCRDT
+import Testing
+
+@testable import ClientStore
+
+/// What the server acknowledged, in the file: as much as a `ReceiptBook` keeps, not all there ever was.
+@Suite struct ReceiptStoreTests {
+  @Test func receiptsDoNotGrowForEver() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    let replica = open.replica.record.replica
+    let last: UInt32 = 2_000
+    for seq in 1...last {
+      var transaction = StoreTransaction(record: open.replica.record)
+      transaction.receipts = [
+        Receipt(replica: replica, lastSeq: seq, logPosition: UInt64(seq) * 3)
+      ]
+      transaction.isHeldByServer = true
+      try open.store.commit(transaction)
+    }
+    try open.store.close()
+    let opened = try ClientStore.open(directory: shelf.path)
+    #expect(opened.loaded.receipts.count >= ReceiptBook.receiptsMax)
+    #expect(opened.loaded.receipts.count <= 2 * ReceiptBook.receiptsMax)
+    let book = ReceiptBook(opened.loaded.receipts)
+    for seq in (last - 255)...last {
+      #expect(book.position(of: replica, seq: seq) == UInt64(seq) * 3)
+    }
+    try opened.store.close()
+  }
+
+  /// As earlier versions left them.
+  @Test func receiptsOfLongAgoGoWithTheFirstThatComes() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    let replica = open.replica.record.replica
+    try open.store.database.write { database in
+      for seq in 1...3_000 {
+        try database.execute(
+          sql: "INSERT INTO receipts VALUES (?, ?, ?)", arguments: [replica.column, seq, seq])
+      }
+    }
+    var transaction = StoreTransaction(record: open.replica.record)
+    transaction.receipts = [Receipt(replica: replica, lastSeq: 3_001, logPosition: 3_001)]
+    try open.store.commit(transaction)
+    let count = try open.store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM receipts") }
+    #expect(count == ReceiptBook.receiptsMax)
+    try open.store.close()
+  }
+}
