@@ -111,6 +111,14 @@ struct SecretScanner {
     "cookie", "signature", "sessionid",
   ]
 
+  /// Whether a word says that a secret follows it.
+  private static func namesSecret(_ name: String) -> Bool {
+    // `pass` alone, or behind a separator: `DB_PASS`; it ends other words, too.
+    if name == "pass" || name.hasSuffix("_pass") || name.hasSuffix("-pass") { return true }
+    let bare = name.filter { $0 != "-" && $0 != "_" && $0 != "." }
+    return names.contains(where: bare.hasSuffix)
+  }
+
   /// What follows a word that says that a secret follows.
   private mutating func findAfterName(_ word: Range<Int>) {
     guard word.count <= 64 else { return }
@@ -121,11 +129,11 @@ struct SecretScanner {
       if name == "bearer" || value.count >= 12 { found.append(value) }
       return
     }
-    let bare = name.filter { $0 != "-" && $0 != "_" && $0 != "." }
-    guard Self.names.contains(where: bare.hasSuffix) else { return }
+    guard Self.namesSecret(name) else { return }
     var next = word.upperBound
-    // `"password": "…"`
-    if next < bytes.count, Self.isQuote(bytes[next]) { next += 1 }
+    // `"password": "…"`, and `\"password\": \"…\"` where that stands in a text of JSON itself.
+    let quote = skipBackslashes(from: next)
+    if quote < bytes.count, Self.isQuote(bytes[quote]) { next = quote + 1 }
     next = skipSpaces(from: next)
     if next < bytes.count, bytes[next] == 0x3D || bytes[next] == 0x3A {
       next = skipSpaces(from: next + 1)
@@ -145,6 +153,12 @@ struct SecretScanner {
     byte == 0x22 || byte == 0x27 || byte == 0x60
   }
 
+  private func skipBackslashes(from start: Int) -> Int {
+    var index = start
+    while index < bytes.count, bytes[index] == 0x5C { index += 1 }
+    return index
+  }
+
   private func skipSpaces(from start: Int) -> Int {
     var index = start
     while index < bytes.count, bytes[index] == 0x20 || bytes[index] == 0x09 { index += 1 }
@@ -161,11 +175,28 @@ struct SecretScanner {
       }
       return start + 1..<min(index, bytes.count)
     }
+    let quote = skipBackslashes(from: start)
+    if quote > start, quote < bytes.count, Self.isQuote(bytes[quote]) {
+      return escapedValue(from: quote, escapes: quote - start)
+    }
     var index = start
     while index < bytes.count, bytes[index] > 0x20, ![0x2C, 0x3B, 0x26].contains(bytes[index]) {
       index += 1
     }
     return start..<index
+  }
+
+  /// What stands behind an escaped quote: up to the next one that is escaped no deeper.
+  private func escapedValue(from quote: Int, escapes: Int) -> Range<Int> {
+    var index = quote + 1
+    while index < bytes.count {
+      let end = skipBackslashes(from: index)
+      if end < bytes.count, bytes[end] == bytes[quote], end - index <= escapes {
+        return quote + 1..<index
+      }
+      index = end + 1
+    }
+    return quote + 1..<bytes.count
   }
 
   // MARK: Keys

@@ -19,6 +19,18 @@ import Testing
     ("-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\nafter", "[redacted]\nafter"),
     ("-----BEGIN PRIVATE KEY-----\nMIG", "[redacted]"),
     ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
+    // JSON within a shell's words, and within JSON within JSON.
+    (
+      #"curl -d "{\"password\":\"hunter2\"}" u"#, #"curl -d "{\"password\":\"[redacted]\"}" u"#
+    ),
+    (#"{\\\"token\\\": \\\"abc\\\", x"#, #"{\\\"token\\\": \\\"[redacted]\\\", x"#),
+    (#"sh -c "k=1 password=\"a b\" ls""#, #"sh -c "k=1 password=\"[redacted]\" ls""#),
+    (#"{\"pwd\":\"a\\\"b\", c"#, #"{\"pwd\":\"[redacted]\", c"#),
+    (#"{\"secret\":\"cut"#, #"{\"secret\":\"[redacted]"#),
+    (
+      "DB_PASS=hunter2 SMTP-PASS: x2 --pass y3",
+      "DB_PASS=[redacted] SMTP-PASS: [redacted] --pass [redacted]"
+    ),
   ]) func knownFormsAreTakenOut(text: String, expected: String) {
     #expect(Redaction.redacted(text) == expected)
   }
@@ -29,6 +41,7 @@ import Testing
     "Rename getUserNotificationSettingsFromCenter to notificationSettings",
     "The tokenizer splits words; passwords are not stored. Digest of the meeting: all fine.",
     "Bump swift-nio from 2.100.0 to 2.101.2 on 2026-11-21T20:00:00Z",
+    "The bypass: open. Compass=north, and a first pass over the sources", "C:\\passwords\\a",
     "Übung macht den Meister 🎉", "", "-----------------------------------------------",
   ]) func plainWordsStay(text: String) {
     #expect(Redaction.redacted(text) == text)
