@@ -12,7 +12,7 @@ package protocol PushQueue: AnyObject, Sendable {
   func takePushOrders(at now: Int64) throws(StorageFault)
 
   /// What is due to targets that are valid, and when more will be. Each target's orders keep their
-  /// order: while the oldest waits, so do the others.
+  /// order: while the oldest waits, so do the others. What cannot be read is settled as dead.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
   /// Stores what became of deliveries, and forgets orders that have none left.
@@ -117,7 +117,7 @@ package struct PushSummary: Hashable, Sendable {
   package var waiting: Int
   /// The newest first, at most `deadLettersMax`.
   package var deadLetters: [DeadLetter]
-  /// What keeps pushes of a kind from being sent.
+  /// What keeps pushes of a kind from being sent; of the kinds that have a valid target.
   package var problems: [String: String]
 
   package static let deadLettersMax = 1_000

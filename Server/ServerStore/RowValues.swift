@@ -47,6 +47,21 @@ struct DamagedColumn: Error, CustomStringConvertible {
   var description: String { "the column \(name) holds what it cannot hold" }
 }
 
+/// What `body` reads; nil where a row holds what it cannot hold, which is damage of that row alone.
+func readable<Value>(_ body: () throws -> Value) throws -> Value? {
+  do {
+    return try body()
+  } catch {
+    guard isDamage(error) else { throw error }
+    return nil
+  }
+}
+
+/// Whether an error says that a row holds what none of its values is written as.
+func isDamage(_ error: any Error) -> Bool {
+  error is DamagedColumn || error is QueueError || error is DecodingError
+}
+
 extension Row {
   func identifier<Identifier: UniqueIdentifier>(_ name: String) throws -> Identifier {
     guard let identifier = Identifier(column: self[name]) else { throw DamagedColumn(name: name) }

@@ -19,7 +19,9 @@ extension ServerDatabase {
         SELECT * FROM notifications n WHERE workspace = ? AND EXISTS (
           SELECT 1 FROM inbox i WHERE i.workspace = n.workspace AND i.position = n.position)
         """, arguments: [number]
-    ).map(StoredNotification.init(row:))
+    ).compactMap { row in try readable { try StoredNotification(row: row) } }
+    // A notification that cannot be read must not keep a workspace from opening.
+    let readablePositions = Set(records.notifications.map(\.position))
     records.entries = try Row.fetchAll(
       db,
       sql: """
@@ -30,7 +32,7 @@ extension ServerDatabase {
       InboxEntry(
         device: try row.identifier("device"), position: row.position("position"),
         isPushed: row["is_pushed"], isAcknowledged: row["is_acknowledged"])
-    }
+    }.filter { readablePositions.contains($0.position) }
     for row in try Row.fetchAll(
       db, sql: "SELECT * FROM notification_preferences WHERE workspace = ?", arguments: [number])
     {
@@ -50,7 +52,8 @@ extension ServerDatabase {
       db, sql: "SELECT session, started_at FROM live_statuses WHERE workspace = ?",
       arguments: [number])
     {
-      records.statuses[try SessionID(row["session"] as String)] = row["started_at"]
+      let session = try readable { try SessionID(row["session"] as String) }
+      if let session { records.statuses[session] = row["started_at"] }
     }
     return records
   }

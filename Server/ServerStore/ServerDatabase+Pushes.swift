@@ -57,8 +57,9 @@ extension ServerDatabase: PushQueue {
   package func dueDeliveries(
     at now: Int64, limit: Int
   ) throws(StorageFault) -> DueDeliveries {
-    try read { db in
-      let due = try Row.fetchAll(
+    var damaged: [DeliveryKey] = []
+    let found = try read { db in
+      let rows = try Row.fetchAll(
         db,
         sql: """
           SELECT p.order_number, p.target, p.attempts, p.first_at FROM push_deliveries p
@@ -71,14 +72,25 @@ extension ServerDatabase: PushQueue {
               SELECT min(q.order_number) FROM push_deliveries q WHERE q.target = p.target)
           ORDER BY p.order_number LIMIT ?2
           """, arguments: [now, limit, now.addingReportingOverflow(Self.waitMilliseconds).0]
-      ).compactMap { row in try delivery(row, in: db) }
+      )
+      let due = try rows.compactMap { row -> DueDelivery? in
+        if let known = try readable({ try delivery(row, in: db) }) { return known }
+        damaged.append(
+          DeliveryKey(order: row["order_number"], target: try row.identifier("target")))
+        return nil
+      }
       let next = try Int64.fetchOne(
         db, sql: "SELECT min(next_at) FROM push_deliveries WHERE next_at > ?", arguments: [now])
       return DueDeliveries(due: due, nextAt: next)
     }
+    guard !damaged.isEmpty else { return found }
+    // Each would hold up its target for ever. What they held up may be due.
+    try settle(
+      damaged.map { SettledDelivery(key: $0, result: .dead(reason: "it cannot be read")) }, at: now)
+    return try dueDeliveries(at: now, limit: limit)
   }
 
-  private func delivery(_ row: Row, in db: Database) throws -> DueDelivery? {
+  private func delivery(_ row: Row, in db: Database) throws -> DueDelivery {
     let target: Data = row["target"]
     guard let order = try pushOrder(row["order_number"], in: db),
       let record = try Row.fetchOne(
@@ -87,7 +99,7 @@ extension ServerDatabase: PushQueue {
           SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
           WHERE w.id = ? AND t.device = ? AND t.id = ?
           """, arguments: [order.workspace.column, order.order.device.column, target])
-    else { return nil }
+    else { throw DamagedColumn(name: "position") }
     return DueDelivery(
       order: order, target: try PushTargetRecord(row: record), attempts: row["attempts"],
       firstAt: row["first_at"])
@@ -293,9 +305,15 @@ extension ServerDatabase: PushQueue {
           at: row["at"])
       }
       var problems: [String: String] = [:]
-      for row in try Row.fetchAll(db, sql: "SELECT kind, reason FROM push_problems") {
-        problems[row["kind"]] = row["reason"]
-      }
+      let rows = try Row.fetchAll(
+        db,
+        sql: """
+          SELECT kind, reason FROM push_problems WHERE kind IN (
+            SELECT t.kind FROM push_targets t
+            JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+            WHERE t.is_valid = 1 AND d.revoked_at IS NULL)
+          """)
+      for row in rows { problems[row["kind"]] = row["reason"] }
       let waiting = try Int.fetchOne(db, sql: "SELECT count(*) FROM push_deliveries") ?? 0
       return PushSummary(waiting: waiting, deadLetters: letters, problems: problems)
     }

@@ -178,8 +178,7 @@ extension StorageFault {
     }
     guard let error = error as? DatabaseError else {
       // A row that holds what none of its values is written as concerns its own workspace only.
-      let isDamage = error is DamagedColumn || error is QueueError || error is DecodingError
-      self.init(code: isDamage ? .corrupt : .internalError, message: "\(error)")
+      self.init(code: isDamage(error) ? .corrupt : .internalError, message: "\(error)")
       return
     }
     let code: Code =

@@ -19,8 +19,8 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
       "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
         + "or start again with an empty database and pair the devices anew: they hold their data."
     case .corrupt(let path, nil, let reason):
-      "The database \(path) is damaged (\(reason)). It was left in place; the server will set it "
-        + "aside when it starts."
+      "The database \(path) is damaged (\(reason)). It was left in place. A server that starts sets "
+        + "it aside where it can; where not, move it away with \(path)-wal and \(path)-shm."
     case .newer(let path):
       "The database \(path) was written by a newer version of cospool-server. Update this one; "
         + "nothing was changed."

@@ -51,17 +51,16 @@ import WireProtocol
 
   private func order(
     _ kind: PushOrder.Kind, _ position: UInt64, in workspace: WorkspaceID,
-    _ database: ServerDatabase
+    of device: DeviceID = phone, _ database: ServerDatabase
   ) throws {
     let notification = try Self.notification(position)
     try change(workspace, in: database) { changes in
       if kind == .alert {
         changes.posted = [notification]
-        changes.entries = [InboxEntry(device: Self.phone, position: position, isPushed: true)]
+        changes.entries = [InboxEntry(device: device, position: position, isPushed: true)]
       }
       changes.orders = [
-        PushOrder(
-          kind: kind, device: Self.phone, notification: notification, showsDetails: false)
+        PushOrder(kind: kind, device: device, notification: notification, showsDetails: false)
       ]
     }
     try database.takePushOrders(at: Self.now)
@@ -175,6 +174,45 @@ import WireProtocol
     #expect(due.map(\.order.order.notification.position) == [3, 3])
   }
 
+  /// Damage is one order's: it is given up, what it held up goes out, and so does all else.
+  @Test func whatCannotBeReadHoldsUpNothing() throws {
+    let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
+    try order(.alert, 1, in: id, database)
+    try order(.alert, 2, in: id, database)
+    let (other, tablet) = try secondWorkspace(in: database)
+    try database.write { db in
+      try db.execute(
+        sql: "UPDATE notifications SET category = 2, details = x'7b' WHERE position = 1")
+    }
+    try order(.alert, 1, in: other, of: tablet, database)
+    let due = try database.dueDeliveries(at: Self.now, limit: 10).due
+    #expect(due.map(\.order.order.notification.position) == [2, 2, 1])
+    #expect(due.map(\.order.workspace) == [id, id, other])
+    let summary = try database.pushSummary()
+    #expect(summary.waiting == 3)
+    #expect(summary.deadLetters.map(\.reason) == ["it cannot be read", "it cannot be read"])
+    let inboxes = try #require(try database.header(of: id)).inboxes
+    #expect(inboxes.notifications.map(\.position) == [2])
+    #expect(inboxes.entries.map(\.position) == [2])
+    #expect(inboxes.lastPosition == 2)
+  }
+
+  /// Another workspace, with a device that has a target.
+  private func secondWorkspace(
+    in database: ServerDatabase
+  ) throws -> (id: WorkspaceID, device: DeviceID) {
+    let tablet = DeviceID(high: 9, low: 7)
+    let id = try database.addPairingCode(
+      hash: [2], for: Sample.proposal("other", 2), expiresAt: .max)
+    _ = try database.redeem(Sample.redemption(code: [2], device: tablet, token: [8]))
+    let target = PushTargetRecord(
+      device: tablet, id: PushTargetID(high: 2, low: 1), kind: "ntfy",
+      address: "ntfy+https://n.example/u", shownAddress: "…", registeredAt: 5)
+    try change(id, in: database) { $0.targets = [.set(target)] }
+    return (id, tablet)
+  }
+
   @Test func whatIsTriedAgainSurvivesARestart() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
@@ -277,8 +315,16 @@ import WireProtocol
 
   @Test func problemsAreKeptUntilTheyAreSolved() throws {
     let database = try StoreFolder().open()
+    let id = try workspace(in: database, targets: [Self.target(1, kind: "apns")])
     try database.note(problem: "wrong key", of: "apns", at: 1)
     try database.note(problem: "wrong team", of: "apns", at: 2)
+    #expect(try database.pushSummary().problems == ["apns": "wrong team"])
+    // Nobody is held up by what nobody uses.
+    try change(id, in: database) {
+      $0.targets = [.remove(Self.phone, PushTargetID(high: 1, low: 1))]
+    }
+    #expect(try database.pushSummary().problems.isEmpty)
+    try change(id, in: database) { $0.targets = [.set(Self.target(2, kind: "apns"))] }
     #expect(try database.pushSummary().problems == ["apns": "wrong team"])
     try database.note(problem: nil, of: "apns", at: 3)
     #expect(try database.pushSummary().problems.isEmpty)
