@@ -9,6 +9,9 @@ package enum PushOutcome: Hashable, Sendable {
   case invalidTarget(reason: String, since: Int64?)
   /// The server's own set-up is wrong: nothing of this kind can be sent until it is changed.
   case configurationError(reason: String)
+  /// What is wrong is this target's own: its address, access token or topic. It may be put right
+  /// without being registered anew, so what waits for it may still be sent.
+  case targetError(reason: String)
   /// This one notice is not taken; others may be. It is not tried again.
   case rejected(reason: String)
 }

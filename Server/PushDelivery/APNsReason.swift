@@ -143,7 +143,9 @@ struct APNsAnswer {
       let least = Duration.milliseconds(ProviderTokenCache.leastMilliseconds)
       return .retry(after: max(retryAfter ?? least, least), reason: said)
     case .retry, .renewToken: return .retry(after: retryAfter, reason: said)
-    case .configuration: return .configurationError(reason: said)
+    // What Apple says with 403 concerns key and team. A wrong topic is the target's.
+    case .configuration:
+      return status == 403 ? .configurationError(reason: said) : .targetError(reason: said)
     case .rejected: return .rejected(reason: said)
     }
   }

@@ -99,7 +99,7 @@ final class APNsSender: Sendable {
   /// What is wrong before anything is sent.
   private func refusal(of push: Push, at address: APNsAddress) -> PushOutcome? {
     guard configuration.topics.contains(address.topic) else {
-      return .configurationError(
+      return .targetError(
         reason: "no key is set up for the topic \(address.topic); the server pushes to "
           + configuration.topics.sorted().joined(separator: ", "))
     }
@@ -142,9 +142,7 @@ final class APNsSender: Sendable {
     state.withLock { state in
       if answer.status == 200 {
         state.stops[address.environment] = nil
-      } else if answer.status == 403,
-        case .configurationError(let reason) = answer.outcome(for: target)
-      {
+      } else if case .configurationError(let reason) = answer.outcome(for: target) {
         state.stops[address.environment] = Stop(reason: reason, since: clock())
       }
     }

@@ -131,7 +131,7 @@ package enum Hex {
   }
 
   /// Nil where `text` is not pairs of hexadecimal digits.
-  static func bytes(_ text: String) -> [UInt8]? {
+  package static func bytes(_ text: String) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2), digits.allSatisfy(ASCII.isHexDigit) else { return nil }
     return stride(from: 0, to: digits.count, by: 2).compactMap { index in

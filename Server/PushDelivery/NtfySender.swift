@@ -96,12 +96,12 @@ struct NtfySender: Sendable {
     case 200..<300:
       return .delivered(providerID: ProviderWords.id(body.text("id"), hiding: secrets))
     case 300..<400:
-      return .configurationError(
+      return .targetError(
         reason: "\(said): it points elsewhere; register the address it points to")
     case 401, 403:
-      return .configurationError(
+      return .targetError(
         reason: "\(said): the ntfy server lets nobody publish without a right access token")
-    case 404: return .configurationError(reason: "\(said): there is no ntfy server at this address")
+    case 404: return .targetError(reason: "\(said): there is no ntfy server at this address")
     case 408, 425, 429, 500...: return .retry(after: answer.retryAfter, reason: said)
     default: return .rejected(reason: said)
     }

@@ -19,6 +19,11 @@ package struct PushConfiguration: Sendable {
     self.trustedRootFile = trustedRootFile
     self.deadline = deadline
   }
+
+  /// Reads the root certificate, as a sender would.
+  package func checkTrustedRoot() throws(PushConfigurationError) {
+    _ = try PushTransport(trustedRootFile: trustedRootFile)
+  }
 }
 
 /// A team with Apple, and the apps it pushes to.

@@ -42,10 +42,10 @@ struct WebhookSender: Sendable {
     switch answer.status {
     case 200..<300: return .delivered(providerID: nil)
     case 300..<400:
-      return .configurationError(
+      return .targetError(
         reason: "\(said): it points elsewhere; register the address it points to")
     case 401, 403, 404, 405:
-      return .configurationError(reason: "\(said): check the address and what it lets in")
+      return .targetError(reason: "\(said): check the address and what it lets in")
     case 410: return .invalidTarget(reason: "\(said): the address is gone for good", since: nil)
     case 408, 425, 429, 500...: return .retry(after: answer.retryAfter, reason: said)
     default: return .rejected(reason: said)

@@ -111,8 +111,9 @@ extension TaskStatus {
   }
 }
 
-/// What the push service shows in place of a running task. The push itself is not stored: one that is
-/// lost is corrected by the next, and a server that starts says of each what it is.
+/// What the push service shows in place of a running task. The push itself is not stored: an update
+/// that is lost is corrected by the next, a start or an end is tried again while the server runs, and
+/// a server that starts says of each what it is.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started

@@ -36,6 +36,7 @@ final class PushService {
   private let schedule: BackoffSchedule
   private let logger: Logger
   private let report: (TargetReport) -> Void
+  private let statuses: LiveStatusSender
   /// When the queue was read last, milliseconds since 1970.
   private var readAt: Int64 = 0
   private var busy: Set<PushTargetID> = []
@@ -57,6 +58,9 @@ final class PushService {
     self.schedule = schedule
     self.logger = logger
     self.report = report
+    statuses = LiveStatusSender(
+      loop: loop, queue: queue, storeThread: storeThread, gear: gear, schedule: schedule,
+      report: report)
   }
 
   private var bound: NIOLoopBound<PushService> { NIOLoopBound(self, eventLoop: loop) }
@@ -90,22 +94,15 @@ final class PushService {
     if let nextAt, nextAt <= now || now < readAt { read() }
   }
 
-  /// A task's state is to be shown. Such pushes are not stored: the next one corrects what is lost.
+  /// A task's state is to be shown.
   func show(_ order: LiveStatusOrder) {
-    guard !isStopping else { return }
-    let queue = queue
-    let bound = bound
-    let devices = order.receivers.keys.sorted()
-    storeThread.runIfActive(eventLoop: loop) {
-      try queue.validTargets(of: devices, in: order.workspace)
-    }.whenSuccess { targets in
-      for target in targets { bound.value.show(order, on: target) }
-    }
+    statuses.show(order)
   }
 
   /// No more deliveries begin, and what becomes of those under way is not stored.
   func stop() {
     isStopping = true
+    statuses.stop()
   }
 
   // MARK: - Reading
@@ -184,7 +181,11 @@ final class PushService {
     case .configurationError(let reason):
       logger.warning("pushes by \(kind) are held up: \(reason)")
       tell(delivery, isValid: true, reason: reason)
-      hold(delivery, reason: reason)
+      hold(delivery, reason: reason, isOfKind: true)
+    case .targetError(let reason):
+      logger.warning("push target \(delivery.target.id) is held up: \(reason)")
+      tell(delivery, isValid: true, reason: reason)
+      hold(delivery, reason: reason, isOfKind: false)
     case .rejected(let reason):
       logger.warning("a push by \(kind) was refused: \(reason)")
       settle(delivery, .dead(reason: reason))
@@ -209,14 +210,16 @@ final class PushService {
   }
 
   /// Waits for the operator, as long as the notice is of use.
-  private func hold(_ delivery: DueDelivery, reason: String) {
+  ///
+  /// - Parameter isOfKind: whether nothing of the target's kind can be sent.
+  private func hold(_ delivery: DueDelivery, reason: String, isOfKind: Bool) {
     let at = now.addingClamped(Self.stopMilliseconds)
     let end = (delivery.firstAt ?? now).addingClamped(schedule.spanMilliseconds)
     let isOver = at > min(expiry(of: delivery) ?? end, end)
     settle(
       delivery,
       isOver ? .dead(reason: reason) : .again(at: at, reason: reason, counts: false),
-      problem: reason)
+      problem: isOfKind ? reason : nil)
   }
 
   private func reject(_ delivery: DueDelivery, reason: String) {
@@ -262,36 +265,6 @@ final class PushService {
       service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
         service.settle(delivery, result, solving: kind, problem: problem)
       }
-    }
-  }
-
-  // MARK: - Live status
-
-  private func show(_ order: LiveStatusOrder, on record: PushTargetRecord) {
-    guard !isStopping, let showsDetails = order.receivers[record.device],
-      let target = try? PushComposer.target(record)
-    else { return }
-    let pushes = PushComposer.pushes(order, showsDetails: showsDetails, at: now).filter { push in
-      guard case .apns(let address) = target.address else { return true }
-      return address.takes(push)
-    }
-    guard !pushes.isEmpty else { return }
-    send(pushes[...], to: target, as: record, of: order.workspace)
-  }
-
-  /// One after the other; a target that is invalid gets no more.
-  private func send(
-    _ pushes: ArraySlice<Push>, to target: PushTarget, as record: PushTargetRecord,
-    of workspace: WorkspaceID
-  ) {
-    guard !isStopping, let push = pushes.first else { return }
-    let bound = bound
-    gear.send(push, to: target).whenSuccess { outcome in
-      guard case .invalidTarget(let reason, _) = outcome else {
-        return bound.value.send(pushes.dropFirst(), to: target, as: record, of: workspace)
-      }
-      bound.value.report(
-        TargetReport(workspace: workspace, target: record, isValid: false, reason: reason))
     }
   }
 }

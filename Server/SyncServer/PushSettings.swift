@@ -1,6 +1,7 @@
 import Foundation
 import PushDelivery
 package import PushNotices
+import ServerStore
 
 /// How the server pushes, as `push configure` wrote it: the file `push.json` of the data directory,
 /// for its owner alone. It names the file of Apple's key and does not hold that; the key that signs
@@ -74,10 +75,13 @@ package struct PushSettings: Codable, Hashable, Sendable {
     do {
       let data = try Data(contentsOf: URL(fileURLWithPath: path))
       return try JSONDecoder().decode(PushSettings.self, from: data)
-    } catch {
+    } catch is DecodingError {
       throw SyncServerError(
         .failed,
-        "\(path) cannot be read. Remove it and write it anew: cospool-server push configure.")
+        "\(path) holds no settings of pushes. Remove it and write it anew: "
+          + "cospool-server push configure.")
+    } catch {
+      throw SyncServerError(.disk, "\(path) cannot be read: \(error.localizedDescription)")
     }
   }
 
@@ -86,10 +90,37 @@ package struct PushSettings: Codable, Hashable, Sendable {
     do {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      try encoder.encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
-      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+      try PushSettings.replace(
+        path, with: encoder.encode(self), forOwnerOf: directory + "/" + ServerDatabase.fileName)
     } catch {
       throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+    }
+  }
+
+  /// Replaces a file in one step by one for its owner alone. What root writes belongs to whom the
+  /// database belongs, as SQLite does it: the server is to read it.
+  private static func replace(
+    _ path: String, with data: Data, forOwnerOf database: String
+  ) throws {
+    let fresh = path + ".new"
+    unlink(fresh)
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw SystemFault.last }
+    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    do {
+      var status = stat()
+      if geteuid() == 0, stat(database, &status) == 0 {
+        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+          throw SystemFault.last
+        }
+      }
+      try file.write(contentsOf: data)
+      try file.synchronize()
+      try file.close()
+      guard rename(fresh, path) == 0 else { throw SystemFault.last }
+    } catch {
+      unlink(fresh)
+      throw error
     }
   }
 
@@ -106,7 +137,9 @@ package struct PushSettings: Codable, Hashable, Sendable {
     guard stat(directory + "/" + fileName, &status) == 0 else { return nil }
     return FileMark(
       number: UInt64(status.st_ino),
-      modified: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec),
+      // A time beyond the year 2262, of a clock that was wrong, does not fit; it still tells one
+      // writing from another.
+      modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec),
       size: UInt64(clamping: status.st_size))
   }
 

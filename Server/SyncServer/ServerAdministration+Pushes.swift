@@ -23,7 +23,8 @@ extension ServerAdministration {
     /// What a person reads.
     package var text: String {
       let state = valid ? (reason.isEmpty ? "ok" : "held up: \(reason)") : "not valid: \(reason)"
-      return "\(id)  \(workspaceName)/\(deviceName)  \(address)  \(state)"
+      let owner = "\(ShownName.text(workspaceName))/\(ShownName.text(deviceName))"
+      return "\(id)  \(owner)  \(address)  \(state)"
         + (waiting > 0 ? "; \(waiting) waiting" : "")
     }
   }
@@ -41,7 +42,7 @@ extension ServerAdministration {
     package var waiting: Int
     package var deadLetters: Int
     package var lastDeadLetter: String?
-    /// What keeps pushes of a kind from being sent.
+    /// What keeps pushes of a kind from being sent; `set-up`: what is wrong with `push.json`.
     package var problems: [String: String]
 
     /// What a person reads.
@@ -57,7 +58,7 @@ extension ServerAdministration {
     }
   }
 
-  /// Stores how Apple's devices are pushed to, after having read the key.
+  /// Stores how Apple's devices are pushed to, after having read the key and the root certificate.
   ///
   /// - Throws: what is wrong with it; nothing is stored then.
   package func configure(
@@ -98,7 +99,13 @@ extension ServerAdministration {
     }
     var settings = try PushSettings.read(directory: directory)
     change(&settings)
-    _ = try settings.configuration()
+    do {
+      try settings.configuration().checkTrustedRoot()
+    } catch let error as SyncServerError {
+      throw error
+    } catch {
+      throw SyncServerError(.failed, "\(error)")
+    }
     try settings.write(directory: directory)
   }
 
@@ -122,14 +129,20 @@ extension ServerAdministration {
     let summary = try withDatabase { database throws(StorageFault) in
       try database.pushSummary()
     }
-    let settings = try PushSettings.read(directory: directory)
-    return PushState(
-      apns: settings.apns.map {
-        "key \($0.keyID) of team \($0.teamID) for \($0.topics.joined(separator: ", "))"
-      },
-      answers: try settings.answering()?.url,
+    var state = PushState(
       waiting: summary.waiting, deadLetters: summary.deadLetters.count,
       lastDeadLetter: summary.deadLetters.first?.reason, problems: summary.problems)
+    do {
+      let settings = try PushSettings.read(directory: directory)
+      state.apns = settings.apns.map {
+        "key \($0.keyID) of team \($0.teamID) for \($0.topics.joined(separator: ", "))"
+      }
+      state.answers = try settings.answering()?.url
+    } catch {
+      // What waits is of interest most when something is wrong.
+      state.problems["set-up"] = error.message
+    }
+    return state
   }
 
   /// Sends a notice to one target now, valid or not, and says what its provider answered.
@@ -187,7 +200,7 @@ extension ServerAdministration {
     case .invalidTarget(let reason, _):
       throw SyncServerError(
         .failed, "\(target.address): not valid: \(reason). The device must register it anew.")
-    case .configurationError(let reason):
+    case .configurationError(let reason), .targetError(let reason):
       throw SyncServerError(.failed, "\(target.address): wrongly set up: \(reason)")
     case .rejected(let reason):
       throw SyncServerError(.failed, "\(target.address): refused: \(reason)")

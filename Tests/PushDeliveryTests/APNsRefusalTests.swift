@@ -9,11 +9,11 @@ import Testing
   static let expected: [(Int, String, Kind)] = [
     (400, "BadCollapseId", .rejected), (400, "BadDeviceToken", .invalid),
     (400, "BadExpirationDate", .rejected), (400, "BadMessageId", .rejected),
-    (400, "BadPriority", .rejected), (400, "BadTopic", .configuration),
+    (400, "BadPriority", .rejected), (400, "BadTopic", .target),
     (400, "DeviceTokenNotForTopic", .invalid), (400, "DuplicateHeaders", .rejected),
     (400, "IdleTimeout", .retry), (400, "InvalidPushType", .rejected),
-    (400, "MissingDeviceToken", .rejected), (400, "MissingTopic", .configuration),
-    (400, "PayloadEmpty", .rejected), (400, "TopicDisallowed", .configuration),
+    (400, "MissingDeviceToken", .rejected), (400, "MissingTopic", .target),
+    (400, "PayloadEmpty", .rejected), (400, "TopicDisallowed", .target),
     (403, "BadCertificate", .configuration), (403, "BadCertificateEnvironment", .configuration),
     (403, "ExpiredProviderToken", .retry), (403, "Forbidden", .configuration),
     (403, "InvalidProviderToken", .configuration), (403, "MissingProviderToken", .configuration),
@@ -28,7 +28,7 @@ import Testing
     (410, "SomethingNew", .retry), (429, "SomethingNew", .retry), (502, "SomethingNew", .retry),
   ]
 
-  enum Kind { case delivered, retry, invalid, configuration, rejected }
+  enum Kind { case delivered, retry, invalid, configuration, target, rejected }
 
   static func kind(_ outcome: PushOutcome) -> Kind {
     switch outcome {
@@ -36,6 +36,7 @@ import Testing
     case .retry: .retry
     case .invalidTarget: .invalid
     case .configurationError: .configuration
+    case .targetError: .target
     case .rejected: .rejected
     }
   }
@@ -44,7 +45,7 @@ import Testing
     switch outcome {
     case .delivered: ""
     case .retry(_, let reason), .invalidTarget(let reason, _), .configurationError(let reason),
-      .rejected(let reason):
+      .targetError(let reason), .rejected(let reason):
       reason
     }
   }

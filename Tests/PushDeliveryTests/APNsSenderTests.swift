@@ -155,7 +155,7 @@ import Testing
     try await PushBed.with { bed in
       let outcome = await bed.sender.send(
         .alert(try PushBed.notice()), to: bed.device(topic: "org.other"))
-      guard case .configurationError(let reason) = outcome else {
+      guard case .targetError(let reason) = outcome else {
         Issue.record("\(outcome)")
         return
       }

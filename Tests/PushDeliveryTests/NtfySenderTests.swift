@@ -151,8 +151,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (200, APNsRefusalTests.Kind.delivered), (301, .configuration), (307, .configuration),
-    (400, .rejected), (401, .configuration), (403, .configuration), (404, .configuration),
+    (200, APNsRefusalTests.Kind.delivered), (301, .target), (307, .target),
+    (400, .rejected), (401, .target), (403, .target), (404, .target),
     (408, .retry), (413, .rejected), (429, .retry), (500, .retry), (507, .retry),
   ]) func everyStatusHasItsOutcome(status: Int, kind: APNsRefusalTests.Kind) async throws {
     try await PushBed.with { bed in

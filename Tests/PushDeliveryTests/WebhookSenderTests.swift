@@ -83,8 +83,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (200, APNsRefusalTests.Kind.delivered), (204, .delivered), (302, .configuration),
-    (400, .rejected), (401, .configuration), (404, .configuration), (408, .retry), (410, .invalid),
+    (200, APNsRefusalTests.Kind.delivered), (204, .delivered), (302, .target),
+    (400, .rejected), (401, .target), (404, .target), (408, .retry), (410, .invalid),
     (422, .rejected), (425, .retry), (429, .retry), (500, .retry), (503, .retry),
   ]) func everyStatusHasItsOutcome(status: Int, kind: APNsRefusalTests.Kind) async throws {
     try await PushBed.with { bed in

@@ -245,6 +245,44 @@ import WireProtocol
     }
   }
 
+  /// Nothing corrects a start or an end that is lost.
+  @Test func startsAndEndsOfTasksAreTriedAgain() async throws {
+    try await Self.with { bed in
+      bed.web.answer(always: .status(503))
+      try await bed.report(.processing(operation: nil))
+      try await Self.eventually { bed.events("status.started").count > 1 }
+      bed.web.answer(always: .status(200))
+      try await bed.report(.completed(.success(summary: nil)))
+      try await Self.eventually { !bed.events("status.ended").isEmpty }
+      try await bed.report(.processing(operation: nil))
+      try await Self.eventually {
+        Set(bed.events("status.started").map { $0.header("Idempotency-Key") }).count == 2
+      }
+      bed.web.answer(always: .status(503))
+      try await bed.report(.completed(.success(summary: nil)))
+      try await Self.eventually { bed.events("status.ended").count > 2 }
+      bed.web.answer(always: .status(200))
+      try await Self.eventually { try bed.fixture.administration.pushState().waiting == 0 }
+      let keys = Set(bed.events("status.ended").map { $0.header("Idempotency-Key") })
+      #expect(keys.count == 2)
+    }
+  }
+
+  /// A wrong address is its target's, and no problem of all webhooks.
+  @Test func aWrongAddressIsItsTargetsProblem() async throws {
+    try await Self.with { bed in
+      bed.web.answer(always: .status(404))
+      try await bed.report(.processing(operation: nil))
+      try await bed.report(Self.approval)
+      try await Self.eventually {
+        try bed.targets().contains { $0.kind == "webhook" && $0.reason.contains("404") }
+          && bed.fixture.administration.pushState().waiting == 1
+      }
+      #expect(try bed.fixture.administration.pushState().problems.isEmpty)
+      #expect(try bed.targets().allSatisfy(\.valid))
+    }
+  }
+
   /// S4-19, S4-53: rotation: what is pushed afterwards goes to the new address alone.
   @Test func aTargetThatIsSetAnewUsesTheNewAddress() async throws {
     try await Self.with { bed in
@@ -339,12 +377,24 @@ import WireProtocol
     }
   }
 
-  @Test func aWrongKeyFileIsToldAndNothingIsStored() async throws {
+  @Test func aWrongFileIsToldAndNothingIsStored() async throws {
     try await ServerFixture.with { fixture in
       let settings = PushSettings.APNs(
         keyFile: "/nowhere.p8", keyID: "TESTKEY123", teamID: "TESTTEAM12", topics: ["a"])
       #expect(throws: SyncServerError.self) {
         try fixture.administration.configure(apns: settings, trustedRootFile: nil)
+      }
+      let key = TestSigningKey()
+      let keyFile = fixture.directory + "/key.p8"
+      try key.pem.write(toFile: keyFile, atomically: true, encoding: .utf8)
+      let right = PushSettings.APNs(
+        keyFile: keyFile, keyID: key.keyID, teamID: key.teamID, topics: ["a"])
+      for root in ["/nowhere.pem", keyFile] {
+        #expect {
+          try fixture.administration.configure(apns: right, trustedRootFile: root)
+        } throws: { error in
+          (error as? SyncServerError)?.message.contains(root) == true
+        }
       }
       let stored = try PushSettings.read(directory: fixture.directory)
       #expect(stored == PushSettings())

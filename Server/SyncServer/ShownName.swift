@@ -1,0 +1,20 @@
+/// A name that a device or a person chose, fit for a terminal and for a log.
+package enum ShownName {
+  /// The name with a mark in place of what would move the cursor, begin a line, or turn the order of
+  /// what follows.
+  package static func text(_ name: String) -> String {
+    var shown = String.UnicodeScalarView()
+    for scalar in name.unicodeScalars { shown.append(isPlain(scalar) ? scalar : "\u{FFFD}") }
+    return String(shown)
+  }
+
+  private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: false
+    // Embeddings, overrides and isolates of bidirectional text; other formats join emoji.
+    case .format:
+      !(0x202A...0x202E).contains(scalar.value) && !(0x2066...0x2069).contains(scalar.value)
+    default: true
+    }
+  }
+}
