@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import PushDelivery
 import QueueModel
 
 /// One request for the file of an attachment; SPECIFICATION.md, section "Attachments".
@@ -63,14 +64,7 @@ struct BlobRequest {
   private static func token(of head: HTTPRequestHead) throws(Refusal) -> [UInt8] {
     let words = (head.headers.first(name: "authorization") ?? "").split(separator: " ")
     guard words.count == 2, words[0].lowercased() == "bearer" else { throw .unauthorized }
-    let digits = Array(words[1].utf8)
-    guard digits.count == 64 else { throw .unauthorized }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
-      guard let byte = UInt8(pair, radix: 16) else { throw .unauthorized }
-      bytes.append(byte)
-    }
+    guard let bytes = Hex.bytes(String(words[1])), bytes.count == 32 else { throw .unauthorized }
     return bytes
   }
 }

@@ -48,7 +48,7 @@ package final class BlobShelf: Sendable {
     do {
       try rename(path(hash, workspace), damagedPath(hash, workspace))
     } catch {
-      throw BlobShelf.fault(error)
+      throw Fault(error)
     }
     // Its size may not be the one that was counted.
     taken.withLock { $0[workspace] = nil }
@@ -73,7 +73,11 @@ package final class BlobShelf: Sendable {
     let replaced = size(of: hash, in: workspace)
     if replaced != nil {
       // What cannot be read is as good as damaged.
-      if (try? read(hash, in: workspace)) == bytes { return false }
+      if (try? read(hash, in: workspace)) == bytes {
+        // Whoever stored it may have failed at the last step, and was told so.
+        do { try synchronize(folder(workspace)) } catch { throw Fault(error) }
+        return false
+      }
       taken.withLock { $0[workspace] = nil }
     }
     let before = try used(by: workspace) - (replaced ?? 0)
@@ -85,11 +89,7 @@ package final class BlobShelf: Sendable {
         atPath: folder(workspace), withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
       try? FileManager.default.removeItem(atPath: fresh)
-      guard
-        FileManager.default.createFile(
-          atPath: fresh, contents: nil, attributes: [.posixPermissions: 0o600])
-      else { throw CocoaError(.fileWriteUnknown) }
-      let file = try FileHandle(forWritingTo: URL(filePath: fresh))
+      let file = try create(fresh)
       try file.write(contentsOf: bytes)
       try file.synchronize()
       try file.close()
@@ -98,7 +98,9 @@ package final class BlobShelf: Sendable {
     } catch {
       // Half a file must not stay; should even that fail, the next attempt replaces it.
       try? FileManager.default.removeItem(atPath: fresh)
-      throw BlobShelf.fault(error)
+      // It may have got its name before something failed.
+      taken.withLock { $0[workspace] = nil }
+      throw Fault(error)
     }
     taken.withLock { $0[workspace] = before + bytes.count }
     removeDamaged(hash, from: workspace)
@@ -115,7 +117,7 @@ package final class BlobShelf: Sendable {
     do {
       try FileManager.default.removeItem(atPath: path(hash, workspace))
     } catch {
-      throw BlobShelf.fault(error)
+      throw Fault(error)
     }
     taken.withLock { $0[workspace] = max(0, before - size) }
     return true
@@ -126,16 +128,31 @@ package final class BlobShelf: Sendable {
     try? FileManager.default.removeItem(atPath: damagedPath(hash, workspace))
   }
 
+  /// Makes a file for its owner alone.
+  private func create(_ path: String) throws -> FileHandle {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw SystemFault.last }
+    return FileHandle(fileDescriptor: file, closeOnDealloc: true)
+  }
+
   /// Moves a file into the place of what is there, if anything is.
   private func rename(_ from: String, _ to: String) throws {
     guard Foundation.rename(from, to) == 0 else {
-      throw NSError(domain: NSPOSIXErrorDomain, code: Int(errno))
+      throw SystemFault.last
     }
   }
 
   private func used(by workspace: WorkspaceID) throws(Fault) -> Int {
     if let known = taken.withLock({ $0[workspace] }) { return known }
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder(workspace))) ?? []
+    // A folder that cannot be read is not an empty one.
+    var names: [String] = []
+    if FileManager.default.fileExists(atPath: folder(workspace)) {
+      do {
+        names = try FileManager.default.contentsOfDirectory(atPath: folder(workspace))
+      } catch {
+        throw Fault(error)
+      }
+    }
     let sum = names.compactMap { ContentHash($0) }.reduce(0) {
       $0 + (size(of: $1, in: workspace) ?? 0)
     }
@@ -161,12 +178,20 @@ package final class BlobShelf: Sendable {
     defer { try? handle.close() }
     try handle.synchronize()
   }
+}
 
-  private static func fault(_ error: any Error) -> Fault {
+extension BlobShelf.Fault {
+  /// Sorts what the file system reports.
+  package init(_ error: any Error) {
     let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    let isFull =
-      (error as? CocoaError)?.code == .fileWriteOutOfSpace || underlying?.code == Int(ENOSPC)
-    return .storage("\(error.localizedDescription)", isFull: isFull)
+    let isFull = [error as NSError, underlying].compactMap { $0 }.contains { error in
+      switch error.domain {
+      case NSPOSIXErrorDomain: error.code == Int(ENOSPC) || error.code == Int(EDQUOT)
+      case NSCocoaErrorDomain: error.code == CocoaError.fileWriteOutOfSpace.rawValue
+      default: false
+      }
+    }
+    self = .storage("\(error.localizedDescription)", isFull: isFull)
   }
 }
 

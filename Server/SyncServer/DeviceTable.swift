@@ -6,15 +6,16 @@ package enum DeviceTable {
     let header = ["ID", "NAME", "WORKSPACE", "PAIRED", "LAST SEEN", "ACCESS"]
     let rows = list.devices.map { device in
       [
-        device.id, device.name, device.workspaceName, time(device.pairedAt),
-        device.lastSeenAt.map(time) ?? "never", device.revoked ? "revoked" : "yes",
+        device.id, ShownName.text(device.name), ShownName.text(device.workspaceName),
+        time(device.pairedAt), device.lastSeenAt.map(time) ?? "never",
+        device.revoked ? "revoked" : "yes",
       ]
     }
     let widths = header.indices.map { column in
       ([header] + rows).map { $0[column].count }.max() ?? 0
     }
     return ([header] + rows).map { row in
-      zip(row, widths).map { $0.padding(toLength: $1, withPad: " ", startingAt: 0) }
+      zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
         .joined(separator: "  ").trimmingCharacters(in: .whitespaces)
     }.joined(separator: "\n")
   }

@@ -23,9 +23,13 @@ extension ServerAdministration {
     package var totalUnits: Int
     /// A compaction was asked for and waits.
     package var waitsForCompaction: Bool
+    /// Why the workspace cannot be read; what is dead is not known then.
+    package var problem: String?
 
     /// What a person reads.
     package var text: String {
+      let workspaceName = ShownName.text(workspaceName)
+      if let problem { return "\(workspaceName): epoch \(epoch). \(problem)" }
       let share = DeadWeight(dead: deadUnits, total: totalUnits).percent
       return """
         \(workspaceName): epoch \(epoch), log of \(logOperations) operations in \(logEntries) \
@@ -39,15 +43,31 @@ extension ServerAdministration {
     package var workspaces: [Log]
     /// What the command `status` shows of pushes.
     package var pushes: PushState?
+
+    /// What is wrong with a workspace; nil where all can be read.
+    package var problem: SyncServerError? {
+      let damaged = workspaces.filter { $0.problem != nil }.map { ShownName.text($0.workspaceName) }
+      guard !damaged.isEmpty else { return nil }
+      return SyncServerError(
+        .corrupt, "Workspaces that cannot be read: \(damaged.joined(separator: ", ")).")
+    }
   }
 
-  /// The logs of one workspace, or of all.
+  /// The logs of one workspace, or of all. One that is damaged has a `problem` and keeps no other
+  /// from being shown.
   package func logs(workspaceName: String?) throws(SyncServerError) -> LogList {
     try requireData()
     return try withDatabase { database throws(StorageFault) in
       var logs: [Log] = []
       for listing in try database.logs(ofWorkspaceNamed: workspaceName) {
-        logs.append(try log(listing, in: database))
+        do throws(StorageFault) {
+          logs.append(try log(listing, in: database))
+        } catch {
+          guard error.code == .corrupt else { throw error }
+          var damaged = Log(listing, weight: DeadWeight())
+          damaged.problem = SyncServerError(error).message
+          logs.append(damaged)
+        }
       }
       return LogList(workspaces: logs)
     }
@@ -77,19 +97,23 @@ extension ServerAdministration {
       }
     }
     // The serving process looks every second; where devices are waited for, it may take days.
-    var log = try onlyLog(workspaceName)
-    for _ in 0..<50 where log.waitsForCompaction {
+    var listed = try listing(of: workspaceName)
+    for _ in 0..<50 where listed.waitsForCompaction {
       Thread.sleep(forTimeInterval: 0.1)
-      log = try onlyLog(workspaceName)
+      listed = try listing(of: workspaceName)
     }
-    return log
+    let last = listed
+    return try withDatabase { database throws(StorageFault) in try log(last, in: database) }
   }
 
-  private func onlyLog(_ name: String) throws(SyncServerError) -> Log {
-    guard let log = try logs(workspaceName: name).workspaces.first else {
+  private func listing(of name: String) throws(SyncServerError) -> LogListing {
+    let listings = try withDatabase { database throws(StorageFault) in
+      try database.logs(ofWorkspaceNamed: name)
+    }
+    guard let listing = listings.first else {
       throw SyncServerError(.failed, "There is no workspace \"\(name)\" any longer.")
     }
-    return log
+    return listing
   }
 
   /// Nobody serves: this process does it.
@@ -122,7 +146,13 @@ extension ServerAdministration {
     _ listing: LogListing, in database: ServerDatabase
   ) throws(StorageFault) -> Log {
     let weight = try loaded(listing.workspace, in: database)?.workspace.deadWeight ?? DeadWeight()
-    return Log(
+    return Log(listing, weight: weight)
+  }
+}
+
+extension ServerAdministration.Log {
+  fileprivate init(_ listing: LogListing, weight: DeadWeight) {
+    self.init(
       workspace: listing.workspace.description, workspaceName: listing.workspaceName,
       epoch: EpochName.count(listing.epoch), logEntries: listing.entries, logBytes: listing.bytes,
       logOperations: listing.operations, baseBytes: listing.baseBytes, deadUnits: weight.dead,

@@ -27,10 +27,10 @@ package struct ServerAdministration: Sendable {
     /// What a person reads.
     package var text: String {
       """
-      Pairing code for workspace "\(workspaceName)": \(code)
+      Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
       It works once, within 10 minutes. On the other device, type:
 
-        cospool pair \(server ?? "ws://HOST:PORT") \(code)
+        cospool pair \(ListeningAddress.typed(server)) \(code)\(ListeningAddress.hint(server))
       """
     }
   }
@@ -128,7 +128,9 @@ package struct ServerAdministration: Sendable {
         .failed, "No device \"\(key)\". `devices` lists them.")
     }
     guard matches.count == 1 else {
-      let candidates = matches.map { "\($0.id) (\($0.name), workspace \($0.workspaceName))" }
+      let candidates = matches.map {
+        "\($0.id) (\(ShownName.text($0.name)), workspace \(ShownName.text($0.workspaceName)))"
+      }
       throw SyncServerError(
         .failed,
         "\"\(key)\" fits several devices: \(candidates.joined(separator: ", ")). Give the id"

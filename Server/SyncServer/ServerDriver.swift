@@ -282,10 +282,12 @@ final class ServerDriver {
   private func log(_ report: ServerReport) {
     switch report {
     case .paired(let workspace, let device, let name):
-      logger.info("paired device \(device) (\(name)) with workspace \(workspace)")
+      logger.info(
+        "paired device \(device) (\(ShownName.text(name))) with workspace \(workspace)")
     case .joined(let id, let workspace, let device, let name):
+      let shown = ShownName.text(name)
       logger.debug(
-        "connection \(id.rawValue): device \(device) (\(name)) joined workspace \(workspace)")
+        "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
     case .refused(let id, let code, let message):
       logger.info("connection \(id.rawValue): refused (\(code.rawValue)): \(message)")
     case .faulted(let id, let message):

@@ -14,8 +14,8 @@ import WireProtocol
 
 /// A running server: one listening socket, one event loop, one store thread.
 ///
-/// Plain NIO: there is one route that upgrades to WebSocket and one for health. All sockets and
-/// the core live on one event loop, so that the core needs no lock and its events have one order.
+/// Plain NIO: there is one route that upgrades to WebSocket, and three more are too few for a
+/// router. All sockets and the core live on one event loop, so that the core needs no lock and its events have one order.
 package final class SyncServer: Sendable {
   /// Where clients connect.
   package static let path = "/v1/sync"

@@ -26,7 +26,7 @@ struct PairCommand: ParsableCommand {
     if json {
       try StandardOutput.write(json: pairing)
     } else {
-      StandardOutput.write(pairing.text)
+      try StandardOutput.write(pairing.text)
     }
   }
 }
@@ -55,7 +55,7 @@ struct DevicesCommand: ParsableCommand {
       StandardError.write("No devices yet. `cospool-server pair` prints a code for one.\n")
       return
     }
-    StandardOutput.write(DeviceTable.text(for: list))
+    try StandardOutput.write(DeviceTable.text(for: list))
   }
 }
 
@@ -83,7 +83,7 @@ struct RevokeCommand: ParsableCommand {
     if json {
       try StandardOutput.write(json: revoked)
     } else {
-      StandardOutput.write("Revoked \(revoked.name) (\(revoked.id)).")
+      try StandardOutput.write("Revoked \(ShownName.text(revoked.name)) (\(revoked.id)).")
     }
   }
 }

@@ -28,7 +28,7 @@ struct CompactCommand: ParsableCommand {
     if json {
       try StandardOutput.write(json: log)
     } else {
-      StandardOutput.write(log.text)
+      try StandardOutput.write(log.text)
       if log.waitsForCompaction {
         StandardError.write(
           "It will be done when every device has seen everything; --now does not wait.\n")
@@ -61,8 +61,9 @@ struct StatusCommand: ParsableCommand {
     } else if list.workspaces.isEmpty {
       StandardError.write("No workspace yet. `cospool-server pair` creates one.\n")
     } else {
-      for log in list.workspaces { StandardOutput.write(log.text) }
-      StandardOutput.write(pushes.text)
+      for log in list.workspaces { try StandardOutput.write(log.text) }
+      try StandardOutput.write(pushes.text)
     }
+    if let problem = list.problem { throw problem }
   }
 }

@@ -83,20 +83,30 @@ struct DataOptions: ParsableArguments {
 
 enum StandardError {
   static func write(_ text: String) {
-    FileHandle.standardError.write(Data(text.utf8))
+    // Nobody can be told that nobody can be told.
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }
 
 enum StandardOutput {
   /// Prints at once, also into a pipe.
-  static func write(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+  static func write(_ text: String) throws(SyncServerError) {
+    try write(Data((text + "\n").utf8))
   }
 
   static func write(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let data = try encoder.encode(value)
-    FileHandle.standardOutput.write(data + Data("\n".utf8))
+    try write(data + Data("\n".utf8))
+  }
+
+  /// The output may be a file on a full disk, or a pipe that nobody reads.
+  private static func write(_ data: Data) throws(SyncServerError) {
+    do {
+      try FileHandle.standardOutput.write(contentsOf: data)
+    } catch {
+      throw SyncServerError(.disk, "The output cannot be written: \(error.localizedDescription)")
+    }
   }
 }

@@ -60,7 +60,7 @@ struct PushConfigureAPNsCommand: ParsableCommand {
         keyFile: keyPath, keyID: keyID, teamID: teamID, topics: topic,
         servers: servers.isEmpty ? nil : servers),
       trustedRootFile: rootPath)
-    StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
   }
 }
 
@@ -98,7 +98,7 @@ struct PushConfigureAnswersCommand: ParsableCommand {
   func run() throws {
     try ServerAdministration(dataDirectory: data.resolved)
       .configureAnswers(server: server, renewsKey: newKey)
-    StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
   }
 }
 
@@ -118,7 +118,7 @@ struct PushTargetsCommand: ParsableCommand {
     guard !list.targets.isEmpty else {
       return StandardError.write("No push targets yet. A device adds one: cospool push add.\n")
     }
-    StandardOutput.write(list.targets.map(\.text).joined(separator: "\n"))
+    try StandardOutput.write(list.targets.map(\.text).joined(separator: "\n"))
   }
 }
 
@@ -133,7 +133,7 @@ struct PushTestCommand: AsyncParsableCommand {
   var target: String
 
   func run() async throws {
-    StandardOutput.write(
-      try await ServerAdministration(dataDirectory: data.resolved).testPush(target: target))
+    try StandardOutput.write(
+      await ServerAdministration(dataDirectory: data.resolved).testPush(target: target))
   }
 }

@@ -11,7 +11,12 @@ struct ServerService: Service {
 
   func run() async throws {
     let server = try await SyncServer.start(options, logger: logger)
-    StandardOutput.write("listening on \(server.url)")
+    do {
+      try StandardOutput.write("listening on \(server.url)")
+    } catch {
+      // It serves all the same: `pair` says where.
+      logger.warning("\(error.message)")
+    }
     logger.info("serving \(options.dataDirectory)")
     // Ends with an error only where the task is cancelled; the server is stopped either way.
     try? await gracefulShutdown()

@@ -38,6 +38,34 @@ extension EndToEnd {
       }
     }
 
+    /// A log on a full disk, say: it keeps nobody from being served.
+    @Test func outputThatCannotBeWrittenIsSaidAndStopsNoServer() async throws {
+      try await TestBed.run { bed in
+        let program = try Executables.path(of: "cospool-server")
+        let data = bed.path("server")
+        func launch(_ command: String, _ direction: String) throws -> ChildProcess {
+          try bed.launch(
+            "/bin/sh",
+            ["-c", "exec \"$0\" \(command) --data \"$1\" \(direction) /dev/full", program, data],
+            name: command)
+        }
+        let pair = try await bed.finish(launch("pair", ">"), [])
+        #expect(pair.code == 7, "\(pair)")
+        #expect(pair.standardError.split(separator: "\n").count == 1, "\(pair)")
+        let devices = try await bed.finish(launch("devices", "2>"), [])
+        #expect(devices.code == 0, "\(devices)")
+        let server = try launch("serve --port 0", ">")
+        for _ in 0..<3_000 where !FileManager.default.fileExists(atPath: data + "/listening") {
+          try await Task.sleep(for: .milliseconds(10))
+        }
+        _ = try await server.line(holding: "output cannot be written")
+        let answered = try await bed.run("cospool-server", ["pair", "--json", "--data", data])
+        #expect(answered.standardOutput.contains("ws://127.0.0.1:"), "\(answered)")
+        server.send(SIGTERM)
+        #expect(try await server.ended() == .code(0))
+      }
+    }
+
     @Test func everyExecutableExplainsItself() async throws {
       try await TestBed.run { bed in
         for name in ["cospool", "cospoold", "cospool-server"] {

@@ -1,9 +1,11 @@
 import Foundation
 import QueueModel
 import ServerCore
-import SyncServer
+import ServerStore
 import Testing
 import WireProtocol
+
+@testable import SyncServer
 
 @Suite struct AdministrationTests {
   private func directory() -> String {
@@ -53,6 +55,141 @@ import WireProtocol
       try ServerAdministration(dataDirectory: path).devices(workspaceName: nil)
     }
     #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  private func pairingText(_ server: String?) -> String {
+    ServerAdministration.Pairing(
+      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, server: server
+    ).text
+  }
+
+  @Test func pairingNamesAnAddressThatAnotherDeviceCanReach() {
+    for (listening, typed) in [
+      ("ws://0.0.0.0:7500", "ws://HOST:7500"), ("wss://[::]:7500", "wss://HOST:7500"),
+      ("ws://[0:0::0]:1", "ws://HOST:1"),
+    ] {
+      let text = pairingText(listening)
+      #expect(text.contains("cospool pair \(typed) CODE"), "\(text)")
+      #expect(text.contains("HOST is"))
+      #expect(!text.contains(listening))
+    }
+    for listening in ["ws://127.0.0.1:7500", "wss://[::1]:7500", "ws://localhost:7500"] {
+      let text = pairingText(listening)
+      #expect(text.contains("cospool pair \(listening) CODE"), "\(text)")
+      #expect(text.contains("--host"))
+    }
+    for listening in ["ws://10.0.0.7:7500", "wss://cospool.example:443", "ws://[fe80::1]:7500"] {
+      #expect(pairingText(listening).hasSuffix("cospool pair \(listening) CODE"))
+    }
+  }
+
+  @Test func namesAreShownWholeAndMoveNoCursor() {
+    func row(_ name: String) -> String {
+      let device = ServerAdministration.Device(
+        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: 0, revoked: false)
+      let list = ServerAdministration.DeviceList(devices: [device])
+      return DeviceTable.text(for: list).components(separatedBy: "\n").dropFirst()
+        .joined(separator: "\n")
+    }
+    #expect(row("a\n\u{1B}[31mred").hasPrefix("id  a\u{FFFD}\u{FFFD}[31mred  home"))
+    #expect(row("x\u{202E}y\u{2028}\u{9B}A").hasPrefix("id  x\u{FFFD}y\u{FFFD}\u{FFFD}A  home"))
+    let family = "👩‍💻👩‍💻👩‍💻 laptop"
+    #expect(row(family).hasPrefix("id  \(family)  home"))
+    #expect(row("Bücher e\u{301}").hasPrefix("id  Bücher e\u{301}  home"))
+  }
+
+  /// A time as a clock leaves it that was wrong when a backup was put back.
+  @Test func settingsOfAnyTimeCanBeTold() throws {
+    let path = directory()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    #expect(PushSettings.fileMark(directory: path) == nil)
+    try PushSettings().write(directory: path)
+    let now = try #require(PushSettings.fileMark(directory: path))
+    let year2300 = timespec(tv_sec: 10_413_792_000, tv_nsec: 0)
+    #expect(utimensat(AT_FDCWD, path + "/push.json", [year2300, year2300], 0) == 0)
+    let later = try #require(PushSettings.fileMark(directory: path))
+    #expect(later != now)
+  }
+
+  /// What root sets up, the server reads; and what cannot be read need not be thrown away.
+  @Test func settingsBelongToTheServerAndSayWhyTheyCannotBeRead() throws {
+    let path = directory()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try ServerDatabase.open(directory: path, for: .administration).close()
+    let file = path + "/push.json"
+    if geteuid() == 0 {
+      #expect(chown(path + "/" + ServerDatabase.fileName, 65_534, 65_534) == 0)
+    }
+    try PushSettings(trustedRootFile: "r").write(directory: path)
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    if geteuid() == 0 { #expect(attributes[.ownerAccountID] as? Int == 65_534) }
+    #expect(try PushSettings.read(directory: path).trustedRootFile == "r")
+    func said() -> String? {
+      do {
+        _ = try PushSettings.read(directory: path)
+        return nil
+      } catch {
+        return error.message
+      }
+    }
+    try Data("no JSON".utf8).write(to: URL(fileURLWithPath: file))
+    #expect(said()?.contains("Remove it") == true)
+    try FileManager.default.removeItem(atPath: file)
+    try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+    #expect(said()?.contains("cannot be read: ") == true)
+  }
+
+  /// A server that was killed leaves its address; a code must not name it.
+  @Test func theAddressOfAServerThatIsGoneIsNotNamed() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      #expect(try administration.pair(workspaceName: "a").server == fixture.server.url)
+      let listening = fixture.directory + "/listening"
+      let address = try Data(contentsOf: URL(fileURLWithPath: listening))
+      await fixture.server.stop()
+      try address.write(to: URL(fileURLWithPath: listening))
+      #expect(try administration.pair(workspaceName: "a").server == nil)
+    }
+  }
+
+  private static func damageTheLog(of workspace: WorkspaceID, in directory: String) throws {
+    let database = try ServerDatabase.open(directory: directory, for: .administration)
+    let head = try #require(try database.header(of: workspace)).head
+    var batch = CommitBatch()
+    batch.appends = [
+      LogAppend(workspace: workspace, position: head + 1, delta: [1, 2, 3], rows: [])
+    ]
+    try database.commit(batch)
+    try database.close()
+  }
+
+  @Test func oneDamagedWorkspaceHidesNoOther() async throws {
+    try await ServerFixture.with { fixture in
+      var workspaces: [WorkspaceID] = []
+      for (number, name) in [(1, "one"), (2, "two")] {
+        var device = try await fixture.pair(UInt64(number), workspace: name)
+        let client = try await fixture.join(&device)
+        try await client.send(try device.write("text"))
+        _ = try await client.frame { if case .ack = $0 { true } else { false } }
+        await client.close()
+        workspaces.append(device.workspaceID)
+      }
+      let administration = fixture.administration
+      #expect(try administration.logs(workspaceName: nil).problem == nil)
+      await fixture.server.stop()
+      try Self.damageTheLog(of: workspaces[0], in: fixture.directory)
+      try Data("no JSON".utf8).write(to: URL(fileURLWithPath: fixture.directory + "/push.json"))
+      let list = try administration.logs(workspaceName: nil)
+      #expect(list.workspaces.map(\.workspaceName) == ["one", "two"])
+      #expect(list.workspaces.map { $0.problem == nil } == [false, true])
+      #expect(list.workspaces[1].totalUnits > 0)
+      #expect(list.problem?.exitCode == 6)
+      let state = try administration.pushState()
+      #expect(state.problems["set-up"]?.contains("push.json") == true)
+      #expect(state.waiting == 0)
+    }
   }
 
   @Test func dataOptionMayStandBeforeTheSubcommand() {

@@ -120,6 +120,42 @@ import Testing
     }
   }
 
+  /// What cannot be counted is not nothing: the quota holds.
+  @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
+    let directory = NSTemporaryDirectory() + "cospool-blobs-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let workspace = WorkspaceID(high: 1, low: 1)
+    let hello = try #require(ContentHash(Self.hash("hello")))
+    let other = try #require(ContentHash(Self.hash("other")))
+    let before = BlobShelf(dataDirectory: directory, quotaBytes: 8)
+    #expect(try before.keep(Array("hello".utf8), as: hello, in: workspace))
+    let folder = "\(directory)/blobs/\(workspace)"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
+    try Data().write(to: URL(filePath: folder))
+    let shelf = BlobShelf(dataDirectory: directory, quotaBytes: 8)
+    #expect(throws: BlobShelf.Fault.self) {
+      try shelf.keep(Array("other".utf8), as: other, in: workspace)
+    }
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
+    #expect(throws: BlobShelf.Fault.overQuota(bytesMax: 8)) {
+      try shelf.keep(Array("other".utf8), as: other, in: workspace)
+    }
+    #expect(try !shelf.keep(Array("hello".utf8), as: hello, in: workspace))
+  }
+
+  @Test func aFullDiskIsToldFromOtherFaults() {
+    func isFull(_ error: any Error) -> Bool {
+      if case .storage(_, let isFull) = BlobShelf.Fault(error) { isFull } else { false }
+    }
+    for code in [ENOSPC, EDQUOT] {
+      #expect(isFull(NSError(domain: NSPOSIXErrorDomain, code: Int(code))))
+    }
+    #expect(isFull(CocoaError(.fileWriteOutOfSpace)))
+    #expect(!isFull(NSError(domain: NSPOSIXErrorDomain, code: Int(EACCES))))
+    #expect(!isFull(CocoaError(.fileWriteUnknown)))
+  }
+
   @Test func workspacesDoNotSeeEachOthersFiles() async throws {
     try await ServerFixture.with { fixture in
       let one = try await fixture.pair(1, workspace: "one")

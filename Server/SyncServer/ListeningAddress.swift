@@ -1,0 +1,42 @@
+/// What another device types to reach a server that listens at an address.
+enum ListeningAddress {
+  /// The URL to type; HOST stands for what nobody here can know.
+  ///
+  /// - Parameter url: where the serving process listens; nil where none does.
+  static func typed(_ url: String?) -> String {
+    guard let url else { return "ws://HOST:PORT" }
+    guard let parts = Parts(url), parts.isWildcard else { return url }
+    return "\(parts.scheme)HOST:\(parts.port)"
+  }
+
+  /// What there is to say of it, as lines that follow the command; empty where nothing is.
+  static func hint(_ url: String?) -> String {
+    guard let parts = url.flatMap(Parts.init) else { return "" }
+    if parts.isWildcard { return "\n\nHOST is this machine's name or address." }
+    guard parts.isLoopback else { return "" }
+    return "\n\nThe server listens for this machine alone. For others, start it with --host."
+  }
+
+  private struct Parts {
+    /// With `://`.
+    var scheme: Substring
+    /// Without brackets.
+    var host: Substring
+    var port: Substring
+
+    init?(_ url: String) {
+      guard let start = url.firstRange(of: "://")?.upperBound,
+        let colon = url.lastIndex(of: ":"), colon >= start
+      else { return nil }
+      scheme = url[..<start]
+      host = url[start..<colon]
+      if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+      port = url[url.index(after: colon)...]
+    }
+
+    /// Every address of the machine: `0.0.0.0`, `::`.
+    var isWildcard: Bool { !host.isEmpty && host.allSatisfy { "0.:".contains($0) } }
+
+    var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+  }
+}
