@@ -139,9 +139,10 @@ extension ClientCore {
     }
     let isOtherEpoch = welcome.epoch != replica.record.epoch
     if !isOtherEpoch {
-      let found = try replica.disputed(
+      var found = try replica.disputed(
         by: welcome.known.filter { !disputed.contains($0.replica) }, store: store)
-      if !found.isEmpty { return compareAnew(found, at: occasion) }
+      if replica.hasToBeGivenBack(to: welcome) { found.formUnion(replica.uncompared(by: welcome)) }
+      if !found.isSubset(of: disputed) { return compareAnew(found, at: occasion) }
     }
     try replica.accept(
       welcome, assessment: assessment, disputed: isOtherEpoch ? [] : disputed,
@@ -156,6 +157,12 @@ extension ClientCore {
     }
     for replica in isOtherEpoch ? [] : disputed { exchange.disputed[replica] = target[replica] }
     settleDisputes(&exchange)
+    if !exchange.disputed.isEmpty {
+      let told = try replica.known(without: disputed, store: store)
+      exchange.gathered = Exchange.Gathering(
+        reach: VersionVector(
+          Dictionary(told.map { ($0.replica, $0.seq) }) { first, _ in first }))
+    }
     exchange.hasCaughtUp =
       assessment.hasEverything && exchange.disputed.isEmpty && !exchange.awaitsBase
     trouble = nil
@@ -259,14 +266,25 @@ extension ClientCore {
     }
     if exchange.suspectsFork { return [] }
     var exchange = exchange
+    let isCompared = exchange.gathered != nil
+    let delivery = Replica.Delivery(
+      operations: operations, packed: changes.delta, logPosition: changes.logPosition)
+    guard let deliveries = exchange.gathering(delivery) else {
+      if let gathered = exchange.gathered, gathered.bytes > ClientLimits.gatheredBytesMax {
+        return fail(
+          Trouble(message: "the server sends more operations than can be compared at once"),
+          at: occasion)
+      }
+      link = .exchanging(exchange)
+      return []
+    }
     let touched: TouchedQueues
     let changed = (replica.record.ownReplicas, replica.record.repairs)
     do {
-      touched = try replica.merge(
-        Replica.Delivery(
-          operations: operations, packed: changes.delta, logPosition: changes.logPosition),
-        at: occasion, store: store)
+      touched = try replica.merge(deliveries, at: occasion, store: store)
     } catch .merge(let error) {
+      let doubtful = replica.comparable(exchange.unverified).subtracting(disputed)
+      if !doubtful.isEmpty { return compareAnew(doubtful, at: occasion) }
       guard replica.mayBeForked, exchange.awaitsAnswers else { throw .merge(error) }
       exchange.suspectsFork = true
       link = .exchanging(exchange)
@@ -278,6 +296,10 @@ extension ClientCore {
     }
     exchange.lastHeard = occasion.now
     exchange.head = max(exchange.head, changes.logPosition)
+    if isCompared, replica.record.logPosition > exchange.head {
+      // The server lost what was behind: positions count anew.
+      try replica.remember(store: store) { $0.logPosition = exchange.head }
+    }
     var actions: [Action] = []
     let missing = replica.workspace.missingRanges
     if missing != exchange.reportedMissing {
@@ -342,7 +364,7 @@ extension ClientCore {
     needsSnapshot = false
     return try install(
       Replica.Base(image: image, epoch: part.epoch, logPosition: part.logPosition),
-      exchange, at: occasion, store: store)
+      isMadeHere: false, exchange, at: occasion, store: store)
   }
 
   private mutating func compactReceived(
@@ -353,16 +375,19 @@ extension ClientCore {
       needsSnapshot = true
       return leave(for: .stopped) + connectIfPossible(at: occasion)
     }
-    return try install(base, exchange, at: occasion, store: store)
+    return try install(base, isMadeHere: true, exchange, at: occasion, store: store)
   }
 
   private mutating func install(
-    _ base: Replica.Base, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ base: Replica.Base, isMadeHere: Bool, _ exchange: Exchange, at occasion: Occasion,
+    store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
-    try replica.reauthorForked(from: base, at: occasion, store: store)
+    try replica.reauthorForked(
+      from: base, isMadeHere: isMadeHere, at: occasion, store: store)
     let touched = try replica.install(base, store: store)
     exchange.awaitsBase = false
+    exchange.gathered = nil
     exchange.head = max(exchange.head, base.logPosition)
     // What is under way was made for the base before; the log is numbered anew.
     exchange.voidFlights(alreadyAnswered: 0)

@@ -79,7 +79,8 @@ extension ClientCore {
       let kept = max(record.acknowledged[own], record.floor[own])
       if kept < replica.workspace.vector[own] { cuts[own] = kept + 1 }
     }
-    let touched = try replica.reauthor(from: cuts, at: occasion, store: store)
+    let touched = try replica.reauthor(
+      Replica.Divergence(cuts: cuts), at: occasion, store: store)
     return connectedAnew(why, touched, at: occasion)
   }
 

@@ -29,6 +29,8 @@ package enum ClientLimits {
   package static let frameOverheadBytesMax = 64
   /// Bytes of a whole snapshot, all parts together.
   package static let snapshotBytesMax = 64 << 20
+  /// Bytes of packed operations that are kept until all are there that are to be compared.
+  package static let gatheredBytesMax = 64 << 20
   /// The wall clock is corrected where it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
   /// Rewritings of unsent operations without any acknowledgement in between.

@@ -91,6 +91,29 @@ struct Exchange: Sendable {
     var bytes: [UInt8]
   }
 
+  /// Operations of the server that nothing has been done with yet.
+  struct Gathering {
+    var deliveries: [Replica.Delivery] = []
+    /// What the server was told to be known, and what came since.
+    var reach: VersionVector
+    /// How much came, packed.
+    private(set) var bytes = 0
+
+    init(reach: VersionVector) {
+      self.reach = reach
+    }
+
+    /// - Returns: whether everything is there now that the server has of `target`.
+    mutating func take(_ delivery: Replica.Delivery, upTo target: VersionVector) -> Bool {
+      deliveries.append(delivery)
+      bytes += delivery.packed?.count ?? 0
+      for range in delivery.operations.ranges where range.first <= reach[range.replica] &+ 1 {
+        reach[range.replica] = max(reach[range.replica], range.last)
+      }
+      return reach.includes(target)
+    }
+  }
+
   let connection: ConnectionID
   let since: Int64
   let sinceWall: Int64
@@ -102,6 +125,9 @@ struct Exchange: Sendable {
   var head: UInt64
   /// Replicas to be compared, and what the server has of them.
   var disputed: [ReplicaID: UInt32] = [:]
+  /// What came while replicas are to be compared; nil where none are. One may name what another
+  /// lost, so that all are compared at once.
+  var gathered: Gathering?
   /// What the server said of replicas whose digests could not be compared at `welcome`.
   var unverified: [KnownReplica] = []
   var lastHeard: Int64
@@ -139,6 +165,16 @@ struct Exchange: Sendable {
   /// Whether all that the log holds is on its way, so that a request comes behind it.
   func hasSent(through entry: Int64) -> Bool {
     hasCaughtUp && maySend && voidedAnswers == 0 && cursor >= entry
+  }
+
+  /// Keeps operations of the server until all are there that are to be compared.
+  ///
+  /// - Returns: what is to be merged now; nil where more has to come.
+  mutating func gathering(_ delivery: Replica.Delivery) -> [Replica.Delivery]? {
+    guard var gathered else { return [delivery] }
+    let isComplete = gathered.take(delivery, upTo: target)
+    self.gathered = isComplete ? nil : gathered
+    return isComplete ? gathered.deliveries : nil
   }
 
   /// Sends everything unacknowledged again, once the answers under way have come.

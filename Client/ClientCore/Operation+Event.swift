@@ -42,8 +42,17 @@ extension Operation {
     }
   }
 
-  /// The replica under which a fork that begins with this operation is authored anew: copies of a
-  /// store choose the same one, and what they authored alike stays one.
+  /// How many units at the start are the same event in both, which are not the same in all.
+  func unitsAlike(with other: Operation) -> UInt32 {
+    guard case .insertText(let mine) = body, case .insertText(let theirs) = other.body,
+      mine.message == theirs.message
+    else { return 0 }
+    let pairs = zip(mine.text.unicodeScalars, theirs.text.unicodeScalars)
+    return UInt32(clamping: pairs.prefix { $0 == $1 }.count)
+  }
+
+  /// The replica under which its own one is authored anew from this operation on: all who do it
+  /// choose the same one, and what they have alike stays one.
   var successorReplica: ReplicaID {
     if case .insertText(let insertion) = body {
       return successorReplica(of: id.seq, beginning: insertion.text.unicodeScalars.first)

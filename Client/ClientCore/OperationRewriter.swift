@@ -1,47 +1,137 @@
 import QueueModel
 import SequenceCRDT
 
-/// Gives operations new ids under another replica; references among them follow.
+/// Gives operations new ids: those of each replica get successors of its own, and references among
+/// them follow.
 ///
-/// Needed when the server has other events under the same ids (a fork).
+/// Needed when the server has other events under the same ids (a fork). Every device that has the
+/// operations gives them the same ids, whatever else it has; see `Operation.successorReplica`.
 struct OperationRewriter {
+  /// What the rewriter has to know of the replicas that it writes for.
+  struct Surroundings {
+    /// Operations of possible successors that are here already, each replica's in their order.
+    var held: [ReplicaID: [Operation]] = [:]
+    /// The announcement that a successor begins with; nil where it is here, or not to be given.
+    var announcement: (Successor) -> Operation.Body? = { _ in nil }
+    /// What takes the place of a successor that is in use for something else; nil where none is.
+    var substitute: (Successor) -> ReplicaID? = { _ in nil }
+  }
+
   private struct Stretch {
     var first: UInt32
     var last: UInt32
-    var newFirst: UInt32
+    var newFirst: OperationID
   }
 
-  let replica: ReplicaID
-  private var next: UInt32
+  /// Begun for the operations of a replica.
+  struct Successor {
+    var replica: ReplicaID
+    var of: ReplicaID
+  }
+
+  private let surroundings: Surroundings
+  /// Under which replica an old one's operations go on.
+  private var targets: [ReplicaID: ReplicaID] = [:]
+  /// All go on under this one, whose numbers go on.
+  private let only: ReplicaID?
+  /// The ids that the next operations of new replicas get.
+  private var next: [ReplicaID: OperationID] = [:]
   /// By old replica, in rising order.
   private var stretches: [ReplicaID: [Stretch]] = [:]
   private(set) var operations: [Operation] = []
+  /// In the order in which they were begun.
+  private(set) var successors: [Successor] = []
 
-  /// Rewrites for `replica`, whose operations up to `lastSeq` exist already.
-  init(_ originals: [Operation], replica: ReplicaID, lastSeq: UInt32) {
-    self.replica = replica
-    next = lastSeq + 1
+  /// Rewrites operations in an order in which they can be applied.
+  init(_ originals: [Operation], in surroundings: Surroundings) {
+    self.surroundings = surroundings
+    only = nil
+    for original in originals { rewrite(original) }
+  }
+
+  /// Rewrites operations, of whatever replicas, for one that has others up to `last`.
+  init(_ originals: [Operation], behind last: OperationID) {
+    surroundings = Surroundings()
+    only = last.replica
+    next[last.replica] = OperationID(replica: last.replica, seq: last.seq &+ 1)
     for original in originals { rewrite(original) }
   }
 
   private mutating func rewrite(_ original: Operation) {
-    // The new replica has announced itself; nothing refers to an announcement.
+    // The successor announces itself; nothing refers to an announcement.
     if case .announceDevice = original.body { return }
+    if only == nil, targets[original.id.replica] == nil {
+      begin(original.successorReplica, for: original.id.replica)
+    }
     if case .deleteText(let deletion) = original.body {
-      for piece in pieces(of: deletion) { append(.deleteText(piece), length: piece.count) }
+      for piece in pieces(of: deletion) { place(.deleteText(piece), of: original, isNamed: false) }
       return
     }
-    let length = original.length
-    stretches[original.id.replica, default: []].append(
-      Stretch(
-        first: original.id.seq, last: original.id.seq &+ UInt32(clamping: length - 1),
-        newFirst: next))
-    append(rewritten(original.body), length: length)
+    place(rewritten(original.body), of: original, isNamed: true)
   }
 
-  private mutating func append(_ body: Operation.Body, length: Int) {
-    operations.append(Operation(id: OperationID(replica: replica, seq: next), body: body))
-    next = next &+ UInt32(clamping: length)
+  private mutating func begin(_ successor: ReplicaID, for replica: ReplicaID) {
+    var begun = Successor(replica: successor, of: replica)
+    if let substitute = surroundings.substitute(begun) { begun.replica = substitute }
+    successors.append(begun)
+    if let announcement = surroundings.announcement(begun) {
+      operations.append(
+        Operation(id: OperationID(replica: begun.replica, seq: 1), body: announcement))
+    }
+    targets[replica] = begun.replica
+    next[begun.replica] = OperationID(replica: begun.replica, seq: 2)
+  }
+
+  /// Puts what became of an operation behind what there is of the successor.
+  ///
+  /// Where a copy wrote something else there, that is a fork as well: what follows goes on under
+  /// the successor's successor.
+  private mutating func place(
+    _ body: Operation.Body, of original: Operation, isNamed: Bool
+  ) {
+    let replica = original.id.replica
+    var first = original.id.seq
+    var rest = nextID(for: replica).map { Operation(id: $0, body: body) }
+    while let operation = rest {
+      let alike = unitsBeforeAnother(operation)
+      if let front = operation.keepingFirst(alike) {
+        operations.append(front)
+        let count = UInt32(clamping: front.length)
+        if isNamed {
+          stretches[replica, default: []].append(
+            Stretch(first: first, last: first &+ (count - 1), newFirst: front.id))
+        }
+        first = first &+ count
+        next[front.id.replica] = front.id.advanced(by: front.length)
+      }
+      guard alike < operation.length,
+        let other = alike == 0 ? operation : operation.droppingFirst(alike)
+      else { return }
+      begin(other.successorReplica, for: replica)
+      rest = nextID(for: replica).map { Operation(id: $0, body: other.body) }
+    }
+  }
+
+  private func nextID(for replica: ReplicaID) -> OperationID? {
+    (only ?? targets[replica]).flatMap { next[$0] }
+  }
+
+  /// How many units of an operation there are before one that is another event here.
+  private func unitsBeforeAnother(_ operation: Operation) -> Int {
+    guard let held = surroundings.held[operation.id.replica], let range = operation.range else {
+      return operation.length
+    }
+    var low = 0
+    var high = held.count
+    while low < high {
+      let middle = (low + high) / 2
+      if held[middle].lastID?.seq ?? 0 < range.first { low = middle + 1 } else { high = middle }
+    }
+    let there = Array(held[low...].prefix { $0.id.seq <= range.last })
+    for pair in [operation].aligned(with: there) where !pair.mine.isSameEvent(as: pair.theirs) {
+      return Int(pair.mine.id.seq - range.first) + Int(pair.mine.unitsAlike(with: pair.theirs))
+    }
+    return operation.length
   }
 
   private func stretch(of id: OperationID) -> Stretch? {
@@ -59,7 +149,7 @@ struct OperationRewriter {
   /// The id that an operation, slot or scalar has now.
   func mapped(_ id: OperationID) -> OperationID {
     guard let stretch = stretch(of: id) else { return id }
-    return OperationID(replica: replica, seq: stretch.newFirst &+ (id.seq &- stretch.first))
+    return stretch.newFirst.advanced(by: Int(id.seq - stretch.first)) ?? id
   }
 
   private func mapped(_ origins: Operation.Origins) -> Operation.Origins {

@@ -72,6 +72,11 @@ extension Replica {
     return disputed
   }
 
+  /// Those of the replicas of which the log holds operations, so that they can be compared.
+  func comparable(_ known: [KnownReplica]) -> Set<ReplicaID> {
+    Set(known.map(\.replica).filter { record.floor[$0] < workspace.vector[$0] })
+  }
+
   /// The digests of replicas at numbers that lie before the last ones here; none for a replica of
   /// which the base holds more.
   func digests(
@@ -166,15 +171,6 @@ extension Replica.Comparison {
 }
 
 extension Operation {
-  /// How many units at the start are the same event in both, which are not the same in all.
-  fileprivate func unitsAlike(with other: Operation) -> UInt32 {
-    guard case .insertText(let mine) = body, case .insertText(let theirs) = other.body,
-      mine.message == theirs.message
-    else { return 0 }
-    let pairs = zip(mine.text.unicodeScalars, theirs.text.unicodeScalars)
-    return UInt32(clamping: pairs.prefix { $0 == $1 }.count)
-  }
-
   /// The part of the operation that a vector knows; nil where it knows nothing of it.
   func keepingKnown(to vector: VersionVector) -> Operation? {
     keepingFirst(Int(vector[id.replica]) - Int(id.seq) + 1)

@@ -2,65 +2,90 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Finding own operations again in a state, where there are no operations to compare;
-/// SPECIFICATION.md, section "Forms".
+/// Finding operations again in a state, where there are none to compare; SPECIFICATION.md, section
+/// "Forms".
 extension Replica {
   /// Authors anew what the base of the server has other events for, or may have.
   ///
   /// Called before a base is taken over, since its operations leave the log. What the base shows
   /// under the id it has here has arrived, and with it all before; typed text never comes twice.
-  /// What follows is not there, or no longer shown: then it comes again rather than not at all.
-  /// Where nothing speaks against its being there it keeps its ids, under which another device may
-  /// bring what comes behind, and what does no harm is done a second time.
+  /// What follows of own operations is not there, or no longer shown: then it comes again rather
+  /// than not at all. Where nothing speaks against its being there it keeps its ids, under which
+  /// another device may bring what comes behind, and what does no harm is done a second time. What
+  /// the server had, others' above all, goes from the first on that the base has something else for.
+  ///
+  /// - Parameter isMadeHere: whether the base is made of what others' operations are here.
   package mutating func reauthorForked(
-    from base: Base, at occasion: Occasion, store: some ReplicaStore
+    from base: Base, isMadeHere: Bool, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) {
     var compared: Set<ReplicaID> = []
+    let others = base.image.replicas.filter { !record.ownReplicas.contains($0.id) }
+    if isMadeHere { compared.formUnion(others.map(\.id)) }
     while true {
       let found = try forked(from: base, besides: compared, store: store)
       // A copy may have authored the beginning alike, and something else behind it: then the
       // replica that it is authored under now is to be compared as well.
       compared.formUnion(record.ownReplicas)
+      compared.formUnion(workspace.vector.sorted.map(\.replica))
       if !found.doubtful.isEmpty { try doAgain(found.doubtful, at: occasion, store: store) }
       if found.cuts.isEmpty { return }
-      _ = try reauthor(from: found.cuts, at: occasion, store: store)
+      var divergence = Divergence(cuts: found.cuts)
+      for replica in others where found.cuts[replica.id] == nil {
+        divergence.confirmed[replica.id] = replica.seq
+      }
+      _ = try reauthor(divergence, at: occasion, store: store)
     }
   }
 
-  /// What a state says about own operations.
+  /// What a state says about operations.
   private struct Findings {
-    /// The first number of each own replica that is to be authored anew.
+    /// The first number of each replica that is to be authored anew.
     var cuts: [ReplicaID: UInt32] = [:]
     /// What has arrived as far as can be said, does not show, and does no harm if it is done twice.
     var doubtful: [Operation] = []
   }
 
-  /// Looks for own operations in a base that may hold other events than are here.
+  /// Operations under whose ids the server may have something else.
+  private struct Suspect {
+    var numbers: ClosedRange<UInt32>
+    /// Whether the server may never have had them.
+    var isUnconfirmed: Bool
+  }
+
+  /// Looks for operations in a base that may hold other events than are here.
   private func forked(
     from base: Base, besides compared: Set<ReplicaID>, store: some ReplicaStore
   ) throws(Fault) -> Findings {
     let suspects = try suspects(in: base.image.replicas.filter { !compared.contains($0.id) }, store)
     guard !suspects.isEmpty else { return Findings() }
     let ranges = suspects.sorted { $0.key < $1.key }.map {
-      OperationRange(replica: $0.key, first: $0.value.lowerBound, last: $0.value.upperBound)
+      OperationRange(
+        replica: $0.key, first: $0.value.numbers.lowerBound, last: $0.value.numbers.upperBound)
     }
     let held = try entries(of: store, in: ranges)
+    let own = record.ownReplicas
     let continuations = Continuation.all(
-      of: held.filter(\.isLocal).flatMap(\.operations), in: suspects,
-      known: Set(base.image.replicas.map(\.id)))
+      of: held.flatMap { entry in
+        entry.operations.filter { entry.isLocal || !own.contains($0.id.replica) }
+      }, in: suspects.mapValues(\.numbers), known: Set(base.image.replicas.map(\.id)))
     let evidence = Evidence(
       of: base.image, about: Set(suspects.keys).union(continuations.map(\.successor)))
     var found = Findings()
     for range in ranges {
       let operations = held.flatMap(\.operations).inOrder(of: range.replica)
-      let arrived: UInt32
-      switch evidence.arrival(of: range, among: operations) {
-      case .whole(let doubtful):
-        found.doubtful += doubtful
+      var first: UInt32
+      if suspects[range.replica]?.isUnconfirmed == true {
+        switch evidence.arrival(of: range, among: operations) {
+        case .whole(let doubtful):
+          found.doubtful += doubtful
+          continue
+        case .through(let last): first = last + 1
+        }
+      } else if let other = evidence.firstOther(of: range, among: operations) {
+        first = other
+      } else {
         continue
-      case .through(let last): arrived = last
       }
-      var first = arrived + 1
       for continuation in continuations where continuation.replica == range.replica {
         guard try shows(evidence, continuation, cuts: found.cuts, store: store) else { continue }
         first = continuation.first
@@ -79,9 +104,8 @@ extension Replica {
       try takeFreshReplica(at: occasion, store: store)
     }
     var next = self
-    let again = OperationRewriter(
-      operations, replica: record.replica, lastSeq: workspace.vector[record.replica]
-    ).operations
+    let last = OperationID(replica: record.replica, seq: workspace.vector[record.replica])
+    let again = OperationRewriter(operations, behind: last).operations
     do {
       _ = try next.workspace.merge(again)
     } catch {
@@ -91,30 +115,33 @@ extension Replica {
     self = next
   }
 
-  /// The numbers of own replicas under which the server may have something else.
+  /// The operations under whose ids the server may have something else.
   private func suspects(
     in known: [WorkspaceImage.Replica], _ store: some ReplicaStore
-  ) throws(Fault) -> [ReplicaID: ClosedRange<UInt32>] {
-    var suspects: [ReplicaID: ClosedRange<UInt32>] = [:]
-    for replica in known where record.ownReplicas.contains(replica.id) {
+  ) throws(Fault) -> [ReplicaID: Suspect] {
+    var suspects: [ReplicaID: Suspect] = [:]
+    for replica in known {
       let mine = workspace.vector[replica.id]
       let last = min(replica.seq, mine)
-      let acknowledged = record.acknowledged[replica.id]
       let floor = record.floor[replica.id]
-      if replica.seq > mine {
+      guard floor < last else { continue }
+      let isOwn = record.ownReplicas.contains(replica.id)
+      let acknowledged = max(record.acknowledged[replica.id], floor)
+      let isUnconfirmed = isOwn && acknowledged < last
+      if replica.seq <= mine {
+        let known = KnownReplica(replica: replica.id, seq: replica.seq, digest: replica.digest)
+        let digest =
+          replica.seq == mine
+          ? workspace.digest(of: replica.id)
+          : try digests(upTo: [known], store: store)[replica.id]
+        guard let digest, digest != replica.digest else { continue }
+        let first = isUnconfirmed ? acknowledged : floor
+        suspects[replica.id] = Suspect(numbers: first + 1...last, isUnconfirmed: isOwn)
+      } else {
         // This store was set back, or another one wrote under the same id.
-        guard acknowledged < mine else { continue }
-        if acknowledged < last { suspects[replica.id] = acknowledged + 1...last }
-        continue
+        let first = isUnconfirmed ? acknowledged : floor
+        suspects[replica.id] = Suspect(numbers: first + 1...last, isUnconfirmed: isUnconfirmed)
       }
-      let known = KnownReplica(replica: replica.id, seq: replica.seq, digest: replica.digest)
-      let digest =
-        replica.seq == mine
-        ? workspace.digest(of: replica.id)
-        : try digests(upTo: [known], store: store)[replica.id]
-      guard let digest, digest != replica.digest else { continue }
-      let first = acknowledged < last ? max(acknowledged, floor) : floor
-      if first < last { suspects[replica.id] = first + 1...last }
     }
     return suspects
   }
@@ -126,12 +153,12 @@ extension Replica {
   ) throws(Fault) -> Bool {
     var cuts = cuts
     cuts[continuation.replica] = continuation.first
-    var cutting = Cutting(cuts: cuts, forms: [:], record: record)
+    var cutting = Cutting(Divergence(cuts: cuts), record: record)
     for entry in try allEntries(of: store) { _ = cutting.kept(of: entry) }
     _ = cutting.kept(
       of: LogEntry(id: 0, isLocal: true, operations: workspace.pendingOperations))
-    let anew = OperationRewriter(cutting.taken, replica: continuation.successor, lastSeq: 1)
-    for operation in anew.operations {
+    let anew = OperationRewriter(cutting.taken, in: OperationRewriter.Surroundings())
+    for operation in anew.operations where operation.id.replica == continuation.successor {
       switch evidence.finding(about: operation) {
       case .shown: return true
       case .silence: continue
@@ -203,6 +230,7 @@ private struct Evidence {
   }
 
   private let replicas: Set<ReplicaID>
+  private let devices: [ReplicaID: DeviceID]
   /// By the operations that introduced them.
   private var elements: [OperationID: Element] = [:]
   private var scalars: [OperationID: Scalar] = [:]
@@ -212,6 +240,11 @@ private struct Evidence {
 
   init(of image: WorkspaceImage, about replicas: Set<ReplicaID>) {
     self.replicas = replicas
+    devices = Dictionary(
+      image.replicas.compactMap { replica in
+        replica.announcement.map { (replica.id, $0.device) }
+      }
+    ) { first, _ in first }
     for session in image.sessions {
       let element = Element.session(session.key)
       for reference in session.references { elements[reference] = element }
@@ -284,6 +317,17 @@ private struct Evidence {
       ? .through(arrived) : .whole(doubtful: silent.filter(\.doesNoHarmTwice))
   }
 
+  /// The first number of a range for which there is something else; nil where there is none.
+  func firstOther(of range: OperationRange, among operations: [Operation]) -> UInt32? {
+    for operation in operations {
+      guard let ids = operation.range, ids.last >= range.first, ids.first <= range.last,
+        let offset = unitsBeforeAnother(in: operation)
+      else { continue }
+      return max(range.first, ids.first + UInt32(clamping: offset))
+    }
+    return nil
+  }
+
   func finding(about operation: Operation) -> Finding {
     let id = operation.id
     switch operation.body {
@@ -294,6 +338,8 @@ private struct Evidence {
       return elements[id] == .message(addition.message) ? .shown : .otherEvent
     case .insertText(let insertion):
       return finding(about: insertion, id)
+    case .announceDevice(let device, _) where id.seq == 1:
+      return devices[id.replica] == device ? .shown : .silence
     default:
       break
     }
@@ -326,15 +372,36 @@ private struct Evidence {
   ) -> Finding {
     var finding = Finding.silence
     for (offset, scalar) in insertion.text.unicodeScalars.enumerated() {
-      guard let unit = id.advanced(by: offset) else { continue }
-      if elements[unit] != nil || slots[unit] != nil { return .otherEvent }
-      guard let shown = scalars[unit] else { continue }
-      guard shown.addition == insertion.message, shown.scalar ?? scalar == scalar else {
-        return .otherEvent
+      switch self.finding(about: scalar, at: id.advanced(by: offset), of: insertion.message) {
+      case .otherEvent: return .otherEvent
+      case .shown: finding = .shown
+      case .silence: continue
       }
-      finding = .shown
     }
     return finding
+  }
+
+  private func finding(
+    about scalar: Unicode.Scalar, at id: OperationID?, of message: OperationID
+  ) -> Finding {
+    guard let id else { return .silence }
+    if elements[id] != nil || slots[id] != nil { return .otherEvent }
+    guard let shown = scalars[id] else { return .silence }
+    return shown.addition == message && shown.scalar ?? scalar == scalar ? .shown : .otherEvent
+  }
+
+  /// How many units of an operation come before the first for which there is something else; nil
+  /// where there is none.
+  private func unitsBeforeAnother(in operation: Operation) -> Int? {
+    guard case .insertText(let insertion) = operation.body else {
+      return finding(about: operation) == .otherEvent ? 0 : nil
+    }
+    let scalars = Array(insertion.text.unicodeScalars)
+    return scalars.indices.first { offset in
+      finding(
+        about: scalars[offset], at: operation.id.advanced(by: offset), of: insertion.message)
+        == .otherEvent
+    }
   }
 }
 

@@ -19,19 +19,30 @@ extension Replica {
 
   /// Stores and applies operations from the server.
   ///
-  /// Of events that are here already the server's form counts; own ones that it has something else
-  /// for are authored anew.
+  /// Of events that are here already the server's form counts; where it has something else, what is
+  /// here is authored anew.
   package mutating func merge(
     _ delivery: Delivery, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
-    let comparison = try compare(delivery.operations, store: store)
+    try merge([delivery], at: occasion, store: store)
+  }
+
+  /// The same for what came in several frames and is compared as a whole.
+  package mutating func merge(
+    _ deliveries: [Delivery], at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    let comparison = try compare(deliveries.flatMap(\.operations), store: store)
     guard comparison.isClean else {
-      var touched = try reauthor(
-        from: comparison.forks, forms: comparison.forms, at: occasion, store: store)
-      touched.formUnion(try merge(delivery, confirmed: comparison.confirmed, store: store))
-      return touched
+      let divergence = Divergence(
+        cuts: comparison.forks, forms: comparison.forms, confirmed: comparison.confirmed,
+        arrived: deliveries)
+      return try reauthor(divergence, at: occasion, store: store)
     }
-    return try merge(delivery, confirmed: comparison.confirmed, store: store)
+    var touched = TouchedQueues()
+    for delivery in deliveries {
+      touched.formUnion(try merge(delivery, confirmed: comparison.confirmed, store: store))
+    }
+    return touched
   }
 
   private mutating func merge(

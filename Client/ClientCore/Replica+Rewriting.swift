@@ -4,24 +4,34 @@ import WireProtocol
 
 /// Changing what the log holds: other forms, other stamps, other ids. Each is one transaction.
 extension Replica {
-  /// Gives local operations of own replicas new ids, from certain numbers on, and rebuilds the
-  /// state without the old ones. What others of these operations name goes with them.
+  /// What the server said that makes operations here get new ids.
+  struct Divergence {
+    /// The first number of each replica that the server has something else for.
+    var cuts: [ReplicaID: UInt32] = [:]
+    /// What takes the place of operations with the same ids.
+    var forms: [ReplicaID: [Operation]] = [:]
+    /// The server has the same up to here.
+    var confirmed = VersionVector()
+    /// What the server has instead, as it came.
+    var arrived: [Delivery] = []
+  }
+
+  /// Gives operations that the server has something else for new ids, with all that name one of
+  /// them and that it lacks, and rebuilds the state with what it has instead.
   ///
-  /// Copies of a store author what they have alike under the same new ids; see
-  /// `Operation.successorReplica`.
-  ///
-  /// - Parameters:
-  ///   - cuts: the first number of each replica that goes; of other devices' replicas it is just
-  ///     dropped.
-  ///   - forms: what takes the place of operations with the same ids.
-  package mutating func reauthor(
-    from cuts: [ReplicaID: UInt32], forms: [ReplicaID: [Operation]] = [:],
-    at occasion: Occasion, store: some ReplicaStore
+  /// Whoever has the operations gives them the same new ids; see `Operation.successorReplica`.
+  mutating func reauthor(
+    _ divergence: Divergence, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     var next = self
-    var cutting = Cutting(cuts: cuts, forms: forms, record: record)
-    var entries: [LogEntry] = []
-    for entry in try allEntries(of: store) { entries.append(cutting.kept(of: entry)) }
+    for (replica, seq) in divergence.confirmed.sorted {
+      next.record.acknowledged[replica] = max(record.acknowledged[replica], seq)
+    }
+    let all = try allEntries(of: store)
+    let arrivals = divergence.arrived.flatMap(\.operations)
+    var cutting = Cutting(
+      divergence, ends: ends(of: all, for: divergence.cuts, in: arrivals), record: next.record)
+    let entries = all.map { cutting.kept(of: $0) }
     let waiting = cutting.kept(
       of: LogEntry(id: 0, isLocal: true, operations: workspace.pendingOperations))
     for (replica, first) in cutting.cuts {
@@ -33,7 +43,7 @@ extension Replica {
       next.record.repairs += 1
     }
     let log: [Chunk]
-    let undo: UndoHistory.Changes
+    var undo: UndoHistory.Changes
     do {
       next.workspace = try storedBase(store)
       var applied = Applied(entries, own: record.ownReplicas)
@@ -42,7 +52,11 @@ extension Replica {
         try next.workspace.mergeFitting(entries.flatMap(\.operations) + waiting.operations) {
           $0.lastID.map { $0.seq > acknowledged[$0.replica] } ?? false
         })
-      undo = try next.author(cutting.taken, into: &applied, at: occasion)
+      undo = try next.take(divergence.arrived, into: &applied)
+      let renamed = try next.author(
+        cutting.taken, into: &applied, formerly: workspace, at: occasion)
+      undo.written += renamed.written
+      undo.removed += renamed.removed
       if cutting.cuts[record.replica] != nil {
         // Numbers of the present replica may have been seen by others: it is not used again.
         next.record.takeReplica(Replica.replicaID(from: occasion))
@@ -61,36 +75,85 @@ extension Replica {
     return try replaceLog(with: log, undo: undo, in: next, store: store)
   }
 
-  /// Applies operations under new ids.
-  private mutating func author(
-    _ taken: [Operation], into applied: inout Applied, at occasion: Occasion
+  /// From which number on the log holds what the server has as well, of replicas of which the server
+  /// has something else before that: it came from there before the fork was found.
+  private func ends(
+    of entries: [LogEntry], for cuts: [ReplicaID: UInt32], in arrivals: [Operation]
+  ) -> [ReplicaID: UInt32] {
+    guard !arrivals.isEmpty else { return [:] }
+    var ends: [ReplicaID: UInt32] = [:]
+    for replica in cuts.keys {
+      let held = entries.filter { !$0.isLocal }.flatMap(\.operations).inOrder(of: replica)
+      guard let last = held.last?.lastID?.seq, last == workspace.vector[replica] else { continue }
+      var end = last &+ 1
+      for pair in held.aligned(with: arrivals.inOrder(of: replica)).reversed() {
+        guard pair.mine == pair.theirs, pair.mine.lastID?.seq == end - 1 else { break }
+        end = pair.mine.id.seq
+      }
+      ends[replica] = end
+    }
+    return ends
+  }
+
+  /// Applies what came from the server.
+  private mutating func take(
+    _ deliveries: [Delivery], into applied: inout Applied
   ) throws(MergeError) -> UndoHistory.Changes {
-    guard let first = taken.first else { return UndoHistory.Changes() }
-    let successor = first.successorReplica
-    var rewriter = OperationRewriter(taken, replica: successor, lastSeq: 1)
+    var undo = UndoHistory.Changes()
+    for delivery in deliveries {
+      let outcome = try workspace.merge(delivery.operations)
+      applied.add(outcome, isLocal: false)
+      undo.written += self.undo.noteForeign(outcome.applied, in: workspace).written
+      imports.note(outcome)
+      record.logPosition = max(record.logPosition, delivery.logPosition)
+      for range in delivery.operations.ranges
+      where range.first <= record.acknowledged[range.replica] &+ 1 {
+        // What is here under these ids is the server's now.
+        record.acknowledged[range.replica] = max(
+          record.acknowledged[range.replica], range.last)
+      }
+    }
+    return undo
+  }
+
+  /// Applies operations under new ids.
+  ///
+  /// - Parameter former: the state that holds them under the old ones.
+  private mutating func author(
+    _ taken: [Operation], into applied: inout Applied, formerly former: Workspace,
+    at occasion: Occasion
+  ) throws(MergeError) -> UndoHistory.Changes {
+    guard !taken.isEmpty else { return UndoHistory.Changes() }
+    let known = workspace
+    let before = record
+    var surroundings = OperationRewriter.Surroundings()
     // A copy may have been first, and this device may have that already.
-    let held = applied.chunks.flatMap(\.operations).inOrder(of: successor)
-    let isTaken =
-      held.isEmpty
-      ? record.ownReplicas.contains(successor)
-      : !rewriter.operations.aligned(with: held).allSatisfy { $0.mine.isSameEvent(as: $0.theirs) }
-    if isTaken {
-      let random = ReplicaID(rawValue: occasion.random(2) | 1)
-      rewriter = OperationRewriter(taken, replica: random, lastSeq: 1)
+    surroundings.held = Dictionary(
+      grouping: applied.chunks.flatMap(\.operations), by: \.id.replica
+    ).mapValues { $0.sorted { $0.id < $1.id } }
+    let held = surroundings.held
+    surroundings.announcement = { begun in
+      guard known.vector[begun.replica] == 0 else { return nil }
+      // All must announce alike, whatever the device is called now.
+      let device = former.device(of: begun.of)
+      return .announceDevice(
+        device: device?.id ?? before.device, name: device?.name ?? before.deviceName)
     }
-    record.ownReplicas.insert(rewriter.replica)
-    if workspace.vector[rewriter.replica] == 0 {
-      // Copies of the store must announce alike, whatever they are called now.
-      let device = workspace.device(of: first.id.replica)
-      applied.add(
-        workspace.announce(
-          device: device?.id ?? record.device, name: device?.name ?? record.deviceName,
-          replica: rewriter.replica))
+    surroundings.substitute = { begun in
+      let isUsed = before.ownReplicas.contains(begun.replica)
+      guard isUsed, held[begun.replica] == nil else { return nil }
+      return ReplicaID(rawValue: occasion.random(begun.of.rawValue) | 1)
     }
-    applied.own.insert(rewriter.replica)
-    // The server may know the replica from a copy; whether it has the same is to be compared.
-    record.acknowledged[rewriter.replica] = min(
-      record.acknowledged[rewriter.replica], held.isEmpty ? 0 : workspace.vector[rewriter.replica])
+    let rewriter = OperationRewriter(taken, in: surroundings)
+    for begun in rewriter.successors {
+      if before.ownReplicas.contains(begun.of) {
+        record.ownReplicas.insert(begun.replica)
+        applied.own.insert(begun.replica)
+      }
+      // The server may know the replica from a copy; whether it has the same is to be compared.
+      record.acknowledged[begun.replica] = min(
+        record.acknowledged[begun.replica], known.vector[begun.replica])
+    }
     applied.add(try workspace.mergeFitting(rewriter.operations) { _ in true })
     return undo.rename(rewriter.mapped)
   }
@@ -196,6 +259,13 @@ struct Applied {
     }
   }
 
+  /// Operations that came together.
+  mutating func add(_ outcome: Workspace.MergeOutcome, isLocal known: Bool) {
+    guard !outcome.applied.isEmpty else { return }
+    chunks.append(Chunk(isLocal: known, operations: outcome.applied))
+    last = nil
+  }
+
   mutating func add(_ outcome: Workspace.MergeOutcome) {
     for operation in outcome.applied {
       let source = sources[operation.id]
@@ -223,14 +293,19 @@ struct Applied {
 struct Cutting {
   private(set) var cuts: [ReplicaID: UInt32]
   private let forms: [ReplicaID: [Operation]]
+  /// From these numbers on the server has what is here.
+  private let ends: [ReplicaID: UInt32]
   private let record: ReplicaRecord
-  /// Local operations that get new ids, in the order of the log.
+  /// What gets new ids, in the order of the log.
   private(set) var taken: [Operation] = []
   private var names: OperationSet = OperationSet()
 
-  init(cuts: [ReplicaID: UInt32], forms: [ReplicaID: [Operation]], record: ReplicaRecord) {
-    self.cuts = cuts.filter { $0.value > 0 }
-    self.forms = forms
+  init(
+    _ divergence: Replica.Divergence, ends: [ReplicaID: UInt32] = [:], record: ReplicaRecord
+  ) {
+    cuts = divergence.cuts.filter { $0.value > 0 }
+    forms = divergence.forms
+    self.ends = ends
     self.record = record
   }
 
@@ -241,8 +316,7 @@ struct Cutting {
     left.operations = []
     for operation in entry.operations {
       let replica = operation.id.replica
-      let isOwn = record.ownReplicas.contains(replica)
-      if isOwn, operation.id.seq > record.acknowledged[replica],
+      if operation.id.seq > record.acknowledged[replica],
         cuts[replica] ?? .max > operation.id.seq,
         operation.dependencies.contains(where: names.contains)
       {
@@ -252,11 +326,11 @@ struct Cutting {
       if let front = operation.keepingFirst(count) {
         left.operations += reformed(front)
       }
-      guard isOwn, entry.isLocal, let rest = operation.droppingFirst(max(0, count)) else {
-        continue
-      }
-      if let range = rest.range { names.insert(range) }
-      taken.append(rest)
+      guard let rest = operation.droppingFirst(max(0, count)),
+        let lost = rest.keepingFirst(Int(ends[replica] ?? .max) - Int(rest.id.seq))
+      else { continue }
+      if let range = lost.range { names.insert(range) }
+      taken.append(lost)
     }
     return left
   }

@@ -32,6 +32,22 @@ extension Replica {
     return assessment
   }
 
+  /// Whether the server lost what it had, and this device has something for it.
+  ///
+  /// What is sent then may name operations that another store's have taken the place of since.
+  func hasToBeGivenBack(to welcome: Welcome) -> Bool {
+    var server = VersionVector()
+    for entry in welcome.known { server[entry.replica] = entry.seq }
+    guard !server.includes(workspace.vector) else { return false }
+    return record.logIdentity != 0 && record.logIdentity != welcome.logIdentity
+      || record.logPosition > welcome.logPosition || !server.includes(record.acknowledged)
+  }
+
+  /// The replicas of which the server has more than is here, so that nobody could compare digests.
+  func uncompared(by welcome: Welcome) -> Set<ReplicaID> {
+    comparable(welcome.known.filter { $0.seq > workspace.vector[$0.replica] })
+  }
+
   /// Takes over what the server says it has, and where its log stands.
   ///
   /// - Parameter disputed: replicas whose operations are to be compared with the server's first.
