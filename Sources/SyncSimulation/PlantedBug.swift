@@ -25,6 +25,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case notificationDropped = "notification-dropped"
   /// A device that starts again does not know what it was told of.
   case notificationsForgotten = "notifications-forgotten"
+  /// What a device does not answer for in time is never pushed to it.
+  case pushNeverDue = "push-never-due"
   /// A device takes any answer of the server for the word that a change was in time, whether or not
   /// the server has the change.
   case silenceIsConsent = "silence-is-consent"
@@ -44,6 +46,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .notificationDropped: "a device does not take some notifications (with requests)"
     case .notificationsForgotten:
       "what a device was told of is forgotten at a restart (with requests)"
+    case .pushNeverDue: "what a device does not answer for is never pushed (with requests)"
     case .silenceIsConsent:
       "a change is in time unless the server says no, whether or not it has the change (with outcomes)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
@@ -53,7 +56,9 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// Whether it shows only where agents ask and people are notified.
   package var needsRequests: Bool {
     switch self {
-    case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten: true
+    case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten,
+      .pushNeverDue:
+      true
     default: false
     }
   }

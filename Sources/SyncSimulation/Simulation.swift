@@ -73,7 +73,9 @@ package final class Simulation {
     configuration.snapshotEntries = options.server.snapshotEntries
     configuration.partBytesMax = options.server.partBytesMax
     configuration.compactionDeadMin = options.server.compactionDeadMin
-    if options.raisesRequests { configuration.notificationMilliseconds = 10_000 }
+    if options.planted.contains(.pushNeverDue) {
+      configuration.notificationMilliseconds = .max / 4
+    }
     if options.planted.contains(.stampClampOff) {
       configuration.stampAheadMillisecondsMax = .max / 4
     }

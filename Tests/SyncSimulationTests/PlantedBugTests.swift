@@ -75,7 +75,46 @@ import Testing
     #expect(Set(found.map(\.checker)) == ["outcomes"])
   }
 
+  /// The same: a device that is cut off is told of a request, and the server dies before it gives the
+  /// device up. Only the time tells then that somebody has to be pushed to, where what was on its way
+  /// to the device did not arrive.
+  @Test func aPushThatIsNeverDueIsFound() {
+    var tellers = 0
+    for seed in UInt64(1)...8 {
+      var options = SimulationOptions(seed: seed, devices: 2)
+      options.runsAgents = true
+      options.raisesRequests = true
+      var run = RecordedRun(options: options, steps: unseenRequest)
+      #expect(Simulation.replay(run).violations == [])
+      run.options.planted = [.pushNeverDue]
+      let found = Simulation.replay(run).violations
+      #expect(found.allSatisfy { $0.checker == "push" }, "seed \(seed)")
+      if !found.isEmpty { tellers += 1 }
+    }
+    #expect(tellers > 0)
+  }
+
+  private var unseenRequest: [Step] {
+    let approval = ApprovalRequest(
+      id: RequestID(high: 0xA5, low: 99), toolName: "shell", summary: "make")
+    func report(_ status: TaskStatus) -> Step {
+      let report = TaskReport(
+        session: .named("s"), status: status, milliseconds: Simulation.startOfTime)
+      return Step(after: 500, .perform(device: 0, .command(.reportTask(report))))
+    }
+    return [
+      Step(after: 5_000, .perform(device: 0, .command(.send("text", as: 1, in: "s")))),
+      report(.processing(operation: nil)),
+      Step(after: 2_000, .partition(device: 1, .fromServer)),
+      report(.awaitingApproval(approval)),
+      Step(after: 2_000, .crashServer),
+      Step(after: 0, .disconnect(device: 1)),
+      Step(after: 90_000, .requestSync(device: 0)),
+    ]
+  }
+
   @Test func everyBugIsTried() {
-    #expect(Set(Self.cases.map(\.bug)).union([.silenceIsConsent]) == Set(PlantedBug.allCases))
+    let inGivenWorlds: Set<PlantedBug> = [.silenceIsConsent, .pushNeverDue]
+    #expect(Set(Self.cases.map(\.bug)).union(inGivenWorlds) == Set(PlantedBug.allCases))
   }
 }
