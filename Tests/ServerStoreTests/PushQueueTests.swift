@@ -1,3 +1,4 @@
+import GRDB
 import QueueModel
 import SequenceCRDT
 import ServerCore
