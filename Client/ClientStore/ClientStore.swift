@@ -61,9 +61,9 @@ package final class ClientStore: ReplicaStore, Sendable {
   package static func open(directory: String) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
-      try inspect(path)
-      // SQLite gives its companions the permissions of the file.
+      // Before anybody opens it: SQLite gives its companions the permissions of the file.
       try FileAccess.makePrivate(path)
+      try inspect(path)
       let database = try connect(to: path)
       try Schema.migrator.migrate(database)
       let loaded = try database.read(load)

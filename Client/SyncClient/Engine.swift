@@ -482,12 +482,13 @@ extension Engine {
 }
 
 extension ClientCore.Action {
-  /// Whether the server or an agent waits for it, as opposed to observers and callers here.
+  /// Whether the server or an agent waits for it, as opposed to observers and callers here. Whoever
+  /// connects looks at what is published first.
   fileprivate var leaves: Bool {
     switch self {
-    case .connect, .send, .ping, .close, .agent: true
-    case .changed, .report, .told, .decided, .answerEnded, .replied, .notified, .notificationEnded,
-      .connectionMissed:
+    case .send, .ping, .close, .agent: true
+    case .connect, .changed, .report, .told, .decided, .answerEnded, .replied, .notified,
+      .notificationEnded, .connectionMissed:
       false
     }
   }

@@ -264,10 +264,12 @@ struct PromptRequest: Codable {
   var summary: String?
   var details: String?
   var question: String?
+  var options: [String]?
 
   func ask() throws -> AgentAsk {
     try AskRequest(
-      kind: kind, toolName: toolName, summary: summary, details: details, question: question
+      kind: kind, toolName: toolName, summary: summary, details: details, question: question,
+      options: options
     ).ask()
   }
 }

@@ -304,10 +304,6 @@ import Testing
   @Test(arguments: [
     "INSERT INTO leases (workspace, session, token) SELECT number, char(7), 1 FROM workspaces",
     """
-    INSERT INTO live_statuses (workspace, session, started_at)
-    SELECT number, char(7), 1 FROM workspaces
-    """,
-    """
     INSERT INTO dispatches (workspace, message, token, attempt, request, content)
     SELECT number, x'01', 1, 1, 1, 1 FROM workspaces
     """,

@@ -120,7 +120,7 @@ import Testing
     ] { #expect(HookSettings.isOwn(own), "\(own)") }
     for other in [
       "", "cospool", "hook", "mycospool hook", "cospool-hook", "notify cospool", "hook cospool",
-      "git hook run", "git -C ~/src/cospool hook run pre-commit", "make -C /work/cospool hook",
+      "git hook run", "git -C ~/src/cospool hook run pre-commit", "make -C /srv/cospool hook",
       "npm --prefix ~/cospool run hook", "cospool queue list -s hook", "echo 'cospool hook'",
     ] { #expect(!HookSettings.isOwn(other), "\(other)") }
   }

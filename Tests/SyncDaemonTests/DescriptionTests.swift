@@ -67,7 +67,7 @@ import Testing
       ("PairRequest", PairRequest(server: "", code: "")),
       ("SyncRequest", SyncRequest(enabled: true)),
       ("WaitRequest", WaitRequest(timeoutSeconds: 1)),
-      ("SessionRequest", SessionRequest(id: "", name: "", project: "")),
+      ("SessionRequest", SessionRequest(id: "", name: "", project: "", byAgent: true)),
       ("RenameRequest", RenameRequest(name: "")), ("PauseRequest", PauseRequest(reason: "")),
       ("SendRequest", SendRequest(text: "", id: "", priority: "", project: "", attachments: [])),
       ("AttachmentRequest", AttachmentRequest(data: Data(), path: "", name: "", mediaType: "")),
@@ -87,7 +87,8 @@ import Testing
       ),
       (
         "PromptRequest",
-        PromptRequest(kind: "", toolName: "", summary: "", details: "", question: "")
+        PromptRequest(
+          kind: "", toolName: "", summary: "", details: "", question: "", options: [])
       ),
       ("AnswerRequest", AnswerRequestBody(verdict: "", text: "")),
       ("ProgressRequest", ProgressRequest(completed: 1, total: 2, currentTask: "")),

@@ -82,7 +82,7 @@ extension APIDescription {
       ["kind": Schema.choice(["approval", "question"])],
       optional: [
         "toolName": Schema.text, "summary": Schema.text, "details": Schema.text,
-        "question": Schema.text,
+        "question": Schema.text, "options": Schema.list(Schema.text),
       ]),
     "Decision": Schema.object(
       ["session": Schema.sessionID, "ending": endings],
