@@ -180,14 +180,8 @@ import Testing
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let connection = daemon(fixture)
       var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
-      let call = JSONTree.object([
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": [
-          "name": "permission_prompt",
-          "arguments": [
-            "tool_name": "Bash", "input": ["command": "make"], "tool_use_id": "toolu_1",
-          ],
-        ],
+      let call = permissionPrompt([
+        "tool_name": "Bash", "input": ["command": "make"], "tool_use_id": "toolu_1",
       ])
       async let verdict = fixture.decision(by: allows ? "approve" : "deny")
       let line = try #require(await server.answer(to: Array(call.line.utf8)))
@@ -202,21 +196,23 @@ import Testing
     }
   }
 
+  /// The call by which Claude Code asks whether it may use a tool.
+  private func permissionPrompt(_ arguments: JSONTree) -> JSONTree {
+    [
+      "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+      "params": ["name": "permission_prompt", "arguments": arguments],
+    ]
+  }
+
   /// The tool for questions wants an answer, and gets it with its input.
   @Test func permissionPromptAnswersClaudesQuestions() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let connection = daemon(fixture)
       var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
-      let call = JSONTree.object([
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": [
-          "name": "permission_prompt",
-          "arguments": [
-            "tool_name": "AskUserQuestion",
-            "input": ["questions": [["question": "Which?", "options": [["label": "A"]]]]],
-          ],
-        ],
+      let call = permissionPrompt([
+        "tool_name": "AskUserQuestion",
+        "input": ["questions": [["question": "Which?", "options": [["label": "A"]]]]],
       ])
       async let told: Void = waits(fixture, for: "awaitingAnswer")
       async let answered = server.answer(to: Array(call.line.utf8))
