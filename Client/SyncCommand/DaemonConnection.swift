@@ -103,31 +103,6 @@ struct DaemonConnection: Sendable {
 
 /// Text that can be pasted into a shell.
 enum Shell {
-  /// The words of a command as a shell tells them apart, with nothing expanded.
-  static func words(_ command: String) -> [String] {
-    var words: [String] = []
-    var word: String?
-    var quote: Character?
-    var isEscaped = false
-    for character in command {
-      switch character {
-      case _ where isEscaped:
-        word = (word ?? "") + String(character)
-        isEscaped = false
-      case "\\" where quote != "'": isEscaped = true
-      case quote: quote = nil
-      case "'" where quote == nil, "\"" where quote == nil:
-        quote = character
-        word = word ?? ""
-      case _ where quote == nil && character.isWhitespace:
-        if let done = word { words.append(done) }
-        word = nil
-      default: word = (word ?? "") + String(character)
-      }
-    }
-    return words + (word.map { [$0] } ?? [])
-  }
-
   static func quoted(_ text: String) -> String {
     let plain = text.utf8.allSatisfy { byte in
       byte >= 128 || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "-")

@@ -1,3 +1,5 @@
+import AgentFormats
+
 /// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
 /// keeps its bytes.
 ///
@@ -52,7 +54,8 @@ struct HookSettings {
   /// word behind its options. That both words stand somewhere is not enough: a checkout can be called
   /// cospool.
   static func isOwn(_ command: String) -> Bool {
-    var words = Shell.words(command)[...]
+    // One with an open quote runs nothing at all.
+    guard var words = (try? CommandWords.split(command))?[...] else { return false }
     while let word = words.first, word == "env" || word.contains(/^[A-Za-z_][A-Za-z0-9_]*=/) {
       words.removeFirst()
     }

@@ -1,14 +1,18 @@
 /// Why a command cannot be split into words.
-struct CommandLineFault: Error, Hashable, CustomStringConvertible {
-  var reason: String
-  var description: String { reason }
+package struct CommandLineFault: Error, Hashable, CustomStringConvertible {
+  package var reason: String
+  package var description: String { reason }
+
+  package init(reason: String) {
+    self.reason = reason
+  }
 }
 
 /// Splits a command as a shell does, without expanding anything: blanks separate words, single
 /// quotes take everything as it is, double quotes leave the backslash its meaning in front of `"`,
 /// `\`, `$` and a backquote, and a backslash outside takes the next character as it is.
-enum CommandWords {
-  static func split(_ command: String) throws(CommandLineFault) -> [String] {
+package enum CommandWords {
+  package static func split(_ command: String) throws(CommandLineFault) -> [String] {
     var words: [String] = []
     var word: String?
     var quote: Character?
