@@ -112,8 +112,8 @@ extension TaskStatus {
 }
 
 /// What the push service shows in place of a running task. The push itself is not stored: an update
-/// that is lost is corrected by the next, a start or an end is tried again while the server runs, and
-/// a server that starts says of each what it is.
+/// that is lost is corrected by the next, a start is tried again while the server runs, and a server
+/// that starts says of each what it is. An end is stored until everybody was told.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started
@@ -129,15 +129,19 @@ package struct LiveStatusOrder: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var event: Event
   package var task: TaskState
+  /// When it came about, milliseconds since 1970.
+  package var at: Int64
   /// The devices that want it and have valid targets, and whether they want details.
   package var receivers: [DeviceID: Bool]
 
   package init(
-    workspace: WorkspaceID, event: Event, task: TaskState, receivers: [DeviceID: Bool]
+    workspace: WorkspaceID, event: Event, task: TaskState, at: Int64,
+    receivers: [DeviceID: Bool]
   ) {
     self.workspace = workspace
     self.event = event
     self.task = task
+    self.at = at
     self.receivers = receivers
   }
 }

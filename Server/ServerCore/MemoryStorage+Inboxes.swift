@@ -8,7 +8,7 @@ extension MemoryStorage {
         let records = tables.inboxesOfConnectable
         let pushable = Set(
           records.targets.filter { $0.isValid && $0.takesNotices }.map(\.device))
-        return !records.statuses.isEmpty
+        return !records.statuses.isEmpty || !records.endedStatuses.isEmpty
           || records.entries.contains {
             !$0.isPushed && !$0.isAcknowledged && pushable.contains($0.device)
           }
@@ -80,6 +80,13 @@ extension InboxRecords {
         targets.removeAll { $0.device == device && $0.id == id }
       }
     }
-    for (session, start) in changes.shownSince { statuses[session] = start }
+    for (session, status) in changes.shown {
+      // Nothing is pushed from memory: there is nobody left to be told of an end.
+      if case .since(let start) = status {
+        statuses[session] = start
+      } else {
+        statuses[session] = nil
+      }
+    }
   }
 }

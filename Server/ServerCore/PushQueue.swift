@@ -27,8 +27,26 @@ package protocol PushQueue: AnyObject, Sendable {
     of devices: [DeviceID], in workspace: WorkspaceID
   ) throws(StorageFault) -> [PushTargetRecord]
 
+  /// Everybody was told of the end of a status, or it was given up. A status of the session that
+  /// began since stays.
+  func forget(_ end: LiveStatusEnd) throws(StorageFault)
+
   /// Remembers what keeps pushes of a kind from being sent; nil: nothing any more.
   func note(problem: String?, of kind: String, at now: Int64) throws(StorageFault)
+}
+
+/// The end of a status, which the store keeps until everybody was told of it.
+package struct LiveStatusEnd: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var session: SessionID
+  /// Milliseconds since 1970.
+  package var at: Int64
+
+  package init(workspace: WorkspaceID, session: SessionID, at: Int64) {
+    self.workspace = workspace
+    self.session = session
+    self.at = at
+  }
 }
 
 /// One push order for one target.

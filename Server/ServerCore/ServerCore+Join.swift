@@ -190,6 +190,7 @@ extension ServerCore {
         workspaces[id] = ResidentWorkspace(
           id: id, loaded: loaded, configuration: configuration, at: now)
         resumeLiveStatus(of: id, at: now)
+        repeatEnds(loaded.header.inboxes.endedStatuses, of: id)
       }
       if let request = requestedCompactions.removeValue(forKey: id) {
         workspaces[id]?.compaction.request = request

@@ -82,7 +82,8 @@ extension ServerCore {
     act(
       .liveStatus(
         LiveStatusOrder(
-          workspace: id, event: change.event, task: change.task, receivers: receivers)))
+          workspace: id, event: change.event, task: change.task, at: change.at,
+          receivers: receivers)))
   }
 
   private mutating func renewLiveStatus(of id: WorkspaceID, at now: Moment) {
@@ -103,15 +104,25 @@ extension ServerCore {
     guard let resident = workspaces[id], let content = resident.content,
       let ended = workspaces[id]?.liveStatus.resumed(content.task(of:))
     else { return }
-    for session in ended {
-      let task =
-        content.task(of: session)
-        ?? TaskState(
-          sessionId: session, status: .idle, startTime: now.wallMilliseconds,
-          lastUpdateTime: now.wallMilliseconds)
-      workspaces[id]?.stagedStatuses.append(
-        LiveStatusChange(event: .ended, task: task, at: now.wallMilliseconds))
+    let changes = ended.map { end(of: $0, in: content, at: now.wallMilliseconds) }
+    workspaces[id]?.stagedStatuses += changes
+  }
+
+  /// A workspace came into memory: somebody may not have been told yet of what had ended before.
+  mutating func repeatEnds(_ ends: [SessionID: Int64], of id: WorkspaceID) {
+    guard let content = workspaces[id]?.content else { return }
+    for (session, at) in ends.sorted(by: { $0.key < $1.key }) {
+      show(end(of: session, in: content, at: at), of: id)
     }
+  }
+
+  private func end(
+    of session: SessionID, in content: Workspace, at: Int64
+  ) -> LiveStatusChange {
+    let task =
+      content.task(of: session)
+      ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
+    return LiveStatusChange(event: .ended, task: task, at: at)
   }
 
   /// A connection has everything up to the present: it gets what waited for its device, and from

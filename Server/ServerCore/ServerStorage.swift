@@ -58,7 +58,7 @@ package protocol ServerStorage: AnyObject, Sendable {
   ) throws(StorageFault) -> [CompactionCandidate]
 
   /// The workspaces in which the inbox of a device with valid push targets holds what was neither
-  /// acknowledged nor pushed, or whose tasks are shown in place.
+  /// acknowledged nor pushed, or of whose tasks something is shown in place.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
 
   /// Push orders behind a number that are not carried out yet, in order, at most `limit`.

@@ -178,6 +178,13 @@ package struct LiveStatusChange: Hashable, Sendable {
   }
 }
 
+/// What the store is to know of a status; milliseconds since 1970.
+package enum ShownStatus: Hashable, Sendable {
+  case since(Int64)
+  /// Kept until everybody was told.
+  case ended(at: Int64)
+}
+
 /// What there is of notifications in a workspace.
 package struct InboxRecords: Hashable, Sendable {
   /// The position of the latest notification, whether it is still there or not.
@@ -189,11 +196,15 @@ package struct InboxRecords: Hashable, Sendable {
   package var targets: [PushTargetRecord]
   /// The sessions whose tasks are shown in place, and since when: milliseconds since 1970.
   package var statuses: [SessionID: Int64]
+  /// The sessions of which somebody may still be shown what has ended, and when it ended:
+  /// milliseconds since 1970.
+  package var endedStatuses: [SessionID: Int64]
 
   package init(
     lastPosition: UInt64 = 0, notifications: [StoredNotification] = [],
     entries: [InboxEntry] = [], preferences: [DeviceID: NotificationPreferences] = [:],
-    targets: [PushTargetRecord] = [], statuses: [SessionID: Int64] = [:]
+    targets: [PushTargetRecord] = [], statuses: [SessionID: Int64] = [:],
+    endedStatuses: [SessionID: Int64] = [:]
   ) {
     self.lastPosition = lastPosition
     self.notifications = notifications
@@ -201,6 +212,7 @@ package struct InboxRecords: Hashable, Sendable {
     self.preferences = preferences
     self.targets = targets
     self.statuses = statuses
+    self.endedStatuses = endedStatuses
   }
 }
 
@@ -227,13 +239,13 @@ package struct InboxChanges: Hashable, Sendable {
 
   package var isEmpty: Bool { self == InboxChanges() }
 
-  /// The sessions whose statuses begin (with the time, milliseconds since 1970) or end (nil).
-  package var shownSince: [SessionID: Int64?] {
-    var shown: [SessionID: Int64?] = [:]
+  /// The sessions whose statuses begin or end, each with the latest of it.
+  package var shown: [SessionID: ShownStatus] {
+    var shown: [SessionID: ShownStatus] = [:]
     for status in statuses {
       switch status.event {
-      case .started, .renewed: shown[status.task.sessionId] = .some(status.at)
-      case .ended: shown[status.task.sessionId] = .some(nil)
+      case .started, .renewed: shown[status.task.sessionId] = .since(status.at)
+      case .ended: shown[status.task.sessionId] = .ended(at: status.at)
       case .updated: break
       }
     }

@@ -49,11 +49,17 @@ extension ServerDatabase {
         """, arguments: [number]
     ).map(PushTargetRecord.init(row:))
     for row in try Row.fetchAll(
-      db, sql: "SELECT session, started_at FROM live_statuses WHERE workspace = ?",
+      db, sql: "SELECT session, started_at, ended_at FROM live_statuses WHERE workspace = ?",
       arguments: [number])
     {
-      let session = try readable { try SessionID(row["session"] as String) }
-      if let session { records.statuses[session] = row["started_at"] }
+      guard let session = try readable({ try SessionID(row["session"] as String) }) else {
+        continue
+      }
+      if let end = row["ended_at"] as Int64? {
+        records.endedStatuses[session] = end
+      } else {
+        records.statuses[session] = row["started_at"]
+      }
     }
     return records
   }
@@ -104,17 +110,18 @@ extension ServerDatabase {
       try save(preferences, of: device, workspace: number, in: db)
     }
     for target in changes.targets { try save(target, workspace: number, in: db) }
-    for (session, start) in changes.shownSince {
-      if let start {
+    for (session, status) in changes.shown {
+      switch status {
+      case .since(let start):
         try db.cachedStatement(
           sql: """
             INSERT OR REPLACE INTO live_statuses (workspace, session, started_at) VALUES (?, ?, ?)
             """
         ).execute(arguments: [number, session.rawValue, start])
-      } else {
+      case .ended(let end):
         try db.cachedStatement(
-          sql: "DELETE FROM live_statuses WHERE workspace = ? AND session = ?"
-        ).execute(arguments: [number, session.rawValue])
+          sql: "UPDATE live_statuses SET ended_at = ? WHERE workspace = ? AND session = ?"
+        ).execute(arguments: [end, number, session.rawValue])
       }
     }
   }

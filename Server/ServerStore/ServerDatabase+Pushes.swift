@@ -243,6 +243,16 @@ extension ServerDatabase: PushQueue {
     }
   }
 
+  package func forget(_ end: LiveStatusEnd) throws(StorageFault) {
+    try write { db in
+      try db.execute(
+        sql: """
+          DELETE FROM live_statuses WHERE session = ? AND ended_at = ?
+            AND workspace = (SELECT number FROM workspaces WHERE id = ?)
+          """, arguments: [end.session.rawValue, end.at, end.workspace.column])
+    }
+  }
+
   package func note(
     problem: String?, of kind: String, at now: Int64
   ) throws(StorageFault) {

@@ -10,7 +10,7 @@ enum ServerSchema {
     ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
     ("2026-05 verdicts", verdicts),
     ("2026-06 notifications", notifications), ("2026-07 push deliveries", pushDeliveries),
-    ("2026-08 live statuses", liveStatuses),
+    ("2026-08 live statuses", liveStatuses), ("2026-09 ends of live statuses", liveStatusEnds),
   ]
 
   static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
@@ -248,6 +248,11 @@ enum ServerSchema {
       started_at INTEGER NOT NULL,
       PRIMARY KEY (workspace, session)
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let liveStatusEnds = """
+    -- When it ended: the row stays until every target was told, or it was given up.
+    ALTER TABLE live_statuses ADD COLUMN ended_at INTEGER;
     """
 
   private static let pushDeliveries = """

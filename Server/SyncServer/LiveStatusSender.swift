@@ -7,7 +7,8 @@ import ServerCore
 
 /// Shows on targets what tasks do: one push after the other to each target, so that none overtakes
 /// another. A start or an end that fails for a while is tried again; an update is not, since the next
-/// corrects it. What waits is lost when the server stops: the next start says what is still running.
+/// corrects it. What waits is lost when the server stops: the next start says what is still running,
+/// and says again what has ended, which the store keeps until it was said to all targets or given up.
 ///
 /// Everything here happens on `loop`.
 final class LiveStatusSender {
@@ -19,6 +20,8 @@ final class LiveStatusSender {
     var attempts = 0
     /// Milliseconds since 1970.
     var firstAt: Int64?
+    /// What the store can forget once no target waits for it.
+    var end: LiveStatusEnd?
   }
 
   /// What waits for one target; the first is under way, or waits to be tried again.
@@ -29,12 +32,14 @@ final class LiveStatusSender {
     var waiting: [Waiting] = []
 
     /// What waits behind the first and says less than what comes now is not sent any more.
-    mutating func append(_ push: LiveActivityPush) {
+    ///
+    /// - Returns: what is given up, since too much waits.
+    mutating func append(_ last: Waiting) -> Waiting? {
       let behind = waiting.dropFirst().filter {
-        $0.push.sessionID != push.sessionID || $0.push.event != .update
+        $0.push.sessionID != last.push.sessionID || $0.push.event != .update
       }
-      waiting = Array(waiting.prefix(1)) + behind + [Waiting(push: push)]
-      if waiting.count > LiveStatusSender.waitingMax { waiting.remove(at: 1) }
+      waiting = Array(waiting.prefix(1)) + behind + [last]
+      return waiting.count > LiveStatusSender.waitingMax ? waiting.remove(at: 1) : nil
     }
   }
 
@@ -45,6 +50,8 @@ final class LiveStatusSender {
   private let schedule: BackoffSchedule
   private let report: (PushService.TargetReport) -> Void
   private var lines: [PushTargetID: Line] = [:]
+  /// The ends that are still to be told, and to how many targets.
+  private var ends: [LiveStatusEnd: Int] = [:]
   private var isStopping = false
 
   init(
@@ -72,21 +79,37 @@ final class LiveStatusSender {
     let devices = order.receivers.keys.sorted()
     storeThread.runIfActive(eventLoop: loop) {
       try queue.validTargets(of: devices, in: order.workspace)
-    }.whenSuccess { targets in
-      for target in targets { bound.value.show(order, on: target) }
-    }
+    }.whenSuccess { bound.value.show(order, on: $0) }
   }
 
   func stop() {
     isStopping = true
     lines = [:]
+    ends = [:]
   }
 
-  private func show(_ order: LiveStatusOrder, on record: PushTargetRecord) {
-    guard !isStopping, let showsDetails = order.receivers[record.device],
+  private func show(_ order: LiveStatusOrder, on records: [PushTargetRecord]) {
+    guard !isStopping else { return }
+    guard order.event == .ended else {
+      for record in records { show(order, on: record, end: nil) }
+      return
+    }
+    let end = LiveStatusEnd(
+      workspace: order.workspace, session: order.task.sessionId, at: order.at)
+    // A workspace that was read anew names what is still being told.
+    guard ends[end] == nil else { return }
+    ends[end] = 1
+    for record in records { show(order, on: record, end: end) }
+    isDone(with: end)
+  }
+
+  private func show(
+    _ order: LiveStatusOrder, on record: PushTargetRecord, end: LiveStatusEnd?
+  ) {
+    guard let showsDetails = order.receivers[record.device],
       let target = try? PushComposer.target(record)
     else { return }
-    let pushes = PushComposer.pushes(order, showsDetails: showsDetails, at: now)
+    let pushes = PushComposer.pushes(order, showsDetails: showsDetails)
       .compactMap { push -> LiveActivityPush? in
         guard case .liveActivity(let activity) = push else { return nil }
         guard case .apns(let address) = target.address else { return activity }
@@ -98,9 +121,23 @@ final class LiveStatusSender {
     let isIdle = line.waiting.isEmpty
     line.record = record
     line.target = target
-    for push in pushes { line.append(push) }
+    for push in pushes {
+      if let end { ends[end, default: 0] += 1 }
+      let last = Waiting(push: push, firstAt: end.map { min($0.at, now) }, end: end)
+      if let dropped = line.append(last) { isDone(with: dropped.end) }
+    }
     lines[record.id] = line
     if isIdle { sendFirst(of: record.id) }
+  }
+
+  /// One target less is to be told of it.
+  private func isDone(with end: LiveStatusEnd?) {
+    guard let end, let left = ends[end] else { return }
+    ends[end] = left > 1 ? left - 1 : nil
+    guard left == 1 else { return }
+    let queue = queue
+    // An end that could not be forgotten is told once more after the next start.
+    _ = storeThread.runIfActive(eventLoop: loop) { try queue.forget(end) }
   }
 
   // MARK: - Sending
@@ -120,7 +157,7 @@ final class LiveStatusSender {
     guard let line = lines[id] else { return }
     switch outcome {
     case .invalidTarget(let reason, _):
-      lines[id] = nil
+      giveUp(id)
       report(
         PushService.TargetReport(
           workspace: line.workspace, target: line.record, isValid: false, reason: reason))
@@ -132,8 +169,13 @@ final class LiveStatusSender {
   }
 
   private func removeFirst(of id: PushTargetID) {
-    lines[id]?.waiting.removeFirst()
+    isDone(with: lines[id]?.waiting.removeFirst().end)
     sendFirst(of: id)
+  }
+
+  /// The target takes nothing any more.
+  private func giveUp(_ id: PushTargetID) {
+    for waiting in lines.removeValue(forKey: id)?.waiting ?? [] { isDone(with: waiting.end) }
   }
 
   private func retry(_ id: PushTargetID, after: Duration?) {
@@ -148,8 +190,12 @@ final class LiveStatusSender {
       attempts: first.attempts, firstAttemptAt: firstAt, now: now, retryAfter: after,
       random: UInt64.random(in: .min ... .max))
     guard case .again(let at) = next else { return removeFirst(of: id) }
+    tryAgain(id, in: max(0, at - now))
+  }
+
+  private func tryAgain(_ id: PushTargetID, in milliseconds: Int64) {
     let bound = bound
-    loop.scheduleTask(in: .milliseconds(max(0, at - now))) { bound.value.tryAgain(id) }
+    loop.scheduleTask(in: .milliseconds(milliseconds)) { bound.value.tryAgain(id) }
   }
 
   /// The target may have been removed meanwhile, or its device revoked.
@@ -162,11 +208,13 @@ final class LiveStatusSender {
       try queue.validTargets(of: [device], in: workspace).contains { $0.id == id }
     }.whenComplete { result in
       let sender = bound.value
-      guard case .success(true) = result else {
-        sender.lines[id] = nil
-        return
+      switch result {
+      case .success(true): sender.sendFirst(of: id)
+      case .success(false): sender.giveUp(id)
+      case .failure:
+        let longest = sender.schedule.longestMilliseconds
+        sender.tryAgain(id, in: min(PushService.faultMilliseconds, longest))
       }
-      sender.sendFirst(of: id)
     }
   }
 }

@@ -85,8 +85,10 @@ enum PushComposer {
   private static let testID = PushNoticeID(digest: "test")
 
   /// The pushes that show a task's state, in order; a renewed one ends and begins again.
-  static func pushes(_ order: LiveStatusOrder, showsDetails: Bool, at now: Int64) -> [Push] {
+  /// What says the same twice, before and after a restart, has the same name.
+  static func pushes(_ order: LiveStatusOrder, showsDetails: Bool) -> [Push] {
     let task = order.task
+    let now = order.at
     // The same for all pushes of one session, so that each replaces the one before.
     let id = PushNoticeID(digest: task.sessionId.rawValue)
     let content = content(task, showsDetails: showsDetails)

@@ -124,6 +124,24 @@ import WireProtocol
     #expect(pair.scene.liveOrders.count == 2)
   }
 
+  /// A server died before everybody was told.
+  @Test func anEndThatIsStoredIsToldAgainWithItsTime() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    try pair.report(.processing(operation: "a"), .completed(.cancelled))
+    let session = try SessionID("main")
+    pair.scene.storage.withState { state in
+      state.workspaces[ServerScene.workspace]?.inboxes.endedStatuses[session] = 5
+    }
+    pair.scene.restart(ServerConfiguration())
+    pair.scene.pass(0)
+    pair.scene.pass(20_000)
+    #expect(pair.scene.liveOrders.map(\.event) == [.ended])
+    #expect(pair.scene.liveOrders.first?.at == 5)
+    #expect(pair.scene.liveOrders.first?.task.status == .completed(.cancelled))
+    #expect(pair.scene.liveOrders.first?.receivers == [pair.phone.id: false])
+  }
+
   @Test func aWorkspaceWithoutConnectionsIsRenewedToo() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()

@@ -89,8 +89,25 @@ import WireProtocol
         == [SessionID("a"): 10, SessionID("b"): .max])
     #expect(try database.workspacesWithUnpushed() == [workspace])
     try tell(.ended, "a", at: 50)
-    try tell(.ended, "b", at: 50)
-    #expect(try database.header(of: workspace)?.inboxes.statuses.isEmpty == true)
+    try tell(.ended, "b", at: 60)
+    try tell(.ended, "nothing is shown", at: 60)
+    try database.close()
+    database = try folder.open()
+    let records = try #require(try database.header(of: workspace)?.inboxes)
+    #expect(records.statuses.isEmpty)
+    #expect(try records.endedStatuses == [SessionID("a"): 50, SessionID("b"): 60])
+    #expect(try database.workspacesWithUnpushed() == [workspace])
+    func forget(_ name: String, at: Int64) throws {
+      try database.forget(LiveStatusEnd(workspace: workspace, session: SessionID(name), at: at))
+    }
+    try forget("a", at: 50)
+    try tell(.started, "b", at: 70)
+    try forget("b", at: 60)
+    let left = try #require(try database.header(of: workspace)?.inboxes)
+    #expect(try left.statuses == [SessionID("b"): 70], "it began anew")
+    #expect(left.endedStatuses.isEmpty)
+    try tell(.ended, "b", at: 80)
+    try forget("b", at: 80)
     #expect(try database.workspacesWithUnpushed().isEmpty)
   }
 

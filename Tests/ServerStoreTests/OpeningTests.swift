@@ -72,6 +72,7 @@ import Testing
         "2026-01 workspaces, log, access", "2026-02 epochs", "2026-03 leases",
         "2026-04 dispatched texts", "2026-05 verdicts", "2026-06 notifications",
         "2026-07 push deliveries", "2026-08 live statuses",
+        "2026-09 ends of live statuses",
       ])
     let sum = ServerSchema.steps[0].sql.utf8.reduce(UInt64(5_381)) { $0 &* 33 &+ UInt64($1) }
     #expect(sum == OpeningTests.sumOfFirstStep)

@@ -270,6 +270,31 @@ import WireProtocol
 
   /// A wrong address is its target's, and no problem of all webhooks.
   @Test func aWrongAddressIsItsTargetsProblem() async throws {
+  /// What was not told before a server ended is told by the next one, under the same name, and once.
+  @Test func theEndOfATaskIsTriedAgainAfterARestart() async throws {
+    try await Self.with { bed in
+      try await bed.report(.processing(operation: nil))
+      try await Self.eventually { !bed.events("status.started").isEmpty }
+      bed.web.answer(always: .status(503))
+      try await bed.report(.completed(.success(summary: nil)))
+      try await Self.eventually { bed.events("status.ended").count > 1 }
+      await bed.client.close()
+      try await bed.fixture.restart()
+      let before = bed.events("status.ended").count
+      try await Self.eventually { bed.events("status.ended").count > before + 1 }
+      bed.web.answer(always: .status(200))
+      let workspace = bed.host.workspaceID
+      let database = try ServerDatabase.open(
+        directory: bed.fixture.directory, for: .administration)
+      defer { try? database.close() }
+      try await Self.eventually {
+        try database.header(of: workspace)?.inboxes.endedStatuses.isEmpty == true
+      }
+      #expect(Set(bed.events("status.ended").map { $0.header("Idempotency-Key") }).count == 1)
+      bed.client = try await bed.fixture.join(&bed.host)
+    }
+  }
+
     try await Self.with { bed in
       bed.web.answer(always: .status(404))
       try await bed.report(.processing(operation: nil))
