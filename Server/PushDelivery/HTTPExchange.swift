@@ -130,11 +130,21 @@ struct PushTransport: Sendable {
   init(trustedRootFile: String?) throws(PushConfigurationError) {
     self.init()
     guard let trustedRootFile else { return }
-    // What the library says of a file without PEM is no help; the file's name is.
-    guard let roots = try? NIOSSLCertificate.fromPEMFile(trustedRootFile), !roots.isEmpty else {
-      throw .noTrustedRoot(file: trustedRootFile)
+    tls.additionalTrustRoots = [.certificates(try PushTransport.roots(in: trustedRootFile))]
+  }
+
+  static func roots(in file: String) throws(PushConfigurationError) -> [NIOSSLCertificate] {
+    let bytes: [UInt8]
+    do {
+      bytes = Array(try Data(contentsOf: URL(fileURLWithPath: file)))
+    } catch {
+      throw .trustedRootNotReadable(file: file, reason: error.localizedDescription)
     }
-    tls.additionalTrustRoots = [.certificates(roots)]
+    // What the library says of a file without PEM is no help; the file's name is.
+    guard let roots = try? NIOSSLCertificate.fromPEMBytes(bytes), !roots.isEmpty else {
+      throw .noTrustedRoot(file: file)
+    }
+    return roots
   }
 
   /// A client that follows no redirects, checks certificates, and gives up at once where nobody

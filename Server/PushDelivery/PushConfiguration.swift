@@ -1,3 +1,4 @@
+import NIOSSL
 package import PushNotices
 
 /// How a server sends pushes.
@@ -20,9 +21,15 @@ package struct PushConfiguration: Sendable {
     self.deadline = deadline
   }
 
-  /// Reads the root certificate, as a sender would.
-  package func checkTrustedRoot() throws(PushConfigurationError) {
-    _ = try PushTransport(trustedRootFile: trustedRootFile)
+  /// Reads the root certificate, as a sender would, which takes one that has expired, too.
+  ///
+  /// - Parameter now: milliseconds since 1970.
+  package func checkTrustedRoot(at now: Int64) throws(PushConfigurationError) {
+    guard let trustedRootFile else { return }
+    let roots = try PushTransport.roots(in: trustedRootFile)
+    guard roots.contains(where: { Int64($0.notValidAfter) > now / 1_000 }) else {
+      throw .trustedRootExpired(file: trustedRootFile)
+    }
   }
 }
 

@@ -6,7 +6,9 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
   case noTopic
   case badAnswerURL
   case noAnswerKey
+  case trustedRootNotReadable(file: String, reason: String)
   case noTrustedRoot(file: String)
+  case trustedRootExpired(file: String)
 
   package var description: String {
     switch self {
@@ -24,7 +26,9 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
         + "https://cospool.example."
     case .noAnswerKey:
       "There is no key that signs the buttons. Make one: cospool-server push configure answers."
+    case .trustedRootNotReadable(let file, let reason): "\(file) cannot be read: \(reason)"
     case .noTrustedRoot(let file): "\(file) holds no certificate in PEM."
+    case .trustedRootExpired(let file): "\(file) holds only certificates that have expired."
     }
   }
 }

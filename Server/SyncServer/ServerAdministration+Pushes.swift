@@ -39,10 +39,13 @@ extension ServerAdministration {
     package var apns: String?
     /// Where buttons send answers; nil where notices have none.
     package var answers: String?
+    /// The file of a root certificate that counts beside the system's.
+    package var trustedRoot: String?
     package var waiting: Int
     package var deadLetters: Int
     package var lastDeadLetter: String?
-    /// What keeps pushes of a kind from being sent; `set-up`: what is wrong with `push.json`.
+    /// What keeps pushes of a kind from being sent; `set-up`: what is wrong with `push.json` or with
+    /// a file that it names.
     package var problems: [String: String]
 
     /// What a person reads.
@@ -53,6 +56,7 @@ extension ServerAdministration {
       ]
       if let apns { lines.append("apns: \(apns)") }
       if let answers { lines.append("answers by button: \(answers)") }
+      if let trustedRoot { lines.append("root certificate: \(trustedRoot)") }
       lines += problems.sorted { $0.key < $1.key }.map { "held up: \($0.key): \($0.value)" }
       return lines.joined(separator: "\n")
     }
@@ -68,6 +72,14 @@ extension ServerAdministration {
       settings.apns = apns
       if let trustedRootFile { settings.trustedRootFile = trustedRootFile }
     }
+  }
+
+  /// Stores which root certificate counts beside the system's for all kinds, after having read it.
+  ///
+  /// - Parameter trustedRootFile: PEM; nil: none any more.
+  /// - Throws: what is wrong with it; nothing is stored then.
+  package func configure(trustedRootFile: String?) throws(SyncServerError) {
+    try changePushSettings { $0.trustedRootFile = trustedRootFile }
   }
 
   /// Stores where the buttons of notices send answers; the key that signs them is made the first
@@ -99,14 +111,18 @@ extension ServerAdministration {
     }
     var settings = try PushSettings.read(directory: directory)
     change(&settings)
+    try ServerAdministration.check(settings)
+    try settings.write(directory: directory)
+  }
+
+  /// Reads the files that the settings name.
+  private static func check(_ settings: PushSettings) throws(SyncServerError) {
+    let configuration = try settings.configuration()
     do {
-      try settings.configuration().checkTrustedRoot()
-    } catch let error as SyncServerError {
-      throw error
+      try configuration.checkTrustedRoot(at: ProcessClock.wallMilliseconds)
     } catch {
       throw SyncServerError(.failed, "\(error)")
     }
-    try settings.write(directory: directory)
   }
 
   package func pushTargets() throws(SyncServerError) -> PushTargetList {
@@ -137,7 +153,9 @@ extension ServerAdministration {
       state.apns = settings.apns.map {
         "key \($0.keyID) of team \($0.teamID) for \($0.topics.joined(separator: ", "))"
       }
+      state.trustedRoot = settings.trustedRootFile
       state.answers = try settings.answering()?.url
+      try ServerAdministration.check(settings)
     } catch {
       // What waits is of interest most when something is wrong.
       state.problems["set-up"] = error.message

@@ -26,6 +26,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
                                                          buttons that approve and deny (ntfy)
+        cospool-server push configure root --file ca.pem trust an authority of your own
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 

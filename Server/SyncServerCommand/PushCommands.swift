@@ -13,7 +13,10 @@ struct PushCommand: ParsableCommand {
 struct PushConfigureCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "configure", abstract: "Set up a provider.",
-    subcommands: [PushConfigureAPNsCommand.self, PushConfigureAnswersCommand.self])
+    subcommands: [
+      PushConfigureAPNsCommand.self, PushConfigureAnswersCommand.self,
+      PushConfigureRootCommand.self,
+    ])
 }
 
 struct PushConfigureAPNsCommand: ParsableCommand {
@@ -22,7 +25,8 @@ struct PushConfigureAPNsCommand: ParsableCommand {
     abstract: "Push to Apple's devices with the key of a team.",
     discussion: """
       The key stays in its file. A server that runs takes it over within a second, and tries again \
-      what was held up. ntfy and webhooks need no set-up.
+      what was held up. ntfy and webhooks need no set-up, or a root certificate of your own alone: \
+      `push configure root`.
       """)
 
   @OptionGroup var data: DataOptions
@@ -39,7 +43,7 @@ struct PushConfigureAPNsCommand: ParsableCommand {
   @Option(help: "The app's bundle id; several may be given.")
   var topic: [String]
 
-  @Option(help: "A root certificate, PEM, that counts beside the system's.")
+  @Option(help: "A root certificate, PEM, that counts beside the system's for all kinds.")
   var trustedRoot: String?
 
   @Option(help: ArgumentHelp("Stands in for api.push.apple.com.", visibility: .hidden))
@@ -98,6 +102,40 @@ struct PushConfigureAnswersCommand: ParsableCommand {
   func run() throws {
     try ServerAdministration(dataDirectory: data.resolved)
       .configureAnswers(server: server, renewsKey: newKey)
+    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+  }
+}
+
+struct PushConfigureRootCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "root",
+    abstract: "Trust the root certificate of an authority of your own.",
+    discussion: """
+      It counts beside the system's for Apple's service, ntfy and webhooks. It is read now and when \
+      the server starts: run this again after renewing the file. `cospool-server status` says what \
+      is wrong with it: missing, no PEM, expired.
+
+      EXAMPLES
+        cospool-server push configure root --file /etc/ssl/home-ca.pem
+        cospool-server push configure root --off
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: "The certificate, PEM; the file may hold several.")
+  var file: String?
+
+  @Flag(help: "The system's root certificates alone.")
+  var off = false
+
+  func validate() throws {
+    guard off == (file == nil) else { throw ValidationError("Give --file, or --off.") }
+  }
+
+  func run() throws {
+    // The server may be started somewhere else.
+    let path = file.map { URL(filePath: $0).path(percentEncoded: false) }
+    try ServerAdministration(dataDirectory: data.resolved).configure(trustedRootFile: path)
     try StandardOutput.write("Stored. A server that runs takes it over within a second.")
   }
 }

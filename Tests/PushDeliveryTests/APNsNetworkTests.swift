@@ -86,8 +86,25 @@ import Testing
   }
 
   @Test func aMissingRootIsToldAtOnce() {
-    #expect(throws: PushConfigurationError.noTrustedRoot(file: "/nowhere.pem")) {
+    #expect {
       try PushSender(PushConfiguration(trustedRootFile: "/nowhere.pem")) { 0 }
+    } throws: { error in
+      guard case .trustedRootNotReadable("/nowhere.pem", _)? = error as? PushConfigurationError
+      else { return false }
+      return true
     }
+  }
+
+  @Test func whatIsWrongWithARootIsTold() throws {
+    let file = TestAuthority.certificateFile
+    let configuration = PushConfiguration(trustedRootFile: file)
+    try configuration.checkTrustedRoot(at: 1_800_000_000_000)
+    #expect(throws: PushConfigurationError.trustedRootExpired(file: file)) {
+      try configuration.checkTrustedRoot(at: .max)
+    }
+    #expect(throws: PushConfigurationError.noTrustedRoot(file: #filePath)) {
+      try PushConfiguration(trustedRootFile: #filePath).checkTrustedRoot(at: 0)
+    }
+    try PushConfiguration().checkTrustedRoot(at: .max)
   }
 }

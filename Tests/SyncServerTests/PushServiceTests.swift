@@ -3,6 +3,8 @@ import PushNotices
 import PushTestSupport
 import QueueModel
 import SequenceCRDT
+import ServerCore
+import ServerStore
 import SyncServer
 import Testing
 import WireProtocol
@@ -268,8 +270,6 @@ import WireProtocol
     }
   }
 
-  /// A wrong address is its target's, and no problem of all webhooks.
-  @Test func aWrongAddressIsItsTargetsProblem() async throws {
   /// What was not told before a server ended is told by the next one, under the same name, and once.
   @Test func theEndOfATaskIsTriedAgainAfterARestart() async throws {
     try await Self.with { bed in
@@ -295,6 +295,8 @@ import WireProtocol
     }
   }
 
+  /// A wrong address is its target's, and no problem of all webhooks.
+  @Test func aWrongAddressIsItsTargetsProblem() async throws {
     try await Self.with { bed in
       bed.web.answer(always: .status(404))
       try await bed.report(.processing(operation: nil))
@@ -399,6 +401,28 @@ import WireProtocol
         return
       }
       #expect(!why.contains("planted"))
+    }
+  }
+
+  /// A server with ntfy and webhooks alone has an authority of its own, too.
+  @Test func aRootNeedsNoSetUpOfAPNs() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      let root = fixture.directory + "/root.pem"
+      try FileManager.default.copyItem(atPath: TestAuthority.certificateFile, toPath: root)
+      try administration.configure(trustedRootFile: root)
+      #expect(
+        try PushSettings.read(directory: fixture.directory) == PushSettings(trustedRootFile: root))
+      let state = try administration.pushState()
+      #expect(state.trustedRoot == root && state.problems.isEmpty)
+      try Data("no PEM".utf8).write(to: URL(fileURLWithPath: root))
+      #expect(try administration.pushState().problems["set-up"]?.contains("no certificate") == true)
+      try FileManager.default.removeItem(atPath: root)
+      #expect(try administration.pushState().problems["set-up"]?.contains("cannot be read") == true)
+      #expect(throws: SyncServerError.self) { try administration.configure(trustedRootFile: root) }
+      try administration.configure(trustedRootFile: nil)
+      #expect(try PushSettings.read(directory: fixture.directory) == PushSettings())
+      #expect(try administration.pushState().problems.isEmpty)
     }
   }
 
