@@ -45,13 +45,6 @@ final class APNsSender: Sendable {
     state = Mutex(State(client: transport.makeClient(.automatic)))
   }
 
-  /// What Apple found wrong with the set-up, for a status display.
-  var problems: [String] {
-    state.withLock { state in
-      state.stops.map { "apns \($0.key.rawValue): \($0.value.reason)" }.sorted()
-    }
-  }
-
   func shutDown() async {
     let client = state.withLock { state in
       state.isShutDown = true

@@ -62,9 +62,6 @@ package final class PushSender: Sendable {
     }
   }
 
-  /// What keeps pushes of a kind from being sent, for a status display.
-  package var problems: [String] { apns?.problems ?? [] }
-
   /// Goes on with the provider token of a sender that it takes the place of, where key and team are
   /// the same: Apple counts new tokens.
   package func takeToken(of other: PushSender) {
@@ -81,5 +78,5 @@ package final class PushSender: Sendable {
 
 extension PushSender: CustomReflectable {
   /// Keys and connections are nobody's to look at.
-  package var customMirror: Mirror { Mirror(self, children: ["problems": problems]) }
+  package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -16,12 +16,14 @@ extension MemoryStorage {
     }
   }
 
+  /// Push orders behind a number that are not carried out yet, in order, at most `limit`.
   package func pushOrders(
     after number: Int64, limit: Int
   ) throws(StorageFault) -> [StoredPushOrder] {
     try read { Array($0.pushOrders.filter { $0.number > number }.prefix(limit)) }
   }
 
+  /// Forgets push orders that were carried out.
   package func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
     try write { state in state.pushOrders.removeAll { numbers.contains($0.number) } }
   }

@@ -60,12 +60,6 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// The workspaces in which the inbox of a device with valid push targets holds what was neither
   /// acknowledged nor pushed, or of whose tasks something is shown in place.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
-
-  /// Push orders behind a number that are not carried out yet, in order, at most `limit`.
-  func pushOrders(after number: Int64, limit: Int) throws(StorageFault) -> [StoredPushOrder]
-
-  /// Forgets push orders that were carried out.
-  func removePushOrders(_ numbers: [Int64]) throws(StorageFault)
 }
 
 /// Whom a token belongs to.

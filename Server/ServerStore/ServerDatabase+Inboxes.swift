@@ -243,23 +243,6 @@ extension ServerDatabase {
     }
   }
 
-  package func pushOrders(
-    after number: Int64, limit: Int
-  ) throws(StorageFault) -> [StoredPushOrder] {
-    try read { db in
-      try Row.fetchAll(
-        db,
-        sql: """
-          SELECT o.number AS "order", o.device, o.kind, o.details AS shows_details, w.id, n.*
-          FROM push_orders o
-          JOIN workspaces w ON w.number = o.workspace
-          JOIN notifications n ON n.workspace = o.workspace AND n.position = o.position
-          WHERE o.number > ? ORDER BY o.number LIMIT ?
-          """, arguments: [number, limit]
-      ).map(StoredPushOrder.init(row:))
-    }
-  }
-
   func pushOrder(_ number: Int64, in db: Database) throws -> StoredPushOrder? {
     try Row.fetchOne(
       db,
@@ -271,19 +254,6 @@ extension ServerDatabase {
         WHERE o.number = ?
         """, arguments: [number]
     ).map(StoredPushOrder.init(row:))
-  }
-
-  package func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
-    try write { db in
-      for number in numbers {
-        let row = try Row.fetchOne(
-          db.cachedStatement(
-            sql: "DELETE FROM push_orders WHERE number = ? RETURNING workspace, position"),
-          arguments: [number])
-        guard let row else { continue }
-        try forget(row["position"], workspace: row["workspace"], in: db)
-      }
-    }
   }
 }
 

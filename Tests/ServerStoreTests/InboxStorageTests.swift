@@ -171,11 +171,15 @@ import WireProtocol
         changes.removed = [entries[1]]
       })
     #expect(try rows() == 1, "the order still names it")
-    let waiting = try database.pushOrders(after: 0, limit: 10)
-    #expect(waiting.map(\.order) == [order])
-    #expect(waiting.map(\.workspace) == [workspace])
-    #expect(try database.pushOrders(after: waiting[0].number, limit: 10).isEmpty)
-    try database.removePushOrders(waiting.map(\.number))
+    let target = PushTargetRecord(
+      device: Self.phone, id: PushTargetID(high: 1, low: 1), kind: "ntfy", address: "a",
+      shownAddress: "…", registeredAt: 5)
+    try database.commit(batch(workspace) { $0.targets = [.set(target)] })
+    try database.takePushOrders(at: 1)
+    let due = try database.dueDeliveries(at: 1, limit: 9).due
+    #expect(due.map(\.order.order) == [order])
+    #expect(due.map(\.order.workspace) == [workspace])
+    try database.settle(due.map { SettledDelivery(key: $0.key, result: .done) }, at: 1)
     #expect(try rows() == 0)
     #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbers go on")
   }

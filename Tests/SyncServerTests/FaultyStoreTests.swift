@@ -225,13 +225,4 @@ private final class SwitchableStorage: ServerStorage {
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {
     try base.workspacesWithUnpushed()
   }
-
-  func pushOrders(after number: Int64, limit: Int) throws(StorageFault) -> [StoredPushOrder] {
-    try base.pushOrders(after: number, limit: limit)
-  }
-
-  func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
-    try check()
-    try base.removePushOrders(numbers)
-  }
 }
