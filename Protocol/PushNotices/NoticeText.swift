@@ -1,7 +1,6 @@
-/// What a notice says. Titles are the same whatever agent runs; bodies tell nothing of the work
-/// unless the person switched details on.
+/// What a notice says below its title. Bodies tell nothing of the work unless the person switched
+/// details on.
 package struct NoticeText: Hashable, Sendable {
-  package var title: String
   package var body: String
   package var details: String?
 
@@ -42,21 +41,18 @@ package struct NoticeText: Hashable, Sendable {
     }
   }
 
-  /// The title of a category and a body that tells nothing.
+  /// A body that tells nothing but the category.
   package static func plain(_ category: PushNotice.Category) -> NoticeText {
     switch category {
-    case .approvalRequest:
-      NoticeText(title: "Approval Needed", body: "An agent needs permission to continue.")
-    case .questionAsked:
-      NoticeText(title: "An agent has a question", body: "It waits for your answer.")
-    case .taskComplete: NoticeText(title: "Task Complete", body: "An agent has finished a task.")
-    case .taskError: NoticeText(title: "Task Failed", body: "An agent could not finish a task.")
-    case .threadReady: NoticeText(title: "Thread Ready", body: "A thread waits for you.")
+    case .approvalRequest: NoticeText(body: "An agent needs permission to continue.")
+    case .questionAsked: NoticeText(body: "It waits for your answer.")
+    case .taskComplete: NoticeText(body: "An agent has finished a task.")
+    case .taskError: NoticeText(body: "An agent could not finish a task.")
+    case .threadReady: NoticeText(body: "A thread waits for you.")
     }
   }
 
-  private init(title: String, body: String) {
-    self.title = title
+  private init(body: String) {
     self.body = body
   }
 

@@ -353,7 +353,8 @@ extension StoredNotification {
 }
 
 extension NotificationEvent {
-  var title: String {
+  /// What a notification is called, shown by a device and pushed alike, whatever agent runs.
+  package var title: String {
     switch self {
     case .approval: "Approval Needed"
     case .question: "An agent has a question"

@@ -45,7 +45,7 @@ enum PushComposer {
     }
     return .alert(
       PushNotice(
-        id: id, category: event(notification.event).category, title: text.title,
+        id: id, category: event(notification.event).category, title: notification.event.title,
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
         requestID: request, link: link, createdAt: notification.milliseconds,
         expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,

@@ -15,6 +15,18 @@ import WireProtocol
 
   // MARK: - What is told
 
+  @Test func titlesAreThoseOfTheTable() {
+    let events: [NotificationEvent] = [
+      .approval(tool: "t", summary: "s", details: nil), .question("q", options: []),
+      .taskComplete(summary: "s"), .taskFailed(error: "e"), .threadReady(name: "n"),
+    ]
+    #expect(
+      events.map(\.title) == [
+        "Approval Needed", "An agent has a question", "Task Complete", "Task Failed",
+        "Thread Ready",
+      ])
+  }
+
   @Test func everyCategoryIsMadeByItsOperation() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
