@@ -179,6 +179,11 @@ struct SessionsAnswer: Codable, Equatable, Sendable {
   var next: String?
 }
 
+/// `GET /v1/messages`: the messages that stand in a queue, session by session.
+struct MessageIDsAnswer: Codable, Equatable, Sendable {
+  var ids: [MessageID]
+}
+
 /// The answer to a send.
 struct SendAnswer: Codable, Equatable, Sendable {
   var id: MessageID

@@ -108,6 +108,13 @@ extension LocalAPI {
   // MARK: - Messages
 
   func addMessageRoutes(to api: RouterGroup<Context>) {
+    api.get("messages") { _, _ in
+      let workspace = client.workspace()
+      let ids = try workspace.sessions().filter { $0.waiting > 0 }.flatMap { session in
+        try workspace.messageQueue(session.id).messages.map(\.id)
+      }
+      return CanonicalJSON.response(MessageIDsAnswer(ids: ids))
+    }
     api.get("messages/:message") { _, context in
       let answer = try snapshot(of: try message(context))
       var response = CanonicalJSON.response(answer)

@@ -56,6 +56,19 @@ import Testing
     }
   }
 
+  @Test func idsOfWhatStandsInAQueueAreListed() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await daemon.request("GET", "/v1/messages").body == #"{"ids":[]}"#)
+      try await send("a", id: Self.first, to: daemon, session: "review")
+      try await send("b", id: Self.second, to: daemon, session: "docs")
+      try await send("c", id: Self.third, to: daemon, session: "review")
+      _ = try await daemon.request("POST", "/v1/messages/cancel", #"{"ids":["\#(Self.first)"]}"#)
+      #expect(
+        try await daemon.request("GET", "/v1/messages").body
+          == #"{"ids":["\#(Self.second)","\#(Self.third)"]}"#)
+    }
+  }
+
   @Test func messagesMoveChangeAndComeBack() async throws {
     try await RunningDaemon.run { daemon in
       try await send("one", id: Self.first, to: daemon)

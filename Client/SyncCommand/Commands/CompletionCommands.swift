@@ -50,7 +50,7 @@ struct CompleteCommand: DaemonCommand {
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
-    APIRequest(.get, what == .sessions ? ["sessions"] : ["export"])
+    APIRequest(.get, [what.rawValue])
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -59,20 +59,10 @@ struct CompleteCommand: DaemonCommand {
       return try answer.decoded(SessionListAnswer.self).sessions.map(\.id)
         .joined(separator: "\n")
     case .messages:
-      struct Document: Decodable {
-        struct Session: Decodable {
-          struct Message: Decodable {
-            var id: String
-          }
-
-          var messages: [Message]
-        }
-
-        var sessions: [Session]
+      struct Listed: Decodable {
+        var ids: [String]
       }
-      let document = try answer.decoded(Document.self)
-      return QueueText.shortened(document.sessions.flatMap { $0.messages.map(\.id) })
-        .joined(separator: "\n")
+      return QueueText.shortened(try answer.decoded(Listed.self).ids).joined(separator: "\n")
     }
   }
 }

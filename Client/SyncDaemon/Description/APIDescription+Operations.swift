@@ -96,6 +96,10 @@ extension APIDescription {
 
   static let messageOperations = [
     APIOperation(
+      method: "GET", path: "/v1/messages", id: "listMessages",
+      summary: "The ids of the messages that stand in a queue, session by session.",
+      answer: .json("MessageIDs")),
+    APIOperation(
       method: "GET", path: "/v1/messages/{message}", id: "readMessage",
       summary: "One message, cancelled ones too, with a base to edit it against.",
       answer: .json("Message")),

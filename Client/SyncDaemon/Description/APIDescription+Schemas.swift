@@ -114,6 +114,7 @@ extension APIDescription {
         "heldUntil": Schema.time,
         "attachments": Schema.list(Schema.reference("Attachment")),
       ]),
+    "MessageIDs": Schema.object(["ids": Schema.list(Schema.uuid)]),
     "Queue": Schema.object(
       [
         "session": Schema.sessionID, "paused": Schema.flag,
