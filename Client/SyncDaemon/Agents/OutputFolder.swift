@@ -28,16 +28,17 @@ struct OutputFolder: Sendable {
   func record(of message: MessageID, attempt: Int? = nil) -> Record? {
     let latest =
       attempt
-      ?? names().compactMap { name -> Int? in
-        guard name.hasPrefix("\(message)-"), name.hasSuffix(".log") else { return nil }
-        return Int(name.dropFirst("\(message)-".count).dropLast(4))
+      ?? files().keys.compactMap { name -> Int? in
+        guard name.hasPrefix("\(message)-") else { return nil }
+        return Int(name.dropFirst("\(message)-".count))
       }.max()
     guard let latest else { return nil }
     let file = "\(path)/\(message)-\(latest).log"
-    guard let text = FileManager.default.contents(atPath: file) else { return nil }
-    let earlier = FileManager.default.contents(atPath: file + ".1")
+    // The newer half may be missing: what the disk did not take.
+    let halves = [file + ".1", file].compactMap { FileManager.default.contents(atPath: $0) }
+    guard !halves.isEmpty else { return nil }
     return Record(
-      attempt: latest, text: String(decoding: (earlier ?? Data()) + text, as: UTF8.self),
+      attempt: latest, text: String(decoding: halves.reduce(Data(), +), as: UTF8.self),
       truncated: FileManager.default.fileExists(atPath: file + ".cut"))
   }
 
@@ -46,24 +47,29 @@ struct OutputFolder: Sendable {
     OutputWriter(folder: path, name: "\(message)-\(attempt).log")
   }
 
-  private func names() -> [String] {
-    (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+  /// The files of each attempt, by its name: the newer half, the older one, and the mark that more was
+  /// written. Each may be there without the others.
+  private func files() -> [String: [String]] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    return Dictionary(grouping: names.filter { $0.contains(".log") }) { name in
+      name.firstRange(of: ".log").map { String(name[..<$0.lowerBound]) } ?? name
+    }
   }
 
   /// Removes the oldest attempts where there are more than are kept: for the end of a turn, since its
   /// beginning is waited for.
   func prune() {
-    let logs = names().filter { $0.hasSuffix(".log") }
-    guard logs.count > OutputFolder.attemptsMax else { return }
-    let dated = logs.map { name in
-      let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
-      return (name: name, date: attributes?[.modificationDate] as? Date ?? .distantPast)
-    }
-    let surplus = dated.sorted { $0.date < $1.date }.prefix(
-      logs.count - OutputFolder.attemptsMax)
-    for (name, _) in surplus {
-      for suffix in ["", ".1", ".cut"] { unlink("\(path)/\(name)\(suffix)") }
-    }
+    let attempts = files().values
+    guard attempts.count > OutputFolder.attemptsMax else { return }
+    let dated = attempts.map { names in (names: names, date: names.map(date(of:)).max()) }
+    let surplus = dated.sorted { ($0.date ?? .distantPast) < ($1.date ?? .distantPast) }
+      .prefix(attempts.count - OutputFolder.attemptsMax)
+    for name in surplus.flatMap(\.names) { unlink("\(path)/\(name)") }
+  }
+
+  private func date(of name: String) -> Date {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+    return attributes?[.modificationDate] as? Date ?? .distantPast
   }
 }
 
