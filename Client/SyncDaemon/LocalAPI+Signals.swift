@@ -76,8 +76,8 @@ struct SignalRequest: Codable {
     case .turnStart: return .turnStarted
     case .toolUse: return .toolStarted(id: try toolID())
     case .toolResult: return .toolEnded(id: try toolID())
-    case .permissionRequest: return .approvalRequested
-    case .permissionResponse: return .approvalAnswered
+    case .permissionRequest: return .approvalRequested()
+    case .permissionResponse: return .approvalAnswered()
     case .result: return .turnEnded
     case .error: return .turnFailed(message: message ?? "no reason given")
     case .idle: return .wentIdle

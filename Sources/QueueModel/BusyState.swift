@@ -5,14 +5,18 @@ public struct BusyState: Hashable, Sendable {
   public private(set) var isProcessing = false
   /// The tools that run, by the agent's ids for them; they overlap (S0-36).
   public private(set) var runningTools: Set<String> = []
-  /// The agent waits for an approval (S1-17).
-  public private(set) var isPendingApproval = false
+  /// The approvals that the agent waits for, by its ids for them; tools that run side by side ask
+  /// side by side. An agent that names none asks for one at a time, under the empty id.
+  public private(set) var pendingApprovals: Set<String> = []
 
   /// An agent of which nothing was heard.
   public init() {}
 
   /// Whether at least one tool runs (S1-16).
   public var isToolExecuting: Bool { !runningTools.isEmpty }
+
+  /// Whether the agent waits for an approval (S1-17).
+  public var isPendingApproval: Bool { !pendingApprovals.isEmpty }
 
   /// Whether a message that is sent now has to wait (S0-20).
   public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
@@ -21,10 +25,8 @@ public struct BusyState: Hashable, Sendable {
   public func union(_ other: BusyState) -> BusyState {
     var both = self
     both.isProcessing = isProcessing || other.isProcessing
-    both.isPendingApproval = isPendingApproval || other.isPendingApproval
-    for tool in other.runningTools where both.runningTools.count < Limits.runningToolsMax {
-      both.runningTools.insert(tool)
-    }
+    for tool in other.runningTools { BusyState.keep(tool, in: &both.runningTools) }
+    for request in other.pendingApprovals { BusyState.keep(request, in: &both.pendingApprovals) }
     return both
   }
 
@@ -35,17 +37,21 @@ public struct BusyState: Hashable, Sendable {
     case .turnStarted:
       isProcessing = true
     case .toolStarted(let id):
-      if runningTools.count < Limits.runningToolsMax { runningTools.insert(id) }
+      BusyState.keep(id, in: &runningTools)
     case .toolEnded(let id):
       runningTools.remove(id)
-    case .approvalRequested:
-      isPendingApproval = true
-    case .approvalAnswered:
-      isPendingApproval = false
+    case .approvalRequested(let id):
+      BusyState.keep(id, in: &pendingApprovals)
+    case .approvalAnswered(let id):
+      pendingApprovals.remove(id)
     case .turnEnded, .turnFailed, .wentIdle:
       // Whatever ran in the turn ended with it; an agent that lost an event is not busy for ever.
       self = BusyState()
     }
+  }
+
+  private static func keep(_ id: String, in ids: inout Set<String>) {
+    if ids.count < Limits.runningToolsMax { ids.insert(id) }
   }
 }
 
@@ -57,10 +63,10 @@ public enum AgentSignal: Hashable, Sendable {
   case toolStarted(id: String)
   /// A tool is done (S0-36).
   case toolEnded(id: String)
-  /// The agent asks for an approval (S0-37).
-  case approvalRequested
+  /// The agent asks for an approval (S0-37); the empty id where it names none.
+  case approvalRequested(id: String = "")
   /// The approval was answered, either way (S0-38).
-  case approvalAnswered
+  case approvalAnswered(id: String = "")
   /// The turn is complete (S0-39).
   case turnEnded
   /// The turn failed (S0-40).

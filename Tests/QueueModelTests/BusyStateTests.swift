@@ -11,7 +11,7 @@ import Testing
     var state = BusyState()
     if processing { state.receive(.turnStarted) }
     if tool { state.receive(.toolStarted(id: "a")) }
-    if approval { state.receive(.approvalRequested) }
+    if approval { state.receive(.approvalRequested()) }
     #expect(state.isProcessing == processing)
     #expect(state.isToolExecuting == tool)
     #expect(state.isPendingApproval == approval)
@@ -35,17 +35,33 @@ import Testing
   @Test func anApprovalIsPendingUntilItIsAnswered() {
     var state = BusyState()
     state.receive(.turnStarted)
-    state.receive(.approvalRequested)
-    state.receive(.approvalAnswered)
+    state.receive(.approvalRequested())
+    state.receive(.approvalAnswered())
     #expect(!state.isPendingApproval)
     #expect(state.isBusy)
+  }
+
+  // S0-37, S0-38: tools that run side by side ask side by side.
+  @Test func oneAnswerEndsNoOtherApproval() {
+    var state = BusyState()
+    state.receive(.approvalRequested(id: "a"))
+    state.receive(.approvalRequested(id: "b"))
+    state.receive(.approvalAnswered(id: "a"))
+    #expect(state.pendingApprovals == ["b"])
+    state.receive(.approvalAnswered(id: "never asked"))
+    #expect(state.isPendingApproval)
+    var other = BusyState()
+    other.receive(.approvalRequested())
+    #expect(state.union(other).pendingApprovals == ["", "b"])
+    state.receive(.approvalAnswered(id: "b"))
+    #expect(!state.isBusy)
   }
 
   // S0-39, S0-40: the end of the turn forgets what a lost event left.
   @Test(arguments: [AgentSignal.turnEnded, .turnFailed(message: "no network"), .wentIdle])
   func theEndOfTheTurnEndsAll(end: AgentSignal) {
     var state = BusyState()
-    for signal in [AgentSignal.turnStarted, .toolStarted(id: "a"), .approvalRequested, end] {
+    for signal in [AgentSignal.turnStarted, .toolStarted(id: "a"), .approvalRequested(), end] {
       state.receive(signal)
     }
     #expect(state == BusyState())
