@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import NIOCore
 import SyncClient
@@ -25,12 +26,12 @@ extension LocalAPI {
       let name = try setting(context)
       let body = try await decoded(SettingRequest.self, from: request)
       try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
-      return CanonicalJSON.response(settingAnswer(name))
+      return CanonicalJSON.response(changedAnswer(name))
     }
     api.delete("settings/:setting") { _, context in
       let name = try setting(context)
       try settings.set(name, to: nil, apply: client.apply)
-      return CanonicalJSON.response(settingAnswer(name))
+      return CanonicalJSON.response(changedAnswer(name))
     }
   }
 
@@ -57,6 +58,17 @@ extension LocalAPI {
 
   private func settingAnswer(_ name: SettingName) -> SettingAnswer {
     SettingAnswer(name, in: settings.current)
+  }
+
+  /// A setting that somebody has just changed.
+  private func changedAnswer(_ name: SettingName) -> SettingAnswer {
+    var answer = settingAnswer(name)
+    if name == .agent || name == .command {
+      answer.warning = AgentProgram.problem(
+        of: settings.current.deviceSettings.agents,
+        path: ProcessInfo.processInfo.environment["PATH"] ?? "")
+    }
+    return answer
   }
 }
 
@@ -95,11 +107,13 @@ struct SettingAnswer: Codable, Equatable, Sendable {
   /// Whether a change shows without a start of the daemon.
   var appliesAtOnce: Bool
   var summary: String
+  /// Why what was set could not be used now; left out where nothing speaks against it.
+  var warning: String?
 
   enum CodingKeys: String, CodingKey {
     case name, value, origin, line, overridden
     case standard = "default"
-    case environmentVariable, appliesAtOnce, summary
+    case environmentVariable, appliesAtOnce, summary, warning
   }
 
   init(_ setting: SettingName, in layers: SettingsLayers) {

@@ -24,6 +24,21 @@ import Testing
     }
   }
 
+  @Test func anAgentThatCannotBeStartedIsTold() async throws {
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
+      let missing = await house.cospool("config", "set", "agent", "command")
+      #expect(missing.exitCode == 0 && missing.errors.contains("No command is set"))
+      let command = await house.cospool("config", "set", "command", "no-such-program-here {}")
+      #expect(command.errors.contains("finds no no-such-program-here"))
+      let path = await house.cospool("config", "set", "command", "/nowhere/agent --fast")
+      #expect(path.errors.contains("/nowhere/agent is not there, or no program"))
+      #expect(await house.cospool("config", "set", "command", "sh -c true").errors.isEmpty)
+      #expect(await house.cospool("config", "set", "agent", "claude").errors.isEmpty)
+      #expect(await house.cospool("config", "set", "agent", "hooks").errors.isEmpty)
+      #expect(await house.cospool("config", "set", "agent", "other").exitCode == 2)
+    }
+  }
+
   @Test func wrongValuesAndFilesAreRefusedWithAReason() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
       let outside = await house.cospool("config", "set", "maxQueueSize", "1001")

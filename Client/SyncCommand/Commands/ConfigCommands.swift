@@ -199,6 +199,7 @@ struct SettingAnswer: Decodable {
   var environmentVariable: String
   var appliesAtOnce: Bool
   var summary: String
+  var warning: String?
 
   var shownValue: String { value?.text ?? "-" }
 
@@ -238,12 +239,13 @@ enum SettingText {
     "\(setting.name) is \(TextStyle.line(setting.shownValue)) (\(setting.source))"
   }
 
-  /// Why what was set does not hold, or not yet.
+  /// Why what was set does not hold, not yet, or could not be used.
   static func warning(of answer: Answer) -> String? {
     guard let setting = try? answer.decoded(SettingAnswer.self) else { return nil }
     if setting.overridden != nil {
       return "cospool: \(setting.source) comes before config.json, so the change does not show."
     }
+    if let warning = setting.warning { return "cospool: \(TextStyle.line(warning))" }
     guard !setting.appliesAtOnce else { return nil }
     return "cospool: This holds from the next start of cospoold on."
   }

@@ -116,7 +116,7 @@ extension APIDescription {
       ],
       optional: [
         "value": settingValue, "line": Schema.count, "overridden": settingValue,
-        "default": settingValue,
+        "default": settingValue, "warning": Schema.text,
       ]),
     "SettingsCheck": Schema.object([
       "valid": Schema.flag,

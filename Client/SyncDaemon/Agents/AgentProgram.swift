@@ -1,0 +1,37 @@
+import AgentFormats
+import Foundation
+import SyncClient
+
+/// The program that runs messages, as far as it can be looked for before one comes.
+enum AgentProgram {
+  /// Why the agent that is set could not be started now; nil where nothing speaks against it.
+  ///
+  /// - Parameter path: where programs are looked for, as `PATH` says it.
+  static func problem(of settings: AgentSettings, path: String) -> String? {
+    let words = settings.command.map { (try? CommandWords.split($0)) ?? [] } ?? []
+    let program: String
+    switch settings.kind {
+    case .none, .hooks, .opencode: return nil
+    case .command:
+      guard let first = words.first else {
+        return "No command is set: cospool config set command \"…\""
+      }
+      program = first
+    case .claude, .codex: program = words.first ?? settings.kind.rawValue
+    }
+    guard !program.contains("/") else {
+      // One that is named from the project's folder on is not known yet.
+      guard program.hasPrefix("/"), !isExecutable(program) else { return nil }
+      return "\(program) is not there, or no program: messages will fail."
+    }
+    let folders = path.split(separator: ":")
+    guard !folders.contains(where: { isExecutable("\($0)/\(program)") }) else { return nil }
+    return "The daemon finds no \(program) in its PATH (\(path)): messages will fail."
+  }
+
+  private static func isExecutable(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+      && !isFolder.boolValue && access(path, X_OK) == 0
+  }
+}
