@@ -23,6 +23,8 @@ struct APIRequest: Equatable, Sendable {
   var timeoutSeconds = APIRequest.timeoutSecondsDefault
 
   static let timeoutSecondsDefault: Double = 60
+  /// For whole workspaces and queues: a large one on a slow disk takes its time.
+  static let documentTimeoutSeconds: Double = 600
 
   /// Puts a request together; `path` holds the components, not encoded yet.
   init(_ method: Method, _ path: [String]) {

@@ -36,7 +36,7 @@ struct DumpCommand: DaemonCommand {
 
   func request(input: StandardInput) throws -> APIRequest {
     var request = APIRequest(.get, ["dump"])
-    request.timeoutSeconds = 600
+    request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
   }
 

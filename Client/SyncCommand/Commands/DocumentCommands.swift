@@ -20,7 +20,7 @@ struct ExportCommand: DaemonCommand {
 
   func request(input: StandardInput) throws -> APIRequest {
     var request = APIRequest(.get, ["export"])
-    request.timeoutSeconds = 600
+    request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
   }
 
@@ -61,7 +61,7 @@ struct ImportCommand: DaemonCommand {
   func request(input: StandardInput) throws -> APIRequest {
     var request = APIRequest(.post, dryRun ? ["import", "check"] : ["import"])
     request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
-    request.timeoutSeconds = 600
+    request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
   }
 

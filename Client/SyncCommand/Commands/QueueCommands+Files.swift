@@ -121,7 +121,7 @@ extension QueueCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       var request = APIRequest(.get, ["sessions", session.id, "queue", "file"])
-      request.timeoutSeconds = 600
+      request.timeoutSeconds = APIRequest.documentTimeoutSeconds
       return request
     }
 
@@ -161,7 +161,7 @@ extension QueueCommands {
       if let session { query.append("session=" + APIRequest.encoded(session)) }
       if !query.isEmpty { request.path += "?" + query.joined(separator: "&") }
       request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
-      request.timeoutSeconds = 600
+      request.timeoutSeconds = APIRequest.documentTimeoutSeconds
       return request
     }
 

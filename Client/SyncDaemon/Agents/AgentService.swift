@@ -120,7 +120,7 @@ struct AgentService: Service {
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      if !agent.startsAtOnce || !start.attachments.isEmpty {
+      if !AgentService.isTold(byItsStart: agent, start.attachments) {
         client.noteActivity(.turnStarted, in: start.session)
       }
       let turn = try turn(start, memory.conversations[kind], of: agent)
@@ -152,6 +152,11 @@ struct AgentService: Service {
     // Before the executor hears of it, which may begin the next one at once.
     await client.noteTaskEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.executionEnded(start, with: result.execution)
+  }
+
+  /// Whether the turn is heard of when the agent starts, which comes at once, and not before.
+  private static func isTold(byItsStart agent: any Agent, _ attachments: [Attachment]) -> Bool {
+    agent.startsAtOnce && attachments.isEmpty
   }
 
   /// What a session's agent is and how its conversation goes on cannot be read.
@@ -190,7 +195,7 @@ struct AgentService: Service {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
             client.noteTaskBegins(in: turn.session)
-            if agent.startsAtOnce, attachments.isEmpty {
+            if AgentService.isTold(byItsStart: agent, attachments) {
               client.noteActivity(.turnStarted, in: turn.session)
             }
             log.begin()
