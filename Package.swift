@@ -104,7 +104,8 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
   Room(
-    name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB"], articles: ["README.md"]),
+    name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
+    articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(

@@ -167,13 +167,20 @@ extension ClientCore {
     }
   }
 
-  /// A local command: durable when this returns.
+  /// A local command.
+  ///
+  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
+  ///   actions out and then has the store synchronized, before anybody hears that the command is done:
+  ///   so the server and the disk have it at the same time, not one after the other. A loss of power
+  ///   in between leaves the server with operations that the device does not know it made; so its
+  ///   store says after every loss of power that a fresh replica is needed.
   package mutating func commandGiven(
-    _ command: Command, recordsUndo: Bool = true, at occasion: Occasion, store: some ReplicaStore
+    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
+    store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     let outcome = try replica.perform(
       command, queueSizeMax: queueSizeMax, wall: time(at: occasion), recordsUndo: recordsUndo,
-      at: occasion, store: store)
+      waitsForDisk: waitsForDisk, at: occasion, store: store)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
     if !outcome.operations.isEmpty { actions += pumped(at: occasion, store: store) }

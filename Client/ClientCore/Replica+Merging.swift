@@ -68,10 +68,11 @@ extension Replica {
     } else if outcome.waiting > 0 {
       transaction.pending = .append(next.workspace.pendingOperations)
     }
-    // What was rewritten here, and own operations, nobody else may have.
-    transaction.isHeldByServer =
-      !waitedBefore && outcome.waiting == 0
-      && outcome.applied.allSatisfy { !record.ownReplicas.contains($0.id.replica) }
+    // The server holds it durably and would send it again. What was rewritten here, and own
+    // operations, nobody else may have.
+    transaction.waitsForDisk =
+      waitedBefore || outcome.waiting > 0
+      || outcome.applied.contains { record.ownReplicas.contains($0.id.replica) }
     if transaction.appended.isEmpty, next.record == record, outcome.waiting == 0, !waitedBefore {
       imports = next.imports
       return outcome.touched
@@ -148,7 +149,7 @@ extension Replica {
       next.receipts.add(receipt)
     }
     // Where this is lost, the batch goes again, and the server says again that it has it.
-    transaction.isHeldByServer = true
+    transaction.waitsForDisk = false
     try commit(transaction, to: store)
     self = next
   }

@@ -111,10 +111,11 @@ package struct Replica: Sendable {
 
   func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SentText? = nil,
-    sent: QueuedMessage? = nil, intents: IntentChanges = .init(), next: inout Replica,
-    store: some ReplicaStore
+    sent: QueuedMessage? = nil, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
+    next: inout Replica, store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
+    transaction.waitsForDisk = waitsForDisk
     transaction.undo = undo
     transaction.endedDraft = endedDraft
     transaction.sent = sent
@@ -167,8 +168,8 @@ package struct Replica: Sendable {
   ///   - intents: what is stored in the same transaction of what agents have.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
-    recordsUndo: Bool = true, intents: IntentChanges = .init(), at occasion: Occasion,
-    store: some ReplicaStore
+    recordsUndo: Bool = true, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
+    at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     // The margin is more than any few commands take.
     if workspace.vector[record.replica] >= Limits.sequenceMax {
@@ -211,8 +212,8 @@ package struct Replica: Sendable {
       sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)
     }
     try commitLocal(
-      outcome.operations, undo: undo, endedDraft: ended, sent: sent, intents: intents, next: &next,
-      store: store)
+      outcome.operations, undo: undo, endedDraft: ended, sent: sent, intents: intents,
+      waitsForDisk: waitsForDisk, next: &next, store: store)
     self = next
     return outcome
   }

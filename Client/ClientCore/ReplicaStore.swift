@@ -6,7 +6,7 @@ package import SequenceCRDT
 ///
 /// Calls are synchronous and come from one caller at a time.
 package protocol ReplicaStore {
-  /// Does all of it, durably unless `isHeldByServer`, or nothing.
+  /// Does all of it, durably where the transaction waits for the disk, or nothing.
   func commit(_ transaction: StoreTransaction) throws(StoreError)
   /// Whether a loss of power would leave all that was committed.
   var isSynchronized: Bool { get }
@@ -88,10 +88,10 @@ package struct StoreTransaction: Sendable {
   package var answers = AnswerChanges()
   /// What changed of the device's notifications.
   package var notifications = NotificationChanges()
-  /// The server holds durably all that it brings, and would send it again. So it need not wait for
-  /// the disk: a loss of power may take it, with what came behind it and did not wait either, until
-  /// a later commit does or `synchronize` is called. The end of the process takes nothing.
-  package var isHeldByServer = false
+  /// Whether the commit returns only once the disk has it. One that does not wait may be taken by a
+  /// loss of power, with what came behind it and did not wait either, until a later commit waits or
+  /// `synchronize` is called. The end of the process takes nothing.
+  package var waitsForDisk = true
 
   package init(record: ReplicaRecord) {
     self.record = record

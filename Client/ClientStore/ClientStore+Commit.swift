@@ -13,7 +13,7 @@ extension ClientStore {
     let record = transaction.record
     do {
       let mark = try before?.replica == record.replica ? nil : incarnation.renew(record.replica)
-      try write(waitsForDisk: !transaction.isHeldByServer) { database in
+      try write(waitsForDisk: transaction.waitsForDisk || !defers) { database in
         try prune(through: transaction.prunedThrough, in: database)
         try write(transaction.appended, to: database)
         try write(transaction.pending, to: database)
@@ -41,7 +41,7 @@ extension ClientStore {
     stored.withLock { $0 = record }
     isSynced.withLock {
       // One that waits takes the others along where it writes anything at all, as an entry does.
-      if transaction.isHeldByServer {
+      if defers, !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {
         $0 = true
@@ -55,16 +55,7 @@ extension ClientStore {
   package func synchronize() throws(StoreError) {
     guard !isSynchronized else { return }
     do {
-      // A transaction that waits for the disk takes along what lies in the log before it. It has to
-      // change something: SQLite writes nothing, and waits for nothing, where all bytes stay the same.
-      try database.write { database in
-        try database.execute(
-          sql: """
-            INSERT INTO settings (name, value) VALUES (?, '1')
-            ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
-            """,
-          arguments: [SettingName.synchronizations.rawValue])
-      }
+      try database.writeWithoutTransaction { try $0.synchronizeLog() }
     } catch {
       throw StoreError(error)
     }

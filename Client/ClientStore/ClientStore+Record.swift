@@ -18,8 +18,8 @@ enum SettingName: String {
   case incarnationToken
   case incarnationInode
   case incarnationBirth
-  /// How often the disk was waited for without anything else to store.
-  case synchronizations
+  /// The machine's run in which the store was opened; nothing once it was closed in order.
+  case boot
 }
 
 extension ClientStore {

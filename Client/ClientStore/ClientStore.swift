@@ -7,7 +7,8 @@ import WireProtocol
 
 /// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronisation.
 ///
-/// What the server holds durably is not waited for: see `StoreTransaction.isHeldByServer`.
+/// Not everything is waited for: see `StoreTransaction.waitsForDisk`. Where the platform does not tell
+/// one run of the machine from another, everything is.
 ///
 /// One connection, one short transaction for each invariant. Calls block; they belong on a queue of
 /// their own.
@@ -28,7 +29,9 @@ package final class ClientStore: ReplicaStore, Sendable {
   package struct Opened: Sendable {
     package var store: ClientStore
     package var loaded: LoadedReplica
-    /// Whether the database, or the whole directory, is a copy put in place of another.
+    /// Whether operations may exist elsewhere under ids that the database does not know it used: it, or
+    /// the whole directory, is a copy put in place of another, or it was open when the machine went
+    /// down. It goes on under a fresh replica id.
     package var isCopy: Bool
   }
 
@@ -39,6 +42,8 @@ package final class ClientStore: ReplicaStore, Sendable {
   /// Whether the disk was waited for since the latest commit. What an earlier process left may not
   /// be there yet.
   let isSynced = Mutex(false)
+  /// Whether transactions may return before the disk has them.
+  var defers: Bool { incarnation.boot != nil }
   /// What was read of sessions' agents, which every start asks for.
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// Sessions that are remembered; beyond that all are read again.
@@ -58,7 +63,11 @@ package final class ClientStore: ReplicaStore, Sendable {
   }
 
   /// Opens or creates the store of a data directory, and reads what it holds.
-  package static func open(directory: String) throws(OpenError) -> Opened {
+  ///
+  /// - Parameter boot: the machine's present run; nil where it cannot be told.
+  package static func open(
+    directory: String, boot: String? = BootIdentity.current
+  ) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
       // Before anybody opens it: SQLite gives its companions the permissions of the file.
@@ -71,8 +80,10 @@ package final class ClientStore: ReplicaStore, Sendable {
         // Changes that could not be read must not mix with those that come now.
         try database.write { try $0.execute(sql: "DELETE FROM undo") }
       }
-      let incarnation = try IncarnationFile(path: directory + "/incarnation")
+      let incarnation = try IncarnationFile(path: directory + "/incarnation", boot: boot)
       let isCopy = try database.read { try incarnation.isForeign(to: $0, record: loaded.record) }
+      // A fresh replica is noted with its first transaction.
+      if !isCopy, loaded.record != nil { try database.write(incarnation.noteOpened) }
       let store = ClientStore(
         database: database, incarnation: incarnation, record: loaded.record, path: path)
       return Opened(store: store, loaded: loaded, isCopy: isCopy)
@@ -162,9 +173,15 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Closes the connection; the write-ahead log is folded into the file.
+  /// Closes the connection; the write-ahead log is folded into the file. Idempotent.
   package func close() throws(StoreError) {
-    isClosed.withLock { $0 = true }
+    let wasClosed = isClosed.withLock { isClosed in
+      defer { isClosed = true }
+      return isClosed
+    }
+    guard !wasClosed else { return }
+    // Where this fails, the next run of the machine begins with a fresh replica id.
+    try? database.write(incarnation.noteClosed)
     do {
       try database.close()
     } catch {

@@ -17,16 +17,22 @@ import Synchronization
 /// the file's own inode and birth time. A restored database has another token or is behind the
 /// file; in a copied directory the file is another one. It is written in place, so that it stays
 /// the same file, and without fsync: a lost update only makes the file fall behind, which is fine.
+///
+/// The database also holds in which run of the machine it was opened, until it is closed. One that was
+/// left open when the machine went down may have lost what was sent already, without anything here
+/// that says so: its ids must not be used a second time either.
 final class IncarnationFile: Sendable {
   /// What the database remembers of the file.
   struct Mark: Hashable, Sendable {
     var token: UInt64
     var identity: FileAccess.Identity
+    var boot: String?
 
     func write(to database: Database) throws {
       try database.writeSetting(.incarnationToken, String(token))
       try database.writeSetting(.incarnationInode, String(identity.inode))
       try database.writeSetting(.incarnationBirth, String(identity.birth))
+      try database.writeSetting(.boot, boot ?? "")
     }
   }
 
@@ -37,11 +43,14 @@ final class IncarnationFile: Sendable {
   }
 
   private let path: String
+  /// The machine's present run; nil where the platform does not say.
+  let boot: String?
   private let file: Int32
   private let content: Mutex<Content?>
 
-  init(path: String) throws(StoreError) {
+  init(path: String, boot: String?) throws(StoreError) {
     self.path = path
+    self.boot = boot
     file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw FileAccess.failure("open", path) }
     content = Mutex(IncarnationFile.parse(try FileAccess.read(path) ?? ""))
@@ -60,11 +69,31 @@ final class IncarnationFile: Sendable {
       database, sql: "SELECT max(last_seq) FROM entry_ranges WHERE replica = ?",
       arguments: [record.replica.column])
     let last = max(logged ?? 0, Int64(record.floor[record.replica]))
-    return try database.setting(.incarnationToken) != String(content.token)
+    return try wasLeftOpen(database)
+      || database.setting(.incarnationToken) != String(content.token)
       || database.setting(.incarnationInode) != String(identity.inode)
       || database.setting(.incarnationBirth) != String(identity.birth)
       || content.replica != record.replica.rawValue
       || last < Int64(content.seq)
+  }
+
+  /// Whether the machine went down while the database was open.
+  private func wasLeftOpen(_ database: Database) throws -> Bool {
+    guard let earlier = try database.setting(.boot), !earlier.isEmpty else { return false }
+    return earlier != boot
+  }
+
+  /// The database is open in this run of the machine.
+  func noteOpened(in database: Database) throws {
+    guard try database.setting(.boot) != boot ?? "" else { return }
+    try database.writeSetting(.boot, boot ?? "")
+  }
+
+  /// The database is closed in order: everything in it is on the disk with this.
+  func noteClosed(in database: Database) throws {
+    // One that needs a fresh replica and did not get it stays as it is.
+    guard let boot, try database.setting(.boot) == boot else { return }
+    try database.writeSetting(.boot, "")
   }
 
   /// Starts over for a fresh replica, before the database learns of it: a crash in between leaves
@@ -77,7 +106,7 @@ final class IncarnationFile: Sendable {
     guard let identity = FileAccess.identity(of: file) else {
       throw FileAccess.failure("stat", path)
     }
-    return Mark(token: fresh.token, identity: identity)
+    return Mark(token: fresh.token, identity: identity, boot: boot)
   }
 
   /// The replica's operations up to `seq` are committed.

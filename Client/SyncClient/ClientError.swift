@@ -12,6 +12,8 @@ public enum ClientError: Error, Hashable, Sendable {
   case newerStore(path: String, found: Int, supported: Int)
   /// The disk refused; nothing changed.
   case storage(message: String, isFull: Bool)
+  /// The command was done, and may be with the server already; the disk did not confirm it.
+  case diskUnconfirmed(message: String)
   /// No server is paired.
   case notPaired
   /// The queues belong to another server or workspace already.
@@ -47,6 +49,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .corruptStore: "corruptStore"
     case .newerStore: "newerStore"
     case .storage(_, let isFull): isFull ? "diskFull" : "storage"
+    case .diskUnconfirmed: "diskUnconfirmed"
     case .notPaired: "notPaired"
     case .alreadyPaired: "alreadyPaired"
     case .syncDisabled: "syncDisabled"
@@ -77,7 +80,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .attachmentMissing(_, let isPaired): isPaired ? 75 : 1
     case .locked, .timeout: 75
     case .corruptStore: 6
-    case .storage: 7
+    case .storage, .diskUnconfirmed: 7
     case .authentication: 3
     case .unreachable: 4
     case .refused(let code, _): ClientError.exitCode(ofRefusal: code)
@@ -114,6 +117,9 @@ extension ClientError: CustomStringConvertible {
       "The disk is full, and nothing was changed: \(message). Make space and try again."
     case .storage(let message, false):
       "The data cannot be stored, and nothing was changed: \(message)."
+    case .diskUnconfirmed(let message):
+      "It is done, and the server may have it, but the disk did not confirm it: \(message). Look at "
+        + "the queue before you repeat it, and at the disk: a loss of power may take it from here."
     case .notPaired:
       "This device is not paired with a server. Pair it first."
     case .alreadyPaired(let server):

@@ -1,7 +1,6 @@
 import ClientCore
 import ClientStore
 import Dispatch
-import Foundation
 import Logging
 import QueueModel
 import SequenceCRDT
@@ -84,19 +83,7 @@ final class Engine: Sendable {
         workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
   }
 
-  static func randomValue() -> UInt64 {
-    UInt64.random(in: .min ... .max)
-  }
-
   private var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
-
-  static func milliseconds(_ duration: Duration) -> Int64 {
-    let (seconds, attoseconds) = duration.components
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
-    return overflow ? .max : product &+ attoseconds / 1_000_000_000_000_000
-  }
-
-  static var wallMilliseconds: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
   func occasion() -> Occasion {
     Occasion(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
@@ -109,8 +96,11 @@ final class Engine: Sendable {
 
   /// Runs an event on the queue and the actions that follow from it.
   ///
-  /// - Throws: `.closed`, or what the event throws.
+  /// - Parameter synchronizes: whether what the event stored is on the disk when this returns. It is
+  ///   waited for once everything that the event leads to has left.
+  /// - Throws: `.closed`, what the event throws, or `.storage` where the disk does not take it.
   func submit<Value: Sendable>(
+    synchronizes: Bool = false,
     _ event:
       @escaping @Sendable (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (
         Value, [Action]
@@ -118,7 +108,7 @@ final class Engine: Sendable {
   ) async throws(ClientError) -> Value {
     let result = await withCheckedContinuation {
       (continuation: CheckedContinuation<Result<Value, ClientError>, Never>) in
-      queue.async { continuation.resume(returning: self.turn(event)) }
+      queue.async { continuation.resume(returning: self.turn(synchronizes, event)) }
     }
     return try result.get()
   }
@@ -144,13 +134,19 @@ final class Engine: Sendable {
   }
 
   private func turn<Value: Sendable>(
+    _ synchronizes: Bool,
     _ event: (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (Value, [Action])
   ) -> Result<Value, ClientError> {
     state.withLock { state in
       guard !state.isClosed else { return .failure(.closed) }
       do throws(Replica.Fault) {
         let (value, actions) = try event(&state.core, occasion(), store)
-        settle(&state, actions)
+        var trouble: StoreError?
+        settle(&state, actions) {
+          guard synchronizes else { return }
+          do throws(StoreError) { try store.synchronize() } catch { trouble = error }
+        }
+        if let trouble { return .failure(.diskUnconfirmed(message: trouble.message)) }
         return .success(value)
       } catch {
         return .failure(ClientError(error))
@@ -158,7 +154,9 @@ final class Engine: Sendable {
     }
   }
 
-  func settle(_ state: inout State, _ actions: [Action]) {
+  /// - Parameter afterLeaving: what is done between that which others wait for, and telling those
+  ///   who are here.
+  func settle(_ state: inout State, _ actions: [Action], afterLeaving: () -> Void = {}) {
     // What others wait for goes first, before anything else is even looked at; observers look at the
     // same state a moment later.
     var waiting: [Action] = []
@@ -175,6 +173,7 @@ final class Engine: Sendable {
     begun += rest
     letLeave(
       state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
+    afterLeaving()
     publish(state.core)
     for action in waiting { run(action, &state) }
     state.observers.show(published.withLock { $0.status })

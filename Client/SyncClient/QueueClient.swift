@@ -82,7 +82,8 @@ public final class QueueClient: Sendable {
       throw ClientError(error)
     }
     if opened.isCopy, opened.loaded.record != nil {
-      logger.notice("the store is a copy of another; it goes on under a new replica id")
+      logger.notice(
+        "the store is a copy, or was open when the machine went down; it has a new replica id now")
     }
     var core = ClientCore(
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
@@ -134,7 +135,9 @@ public final class QueueClient: Sendable {
 
   /// Does a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then.
+  /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then. Only a
+  ///   disk that fails between writing and confirming leaves a `.storage` that says so, and the
+  ///   command done.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)
@@ -149,11 +152,11 @@ public final class QueueClient: Sendable {
   ) async throws(ClientError) -> CommandReceipt {
     let settings = device.settings
     let command = withSettings(command, settings)
-    let (receipt, hasDraft) = try await engine.submit {
+    let (receipt, hasDraft) = try await engine.submit(synchronizes: true) {
       [device] core, occasion, store throws(Replica.Fault) in
       core.queueSizeMax = settings.maxQueueSize
       let (outcome, actions) = try core.commandGiven(
-        command, recordsUndo: isOfPerson, at: occasion, store: store)
+        command, recordsUndo: isOfPerson, waitsForDisk: false, at: occasion, store: store)
       let receipt = CommandReceipt(
         notice: outcome.notice, operations: outcome.operations.ranges.first)
       var hasDraft = false

@@ -123,6 +123,7 @@ struct APIProblem: Error, Equatable {
     case .locked, .closed: .serviceUnavailable
     case .corruptStore, .newerStore: .internalServerError
     case .storage(_, let isFull): isFull ? APIProblem.insufficientStorage : .internalServerError
+    case .diskUnconfirmed: .internalServerError
     case .notPaired, .alreadyPaired, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent

@@ -110,6 +110,31 @@ package struct UndoGroup: Hashable, Sendable, Codable {
       && queuedAt.isEmpty && texts.isEmpty
   }
 
+  /// The operations that the group speaks of: of texts, those that introduced them.
+  func forEachName(_ body: (OperationID) -> Void) {
+    for step in tags {
+      step.put.forEach(body)
+      step.cleared.forEach(body)
+    }
+    for step in registers {
+      body(step.writer)
+      step.beforeWriter.map(body)
+    }
+    for step in messagePlaces {
+      body(step.slot)
+      body(step.writer)
+    }
+    for step in threadPlaces {
+      body(step.slot)
+      body(step.writer)
+    }
+    for step in queuedAt {
+      body(step.writer)
+      body(step.beforeWriter)
+    }
+    for step in texts { body(step.content) }
+  }
+
   /// About how many bytes the group takes.
   package var cost: Int {
     let steps = tags.count + registers.count + messagePlaces.count + threadPlaces.count

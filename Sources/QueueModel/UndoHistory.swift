@@ -33,9 +33,9 @@ package struct UndoHistory: Hashable, Sendable {
   }
 
   /// What can be undone, the latest last.
-  package private(set) var undoable: [Entry] = []
+  package private(set) var undoable = UndoStack()
   /// What can be redone, the latest undone last.
-  package private(set) var redoable: [Entry] = []
+  package private(set) var redoable = UndoStack()
   private var nextNumber: Int64 = 1
   private var bytes = 0
   /// Fields of elements that undoing would give again; may hold some that it would not any more.
@@ -51,8 +51,8 @@ package struct UndoHistory: Hashable, Sendable {
   /// Takes up what a store held, in whatever order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
-    undoable = sorted.filter { !$0.isUndone }
-    redoable = sorted.filter(\.isUndone)
+    undoable = UndoStack(sorted.filter { !$0.isUndone })
+    redoable = UndoStack(sorted.filter(\.isUndone))
     nextNumber = (sorted.last?.number ?? 0) + 1
     for entry in sorted {
       bytes += entry.group.cost
@@ -66,7 +66,7 @@ package struct UndoHistory: Hashable, Sendable {
   package var redoLabel: UndoLabel? { redoable.last?.group.label }
 
   /// Every group, to be stored anew.
-  package var entries: [Entry] { undoable + redoable }
+  package var entries: [Entry] { Array(undoable) + Array(redoable) }
 
   // MARK: - Changes
 
@@ -80,7 +80,7 @@ package struct UndoHistory: Hashable, Sendable {
     guard !group.isEmpty else { return changes }
     for entry in redoable { forget(entry, &changes) }
     let isFresh = redoable.isEmpty
-    redoable = []
+    redoable = UndoStack()
     if isFresh, let joined = undoable.last?.group.joined(with: group), let last = undoable.popLast()
     {
       bytes -= last.group.cost
@@ -123,7 +123,8 @@ package struct UndoHistory: Hashable, Sendable {
   }
 
   private mutating func follow(_ successors: UndoSuccessors) -> Changes {
-    successors.isEmpty ? Changes() : change { successors.applied(to: $0) }
+    successors.isEmpty
+      ? Changes() : change(speakingOf: successors.concerned) { successors.applied(to: $0) }
   }
 
   private mutating func replace(
@@ -152,13 +153,11 @@ package struct UndoHistory: Hashable, Sendable {
     func isOver(_ count: Int) -> Bool {
       count > Limits.undoGroupsMax || bytes > Limits.undoBytesMax
     }
-    while !undoable.isEmpty, isOver(undoable.count) {
-      let entry = undoable.removeFirst()
+    while isOver(undoable.count), let entry = undoable.popFirst() {
       forget(entry, &changes)
       dropped.append(entry)
     }
-    while !redoable.isEmpty, isOver(redoable.count) {
-      let entry = redoable.removeFirst()
+    while isOver(redoable.count), let entry = redoable.popFirst() {
       forget(entry, &changes)
       dropped.append(entry)
     }
@@ -195,20 +194,23 @@ package struct UndoHistory: Hashable, Sendable {
 
   /// A clearing that names only tags that the own change cleared too did not see that change.
   private static func mark(
-    _ entries: inout [Entry], _ element: UndoGroup.Element, _ field: TagField,
+    _ entries: inout UndoStack, _ element: UndoGroup.Element, _ field: TagField,
     _ cleared: [OperationID], _ changes: inout Changes
   ) {
-    for index in entries.indices {
-      for (number, step) in entries[index].group.tags.enumerated()
+    entries.change { entry in
+      var marked = entry
+      for (number, step) in entry.group.tags.enumerated()
       where step.element == element && step.field == field && !step.isOvertaken
         // Of a set of attachments others may be cleared; what comes back looks at itself alone.
         && field != .attachment
         && step.restored != nil && step.put.isEmpty && !cleared.allSatisfy(step.cleared.contains)
       {
-        entries[index].group.tags[number].isOvertaken = true
-        changes.written.removeAll { $0.number == entries[index].number }
-        changes.written.append(entries[index])
+        marked.group.tags[number].isOvertaken = true
       }
+      guard marked.group != entry.group else { return nil }
+      changes.written.removeAll { $0.number == entry.number }
+      changes.written.append(marked)
+      return marked
     }
   }
 
@@ -226,25 +228,26 @@ package struct UndoHistory: Hashable, Sendable {
     change { $0.renamed(newID) }
   }
 
-  /// - Parameter body: what a group becomes; nil where it stays as it is.
-  private mutating func change(_ body: (UndoGroup) -> UndoGroup?) -> Changes {
+  /// - Parameters:
+  ///   - names: what a group has to speak of to be looked at; nil looks at all.
+  ///   - body: what a group becomes; nil where it stays as it is.
+  private mutating func change(
+    speakingOf names: [OperationID]? = nil, _ body: (UndoGroup) -> UndoGroup?
+  ) -> Changes {
     var changes = Changes()
-    UndoHistory.change(&undoable, &bytes, &changes, body)
-    UndoHistory.change(&redoable, &bytes, &changes, body)
-    return changes
-  }
-
-  private static func change(
-    _ entries: inout [Entry], _ bytes: inout Int, _ changes: inout Changes,
-    _ body: (UndoGroup) -> UndoGroup?
-  ) {
-    for index in entries.indices {
-      let group = entries[index].group
-      guard let fresh = body(group), fresh != group else { continue }
-      bytes += fresh.cost - group.cost
-      entries[index].group = fresh
-      changes.written.append(entries[index])
+    var growth = 0
+    func changed(_ entry: Entry) -> Entry? {
+      guard let fresh = body(entry.group), fresh != entry.group else { return nil }
+      growth += fresh.cost - entry.group.cost
+      var entry = entry
+      entry.group = fresh
+      changes.written.append(entry)
+      return entry
     }
+    undoable.change(speakingOf: names, changed)
+    redoable.change(speakingOf: names, changed)
+    bytes += growth
+    return changes
   }
 }
 

@@ -23,6 +23,13 @@ struct UndoSuccessors {
 
   var isEmpty: Bool { names.isEmpty }
 
+  /// What a group has to speak of to be concerned, as `UndoGroup.forEachName` tells it.
+  var concerned: [OperationID] {
+    names.flatMap { role, successors in
+      if case .scalar(let content) = role { [content] } else { Array(successors.keys) }
+    }
+  }
+
   mutating func note(_ old: OperationID, as role: Role, _ new: OperationID) {
     names[role, default: [:]][old] = new
     self.old.append(old)
@@ -37,8 +44,7 @@ struct UndoSuccessors {
     names[role]?[id] ?? id
   }
 
-  /// The group with the new names; nil where it speaks of none of the old ones, which is quick to
-  /// see: a device asks each of its groups after each command.
+  /// The group with the new names; nil where it speaks of none of the old ones.
   func applied(to group: UndoGroup) -> UndoGroup? {
     guard concerns(group) else { return nil }
     return group.renamed {

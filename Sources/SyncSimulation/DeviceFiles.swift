@@ -66,15 +66,20 @@ struct DeviceFiles {
   var credentials: Credentials
   var incarnation: Incarnation
   var database = Database()
+  /// The machine went down while the database was open, and nothing was written since: the database
+  /// remembers another run of the machine.
+  var wasLeftOpen = false
 
-  /// Whether the database is not the one that the incarnation file was last written for.
+  /// Whether the database is not the one that the incarnation file was last written for, or may have
+  /// lost what was sent.
   var isForeign: Bool {
     guard let record = database.record else { return false }
     guard let content = incarnation.content else { return true }
     let last =
       database.entries.flatMap(\.ranges).filter { $0.replica == record.replica }
       .map(\.last).max() ?? 0
-    return database.mark != Incarnation.Mark(token: content.token, file: incarnation.file)
+    return wasLeftOpen
+      || database.mark != Incarnation.Mark(token: content.token, file: incarnation.file)
       || content.replica != record.replica
       || max(last, record.floor[record.replica]) < content.seq
   }

@@ -4,13 +4,16 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// A device's store in memory, with the promises of SQLite in WAL mode with full synchronisation:
-/// a commit is all or nothing, is durable when it returns, and what fails stores nothing.
+/// A device's store in memory, with the promises of SQLite in WAL mode: a commit is all or nothing,
+/// what fails stores nothing, and what waits for the disk is durable when it returns, with all that
+/// came before it.
 final class DeviceStore: ReplicaStore {
   /// How the process is to die in its next commit.
   enum Death {
     case beforeCommit
     case afterCommit
+    /// With the machine, before the disk has what it committed without waiting.
+    case beforeSync
   }
 
   private(set) var files: DeviceFiles
@@ -19,8 +22,9 @@ final class DeviceStore: ReplicaStore {
   /// The process died in a commit; nothing it did since counts.
   private(set) var hasDied = false
   private(set) var commits = 0
-  /// The database as it is on the disk, where a planted bug lets commits return before that.
-  private var synced: DeviceFiles.Database?
+  /// The database as the disk has it: without what was committed behind the last wait.
+  private var synced: DeviceFiles.Database
+  private var unsynced: [Write] = []
   private let planted: Set<PlantedBug>
   private var generator: SeededGenerator
 
@@ -28,14 +32,43 @@ final class DeviceStore: ReplicaStore {
     self.files = files
     self.planted = planted
     self.generator = generator
-    if planted.contains(.commitBeforeFsync) { synced = files.database }
+    synced = files.database
+  }
+
+  /// A transaction in the form in which it is stored.
+  private struct Write {
+    var transaction: StoreTransaction
+    var entries: [DeviceFiles.Database.Entry]
+    var mark: DeviceFiles.Incarnation.Mark?
+
+    init(_ transaction: StoreTransaction, _ mark: DeviceFiles.Incarnation.Mark?) {
+      entries = transaction.appended.map(DeviceStore.stored)
+      self.transaction = transaction
+      self.mark = mark
+    }
+  }
+
+  /// Whether a loss of power would take nothing.
+  var isSynchronized: Bool { unsynced.isEmpty }
+
+  func synchronize() throws(StoreError) {
+    guard !isSynchronized else { return }
+    try failIfDue()
+    if death == .beforeSync { throw die() }
+    if !planted.contains(.commitBeforeFsync) { reachDisk() }
+  }
+
+  private func reachDisk() {
+    for write in unsynced { DeviceStore.apply(write, to: &synced) }
+    unsynced = []
   }
 
   /// What is left of the files when the process ends, or with it the machine.
   func filesLeft(losingPower: Bool) -> DeviceFiles {
     guard losingPower else { return files }
     var left = files
-    if let synced { left.database = synced }
+    left.database = synced
+    left.wasLeftOpen = true
     let known = left.incarnation.unsynced
     if !known.isEmpty, generator.chance(50) {
       left.incarnation.content = known[generator.below(known.count)]
@@ -46,8 +79,7 @@ final class DeviceStore: ReplicaStore {
 
   /// Whether a loss of power would leave the operation.
   func holdsDurably(_ id: OperationID) -> Bool {
-    let database = synced ?? files.database
-    return database.entries.last { entry in
+    synced.entries.last { entry in
       entry.ranges.contains {
         $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last
       }
@@ -68,11 +100,15 @@ final class DeviceStore: ReplicaStore {
     var database = files.database
     // Moved, not copied: the next lines change it in place.
     files.database = DeviceFiles.Database()
-    DeviceStore.apply(transaction, to: &database)
-    if let mark { database.mark = mark }
+    let write = Write(transaction, mark)
+    DeviceStore.apply(write, to: &database)
     files.database = database
+    if mark != nil { files.wasLeftOpen = false }
     commits += 1
-    if synced != nil, generator.chance(20) { synced = database }
+    unsynced.append(write)
+    let isSynced =
+      planted.contains(.commitBeforeFsync) ? generator.chance(20) : transaction.waitsForDisk
+    if isSynced { reachDisk() }
     if death == .afterCommit { throw die() }
     noteSequence(of: transaction)
   }
@@ -88,7 +124,7 @@ final class DeviceStore: ReplicaStore {
 
   private func die() -> StoreError {
     hasDied = true
-    return StoreError(code: .failed, message: "the process died in a commit")
+    return StoreError(code: .failed, message: "the process died over its store")
   }
 
   private func noteSequence(of transaction: StoreTransaction) {
@@ -99,16 +135,16 @@ final class DeviceStore: ReplicaStore {
     files.incarnation.write(.init(token: content.token, replica: content.replica, seq: last))
   }
 
-  private static func apply(
-    _ transaction: StoreTransaction, to database: inout DeviceFiles.Database
-  ) {
+  private static func apply(_ write: Write, to database: inout DeviceFiles.Database) {
+    let transaction = write.transaction
+    if let mark = write.mark { database.mark = mark }
     if let pruned = transaction.prunedThrough {
       database.entries.removeAll { $0.id <= pruned }
       database.prunedThrough = pruned
     }
-    for entry in transaction.appended {
+    for entry in write.entries {
       precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
-      database.entries.append(stored(entry))
+      database.entries.append(entry)
     }
     switch transaction.pending {
     case .none: break

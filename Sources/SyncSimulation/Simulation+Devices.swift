@@ -119,6 +119,7 @@ extension Simulation {
   /// The process ends at once; with `losesPower` the whole machine does.
   func end(_ device: SimulatedDevice, losesPower: Bool) {
     guard let process = device.process else { return }
+    let losesCommits = losesPower && !process.store.isSynchronized
     device.files = process.store.filesLeft(losingPower: losesPower)
     device.pastExecution = device.execution
     device.process = nil
@@ -133,6 +134,7 @@ extension Simulation {
       // Of a machine without power the server hears nothing more.
       if !losesPower { put(.end("the client died"), .toServer, on: pipe) }
     }
+    if losesCommits { note(.lostCommits(device: device.index)) }
   }
 
   func wake(_ device: SimulatedDevice) {
@@ -162,10 +164,11 @@ extension Simulation {
 
   /// Runs an event and the actions that follow from it.
   ///
+  /// - Parameter synchronizes: whether the disk is waited for once they are done, as for a command.
   /// - Returns: nil where there is no process, or it died over the event.
   @discardableResult
   func run<Value>(
-    on device: SimulatedDevice,
+    on device: SimulatedDevice, synchronizes: Bool = false,
     _ event: (inout ClientCore, Occasion, DeviceStore) throws -> (Value, [ClientCore.Action])
   ) rethrows -> Value? {
     guard let origin = device.process?.clockOrigin, let store = device.process?.store else {
@@ -197,6 +200,14 @@ extension Simulation {
     guard !store.hasDied, let result else { return nil }
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
+    if synchronizes, device.life == life {
+      // A disk that fails took no commit either.
+      try? store.synchronize()
+      if store.hasDied {
+        end(device, losesPower: true)
+        return nil
+      }
+    }
     // Every change of the event is in the workspace, so the mirror is compared behind the last.
     if let untold = device.process?.untoldCount, untold >= changesUntoldMax {
       let touched = device.process?.untold ?? TouchedQueues()

@@ -85,7 +85,8 @@ extension Simulation {
     case .crash(_, let losesPower):
       end(device, losesPower: losesPower)
     case .crashAtCommit:
-      device.process?.store.death = device.generator.chance(50) ? .beforeCommit : .afterCommit
+      let deaths: [DeviceStore.Death] = [.beforeCommit, .afterCommit, .beforeSync]
+      device.process?.store.death = deaths[device.generator.below(deaths.count)]
     case .sleep(_, let milliseconds):
       guard !device.isAsleep else { return .skipped("it sleeps") }
       let until = now + max(1, milliseconds)
@@ -136,16 +137,20 @@ extension Simulation {
       command = .edit(
         message, content: content, base: opened ?? (try? workspace.editBase(message)))
     }
+    // With the command, where it is done: what is sent counts, though the device forgets it.
+    var after: Workspace?
     do {
-      let outcome = try run(on: device) { core, occasion, store in
-        let done = try core.commandGiven(command, at: occasion, store: store)
+      let outcome = try run(on: device, synchronizes: true) { core, occasion, store in
+        let done = try core.commandGiven(
+          command, waitsForDisk: false, at: occasion, store: store)
+        after = core.replica.workspace
         let actions =
           options.planted.contains(.moveEventMissing) && command.isMove
           ? done.actions.filter { !$0.isChange } : done.actions
         return (done.outcome, actions)
       }
       guard let outcome else {
-        note(.interrupted(device: device.index, action, before: workspace))
+        note(.interrupted(device: device.index, action, before: workspace, after: after))
         return .notStored("the process died")
       }
       commandsTaken += 1
@@ -161,7 +166,7 @@ extension Simulation {
         return .refused(error)
       default:
         if device.process == nil {
-          note(.interrupted(device: device.index, action, before: workspace))
+          note(.interrupted(device: device.index, action, before: workspace, after: after))
         }
         return .notStored("\(fault)")
       }

@@ -8,8 +8,9 @@ package import WireProtocol
 package enum Observation {
   /// A command was taken on a device.
   case performed(device: Int, UserAction, before: Workspace, CommandOutcome)
-  /// The process died over a command, which counts or does not.
-  case interrupted(device: Int, UserAction, before: Workspace)
+  /// The process died over a command, which counts or does not; `after` is the state with it, where it
+  /// came so far.
+  case interrupted(device: Int, UserAction, before: Workspace, after: Workspace?)
   /// A command was refused by the model.
   case refused(device: Int, UserAction, QueueError)
   /// A device's process began, anew or for the first time.
@@ -22,6 +23,9 @@ package enum Observation {
   case reauthored(device: Int)
   /// The files of a device, or the server's, went back in time.
   case rolledBack(Party)
+  /// A device's machine went down, and with it commits that had not waited for the disk: of what was
+  /// received, and of a command that nobody was told is done.
+  case lostCommits(device: Int)
   /// The server's store said that these are durable; the server's clock when it took them.
   case committed([LogAppend], wallMilliseconds: Int64)
   /// The server acknowledged a batch of a device's.

@@ -77,7 +77,7 @@ final class MemoryStore: ReplicaStore {
       guard left > 0 else { throw StoreError(code: .full, message: "full") }
       commitsLeft = left - 1
     }
-    isSynchronized = !(defers && transaction.isHeldByServer)
+    isSynchronized = !defers || transaction.waitsForDisk
     commits += 1
     if let pruned = transaction.prunedThrough {
       entries.removeAll { $0.id <= pruned }

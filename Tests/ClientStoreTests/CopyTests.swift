@@ -125,4 +125,85 @@ import Testing
     let attributes = try FileManager.default.attributesOfItem(atPath: shelf.path + "/device")
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
   }
+
+  /// A store that was open when the machine went down may have sent what its disk never had.
+  @Test func storeLeftOpenInAnotherRunOfTheMachineTakesAFreshReplica() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open(boot: "one")
+    try shelf.send(1, &open)
+    let before = try shelf.snapshot()
+    // Sent, and only then to be waited for: the power fails in between.
+    let sent = try shelf.send(2, &open, waitsForDisk: false)
+    #expect(!open.store.isSynchronized)
+    try open.store.close()
+    for (name, bytes) in before { try shelf.overwrite(name, with: bytes) }
+    var after = try shelf.open(boot: "two")
+    #expect(after.isCopy)
+    #expect(after.replica.record.incarnation == open.replica.record.incarnation + 1)
+    #expect(try shelf.contents(after.replica) == ["text 1"])
+    let fresh = try shelf.send(3, &after)
+    #expect(Set(sent.operations.map(\.id)).isDisjoint(with: fresh.operations.map(\.id)))
+    // What the server has of the earlier id comes back under it.
+    _ = try after.replica.merge(
+      Replica.Delivery(operations: sent.operations, logPosition: 9), at: shelf.occasion(),
+      store: after.store)
+    #expect(try Set(shelf.contents(after.replica)) == ["text 1", "text 2", "text 3"])
+    try after.store.close()
+  }
+
+  @Test func storeClosedInOrderKeepsItsReplicaInAnotherRun() throws {
+    let shelf = try Shelf()
+    let first = try shelf.open(boot: "one")
+    try first.store.close()
+    let second = try shelf.open(boot: "two")
+    #expect(!second.isCopy)
+    #expect(second.replica.record.replica == first.replica.record.replica)
+    try second.store.close()
+  }
+
+  /// Where the process alone dies, the system keeps what it wrote.
+  @Test func storeLeftOpenInTheSameRunKeepsItsReplica() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open(boot: "one")
+    try shelf.send(1, &open, waitsForDisk: false)
+    let left = try shelf.snapshot()
+    try open.store.close()
+    for (name, bytes) in left { try shelf.overwrite(name, with: bytes) }
+    let again = try shelf.open(boot: "one")
+    #expect(!again.isCopy)
+    #expect(try shelf.contents(again.replica) == ["text 1"])
+    try again.store.close()
+  }
+
+  /// A crash between the opening and the first commit leaves the need for a fresh replica.
+  @Test func freshReplicaIsNotForgottenBeforeItIsStored() throws {
+    let shelf = try Shelf()
+    let open = try shelf.open(boot: "one")
+    let left = try shelf.snapshot()
+    try open.store.close()
+    for (name, bytes) in left { try shelf.overwrite(name, with: bytes) }
+    for _ in 0..<2 {
+      let opened = try ClientStore.open(directory: shelf.path, boot: "two")
+      #expect(opened.isCopy)
+      try opened.store.close()
+    }
+    let settled = try shelf.open(boot: "two")
+    #expect(settled.isCopy)
+    try settled.store.close()
+    let next = try shelf.open(boot: "three")
+    #expect(!next.isCopy)
+    try next.store.close()
+  }
+
+  @Test func everythingWaitsForTheDiskWhereRunsCannotBeTold() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open(boot: nil)
+    try shelf.send(1, &open, waitsForDisk: false)
+    #expect(open.store.isSynchronized)
+    try open.store.close()
+  }
+
+  @Test func thisMachineTellsItsRun() {
+    #expect(BootIdentity.current?.isEmpty == false)
+  }
 }

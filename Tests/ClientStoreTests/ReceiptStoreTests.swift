@@ -19,7 +19,7 @@ import Testing
       transaction.receipts = [
         Receipt(replica: replica, lastSeq: seq, logPosition: UInt64(seq) * 3)
       ]
-      transaction.isHeldByServer = true
+      transaction.waitsForDisk = false
       try open.store.commit(transaction)
     }
     try open.store.close()

@@ -43,8 +43,8 @@ final class Shelf {
     var isCopy: Bool
   }
 
-  func open() throws -> Open {
-    let opened = try ClientStore.open(directory: path)
+  func open(boot: String? = BootIdentity.current) throws -> Open {
+    let opened = try ClientStore.open(directory: path, boot: boot)
     let device = try DeviceIdentity.load(directory: path, fresh: DeviceID(high: 1, low: 1))
     let replica = try Replica(
       Replica.Opening(
@@ -55,18 +55,32 @@ final class Shelf {
   }
 
   @discardableResult
-  func send(_ number: UInt64, _ open: inout Open, text: String? = nil) throws -> CommandOutcome {
+  func send(
+    _ number: UInt64, _ open: inout Open, text: String? = nil, waitsForDisk: Bool = true
+  ) throws -> CommandOutcome {
     let occasion = occasion()
     return try open.replica.perform(
       .send(
         Command.Send(
           session: SessionID("a"), id: MessageID(high: 7, low: number),
           text: text ?? "text \(number)")),
-      queueSizeMax: 1_000, wall: occasion.wall, at: occasion, store: open.store)
+      queueSizeMax: 1_000, wall: occasion.wall, waitsForDisk: waitsForDisk, at: occasion,
+      store: open.store)
   }
 
   func contents(_ replica: Replica) throws -> [String] {
     try replica.workspace.messageQueue(SessionID("a")).messages.map(\.content)
+  }
+
+  /// Puts a file's bytes back, and leaves the file the same.
+  func overwrite(_ name: String, with bytes: Data) throws {
+    let file = path + "/" + name
+    guard let handle = FileHandle(forUpdatingAtPath: file) else {
+      return try bytes.write(to: URL(fileURLWithPath: file))
+    }
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: bytes)
+    try handle.close()
   }
 
   /// The files with their bytes, as a power cut would leave them.

@@ -69,4 +69,13 @@ import Testing
     #expect(thrown?.resultCode == .SQLITE_ABORT)
     #expect(try numbers(queue) == [])
   }
+
+  /// That it waits, the tests of crashes show.
+  @Test func theLogOfADatabaseWithoutOneCannotBeWaitedFor() throws {
+    let queue = try queue()
+    let thrown = #expect(throws: DatabaseError.self) {
+      try queue.writeWithoutTransaction { try $0.synchronizeLog() }
+    }
+    #expect(thrown?.resultCode == .SQLITE_MISUSE)
+  }
 }

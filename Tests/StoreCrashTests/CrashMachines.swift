@@ -16,6 +16,8 @@ final class CrashDevice {
   let token: [UInt8]
   /// Nil while the machine is off.
   var process: Process?
+  /// How often the machine was started.
+  private var boots = 1
   /// What editors saw that were opened; the draft is with the person.
   var editors: [MessageID: EditBase] = [:]
   /// Operations of commands that were answered, in order.
@@ -56,7 +58,7 @@ final class CrashDevice {
   /// - Returns: whether the power stayed on.
   func start(_ occasion: Occasion) throws -> Bool {
     do {
-      let opened = try ClientStore.open(directory: disk.directory)
+      let opened = try ClientStore.open(directory: disk.directory, boot: "boot \(boots)")
       let replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: id, deviceName: name,
@@ -77,6 +79,16 @@ final class CrashDevice {
     }
   }
 
+  /// The machine goes down, and has lost what its disk did not have when it comes up again.
+  func losePower(using generator: inout SeededGenerator) throws {
+    disk.failPowerNow()
+    try? process?.store.close()
+    process = nil
+    boots += 1
+    try disk.crash(using: &generator)
+    try loseIncarnation(using: &generator)
+  }
+
   /// Remembers what must survive from here on.
   func remember() throws {
     guard let core = process?.core, !disk.isOff else { return }
@@ -90,7 +102,7 @@ final class CrashDevice {
   }
 
   /// Puts the incarnation file back to something it held before: it is written without a sync.
-  func loseIncarnation(using generator: inout SeededGenerator) throws {
+  private func loseIncarnation(using generator: inout SeededGenerator) throws {
     guard generator.chance(50), let earlier = generator.pick(durable.incarnations) else { return }
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: incarnationPath))
     try handle.write(contentsOf: earlier)

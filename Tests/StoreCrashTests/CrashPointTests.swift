@@ -40,13 +40,15 @@ import Testing
       \(total.crashes) crashes (\(total.deviceCrashes) of devices, \(total.serverCrashes) of the \
       server, \(total.midTransaction) in the middle of a transaction), \(total.commands) commands, \
       \(total.operations) operations; \(lostWrites) of \(unsyncedWrites) unsynced writes lost or \
-      torn; \(total.freshReplicas) starts under a fresh replica id; 0 answered operations lost
+      torn; \(total.sentAndLost) crashes over commands that were sent and not yet on the disk; \
+      \(total.freshReplicas) starts under a fresh replica id; 0 answered operations lost
       """)
     // A run in which nothing was at stake would show nothing.
     #expect(total.midTransaction * 2 > total.crashes)
     #expect(total.deviceCrashes > 0 && total.serverCrashes > 0)
     #expect(lostWrites > total.crashes)
     #expect(total.operations > total.crashes)
+    #expect(total.sentAndLost > 0)
   }
 }
 
@@ -59,5 +61,6 @@ extension CrashWorld.Statistics {
     commands += other.commands
     operations += other.operations
     freshReplicas += other.freshReplicas
+    sentAndLost += other.sentAndLost
   }
 }

@@ -86,13 +86,7 @@ extension CrashWorld {
     let connection = device.process?.connection
     try powerDown(index)
     if let connection {
-      parcels.removeAll {
-        switch $0 {
-        case .toDevice(index, _, _): true
-        case .toServer(index, _, _): generator.chance(50)
-        default: false
-        }
-      }
+      try deliverSome(of: index)
       try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
     }
     let verdict = try integrity(of: device.disk.directory + "/" + ClientStore.fileName)
@@ -103,14 +97,32 @@ extension CrashWorld {
     try run(on: index) { core, occasion, store in core.started(at: occasion, store: store) }
   }
 
+  /// What a device sent before it went down arrives up to a point; what it was sent does not.
+  private func deliverSome(of index: Int) throws {
+    var sent: [[UInt8]] = []
+    var connection: ServerConnectionID?
+    parcels.removeAll {
+      switch $0 {
+      case .toDevice(index, _, _): return true
+      case .toServer(index, let id, let bytes):
+        connection = id
+        sent.append(bytes)
+        return true
+      default: return false
+      }
+    }
+    guard let connection else { return }
+    let count = generator.chance(50) ? sent.count : generator.below(sent.count + 1)
+    for bytes in sent.prefix(count) {
+      try tellServer { core in
+        core.frameReceived(bytes, on: connection, at: self.moment, using: &self.generator)
+      }
+    }
+  }
+
   private func powerDown(_ index: Int) throws {
-    let device = devices[index]
-    device.disk.failPowerNow()
     deviceActions.removeAll { $0.device == index }
-    try? device.process?.store.close()
-    device.process = nil
-    try device.disk.crash(using: &generator)
-    try device.loseIncarnation(using: &generator)
+    try devices[index].losePower(using: &generator)
   }
 
   private func checkDevice(_ index: Int) throws {

@@ -42,6 +42,8 @@ final class CrashWorld {
     var commands = 0
     var operations = 0
     var freshReplicas = 0
+    /// Crashes between the sending of a command and the disk.
+    var sentAndLost = 0
   }
 
   init(seed: UInt64, devices count: Int = 2) throws {
@@ -93,23 +95,36 @@ final class CrashWorld {
   }
 
   private func command(on index: Int) throws {
-    guard let core = devices[index].process?.core else { return }
+    let device = devices[index]
+    guard let process = device.process else { return }
     let command = commands.command(
-      for: core.replica.workspace, editors: &devices[index].editors, using: &generator)
+      for: process.core.replica.workspace, editors: &device.editors, using: &generator)
+    var operations: [QueueModel.Operation]?
     try run(on: index) { core, occasion, store in
       do {
-        let done = try core.commandGiven(command, at: occasion, store: store)
-        // A command whose answer the power cut off was never answered.
-        if !self.devices[index].disk.isOff {
-          self.devices[index].answered += done.outcome.operations
-          self.statistics.commands += 1
-          self.statistics.operations += done.outcome.operations.count
-        }
+        let done = try core.commandGiven(
+          command, waitsForDisk: false, at: occasion, store: store)
+        operations = done.outcome.operations
         return done.actions
       } catch Replica.Fault.queue {
         return []
       }
     }
+    // A command whose answer the power cut off was never answered.
+    guard let operations, device.process?.store === process.store else { return }
+    do {
+      try process.store.synchronize()
+    } catch {
+      guard device.disk.isOff else { throw error }
+    }
+    guard !device.disk.isOff else {
+      statistics.sentAndLost += operations.isEmpty ? 0 : 1
+      return try crashDevice(index, midTransaction: true)
+    }
+    try device.remember()
+    device.answered += operations
+    statistics.commands += 1
+    statistics.operations += operations.count
   }
 
   /// Runs an event of a device and what follows from it; deals with a power failure on the way.

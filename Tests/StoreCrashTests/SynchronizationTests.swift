@@ -19,7 +19,7 @@ import Testing
       var record = process.core.replica.record
       record.logPosition = round
       var transaction = StoreTransaction(record: record)
-      transaction.isHeldByServer = true
+      transaction.waitsForDisk = false
       let before = device.disk.statistics.syncs
       try process.store.commit(transaction)
       #expect(device.disk.statistics.syncs == before)

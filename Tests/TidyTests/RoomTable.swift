@@ -28,7 +28,8 @@ enum RoomTable {
       name: "AgentFormats", folder: "Sources/AgentFormats",
       system: ["Foundation", "FoundationEssentials"]),
     RoomRule(
-      name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB"], mayHoldSQL: true),
+      name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
+      mayHoldSQL: true),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(

@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// No state contradicts itself, and no device forgets what it knew.
+/// No state contradicts itself, and no device forgets what it knew and its disk had.
 final class InvariantChecker: SimulationChecker {
   let name = "invariants"
   /// What each device knew, since its files last went back in time.
@@ -12,7 +12,7 @@ final class InvariantChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .rolledBack(.device(let index)):
+    case .rolledBack(.device(let index)), .lostCommits(let index):
       known[index] = nil
       return []
     case .started(let index), .advanced(let index), .performed(let index, _, _, _):

@@ -31,11 +31,11 @@ final class MarkLedger: SimulationChecker {
       if let after = simulation.devices[index].process?.core.replica.workspace {
         excuseRemoved(by: action, before: before, after: after)
       }
-    case .interrupted(let index, let action, let before):
-      if let after = try? simulation.devices[index].workspace() {
+    case .interrupted(let index, let action, let before, let reached):
+      if let after = reached ?? (try? simulation.devices[index].workspace()) {
         excuseRemoved(by: action, before: before, after: after)
       }
-    case .rolledBack:
+    case .rolledBack, .lostCommits:
       excuseWhatNobodyHolds(simulation)
     default:
       break
@@ -101,7 +101,7 @@ final class MarkLedger: SimulationChecker {
     }
   }
 
-  /// What was only on a disk that went back in time is gone, as it must be.
+  /// What was only on a disk that went back in time, or had not reached it, is gone, as it must be.
   private func excuseWhatNobodyHolds(_ simulation: Simulation) {
     var held: Set<Unicode.Scalar> = []
     var heldMessages: Set<MessageID> = []

@@ -21,14 +21,14 @@ final class OrderChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .rolledBack(.device(let index)):
+    case .rolledBack(.device(let index)), .lostCommits(let index):
       lives[index, default: 0] += 1
     case .reauthored(let index):
       // What it queued before may come back from another copy of it.
       lives[index, default: 0] += 1
     case .performed(let index, .command(let command), _, let outcome):
       learn(command, by: index, outcome)
-    case .interrupted(_, .command(let command), _):
+    case .interrupted(_, .command(let command), _, _):
       disturb(by: command)
     default:
       break
