@@ -134,28 +134,30 @@ extension ClientCore {
     let assessment = replica.assess(welcome)
     var target = VersionVector()
     for entry in welcome.known { target[entry.replica] = entry.seq }
-    if !target.includes(replica.record.floor) {
+    if !needsSnapshot, !target.includes(replica.record.floor) {
       return offerState(welcome, on: id, at: occasion)
     }
-    let isOtherEpoch = welcome.epoch != replica.record.epoch
-    if !isOtherEpoch {
+    let awaitsBase = needsSnapshot || welcome.epoch != replica.record.epoch
+    if !awaitsBase {
       var found = try replica.disputed(
         by: welcome.known.filter { !disputed.contains($0.replica) }, store: store)
       if replica.hasToBeGivenBack(to: welcome) { found.formUnion(replica.uncompared(by: welcome)) }
       if !found.isSubset(of: disputed) { return compareAnew(found, at: occasion) }
     }
     try replica.accept(
-      welcome, assessment: assessment, disputed: isOtherEpoch ? [] : disputed,
+      welcome, assessment: assessment, disputed: awaitsBase ? nil : disputed,
       workspace: credentials.workspace, store: store)
     if assessment.isRestoredCopy {
       try replica.takeFreshReplica(at: occasion, store: store)
     }
     var exchange = exchange(welcome, on: id, at: occasion)
-    exchange.awaitsBase = isOtherEpoch
+    exchange.awaitsBase = awaitsBase
+    exchange.compared = awaitsBase ? [] : disputed
     exchange.unverified = welcome.known.filter { entry in
-      isOtherEpoch || entry.seq > replica.workspace.vector[entry.replica]
+      awaitsBase || disputed.contains(entry.replica)
+        || entry.seq > replica.workspace.vector[entry.replica]
     }
-    for replica in isOtherEpoch ? [] : disputed { exchange.disputed[replica] = target[replica] }
+    for replica in exchange.compared { exchange.disputed[replica] = target[replica] }
     settleDisputes(&exchange)
     if !exchange.disputed.isEmpty {
       let told = try replica.known(without: disputed, store: store)
@@ -173,7 +175,7 @@ extension ClientCore {
   }
 
   /// The server has something else under some ids: connects again, so that it sends what it has.
-  private mutating func compareAnew(
+  mutating func compareAnew(
     _ replicas: Set<ReplicaID>, at occasion: Occasion
   ) -> [Action] {
     disputed.formUnion(replicas)
@@ -222,13 +224,14 @@ extension ClientCore {
     trouble = Trouble(message: "the server lost data; this device gives it back")
     link = .exchanging(exchange)
     let bytes = PackedSnapshot.pack(replica.workspace)
+    let epoch = replica.record.epoch == EpochName.own ? EpochName.none : replica.record.epoch
     let starts = Array(stride(from: 0, to: bytes.count, by: exchange.deltaBytesMax))
     return starts.enumerated().map { index, start in
       .send(
         id,
         .snapshot(
           SnapshotPart(
-            epoch: replica.record.epoch, logPosition: replica.record.logPosition,
+            epoch: epoch, logPosition: replica.record.logPosition,
             index: UInt32(index), count: UInt32(starts.count),
             bytes: Array(bytes[start..<min(start + exchange.deltaBytesMax, bytes.count)]))))
     }
@@ -320,6 +323,8 @@ extension ClientCore {
     {
       let found = try replica.disputed(by: exchange.unverified, store: store)
       if !found.isEmpty {
+        // All that the log holds is the server's by now, so what differs is in the base.
+        if !found.isDisjoint(with: exchange.compared) { needsSnapshot = true }
         return actions + [.changed(touched)] + compareAnew(found, at: occasion)
       }
       exchange.unverified = []
@@ -383,8 +388,18 @@ extension ClientCore {
     store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
+    let before = replica.lastEntry
     try replica.reauthorForked(
       from: base, isMadeHere: isMadeHere, at: occasion, store: store)
+    if !isMadeHere {
+      if let touched = try replica.giveWay(to: base.image, at: occasion, store: store) {
+        return [.changed(touched)] + compareAnew([], at: occasion)
+      }
+      // The server refused the state for what was in the log.
+      if !base.knows(replica.record.floor), replica.lastEntry != before {
+        return compareAnew([], at: occasion)
+      }
+    }
     let touched = try replica.install(base, store: store)
     exchange.awaitsBase = false
     exchange.gathered = nil

@@ -12,7 +12,8 @@ extension ClientCore {
       trouble = why
       return leave(for: .refused) + [.report(why)]
     case .fork where refusal.batch == 0:
-      disputed.insert(replica.record.replica)
+      // What the log holds nothing of is compared with the server's state.
+      if isOffering || !disputed.insert(replica.record.replica).inserted { needsSnapshot = true }
       return givenUp(why, at: occasion) ?? connectedAnew(why, nil, at: occasion)
     case .fork, .foreignReplica:
       return try refusedAsOther(refusal, at: occasion, store: store)
@@ -51,6 +52,10 @@ extension ClientCore {
       ?? .max
     link = .exchanging(exchange)
     return [.report(why)]
+  }
+
+  private var isOffering: Bool {
+    if case .exchanging(let exchange) = link { exchange.isOffering } else { false }
   }
 
   /// Milliseconds to wait at least; nil where trying again on this connection is pointless.

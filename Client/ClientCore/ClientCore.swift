@@ -53,7 +53,7 @@ package struct ClientCore: Sendable {
   var attempts = 0
   var reauthorings = 0
   var backoffMinimum: Int64 = 0
-  /// The base of the server's epoch could not be made from what is here.
+  /// The server's state has to be compared with what is here, or its base could not be made from it.
   var needsSnapshot = false
   /// Replicas of which the server has something else than is here: it is asked to send its own.
   var disputed: Set<ReplicaID> = []
@@ -248,7 +248,7 @@ extension ClientCore {
       workspace: credentials.workspace, device: replica.record.device,
       replica: replica.record.replica, incarnation: replica.record.incarnation,
       deviceName: replica.record.deviceName,
-      epoch: needsSnapshot ? EpochName.none : replica.record.epoch, known: known,
+      epoch: needsSnapshot ? EpochName.own : replica.record.epoch, known: known,
       frameBytesMax: UInt32(WireLimits.frameBytesMax))
     return [.send(id, .hello(hello))]
   }

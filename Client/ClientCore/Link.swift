@@ -125,6 +125,8 @@ struct Exchange: Sendable {
   var head: UInt64
   /// Replicas to be compared, and what the server has of them.
   var disputed: [ReplicaID: UInt32] = [:]
+  /// All replicas that were to be compared when the session began.
+  var compared: Set<ReplicaID> = []
   /// What came while replicas are to be compared; nil where none are. One may name what another
   /// lost, so that all are compared at once.
   var gathered: Gathering?

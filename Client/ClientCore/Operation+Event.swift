@@ -54,41 +54,58 @@ extension Operation {
   /// The replica under which its own one is authored anew from this operation on: all who do it
   /// choose the same one, and what they have alike stays one.
   var successorReplica: ReplicaID {
-    if case .insertText(let insertion) = body {
-      return successorReplica(of: id.seq, beginning: insertion.text.unicodeScalars.first)
-    }
-    return successorReplica(of: id.seq, beginning: nil)
+    id.successorReplica(beginning: beginning(text.first))
   }
 
   /// The same for forks that begin with the units of this operation, in their order.
   var successorReplicas: [ReplicaID] {
-    var scalars: String.UnicodeScalarView.Iterator?
-    if case .insertText(let insertion) = body {
-      scalars = insertion.text.unicodeScalars.makeIterator()
-    }
+    var scalars = text.makeIterator()
     return (0..<length).map { offset in
-      successorReplica(of: id.seq &+ UInt32(offset), beginning: scalars?.next())
+      OperationID(replica: id.replica, seq: id.seq &+ UInt32(offset))
+        .successorReplica(beginning: beginning(scalars.next()))
     }
   }
 
-  private func successorReplica(of seq: UInt32, beginning: Unicode.Scalar?) -> ReplicaID {
-    var digest = id.replica.rawValue
+  private var text: String.UnicodeScalarView {
+    if case .insertText(let insertion) = body { insertion.text.unicodeScalars } else { .init() }
+  }
+
+  private func beginning(_ scalar: Unicode.Scalar?) -> SuccessorBeginning {
+    switch body {
+    case .addMessage(let addition): .message(addition.message)
+    case .insertText(let insertion): .text(insertion.message, scalar)
+    default: .other
+    }
+  }
+}
+
+/// What the first operation that is authored anew does, as far as its new replica id follows from it.
+enum SuccessorBeginning {
+  case message(MessageID)
+  case text(OperationID, Unicode.Scalar?)
+  case other
+}
+
+extension OperationID {
+  /// The replica under which what begins with this operation is authored anew.
+  func successorReplica(beginning: SuccessorBeginning) -> ReplicaID {
+    var digest = replica.rawValue
     func add(_ word: UInt64) {
       digest = (digest ^ word) &* 0x9E37_79B9_7F4A_7C15
       digest ^= digest >> 32
     }
     add(UInt64(seq))
-    switch body {
-    case .addMessage(let addition):
+    switch beginning {
+    case .message(let message):
       add(1)
-      add(addition.message.high)
-      add(addition.message.low)
-    case .insertText(let insertion):
+      add(message.high)
+      add(message.low)
+    case .text(let message, let scalar):
       add(2)
-      add(insertion.message.replica.rawValue)
-      add(UInt64(insertion.message.seq))
-      add(UInt64(beginning?.value ?? 0))
-    default:
+      add(message.replica.rawValue)
+      add(UInt64(message.seq))
+      add(UInt64(scalar?.value ?? 0))
+    case .other:
       add(3)
     }
     return ReplicaID(rawValue: digest == 0 ? 1 : digest)

@@ -15,6 +15,12 @@ extension Replica {
       self.epoch = epoch
       self.logPosition = logPosition
     }
+
+    /// Whether the state has all that a vector has.
+    func knows(_ vector: VersionVector) -> Bool {
+      VersionVector(Dictionary(image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
+        .includes(vector)
+    }
   }
 
   /// Makes the base of the next epoch from what is here.

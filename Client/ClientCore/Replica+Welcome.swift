@@ -50,9 +50,10 @@ extension Replica {
 
   /// Takes over what the server says it has, and where its log stands.
   ///
-  /// - Parameter disputed: replicas whose operations are to be compared with the server's first.
+  /// - Parameter disputed: replicas whose operations are to be compared with the server's first; nil
+  ///   where a base comes to be compared with.
   package mutating func accept(
-    _ welcome: Welcome, assessment: Assessment, disputed: Set<ReplicaID>,
+    _ welcome: Welcome, assessment: Assessment, disputed: Set<ReplicaID>?,
     workspace id: WorkspaceID, store: some ReplicaStore
   ) throws(Fault) {
     var next = self
@@ -62,10 +63,10 @@ extension Replica {
       welcome.known.filter { workspace.digest(of: $0.replica) == $0.digest }.map(\.replica))
     for (replica, seq) in workspace.vector.sorted {
       let known = server[replica]
-      if disputed.contains(replica) {
+      if disputed?.contains(replica) == true {
         next.record.acknowledged[replica] = min(record.floor[replica], known)
       } else if record.ownReplicas.contains(replica),
-        known > seq || welcome.epoch != record.epoch && !isSame.contains(replica)
+        known > seq || disputed == nil && !isSame.contains(replica)
       {
         // What is not certainly there is compared with the base, or sent for the server to do it.
         next.record.acknowledged[replica] = min(record.acknowledged[replica], known)

@@ -8,6 +8,8 @@ package import QueueModel
 package enum EpochName {
   /// The epoch before the first compaction.
   package static let none: UInt64 = 0
+  /// The epoch of a device's state that is no server's: whoever says so in `hello` gets a snapshot.
+  package static let own: UInt64 = .max
 
   /// The name of the epoch that follows another and starts with a base.
   ///

@@ -1,6 +1,6 @@
 package import QueueModel
 package import SequenceCRDT
-import WireProtocol
+package import WireProtocol
 
 /// A device's whole state, for a server that was restored and lacks some of it;
 /// SPECIFICATION.md, section "Compaction".
@@ -45,21 +45,29 @@ package struct AdoptionTask: Sendable {
   package var replicasMax: Int
 }
 
+/// Why a device's state was not taken over.
+package struct AdoptionRefusal: Hashable, Sendable {
+  package var code = RefusalCode.invalidChanges
+  package var reason: String
+}
+
 extension ServerStorage {
   /// Makes the base of an epoch from a device's state, and starts it.
   ///
   /// - Returns: why not; nil where it was done.
-  func adopt(_ task: AdoptionTask) throws(StorageFault) -> String? {
+  func adopt(_ task: AdoptionTask) throws(StorageFault) -> AdoptionRefusal? {
     guard let image = try? PackedSnapshot.unpack(task.offer.bytes),
       let state = try? Workspace(image: image)
-    else { return "the state cannot be read" }
-    guard image.replicas.count <= task.replicasMax else { return "it has too many replicas" }
-    for mark in task.marks
-    where state.vector[mark.replica] == mark.seq && state.digest(of: mark.replica) != mark.digest {
-      // The same events in other forms do no harm; other events would be lost.
-      guard !image.contradicts(task.content.image(), about: mark.replica) else {
-        return "operations of replica \(mark.replica.rawValue) differ"
-      }
+    else { return AdoptionRefusal(reason: "the state cannot be read") }
+    guard image.replicas.count <= task.replicasMax else {
+      return AdoptionRefusal(reason: "it has too many replicas")
+    }
+    let content = task.content.image()
+    // The same events in other forms do no harm; other events would be lost.
+    let comparison = StateComparison(of: content, with: image)
+    if let replica = comparison.contradictions.keys.min() {
+      return AdoptionRefusal(
+        code: .fork, reason: "operations of replica \(replica.rawValue) differ")
     }
     var start = EpochStart(
       epoch: task.offer.epoch, previous: task.previous, position: task.position + 1,
@@ -74,11 +82,11 @@ extension ServerStorage {
       if !isWhole {
         let union =
           state.vector.includes(task.content.vector)
-          ? image : task.content.image().united(with: image)
+          ? image : content.united(with: image)
         // Stamps of the future were taken while the clock was wrong.
         let lowered = union.lowered(to: Stamp(milliseconds: task.stampMax.milliseconds))
         guard let united = try? Workspace(image: lowered).compacted() else {
-          return "what the server has does not fit it"
+          return AdoptionRefusal(reason: "what the server has does not fit it")
         }
         base = united
         image = united.image()
@@ -152,9 +160,9 @@ extension ServerCore {
       // Read anew; then everybody connects anew.
       workspaces[id]?.content = nil
       load(id)
-    case .adopted(let reason?):
+    case .adopted(let refusal?):
       refuse(
-        connection, .invalidChanges, "the device's state cannot be taken over: \(reason)",
+        connection, refusal.code, "the device's state cannot be taken over: \(refusal.reason)",
         retryAfter: 30_000, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)

@@ -42,7 +42,7 @@ package enum StoreOutcome: Sendable {
   case snapshotSaved(bytes: Int)
   case epochStarted(StartedEpoch)
   /// nil where it was done, else why not.
-  case adopted(String?)
+  case adopted(AdoptionRefusal?)
   case compactions([CompactionCandidate])
   /// Workspaces in which something is still to be pushed.
   case unpushed([WorkspaceID])

@@ -1,4 +1,4 @@
-package import SequenceCRDT
+import SequenceCRDT
 
 /// Uniting two states of which neither holds all of the other, and whose operations are gone: a
 /// server that was restored, and a device that gives it back what it lost.
@@ -25,40 +25,8 @@ extension WorkspaceImage {
     return result
   }
 
-  /// Whether the states show different things under one id of a replica.
-  ///
-  /// - Complexity: O(both states).
-  package func contradicts(_ other: WorkspaceImage, about replica: ReplicaID) -> Bool {
-    let mine = names(of: replica)
-    return other.names(of: replica).contains { id, name in mine[id].map { $0 != name } ?? false }
-  }
-
-  private enum Name: Hashable {
-    case session(SessionID)
-    case message(MessageID)
-    case scalar(OperationID, Unicode.Scalar)
-  }
-
-  private func names(of replica: ReplicaID) -> [OperationID: Name] {
-    var names: [OperationID: Name] = [:]
-    for session in sessions {
-      for reference in session.references where reference.replica == replica {
-        names[reference] = .session(session.key)
-      }
-      for message in session.messages {
-        for addition in message.additions {
-          if addition.id.replica == replica { names[addition.id] = .message(message.id) }
-          for (id, scalar) in addition.visible where id.replica == replica {
-            names[id] = .scalar(addition.id, scalar)
-          }
-        }
-      }
-    }
-    return names
-  }
-
   /// Units as a chain in the longest runs.
-  fileprivate static func chain(_ units: [OperationID]) -> [SlotRun] {
+  static func chain(_ units: [OperationID]) -> [SlotRun] {
     var runs: [SlotRun] = []
     var last: OperationID?
     for id in units {
@@ -263,7 +231,7 @@ extension WorkspaceImage.Position {
 
 extension WorkspaceImage.Addition {
   /// The visible scalars with their ids, in order.
-  fileprivate var visible: [(OperationID, Unicode.Scalar)] {
+  var visible: [(OperationID, Unicode.Scalar)] {
     var ids: [OperationID] = []
     for run in runs where run.isVisible { ids += [run.slots].units }
     return Array(zip(ids, text.unicodeScalars))
@@ -271,7 +239,7 @@ extension WorkspaceImage.Addition {
 
   fileprivate mutating func chain() { set(visible) }
 
-  fileprivate mutating func set(_ scalars: [(OperationID, Unicode.Scalar)]) {
+  mutating func set(_ scalars: [(OperationID, Unicode.Scalar)]) {
     runs = WorkspaceImage.chain(scalars.map(\.0)).map {
       WorkspaceImage.TextRun(slots: $0, isVisible: true)
     }
@@ -283,7 +251,7 @@ extension WorkspaceImage.Addition {
 
 extension [WorkspaceImage.SlotRun] {
   /// The ids of all units, in order.
-  fileprivate var units: [OperationID] {
+  var units: [OperationID] {
     flatMap { run in (0..<run.length).compactMap { run.id.advanced(by: $0) } }
   }
 }

@@ -125,10 +125,52 @@ import Testing
     try one.perform(.send("good", as: 1, in: "a"))
     try other.perform(.send("evil", as: 1, in: "a"))
     let image = one.workspace.image()
-    #expect(image.contradicts(other.workspace.image(), about: one.replica))
-    #expect(!image.contradicts(other.workspace.image(), about: ReplicaID(rawValue: 8)))
+    let comparison = StateComparison(of: image, with: other.workspace.image())
+    let first = try #require(
+      one.made.first { if case .insertText = $0.body { true } else { false } })
+    #expect(comparison.contradictions == [one.replica: first.id.seq])
+    #expect(comparison.firstUnshown == comparison.contradictions)
     try one.perform(.move([.numbered(1)], to: .position(1)))
-    #expect(!image.contradicts(one.workspace.compacted().image(), about: one.replica))
+    let later = StateComparison(of: image, with: one.workspace.compacted().image())
+    #expect(later.contradictions.isEmpty)
+  }
+
+  @Test func whatOnlyOneShowsIsAnEventOfItsOwnUnlessItCanBeGone() throws {
+    var one = TestDevice(7)
+    var other = TestDevice(7)
+    try one.perform(.send("prompt", as: 1, in: "a"))
+    try other.merge(one.made)
+    let shared = one.workspace.vector[one.replica]
+    try one.perform(.insertText(.numbered(1), at: 0, text: "gone "))
+    try one.perform(.send("second", as: 2, in: "a"))
+    for round in 1...8 {
+      try other.perform(.setPriority(.numbered(1), round % 2 == 1 ? .urgent : .normal))
+    }
+    let comparison = StateComparison(
+      of: one.workspace.image(), with: other.workspace.image())
+    #expect(comparison.contradictions == [one.replica: shared + 6])
+    #expect(comparison.firstUnshown == [one.replica: shared + 1])
+  }
+
+  @Test func renamedStateShowsTheSameUnderOtherIDs() throws {
+    var (one, _) = try devices()
+    try one.perform(.edit(.numbered(2), content: "pmt 2, and more", base: nil))
+    try one.perform(.move([.numbered(3)], to: .position(1)))
+    let base = one.workspace.compacted()
+    let second = try #require(
+      base.image().sessions.flatMap(\.messages).first { $0.id == .numbered(2) })
+    let first = try #require(second.additions.first).id.seq
+    let successor = ReplicaID(rawValue: 99)
+    let succession = WorkspaceImage.Succession(first: first, successor: successor)
+    let renamed = try Workspace(image: base.image().renamed([one.replica: succession]))
+    try renamed.checkInvariants()
+    #expect(renamed.numbers("main") == base.numbers("main"))
+    #expect(renamed.contents("main") == base.contents("main"))
+    #expect(renamed.vector[one.replica] == first - 1)
+    #expect(renamed.vector[successor] == base.vector[one.replica] - first + 2)
+    #expect(renamed.device(of: successor) == base.device(of: one.replica))
+    let comparison = StateComparison(of: base.image(), with: renamed.image())
+    #expect(comparison.contradictions.isEmpty)
   }
 
   @Test func stampsAheadAreMovedDownInTheirOrder() throws {

@@ -104,8 +104,37 @@ import WireProtocol
     let id = scene.connect(author)
     scene.send(
       .snapshot(SnapshotPart(epoch: 5, logPosition: 1, index: 0, count: 1, bytes: bytes)), on: id)
-    #expect(scene.take(id).refusals.map(\.code) == [.invalidChanges])
+    #expect(scene.take(id).refusals.map(\.code) == [.fork])
     #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.epoch } == 0)
+  }
+
+  @Test func stateThatDiffersInWhatItKnowsFurtherIsRefused() throws {
+    var scene = ServerScene()
+    var author = scene.device(1)
+    let id = try scene.join(&author)
+    try author.write("before the backup")
+    scene.send(author.changes(), on: id)
+    let backup = scene.storage.withState { $0 }
+    var copy = author
+    try author.write("after the backup, with more numbers")
+    scene.send(author.changes(), on: id)
+    _ = scene.take(id)
+    scene.compact()
+    try author.take(scene.take(id))
+    scene.drop(id)
+    scene.storage.withState { $0 = backup }
+    scene.restart(ServerConfiguration())
+    try copy.write("of a copy")
+    let other = try scene.join(&copy)
+    scene.send(copy.changes(), on: other)
+    #expect(scene.take(other).acks.count == 1)
+    scene.drop(other)
+    let again = scene.connect(author)
+    for frame in offer(author) { scene.send(frame, on: again) }
+    #expect(scene.take(again).refusals.map(\.code) == [.fork])
+    let stored = try #require(
+      scene.storage.withState { $0.workspaces[ServerScene.workspace]?.epoch })
+    #expect(stored == 0)
   }
 
   @Test func sameEventsInOtherFormsAreTakenOver() throws {
