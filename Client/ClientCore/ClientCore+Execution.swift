@@ -326,15 +326,19 @@ extension ClientCore {
     return sendHeld()
   }
 
-  /// Questions go behind everything that was done before them.
+  /// Questions go behind everything that was done before them; but a lease goes on whatever was
+  /// done, and ends where much is to be sent first.
   mutating func sendHeld() -> [Action] {
-    guard !execution.held.isEmpty, case .exchanging(let exchange) = link,
-      exchange.hasSent(through: replica.lastEntry) || replica.outgoing.isEmpty
-    else { return [] }
+    guard !execution.held.isEmpty, case .exchanging(let exchange) = link else { return [] }
+    let isClear = exchange.hasSent(through: replica.lastEntry) || replica.outgoing.isEmpty
     let held = execution.held
-    execution.held = held.filter { isWithheld($0.id) }
-    return held.filter { !isWithheld($0.id) }.map {
-      .send(exchange.connection, .request($0.request.request(id: $0.id)))
+    let goes = held.map { question in
+      isClear
+        ? !isWithheld(question.id) : exchange.hasCaughtUp && question.request.isRenewal
+    }
+    execution.held = zip(held, goes).filter { !$0.1 }.map(\.0)
+    return zip(held, goes).filter(\.1).map { question, _ in
+      .send(exchange.connection, .request(question.request.request(id: question.id)))
     }
   }
 
@@ -384,5 +388,12 @@ extension ClientCore {
       }
     }
     return actions
+  }
+}
+
+extension AuthorityRequest {
+  /// Whether it asks for a lease to go on that the asker has or had.
+  fileprivate var isRenewal: Bool {
+    if case .lease(_, let token) = self { token != 0 } else { false }
   }
 }

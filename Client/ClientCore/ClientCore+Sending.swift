@@ -9,8 +9,7 @@ extension ClientCore {
     var actions: [Action] = []
     do {
       while exchange.maySend, exchange.voidedAnswers == 0,
-        exchange.flights.count < ClientLimits.windowBatchesMax,
-        exchange.cursor < replica.lastEntry
+        exchange.hasRoom, exchange.cursor < replica.lastEntry
       {
         let sent = try nextBatch(&exchange, at: occasion, store: store)
         if sent.isEmpty { break }
@@ -38,6 +37,7 @@ extension ClientCore {
       exchange.cursor = replica.lastEntry
       return []
     }
+    let bytesMax = min(ClientLimits.batchBytesMax, exchange.windowBytes)
     var commands: [[Operation]] = []
     var units = 0
     var bytes = 0
@@ -51,7 +51,7 @@ extension ClientCore {
       // What one entry holds was done by one command and travels together.
       if !commands.isEmpty,
         units + entryUnits > ClientLimits.batchUnitsMax
-          || bytes + entryBytes > ClientLimits.batchBytesMax
+          || bytes + entryBytes > bytesMax
       {
         break
       }
@@ -78,7 +78,7 @@ extension ClientCore {
       exchange.flights.append(
         Exchange.Flight(
           batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now,
-          bytes: part.count))
+          bytes: part.count, load: exchange.bytesUnderWay + part.count))
       let changes = Changes(batch: exchange.lastBatch, logPosition: 0, delta: part)
       actions.append(.send(exchange.connection, .changes(changes)))
     }
@@ -118,7 +118,7 @@ extension ClientCore {
       return pumped(at: occasion, store: store)
     }
     let flight = exchange.flights.remove(at: index)
-    exchange.answeredAt = occasion.now
+    exchange.noteAnswer(to: flight, at: occasion.now)
     exchange.head = max(exchange.head, ack.logPosition)
     exchange.missingRounds = 0
     reauthorings = 0

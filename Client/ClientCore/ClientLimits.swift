@@ -19,6 +19,13 @@ package enum ClientLimits {
   package static let healthMilliseconds: Int64 = 60_000
   /// Batches under way at once.
   package static let windowBatchesMax = 8
+  /// Bytes of batches under way, beyond which no further one is sent: at the beginning of a
+  /// connection, and within what bounds they follow the line.
+  package static let windowBytesFirst = 64 << 10
+  package static let windowBytesRange = (32 << 10)...(windowBatchesMax * batchBytesMax)
+  /// A batch that took longer than this to be answered stood behind too much: requests stand there,
+  /// too, and a lease has to be renewed within ten seconds.
+  package static let windowMilliseconds: Int64 = 4_000
   /// Ids in one batch, where one command does not take more.
   package static let batchUnitsMax = 4_096
   /// Log entries looked at for one batch.

@@ -77,6 +77,8 @@ struct Exchange: Sendable {
     var sentAt: Int64
     /// Bytes of the delta.
     var bytes: Int
+    /// Bytes of all deltas that were under way with it.
+    var load: Int
 
     /// How long it may take from when the line was its own.
     var milliseconds: Int64 {
@@ -136,6 +138,8 @@ struct Exchange: Sendable {
   var lastPing: Int64
   var lastBatch: UInt64 = 0
   var flights: [Flight] = []
+  /// Bytes that may be under way for another batch to be sent.
+  private(set) var windowBytes = ClientLimits.windowBytesFirst
   /// When the server answered a batch last; a line that is slow brings the answers one by one.
   var answeredAt = Int64.min
   /// Answers still to come for batches that will be sent again.
@@ -163,6 +167,26 @@ struct Exchange: Sendable {
 
   /// Whether nothing but the window stands in the way of outgoing operations.
   var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering && disputed.isEmpty }
+
+  var bytesUnderWay: Int { flights.reduce(0) { $0 + $1.bytes } }
+
+  /// Whether another batch may be sent before one is answered.
+  var hasRoom: Bool {
+    flights.count < ClientLimits.windowBatchesMax && bytesUnderWay < windowBytes
+  }
+
+  /// A batch was answered: the window grows where the line was quick with all of it, and shrinks
+  /// where it was slow, so that a request does not wait for long behind data.
+  mutating func noteAnswer(to flight: Flight, at now: Int64) {
+    answeredAt = now
+    let milliseconds = now - flight.sentAt
+    let range = ClientLimits.windowBytesRange
+    if milliseconds > ClientLimits.windowMilliseconds {
+      windowBytes = max(windowBytes / 2, range.lowerBound)
+    } else if milliseconds < ClientLimits.windowMilliseconds / 4, flight.load >= windowBytes {
+      windowBytes = min(windowBytes * 2, range.upperBound)
+    }
+  }
 
   /// Whether all that the log holds is on its way, so that a request comes behind it.
   func hasSent(through entry: Int64) -> Bool {
