@@ -61,9 +61,16 @@ extension ClientCore {
       return sendHeld()
     }
     execution.questions[response.id] = nil
-    let answer =
+    var answer =
       isRenumbered
       ? .unavailable : (try? AuthorityAnswer(response, to: question.request)) ?? .unavailable
+    if case .outcome(let attempt, let token, _) = answer, attempt > 0,
+      case .outcome(let message) = question.request,
+      execution.executor?.givesBack(message, attempt: attempt, token: token) == true
+    {
+      // No agent gets the text of that attempt: it is as good as not let out.
+      answer = .outcome(attempt: attempt - 1, token: 0, content: 0)
+    }
     return [.told(answer, response.id)]
   }
 

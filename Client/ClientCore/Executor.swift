@@ -65,6 +65,21 @@ package struct Executor: Sendable {
     return nil
   }
 
+  /// Whether an attempt was let out to this device that did not begin, and will not with the text
+  /// that it was let out with: what was changed here meanwhile counts.
+  ///
+  /// - Parameter token: of the lease that the attempt was let out under.
+  func givesBack(_ message: MessageID, attempt: UInt16, token: UInt64) -> Bool {
+    guard let seat = seats.values.first(where: { $0.lease?.token == token }) else { return false }
+    let isHere = { (order: StartOrder?) in order?.message == message && order?.attempt == attempt }
+    if case .dispatch(let request)? = seat.asking?.request, request.message == message,
+      request.attempt == attempt
+    {
+      return false
+    }
+    return !isHere(seat.run?.order) && !isHere(seat.lastEnded)
+  }
+
   /// The sessions in which an agent works, by session.
   package var running: [SessionID: StartOrder] { seats.compactMapValues { $0.run?.order } }
 

@@ -1,4 +1,5 @@
 import ClientCore
+import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 import SyncTestSupport
@@ -74,6 +75,68 @@ struct QuestionTests {
     try fleet.pass(60_000)
     #expect(fleet.server.workspace.numbers("s") == [])
     #expect(fleet.devices[0].told.count == 1)
+  }
+
+  /// The server lets a message out while its host itself changes it: the host begins nothing that it
+  /// would not have asked for, and gives the attempt back.
+  @Test(arguments: [true, false])
+  func aChangeAtTheHostIsInTimeWhereTheAttemptIsGivenBack(isEdit: Bool) throws {
+    var fleet = try Fleet(devices: 1)
+    fleet.follows = true
+    try fleet.start()
+    let session = SessionID.named("s")
+    try fleet.perform(.addSession(session, name: nil, project: nil), on: 0)
+    try fleet.perform(.setHost(session, fleet.devices[0].id), on: 0)
+    try fleet.perform(.send("first", as: 1, in: "s"), on: 0)
+    fleet.note(0) { core, occasion, store in
+      core.executionStarted(
+        ExecutorSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
+        store: store)
+    }
+    try fleet.settle()
+    fleet.note(0) {
+      $0.agentEnded(session, attempt: 1, with: .succeeded(summary: ""), at: $1, store: $2)
+    }
+    var asked: (request: AuthorityRequest, id: UInt64)?
+    while let action = fleet.devices[0].actions.first {
+      if case .send(_, .request(let request)) = action,
+        let question = try AuthorityRequest(request), case .next = question
+      {
+        asked = (question, request.id)
+      }
+      try fleet.advance(1)
+    }
+    let standing = try #require(asked)
+    try fleet.perform(.send("text", as: 2, in: "s"), on: 0)
+    try fleet.settle()
+    let device = fleet.devices[0].id
+    let letOut = try #require(
+      fleet.server.authority.answer(
+        standing.request, id: standing.id,
+        from: LeaseHolder(device: device, replica: ReplicaID(rawValue: device.low)),
+        in: fleet.server.workspace, uptime: fleet.server.milliseconds,
+        wall: fleet.server.milliseconds
+      ).answer)
+    guard case .letOut = letOut else {
+      Issue.record("\(letOut)")
+      return
+    }
+    let before = fleet.devices[0].core.replica.workspace
+    let message = MessageID.numbered(2)
+    try fleet.perform(
+      isEdit ? .edit(message, content: "other", base: nil) : .cancel([message]), on: 0)
+    let race =
+      isEdit
+      ? StartRace(editing: message, from: before, to: fleet.devices[0].core.replica.workspace)
+      : StartRace(withdrawing: message, in: before)
+    fleet.note(0) { core, occasion, store in
+      core.questionAsked(.outcome(message), id: 7, at: occasion, store: store) ?? []
+    }
+    fleet.deliver(.response(letOut.response(id: standing.id)), to: 0)
+    #expect(fleet.devices[0].core.running.isEmpty)
+    try fleet.settle()
+    #expect(fleet.devices[0].told.map(race.ending) == [.inTime])
+    #expect(fleet.devices[0].core.running[session]?.text != "text")
   }
 
   @Test func anEditIsTooLateWhereAnotherTextWasLetOut() throws {
