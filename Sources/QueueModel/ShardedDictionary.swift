@@ -1,67 +1,74 @@
 /// A dictionary in shards, so that changing one copy of a large one copies a shard and not all.
 ///
 /// A merge keeps the state before it until it succeeded; with a plain dictionary the first write
-/// after that would copy every entry.
+/// after that would copy every entry. The shards stand in rows, so that the first write into a copy
+/// counts one row's references and not those of all shards.
 struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private var shards: [[Key: Value]]
+  private var rows: [[[Key: Value]]]
   private(set) var count = 0
 
-  private static var shardCount: Int { 256 }
+  private static var rowCount: Int { 16 }
+  private static var rowLength: Int { 16 }
 
   init() {
-    shards = Array(repeating: [:], count: Self.shardCount)
+    rows = Array(
+      repeating: Array(repeating: [:], count: Self.rowLength), count: Self.rowCount)
   }
 
-  private func shard(of key: Key) -> Int {
+  private func place(of key: Key) -> (row: Int, shard: Int) {
     // The dictionary inside uses the low bits of the same hash; these are others.
-    Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> 40) & (Self.shardCount - 1)
+    let bits = Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> 40)
+    return ((bits / Self.rowLength) & (Self.rowCount - 1), bits & (Self.rowLength - 1))
   }
 
   /// Whether there is a value of a key.
   func contains(_ key: Key) -> Bool {
-    shards[shard(of: key)].keys.contains(key)
+    let (row, shard) = place(of: key)
+    return rows[row][shard].keys.contains(key)
   }
 
   /// The value of a key, nil where there is none.
   subscript(key: Key) -> Value? {
     get {
-      shards[shard(of: key)][key]
+      let (row, shard) = place(of: key)
+      return rows[row][shard][key]
     }
     _modify {
-      let shard = shard(of: key)
-      count -= shards[shard].count
-      defer { count += shards[shard].count }
-      yield &shards[shard][key]
+      let (row, shard) = place(of: key)
+      count -= rows[row][shard].count
+      defer { count += rows[row][shard].count }
+      yield &rows[row][shard][key]
     }
   }
 
   /// The value of a key, made first where there is none.
   subscript(key: Key, default value: @autoclosure () -> Value) -> Value {
     get {
-      shards[shard(of: key)][key] ?? value()
+      self[key] ?? value()
     }
     _modify {
-      let shard = shard(of: key)
-      count -= shards[shard].count
-      defer { count += shards[shard].count }
-      yield &shards[shard][key, default: value()]
+      let (row, shard) = place(of: key)
+      count -= rows[row][shard].count
+      defer { count += rows[row][shard].count }
+      yield &rows[row][shard][key, default: value()]
     }
   }
 
   @discardableResult
   mutating func removeValue(forKey key: Key) -> Value? {
-    guard let value = shards[shard(of: key)].removeValue(forKey: key) else { return nil }
+    let (row, shard) = place(of: key)
+    guard let value = rows[row][shard].removeValue(forKey: key) else { return nil }
     count -= 1
     return value
   }
 
   /// All values, in no particular order.
   var values: some Sequence<Value> {
-    shards.lazy.flatMap { $0.values }
+    rows.lazy.joined().flatMap { $0.values }
   }
 
   /// All keys, in no particular order.
   var keys: some Sequence<Key> {
-    shards.lazy.flatMap { $0.keys }
+    rows.lazy.joined().flatMap { $0.keys }
   }
 }
