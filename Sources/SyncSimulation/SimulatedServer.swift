@@ -1,3 +1,4 @@
+import DispatchAuthority
 import QueueModel
 import QueueOracle
 import SequenceCRDT
@@ -96,6 +97,11 @@ final class SimulatedServer {
     }
     truth = backup.truth
     isTruthWhole = backup.isTruthWhole
+  }
+
+  /// Who may run a session's messages, as far as the store knows.
+  func lease(of session: SessionID) -> Lease? {
+    storage.withState { $0.workspaces[SimulatedServer.workspace]?.leases[session] }
   }
 
   /// What the log builds on.

@@ -59,6 +59,8 @@ final class ExecutionChecker: SimulationChecker {
     case .agentStarted(let device, let order):
       return check(order, by: device, in: simulation)
     case .agentSucceeded(_, let order):
+      // What ends under a lease that has gone over to the next holder does not count.
+      if let lease = simulation.server.lease(of: order.session), lease.token > order.token { break }
       succeeded[order.message] = (order.attempt, order.token)
     default:
       break
