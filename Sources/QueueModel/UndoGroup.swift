@@ -135,6 +135,13 @@ package struct UndoGroup: Hashable, Sendable, Codable {
     for step in texts { body(step.content) }
   }
 
+  /// Whether the group speaks of any of these.
+  func speaks(of names: Set<OperationID>) -> Bool {
+    var isOne = false
+    forEachName { isOne = isOne || names.contains($0) }
+    return isOne
+  }
+
   /// About how many bytes the group takes.
   package var cost: Int {
     let steps = tags.count + registers.count + messagePlaces.count + threadPlaces.count

@@ -232,7 +232,7 @@ package struct UndoHistory: Hashable, Sendable {
   ///   - names: what a group has to speak of to be looked at; nil looks at all.
   ///   - body: what a group becomes; nil where it stays as it is.
   private mutating func change(
-    speakingOf names: [OperationID]? = nil, _ body: (UndoGroup) -> UndoGroup?
+    speakingOf names: Set<OperationID>? = nil, _ body: (UndoGroup) -> UndoGroup?
   ) -> Changes {
     var changes = Changes()
     var growth = 0

@@ -77,14 +77,18 @@ package struct UndoStack: Sendable {
   /// Puts others in the place of some.
   ///
   /// - Parameters:
-  ///   - names: those that the groups have to speak of; nil where all are to be looked at. A chunk that
-  ///     speaks of none is passed over.
+  ///   - names: those of which a group has to speak of one; nil where all are to be looked at. A chunk
+  ///     that speaks of none is passed over.
   ///   - body: what an entry becomes; nil where it stays as it is.
-  mutating func change(speakingOf names: [OperationID]? = nil, _ body: (Entry) -> Entry?) {
+  mutating func change(
+    speakingOf names: Set<OperationID>? = nil, _ body: (Entry) -> Entry?
+  ) {
     for place in chunks.indices {
-      if let names, !names.contains(where: chunks[place].names.contains) { continue }
+      if let names, names.isDisjoint(with: chunks[place].names) { continue }
       for index in chunks[place].entries.indices {
-        guard let fresh = body(chunks[place].entries[index]) else { continue }
+        let entry = chunks[place].entries[index]
+        if let names, !entry.group.speaks(of: names) { continue }
+        guard let fresh = body(entry) else { continue }
         chunks[place].replace(index, by: fresh)
       }
     }

@@ -18,21 +18,19 @@ struct UndoSuccessors {
   }
 
   private var names: [Role: [OperationID: OperationID]] = [:]
-  /// The old names, in whatever role.
-  private var old: [OperationID] = []
 
   var isEmpty: Bool { names.isEmpty }
 
   /// What a group has to speak of to be concerned, as `UndoGroup.forEachName` tells it.
-  var concerned: [OperationID] {
-    names.flatMap { role, successors in
-      if case .scalar(let content) = role { [content] } else { Array(successors.keys) }
-    }
+  var concerned: Set<OperationID> {
+    Set(
+      names.flatMap { role, successors in
+        if case .scalar(let content) = role { [content] } else { Array(successors.keys) }
+      })
   }
 
   mutating func note(_ old: OperationID, as role: Role, _ new: OperationID) {
     names[role, default: [:]][old] = new
-    self.old.append(old)
   }
 
   mutating func note(_ replacements: [UndoGroup.TagReplacement]) {
@@ -44,31 +42,12 @@ struct UndoSuccessors {
     names[role]?[id] ?? id
   }
 
-  /// The group with the new names; nil where it speaks of none of the old ones.
-  func applied(to group: UndoGroup) -> UndoGroup? {
-    guard concerns(group) else { return nil }
-    return group.renamed {
+  /// The group with the new names.
+  func applied(to group: UndoGroup) -> UndoGroup {
+    group.renamed {
       name($0, as: $1)
     } texts: {
       names[.scalar(of: $0)] != nil
     }
-  }
-
-  private func concerns(_ group: UndoGroup) -> Bool {
-    // One command replaces a few names at most: comparing them is quicker than hashing the others.
-    func has(_ id: OperationID?) -> Bool {
-      guard let id else { return false }
-      return old.count <= 8 ? old.contains(id) : isRenamed(id)
-    }
-    return group.tags.contains { $0.put.contains(where: has) || $0.cleared.contains(where: has) }
-      || group.registers.contains { has($0.writer) || has($0.beforeWriter) }
-      || group.messagePlaces.contains { has($0.slot) || has($0.writer) }
-      || group.threadPlaces.contains { has($0.slot) || has($0.writer) }
-      || group.queuedAt.contains { has($0.writer) || has($0.beforeWriter) }
-      || group.texts.contains { names[.scalar(of: $0.content)] != nil }
-  }
-
-  private func isRenamed(_ id: OperationID) -> Bool {
-    names.values.contains { $0[id] != nil }
   }
 }
