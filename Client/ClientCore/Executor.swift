@@ -14,7 +14,8 @@ package struct Executor: Sendable {
   package enum Action: Hashable, Sendable {
     /// Ask the authority; where there is no connection, when there is one again.
     case ask(AuthorityRequest, id: UInt64)
-    /// Store the intent and the report in one transaction, then hand the prompt to the agent.
+    /// Store the intent and the report in one transaction, and hand the prompt to the agent when the
+    /// disk has them.
     case begin(StartOrder)
     /// Stop the agent: ask it to end, and make it end 10 seconds later.
     case stop(SessionID, attempt: UInt16)

@@ -5,8 +5,8 @@ import WireProtocol
 /// A base of which the server has something else; SPECIFICATION.md, section "Compaction".
 extension Replica {
   /// Gives what the base holds as state, and a state of the server contradicts, new ids, with all
-  /// that names it and that the server lacks. The whole state becomes the base, of no server's epoch,
-  /// so that it is offered.
+  /// that names it and that the server lacks. What came from the server since stays. The whole state
+  /// becomes the base, of no server's epoch, so that it is offered.
   ///
   /// - Returns: nil where the state contradicts nothing.
   mutating func giveWay(
@@ -26,18 +26,23 @@ extension Replica {
     do {
       chained = try Workspace(image: workspace.image()).compacted()
       let image = chained.image()
-      var plan = Renaming(of: image, contradicted: comparison, by: state)
+      var plan = Renaming(of: image, on: held, contradicted: comparison, by: state)
       plan.addWhatNamesIt()
       let rounds = plan.rounds { replica in
         workspace.vector[replica] == 0
           ? replica : ReplicaID(rawValue: occasion.random(replica.rawValue) | 1)
       }
-      next.workspace = try Workspace(image: rounds.reduce(image) { $0.renamed($1) })
+      let renamed = rounds.reduce(image) { $0.renamed($1) }
+      let kept = rounds.first?.compactMapValues(\.kept) ?? [:]
+      next.workspace =
+        kept.isEmpty
+        ? try Workspace(image: renamed)
+        : try Workspace(image: state.united(with: renamed, knowing: kept)).compacted()
       for successions in rounds { next.take(successions) }
       var undo = next.undo.reanchor(from: workspace, to: chained)
-      let renamed = next.undo.rename { id in rounds.reduce(id) { $0.renamed($1) } }
-      undo.written += renamed.written
-      undo.removed += renamed.removed
+      let changes = next.undo.rename { id in rounds.reduce(id) { $0.renamed($1) } }
+      undo.written += changes.written
+      undo.removed += changes.removed
       try next.becomeBase(
         undo: undo, announcesAnew: rounds.contains { $0[record.replica] != nil }, at: occasion,
         store: store)
@@ -94,30 +99,40 @@ extension Replica {
 private struct Renaming {
   private let image: WorkspaceImage
   private let names: [OperationID: StateComparison.Name]
-  /// What the other state knows.
+  /// What the base knows, and what the other state does.
+  private let held: VersionVector
   private let known: VersionVector
   private var firsts: [ReplicaID: UInt32]
 
   /// - Parameter image: the whole state.
   init(
-    of image: WorkspaceImage, contradicted comparison: StateComparison, by state: WorkspaceImage
+    of image: WorkspaceImage, on base: WorkspaceImage, contradicted comparison: StateComparison,
+    by state: WorkspaceImage
   ) {
     self.image = image
     names = image.names { _ in true }
-    known = VersionVector(
-      Dictionary(state.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
+    held = base.vector
+    known = state.vector
     firsts = comparison.firstUnshown
+  }
+
+  private func isRenamed(_ id: OperationID) -> Bool {
+    firsts[id.replica] ?? .max <= id.seq && !isKept(id)
+  }
+
+  /// What the log holds and the other state knows came from there: it was compared.
+  private func isKept(_ id: OperationID) -> Bool {
+    held[id.replica] < id.seq && id.seq <= known[id.replica]
   }
 
   /// Adds what names something that gets other ids, and that the other state does not know.
   mutating func addWhatNamesIt() {
     while true {
-      let before = firsts
-      for id in image.naming({ before[$0.replica] ?? .max <= $0.seq })
-      where id.seq > known[id.replica] {
+      let before = self
+      for id in image.naming(before.isRenamed) where id.seq > known[id.replica] {
         firsts[id.replica] = min(firsts[id.replica] ?? .max, id.seq)
       }
-      if firsts == before { return }
+      if firsts == before.firsts { return }
     }
   }
 
@@ -137,12 +152,14 @@ private struct Renaming {
       let given = (1...replica.seq).filter { known[successor(of: replica.id, from: $0)] > 0 }
       let begun = given.last { $0 <= first } ?? first
       var last = (replica: replica.id, origin: UInt32(1), numberedFrom: UInt32(1))
+      let (from, to) = (max(held[replica.id] &+ 1, first), min(known[replica.id], replica.seq))
       for (round, start) in ([begun] + given.filter { $0 > first }).enumerated() {
         let heir = unused(successor(of: replica.id, from: start))
         let offset = last.numberedFrom &- last.origin
         if round == rounds.count { rounds.append([:]) }
         rounds[round][last.replica] = WorkspaceImage.Succession(
-          first: max(start, first) &+ offset, successor: heir, origin: start &+ offset)
+          first: max(start, first) &+ offset, successor: heir, origin: start &+ offset,
+          kept: round == 0 && from <= to ? from...to : nil)
         last = (heir, start, WorkspaceImage.Succession.numberedFrom)
       }
     }

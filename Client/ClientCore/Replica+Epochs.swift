@@ -18,8 +18,7 @@ extension Replica {
 
     /// Whether the state has all that a vector has.
     func knows(_ vector: VersionVector) -> Bool {
-      VersionVector(Dictionary(image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
-        .includes(vector)
+      image.vector.includes(vector)
     }
   }
 
@@ -108,8 +107,7 @@ extension Replica {
     }
     record.logPosition = max(record.logPosition, base.logPosition)
     record.epoch = base.epoch
-    record.floor = VersionVector(
-      Dictionary(base.image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
+    record.floor = base.image.vector
     clock.observe(workspace.latestStamp)
   }
 

@@ -27,7 +27,11 @@ extension Replica {
       // replica that it is authored under now is to be compared as well.
       compared.formUnion(record.ownReplicas)
       compared.formUnion(workspace.vector.sorted.map(\.replica))
-      if !found.doubtful.isEmpty { try doAgain(found.doubtful, at: occasion, store: store) }
+      if !found.doubtful.isEmpty {
+        // Behind what is authored anew nothing of its replica is to follow.
+        if found.cuts[record.replica] != nil { try takeFreshReplica(at: occasion, store: store) }
+        try doAgain(found.doubtful, at: occasion, store: store)
+      }
       if found.cuts.isEmpty { return }
       var divergence = Divergence(cuts: found.cuts)
       for replica in others where found.cuts[replica.id] == nil {
@@ -69,18 +73,21 @@ extension Replica {
         entry.operations.filter { entry.isLocal || !own.contains($0.id.replica) }
       }, in: suspects.mapValues(\.numbers), known: Set(base.image.replicas.map(\.id)))
     let evidence = Evidence(
-      of: base.image, about: Set(suspects.keys).union(continuations.map(\.successor)))
+      of: base.image, about: Set(suspects.keys).union(continuations.map(\.successor)),
+      deleting: held.flatMap(\.operations).flatMap(\.deletedScalars))
     var found = Findings()
     for range in ranges {
       let operations = held.flatMap(\.operations).inOrder(of: range.replica)
       var first: UInt32
+      var doubtful: [Operation] = []
       if suspects[range.replica]?.isUnconfirmed == true {
-        switch evidence.arrival(of: range, among: operations) {
-        case .whole(let doubtful):
-          found.doubtful += doubtful
+        let arrival = evidence.arrival(of: range, among: operations)
+        guard let last = arrival.last else {
+          found.doubtful += arrival.doubtful
           continue
-        case .through(let last): first = last + 1
         }
+        first = last + 1
+        doubtful = arrival.doubtful
       } else if let other = evidence.firstOther(of: range, among: operations) {
         first = other
       } else {
@@ -91,6 +98,7 @@ extension Replica {
         first = continuation.first
         break
       }
+      found.doubtful += doubtful.filter { $0.id.seq < first }
       found.cuts[range.replica] = first
     }
     return found
@@ -237,9 +245,18 @@ private struct Evidence {
   private var slots: [OperationID: Element] = [:]
   private var tags: [OperationID: Mark] = [:]
   private var registers: [OperationID: Mark] = [:]
+  /// One operation can put a tag on a message and one on its session.
+  private var shownTags: [OperationID: Set<TagField>] = [:]
+  /// Of scalars that operations delete, those that show.
+  private var undeleted: Set<OperationID> = []
+  private let deleted: Set<OperationID>
 
-  init(of image: WorkspaceImage, about replicas: Set<ReplicaID>) {
+  /// - Parameter deleted: scalars that operations in question delete.
+  init(
+    of image: WorkspaceImage, about replicas: Set<ReplicaID>, deleting deleted: [OperationID]
+  ) {
     self.replicas = replicas
+    self.deleted = Set(deleted)
     devices = Dictionary(
       image.replicas.compactMap { replica in
         replica.announcement.map { (replica.id, $0.device) }
@@ -269,6 +286,7 @@ private struct Evidence {
     for set in tags {
       for tag in set.tags {
         self.tags[tag.id] = Mark(element: element, field: set.field.rawValue)
+        shownTags[tag.id, default: []].insert(set.field)
       }
     }
     for register in registers {
@@ -281,40 +299,64 @@ private struct Evidence {
     for run in addition.runs {
       for offset in 0..<run.slots.length {
         let scalar = run.isVisible ? text.next() : nil
-        guard replicas.contains(run.slots.id.replica),
-          let id = run.slots.id.advanced(by: offset)
-        else { continue }
+        guard let id = run.slots.id.advanced(by: offset) else { continue }
+        if run.isVisible, deleted.contains(id) { undeleted.insert(id) }
+        guard replicas.contains(id.replica) else { continue }
         scalars[id] = Scalar(addition: addition.id, scalar: scalar)
       }
     }
   }
 
   /// How much of a range of operations is there.
-  enum Arrival {
-    /// Nothing speaks against all of it. Of these, at the end of it, nothing shows.
-    case whole(doubtful: [Operation])
-    /// Up to this number, at least.
-    case through(UInt32)
+  struct Arrival {
+    /// The last that is there; nil where nothing speaks against all of it.
+    var last: UInt32?
+    /// Of these, the last of what is there, nothing shows.
+    var doubtful: [Operation] = []
   }
 
   func arrival(of range: OperationRange, among operations: [Operation]) -> Arrival {
-    var arrived = range.first - 1
+    var shown = range.first - 1
+    var other: UInt32?
+    // What follows on the last that shows.
     var silent: [Operation] = []
-    for operation in operations {
+    for operation in operations where other == nil {
       guard let ids = operation.range, ids.last >= range.first, ids.first <= range.last
       else { continue }
       switch finding(about: operation) {
       case .shown:
-        arrived = max(arrived, min(ids.last, range.last))
+        shown = max(shown, min(ids.last, range.last))
         silent = []
       case .silence: silent.append(operation)
-      case .otherEvent: return .through(arrived)
+      case .otherEvent: other = max(ids.first, range.first)
       }
     }
+    if let index = silent.firstIndex(where: isUndone) {
+      other = max(silent[index].id.seq, range.first)
+      silent.removeSubrange(index...)
+    }
     // Texts of which no scalar is left may be others', too.
-    let isDoubtful = silent.contains { if case .insertText = $0.body { true } else { false } }
-    return isDoubtful
-      ? .through(arrived) : .whole(doubtful: silent.filter(\.doesNoHarmTwice))
+    if silent.contains(where: { if case .insertText = $0.body { true } else { false } }) {
+      return Arrival(last: shown)
+    }
+    return Arrival(last: other.map { $0 - 1 }, doubtful: silent.filter(\.doesNoHarmTwice))
+  }
+
+  /// Whether something shows that the operation takes away.
+  private func isUndone(_ operation: Operation) -> Bool {
+    func shows(_ field: TagField, _ tags: [OperationID]) -> Bool {
+      tags.contains { shownTags[$0]?.contains(field) == true }
+    }
+    return switch operation.body {
+    case .deleteText: operation.deletedScalars.contains(where: undeleted.contains)
+    case .addTag(_, let field, let clears, _), .clearTags(_, let field, let clears):
+      shows(field, clears)
+    case .enqueueThread(let enqueue):
+      shows(.queued, enqueue.clearsQueued) || shows(.locked, enqueue.clearsLocked)
+    case .announceDevice, .openSession, .addMessage, .insertText, .placeMessage, .placeThread,
+      .setRegister:
+      false
+    }
   }
 
   /// The first number of a range for which there is something else; nil where there is none.
@@ -406,6 +448,11 @@ private struct Evidence {
 }
 
 extension Operation {
+  fileprivate var deletedScalars: [OperationID] {
+    guard case .deleteText(let deletion) = body else { return [] }
+    return (0..<deletion.count).compactMap { deletion.first.advanced(by: $0) }
+  }
+
   /// Whether the same again changes nothing where it was there, other than to pause a queue or to
   /// attach a file a second time.
   fileprivate var doesNoHarmTwice: Bool {

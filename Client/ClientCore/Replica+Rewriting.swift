@@ -144,7 +144,14 @@ extension Replica {
       guard isUsed, held[begun.replica] == nil else { return nil }
       return ReplicaID(rawValue: occasion.random(begun.of.rawValue) | 1)
     }
-    let rewriter = OperationRewriter(taken, in: surroundings)
+    var rewriter = OperationRewriter(taken, in: surroundings)
+    var outcome = try workspace.mergeFitting(rewriter.operations) { _ in true }
+    if !former.hasOrder(of: taken, in: workspace, under: rewriter.mapped) {
+      // Beside what others put there since, other ids would have another order.
+      workspace = known
+      rewriter = OperationRewriter(former.replaced(taken, in: known), in: surroundings)
+      outcome = try workspace.mergeFitting(rewriter.operations) { _ in true }
+    }
     for begun in rewriter.successors {
       if before.ownReplicas.contains(begun.of) {
         record.ownReplicas.insert(begun.replica)
@@ -154,7 +161,7 @@ extension Replica {
       record.acknowledged[begun.replica] = min(
         record.acknowledged[begun.replica], known.vector[begun.replica])
     }
-    applied.add(try workspace.mergeFitting(rewriter.operations) { _ in true })
+    applied.add(outcome)
     return undo.rename(rewriter.mapped)
   }
 

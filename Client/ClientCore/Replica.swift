@@ -36,7 +36,8 @@ package struct Replica: Sendable {
     package var loaded: LoadedReplica
     package var device: DeviceID
     package var deviceName: String
-    /// The store is a restored or cloned copy: new operations need a new author.
+    /// The store is a restored or cloned copy, or may have lost what was sent: new operations need a
+    /// new author.
     package var needsFreshReplica: Bool
 
     package init(

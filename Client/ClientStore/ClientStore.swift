@@ -31,8 +31,8 @@ package final class ClientStore: ReplicaStore, Sendable {
     package var loaded: LoadedReplica
     /// Whether operations may exist elsewhere under ids that the database does not know it used: it, or
     /// the whole directory, is a copy put in place of another, or it was open when the machine went
-    /// down. It goes on under a fresh replica id.
-    package var isCopy: Bool
+    /// down.
+    package var needsFreshReplica: Bool
   }
 
   let database: DatabaseQueue
@@ -81,12 +81,14 @@ package final class ClientStore: ReplicaStore, Sendable {
         try database.write { try $0.execute(sql: "DELETE FROM undo") }
       }
       let incarnation = try IncarnationFile(path: directory + "/incarnation", boot: boot)
-      let isCopy = try database.read { try incarnation.isForeign(to: $0, record: loaded.record) }
+      let needsFreshReplica = try database.read {
+        try incarnation.needsFreshReplica($0, record: loaded.record)
+      }
       // A fresh replica is noted with its first transaction.
-      if !isCopy, loaded.record != nil { try database.write(incarnation.noteOpened) }
+      if !needsFreshReplica, loaded.record != nil { try database.write(incarnation.noteOpened) }
       let store = ClientStore(
         database: database, incarnation: incarnation, record: loaded.record, path: path)
-      return Opened(store: store, loaded: loaded, isCopy: isCopy)
+      return Opened(store: store, loaded: loaded, needsFreshReplica: needsFreshReplica)
     } catch let error as OpenError {
       throw error
     } catch {

@@ -60,8 +60,9 @@ final class IncarnationFile: Sendable {
     close(file)
   }
 
-  /// Whether the database is not the one that this file was last written for.
-  func isForeign(to database: Database, record: ReplicaRecord?) throws -> Bool {
+  /// Whether the database is not the one that this file was last written for, or was open when the
+  /// machine went down.
+  func needsFreshReplica(_ database: Database, record: ReplicaRecord?) throws -> Bool {
     guard let record else { return false }
     guard let content = content.withLock({ $0 }), let identity = FileAccess.identity(of: file)
     else { return true }

@@ -33,6 +33,8 @@ final class Engine: Sendable {
     var imageVector: VersionVector
     /// Where orders for agents go while somebody runs them.
     var agents: AsyncStream<ExecutionOrder>.Continuation?
+    /// What agents are being made ready for.
+    var prepared: [SessionID: ExecutionStart] = [:]
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
@@ -166,11 +168,15 @@ final class Engine: Sendable {
       }
     }
     letLeave(actions)
-    var begun = state.core.answersFollowing(at: occasion(), store: store)
-    letLeave(begun)
-    let rest = state.core.executionFollowing(actions, at: occasion(), store: store)
-    letLeave(rest)
-    begun += rest
+    var begun: [Action] = []
+    func follow(_ actions: [Action]) {
+      letLeave(actions)
+      let starts = state.core.startsFollowing(at: occasion(), store: store)
+      letLeave(starts)
+      begun += actions + starts
+    }
+    follow(state.core.answersFollowing(at: occasion(), store: store))
+    follow(state.core.executionFollowing(actions, at: occasion(), store: store))
     letLeave(
       state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
     afterLeaving()
@@ -204,9 +210,7 @@ final class Engine: Sendable {
     case .report(let trouble):
       logger.warning("\(trouble.message)")
     case .agent(let order):
-      let isOver = order == .drained
-      state.agents?.yield(ExecutionOrder(order, in: state.core.replica.workspace, store: store))
-      if isOver { state.agents?.finish() }
+      tell(order, &state)
     case .told(let answer, let id):
       state.questions.removeValue(forKey: id)?.resume(returning: answer)
     case .decided(let request, let decision):
@@ -365,19 +369,6 @@ extension Engine {
     }
     guard let feed else { throw .closed }
     return feed
-  }
-
-  /// Lets somebody run agents; nil where somebody does already.
-  func beginExecuting(
-    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
-  ) async -> AsyncStream<ExecutionOrder>? {
-    let (stream, continuation) = AsyncStream<ExecutionOrder>.makeStream()
-    return await onQueue { state -> AsyncStream<ExecutionOrder>? in
-      guard state.agents == nil, !state.isClosed else { return nil }
-      state.agents = continuation
-      self.settle(&state, event(&state.core, self.occasion(), self.store))
-      return stream
-    }
   }
 
   /// Asks the authority, behind everything that was done before; `.unavailable` where there is none

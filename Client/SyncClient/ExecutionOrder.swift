@@ -27,6 +27,10 @@ public struct ExecutionStart: Hashable, Sendable {
     (project, attachments) = workspace.surroundings(of: order.message, in: order.session)
     self.memory = memory
   }
+
+  init(_ order: StartOrder, in workspace: Workspace, store: ClientStore) {
+    self.init(order, in: workspace, memory: AgentMemory(of: order.session, in: store))
+  }
 }
 
 /// What this device keeps of a session's agents.
@@ -39,24 +43,15 @@ public struct AgentMemory: Hashable, Sendable {
 
 /// What whoever runs agents has to do.
 public enum ExecutionOrder: Hashable, Sendable {
+  /// Make ready what the session's agent needs, where that saves time; nobody may see anything of the
+  /// prompt. `begin` of the same attempt follows in a moment, or `stop`, of which nothing is to be said.
+  case prepare(ExecutionStart)
   /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it.
   case begin(ExecutionStart)
   /// Stop the agent at work on this attempt, and say that it ended.
   case stop(SessionID, attempt: UInt16)
   /// Nothing runs any more, and nothing will begin.
   case drained
-
-  init(_ order: AgentOrder, in workspace: Workspace, store: ClientStore) {
-    self =
-      switch order {
-      case .begin(let start):
-        .begin(
-          ExecutionStart(
-            start, in: workspace, memory: AgentMemory(of: start.session, in: store)))
-      case .stop(let session, let attempt): .stop(session, attempt: attempt)
-      case .drained: .drained
-      }
-  }
 }
 
 /// How an attempt ended.

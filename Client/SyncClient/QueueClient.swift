@@ -74,14 +74,14 @@ public final class QueueClient: Sendable {
       replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: device, deviceName: configuration.deviceNameClamped,
-          needsFreshReplica: opened.isCopy),
+          needsFreshReplica: opened.needsFreshReplica),
         at: occasion, store: opened.store)
     } catch .merge {
       throw setAside(opened.store)
     } catch {
       throw ClientError(error)
     }
-    if opened.isCopy, opened.loaded.record != nil {
+    if opened.needsFreshReplica, opened.loaded.record != nil {
       logger.notice(
         "the store is a copy, or was open when the machine went down; it has a new replica id now")
     }

@@ -149,11 +149,14 @@ package struct Authority: Hashable, Sendable {
     return (.released, AuthorityRecords(leases: [lease]))
   }
 
-  /// The next token: greater than all before it, and, by the clock in its upper bits, than those
-  /// that were granted after a backup which the authority was restored from.
+  /// The next token: greater than all before it, and, by the clock, than those that were granted
+  /// after a backup which the authority was restored from. The time counts to less than a
+  /// millisecond, so that this holds also where the backup is a moment old.
   private static func token(after latest: UInt64, wall: Int64) -> UInt64 {
-    let minutes = UInt64(clamping: (wall - 1_704_067_200_000) / 60_000)
-    return min(max(latest + 1, min(minutes, 0xff_ffff) << 16), Fence.tokenMax)
+    let epoch: Int64 = 1_704_067_200_000
+    let (minutes, rest) = UInt64(max(wall, epoch) - epoch).quotientAndRemainder(dividingBy: 60_000)
+    let time = min(minutes, 0xff_ffff) << 16 | (rest << 16) / 60_000
+    return min(max(latest + 1, time), Fence.tokenMax)
   }
 
   // MARK: - Dispatch

@@ -20,6 +20,56 @@ extension Workspace {
     return operations.flatMap { reanchoring.rewritten($0) }
   }
 
+  /// Gives insertions that this state holds origins in another one, which is about to get them under
+  /// other ids: the nearest units that it holds too, or that were inserted by earlier ones of them.
+  ///
+  /// What waits here keeps its origins, as does everything else.
+  ///
+  /// - Complexity: O(operations + units of the lists they insert into · log).
+  package func replaced(_ operations: [Operation], in other: Workspace) -> [Operation] {
+    var reanchoring = Reanchoring(old: self, base: other)
+    for (rank, operation) in operations.enumerated() {
+      reanchoring.note(operation, rank: rank)
+    }
+    reanchoring.findNeighbours()
+    return operations.map { reanchoring.replaced($0) }
+  }
+
+  /// Whether what operations inserted here stands in another state, under other ids, as it does here
+  /// among what both show.
+  ///
+  /// - Complexity: O(operations + units of the lists they insert into).
+  package func hasOrder(
+    of operations: [Operation], in other: Workspace, under renamed: (OperationID) -> OperationID
+  ) -> Bool {
+    var inserted: [ListKey: Set<OperationID>] = [:]
+    for operation in operations {
+      guard let key = listInserted(by: operation) else { continue }
+      let ids = (0..<operation.length).compactMap { operation.id.advanced(by: $0) }
+      inserted[key, default: []].formUnion(ids)
+    }
+    return inserted.allSatisfy { key, units in
+      var there = key
+      if case .content(let addition) = key { there = .content(renamed(addition)) }
+      let others = other.list(there)?.units ?? []
+      let known = Set(others)
+      let mine = (list(key)?.units ?? []).map { units.contains($0) ? renamed($0) : $0 }
+        .filter(known.contains)
+      let both = Set(mine)
+      return mine == others.filter(both.contains)
+    }
+  }
+
+  fileprivate func listInserted(by operation: Operation) -> ListKey? {
+    switch operation.body {
+    case .addMessage(let addition): key(ofQueue: addition.session)
+    case .placeMessage(_, let session, _, _): key(ofQueue: session)
+    case .placeThread, .enqueueThread: .threads
+    case .insertText(let insertion): .content(insertion.message)
+    default: nil
+    }
+  }
+
   /// The ordered lists of a workspace.
   enum ListKey: Hashable {
     case threads
@@ -57,19 +107,13 @@ private struct Reanchoring {
   }
 
   private func list(of operation: Operation) -> Workspace.ListKey? {
-    switch operation.body {
-    case .addMessage(let addition): old.key(ofQueue: addition.session)
-    case .placeMessage(_, let session, _, _): old.key(ofQueue: session)
-    case .placeThread, .enqueueThread: .threads
-    case .insertText(let insertion): .content(insertion.message)
-    case .deleteText(let deletion): .content(deletion.message)
-    default: nil
-    }
+    if case .deleteText(let deletion) = operation.body { return .content(deletion.message) }
+    return old.listInserted(by: operation)
   }
 
   mutating func note(_ operation: Operation, rank: Int) {
     guard let list = list(of: operation) else { return }
-    if held[list] == nil { held[list] = base.list(list)?.unitIDs ?? [] }
+    if held[list] == nil { held[list] = Set(base.list(list)?.units ?? []) }
     if case .deleteText = operation.body { return }
     for offset in 0..<operation.length {
       if let id = operation.id.advanced(by: offset) { ranks[list, default: [:]][id] = rank }
@@ -85,10 +129,11 @@ private struct Reanchoring {
       for run in old.list(list)?.runs ?? [] {
         for offset in 0..<run.length {
           let id = run.unitID(at: offset)
-          if held.contains(id) {
-            units.append((id, -1))
-          } else if let rank = ranks[id] {
+          // Another state may hold something else under an id of the operations.
+          if let rank = ranks[id] {
             units.append((id, rank))
+          } else if held.contains(id) {
+            units.append((id, -1))
           }
         }
       }
@@ -110,35 +155,12 @@ private struct Reanchoring {
   }
 
   func rewritten(_ operation: Operation) -> [Operation] {
-    switch operation.body {
-    case .addMessage(var addition):
-      addition.origins = origins(of: operation, addition.origins)
-      return [Operation(id: operation.id, body: .addMessage(addition))]
-    case .placeMessage(let message, let session, let origins, let stamp):
-      let origins = self.origins(of: operation, origins)
-      return [
-        Operation(
-          id: operation.id,
-          body: .placeMessage(message: message, session: session, origins: origins, stamp: stamp))
-      ]
-    case .placeThread(let session, let origins, let stamp):
-      let origins = self.origins(of: operation, origins)
-      return [
-        Operation(
-          id: operation.id,
-          body: .placeThread(session: session, origins: origins, stamp: stamp))
-      ]
-    case .enqueueThread(var enqueue):
-      enqueue.origins = origins(of: operation, enqueue.origins)
-      return [Operation(id: operation.id, body: .enqueueThread(enqueue))]
-    case .insertText(var insertion):
-      insertion.origins = origins(of: operation, insertion.origins)
-      return [Operation(id: operation.id, body: .insertText(insertion))]
-    case .deleteText(let deletion):
-      return rewritten(deletion, operation.id)
-    case .announceDevice, .openSession, .addTag, .clearTags, .setRegister:
-      return [operation]
-    }
+    if case .deleteText(let deletion) = operation.body { return rewritten(deletion, operation.id) }
+    return [operation.withOrigins { origins(of: operation, $0) }]
+  }
+
+  func replaced(_ operation: Operation) -> Operation {
+    operation.withOrigins { neighbours[operation.id] ?? $0 }
   }
 
   /// Where the unit stood in the old state. One that waited there stood nowhere: it keeps its
@@ -191,18 +213,42 @@ private struct Reanchoring {
 }
 
 extension RunSequence {
-  /// The ids of all units.
-  fileprivate var unitIDs: Set<OperationID> {
-    var ids: Set<OperationID> = []
+  /// The ids of all units, in order.
+  fileprivate var units: [OperationID] {
+    var ids: [OperationID] = []
     ids.reserveCapacity(unitCount)
     for run in runs {
-      for offset in 0..<run.length { ids.insert(run.unitID(at: offset)) }
+      for offset in 0..<run.length { ids.append(run.unitID(at: offset)) }
     }
     return ids
   }
 }
 
 extension Operation {
+  /// The operation with other origins, where it has some.
+  fileprivate func withOrigins(_ change: (Origins) -> Origins) -> Operation {
+    var changed = self
+    switch body {
+    case .addMessage(var addition):
+      addition.origins = change(addition.origins)
+      changed.body = .addMessage(addition)
+    case .placeMessage(let message, let session, let origins, let stamp):
+      changed.body = .placeMessage(
+        message: message, session: session, origins: change(origins), stamp: stamp)
+    case .placeThread(let session, let origins, let stamp):
+      changed.body = .placeThread(session: session, origins: change(origins), stamp: stamp)
+    case .enqueueThread(var enqueue):
+      enqueue.origins = change(enqueue.origins)
+      changed.body = .enqueueThread(enqueue)
+    case .insertText(var insertion):
+      insertion.origins = change(insertion.origins)
+      changed.body = .insertText(insertion)
+    case .announceDevice, .openSession, .deleteText, .addTag, .clearTags, .setRegister:
+      break
+    }
+    return changed
+  }
+
   /// The part of the operation behind what a vector knows; nil where it knows all of it.
   package func droppingKnown(to vector: VersionVector) -> Operation? {
     droppingFirst(max(Int(vector[id.replica]) - Int(id.seq) + 1, 0))

@@ -7,15 +7,24 @@ extension WorkspaceImage {
     package var successor: ReplicaID
     /// The number that the successor's numbers are counted from, which is not greater.
     package var origin: UInt32
+    /// Numbers behind the first one that stay.
+    package var kept: ClosedRange<UInt32>?
 
-    package init(first: UInt32, successor: ReplicaID, origin: UInt32? = nil) {
+    package init(
+      first: UInt32, successor: ReplicaID, origin: UInt32? = nil, kept: ClosedRange<UInt32>? = nil
+    ) {
       self.first = first
       self.successor = successor
       self.origin = origin ?? first
+      self.kept = kept
     }
 
     /// The number that the origin gets, behind the successor's announcement.
     package static let numberedFrom: UInt32 = 2
+
+    fileprivate func isRenamed(_ seq: UInt32) -> Bool {
+      seq >= first && kept?.contains(seq) != true
+    }
 
     fileprivate func renamed(_ seq: UInt32) -> OperationID {
       OperationID(replica: successor, seq: seq - origin + Succession.numberedFrom)
@@ -24,8 +33,9 @@ extension WorkspaceImage {
 
   /// The same state under other ids, its lists as chains.
   ///
-  /// From the given numbers on, a replica's ids are its successor's, in the same distances; the successor announces what the replica announced. What digests say of either is
-  /// not known to anybody.
+  /// From the given numbers on, a replica's ids are its successor's, in the same distances; the
+  /// successor announces what the replica announced. What digests say of either is not known to
+  /// anybody. A state in which numbers stay does not know them: it is to be united with one that does.
   ///
   /// - Precondition: nothing is known of the successors; the lists are chains.
   /// - Complexity: O(state).
@@ -114,7 +124,7 @@ extension OperationID {
   package func renamed(
     _ successions: [ReplicaID: WorkspaceImage.Succession]
   ) -> OperationID {
-    guard let succession = successions[replica], seq >= succession.first else { return self }
+    guard let succession = successions[replica], succession.isRenamed(seq) else { return self }
     return succession.renamed(seq)
   }
 }
@@ -127,7 +137,8 @@ extension WorkspaceImage.Replica {
     guard let succession, succession.first <= seq else { return [self] }
     var successor = self
     successor.id = succession.successor
-    successor.seq = succession.renamed(seq).seq
+    let last = succession.kept.map { $0.upperBound < seq ? seq : $0.lowerBound - 1 } ?? seq
+    successor.seq = succession.renamed(last).seq
     successor.announcement?.seq = WorkspaceImage.Succession.numberedFrom - 1
     guard succession.first > 1 else { return [successor] }
     var rest = self

@@ -1,4 +1,4 @@
-import SequenceCRDT
+package import SequenceCRDT
 
 /// Uniting two states of which neither holds all of the other, and whose operations are gone: a
 /// server that was restored, and a device that gives it back what it lost.
@@ -10,9 +10,12 @@ extension WorkspaceImage {
   /// there. Registers and positions go by their stamps. Lists have the order of this state; what
   /// only the other has stands behind the unit that it has in front of it.
   ///
+  /// - Parameter more: numbers that the other state knows besides what it says.
   /// - Complexity: O(both states · log).
-  package func united(with other: WorkspaceImage) -> WorkspaceImage {
-    let union = Union(mine: self, theirs: other)
+  package func united(
+    with other: WorkspaceImage, knowing more: [ReplicaID: ClosedRange<UInt32>] = [:]
+  ) -> WorkspaceImage {
+    let union = Union(mine: self, theirs: other, knowing: more)
     var result = WorkspaceImage()
     result.replicas = union.replicas
     let messages = union.messages
@@ -47,12 +50,16 @@ private struct Union {
   let theirs: WorkspaceImage
   private let known: VersionVector
   private let knownThere: VersionVector
+  private let more: [ReplicaID: ClosedRange<UInt32>]
   private let here: [SessionID: WorkspaceImage.Session]
   private let there: [SessionID: WorkspaceImage.Session]
 
-  init(mine: WorkspaceImage, theirs: WorkspaceImage) {
+  init(
+    mine: WorkspaceImage, theirs: WorkspaceImage, knowing more: [ReplicaID: ClosedRange<UInt32>]
+  ) {
     self.mine = mine
     self.theirs = theirs
+    self.more = more
     known = mine.vector
     knownThere = theirs.vector
     here = Dictionary(mine.sessions.map { ($0.key, $0) }) { first, _ in first }
@@ -153,7 +160,11 @@ private struct Union {
 
   /// What only one state shows was taken away in the other, if that knows of it.
   private func isKept(_ id: OperationID, here: Bool, there: Bool) -> Bool {
-    here && there || here && !knownThere.contains(id) || there && !known.contains(id)
+    here && there || here && !isKnownThere(id) || there && !known.contains(id)
+  }
+
+  private func isKnownThere(_ id: OperationID) -> Bool {
+    knownThere.contains(id) || more[id.replica]?.contains(id.seq) == true
   }
 
   private func tags(
@@ -214,12 +225,6 @@ private struct Union {
       merged += followers[id] ?? []
     }
     return merged
-  }
-}
-
-extension WorkspaceImage {
-  fileprivate var vector: VersionVector {
-    VersionVector(Dictionary(replicas.map { ($0.id, $0.seq) }) { first, _ in first })
   }
 }
 

@@ -16,6 +16,11 @@ package struct WorkspaceImage: Hashable, Sendable {
 
   package init() {}
 
+  /// What is known of each replica.
+  package var vector: VersionVector {
+    VersionVector(Dictionary(replicas.map { ($0.id, $0.seq) }) { first, _ in first })
+  }
+
   package struct Replica: Hashable, Sendable {
     package var id: ReplicaID
     /// The last applied sequence number.

@@ -72,7 +72,7 @@ struct DeviceFiles {
 
   /// Whether the database is not the one that the incarnation file was last written for, or may have
   /// lost what was sent.
-  var isForeign: Bool {
+  var needsFreshReplica: Bool {
     guard let record = database.record else { return false }
     guard let content = incarnation.content else { return true }
     let last =

@@ -77,6 +77,9 @@ final class DeviceStore: ReplicaStore {
     return left
   }
 
+  /// Whether a loss of power would leave the intent.
+  func holdsDurably(_ intent: StartOrder) -> Bool { synced.intents[intent.message] == intent }
+
   /// Whether a loss of power would leave the operation.
   func holdsDurably(_ id: OperationID) -> Bool {
     synced.entries.last { entry in

@@ -17,6 +17,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case fanOutSkipsOne = "fan-out-skips-one"
   /// What agents had when a host died is handed to them again.
   case intentsRunAgain = "intents-run-again"
+  /// Agents begin as soon as their intents are stored, before the disk has them.
+  case startBeforeFsync = "start-before-fsync"
   /// Agents are told twice of what they asked.
   case decidesTwice = "decides-twice"
   /// What is taken back stays on the screen.
@@ -41,6 +43,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .moveEventMissing: "observers are not told of moves"
     case .unsentForgotten: "what the server does not have yet is forgotten at a restart"
     case .intentsRunAgain: "agents get again what they had when their host died (with agents)"
+    case .startBeforeFsync: "agents begin before the disk has their intents (with agents)"
     case .decidesTwice: "agents are told twice of what they asked (with requests)"
     case .retractionLost: "what is taken back stays on the screen (with requests)"
     case .notificationDropped: "a device does not take some notifications (with requests)"
@@ -67,7 +70,9 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   package var needsOutcomes: Bool { self == .silenceIsConsent }
 
   /// Whether it shows only where hosts run what waits.
-  package var needsAgents: Bool { needsRequests || needsOutcomes || self == .intentsRunAgain }
+  package var needsAgents: Bool {
+    needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
+  }
 
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {
     left.rawValue < right.rawValue

@@ -23,8 +23,10 @@ extension Simulation {
 
   func follow(_ order: AgentOrder, on device: SimulatedDevice) {
     switch order {
+    case .prepare(let start):
+      if options.planted.contains(.startBeforeFsync) { begin(start, on: device) }
     case .begin(let start):
-      begin(start, on: device)
+      if !options.planted.contains(.startBeforeFsync) { begin(start, on: device) }
     case .stop(let session, let attempt):
       guard var agent = device.process?.agents[session], agent.order.attempt == attempt else {
         return
@@ -45,6 +47,9 @@ extension Simulation {
     hash.add(Int(start.attempt))
     if device.process?.agents[start.session] != nil {
       add("execution", "device \(device.index) runs two agents in \(start.session)")
+    }
+    if device.process?.store.holdsDurably(start) == false {
+      add("execution", "device \(device.index) begins \(start.message) before its disk knows of it")
     }
     execution.starts += 1
     let spans: [(weight: Int, value: Int)] =

@@ -84,7 +84,7 @@ extension Simulation {
       let replica = try Replica(
         Replica.Opening(
           loaded: loaded, device: device.files.device, deviceName: device.name,
-          needsFreshReplica: device.files.isForeign),
+          needsFreshReplica: device.files.needsFreshReplica),
         at: occasion(of: device, origin: origin), store: store)
       var core = ClientCore(
         replica: replica, credentials: device.files.credentials,
@@ -200,6 +200,14 @@ extension Simulation {
     guard !store.hasDied, let result else { return nil }
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
+    if options.runsAgents, device.life == life {
+      let starts = device.process?.core.run { $0.startsFollowing(at: occasion, store: store) }
+      if store.hasDied {
+        end(device, losesPower: true)
+        return nil
+      }
+      for action in starts ?? [] where device.life == life { act(action, device) }
+    }
     if synchronizes, device.life == life {
       // A disk that fails took no commit either.
       try? store.synchronize()

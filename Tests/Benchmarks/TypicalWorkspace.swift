@@ -52,7 +52,7 @@ enum TypicalWorkspace {
       replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop",
-          needsFreshReplica: opened.isCopy),
+          needsFreshReplica: opened.needsFreshReplica),
         at: Occasion(now: 0, wall: wall, random: 0xD1B5_4A32_D192_ED03), store: store)
       threads = replica.workspace.threadQueue()
       let first = threads.threads.first?.session

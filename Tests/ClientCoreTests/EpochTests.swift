@@ -176,7 +176,7 @@ import WireProtocol
     fleet.cut(1)
     try fleet.perform(.edit(.numbered(2), content: "pmt two more", base: nil), on: 1)
     let copy = try fleet.addDevice(
-      store: MemoryStore(copying: fleet.devices[1].store), isCopy: true,
+      store: MemoryStore(copying: fleet.devices[1].store), needsFreshReplica: true,
       id: fleet.devices[1].id)
     fleet.compact()
     fleet.isServerDown = false

@@ -63,14 +63,14 @@ struct Fleet {
 
   @discardableResult
   mutating func addDevice(
-    isPaired: Bool = true, store: MemoryStore = MemoryStore(), isCopy: Bool = false,
+    isPaired: Bool = true, store: MemoryStore = MemoryStore(), needsFreshReplica: Bool = false,
     id: DeviceID? = nil
   ) throws -> Int {
     let id = id ?? DeviceID(high: 0xD, low: UInt64(devices.count + 1))
     let replica = try Replica(
       Replica.Opening(
         loaded: store.loaded, device: id, deviceName: "device \(id.low)",
-        needsFreshReplica: isCopy),
+        needsFreshReplica: needsFreshReplica),
       at: occasion(), store: store)
     let core = ClientCore(
       replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 1_000)
@@ -105,6 +105,7 @@ struct Fleet {
     guard follows else { return }
     devices[index].actions += devices[index].core.executionFollowing(
       actions, at: occasion, store: store)
+    devices[index].actions += devices[index].core.startsFollowing(at: occasion, store: store)
   }
 
   mutating func start() throws {
@@ -165,7 +166,12 @@ struct Fleet {
       guard devices[index].open == id, losses[index] != .sent else { return }
       // Every frame goes through its bytes.
       let arrived = try FrameCodec.decode(FrameCodec.encode(frame))
+      let statesTaken = server.statesTaken
       let result = try server.receive(arrived, from: devices[index].id)
+      if server.statesTaken > statesTaken {
+        // Everybody connects anew to a server with another base.
+        for other in devices.indices { cut(other) }
+      }
       if losses[index] != .received {
         for answer in result.answers { deliver(answer, to: index) }
       }

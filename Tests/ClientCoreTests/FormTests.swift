@@ -68,7 +68,7 @@ import WireProtocol
       store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
     try fleet.perform(.insertText(.numbered(1), at: 6, text: " by two"), on: 0)
     let copy = try fleet.addDevice(
-      store: MemoryStore(copying: fleet.devices[0].store), isCopy: true,
+      store: MemoryStore(copying: fleet.devices[0].store), needsFreshReplica: true,
       id: fleet.devices[0].id)
     try fleet.perform(.send("of the third", as: 3, in: "a"), on: thief)
     if typesOn { try fleet.perform(.insertText(.numbered(1), at: 0, text: "now "), on: 0) }
@@ -156,7 +156,7 @@ import WireProtocol
     fleet.compact()
     try fleet.settle()
     let lost = fleet.devices.remove(at: 1)
-    let again = try fleet.addDevice(store: backup, isCopy: true, id: lost.id)
+    let again = try fleet.addDevice(store: backup, needsFreshReplica: true, id: lost.id)
     try fleet.start(again)
     try fleet.pass(60_000)
     try fleet.expectConvergence()
@@ -245,5 +245,68 @@ import WireProtocol
     try fleet.expectConvergence()
     #expect(fleet.server.snapshotsSent > 0)
     #expect(fleet.server.workspace.contents("a") == ["prompt 3"])
+  }
+
+  /// Three copies of a disk: one gives the server what it has, one compares its operations, and one a
+  /// state, in which nothing shows of the last that all three have.
+  @Test(arguments: [false, true])
+  func whatAStateHidesBeforeAForkIsNotAuthoredAnew(comparesStateFirst: Bool) throws {
+    var fleet = try Fleet(devices: 1)
+    try fleet.start()
+    fleet.cut(0)
+    fleet.isServerDown = true
+    try fleet.perform(.send("shared", as: 1, in: "a"), on: 0)
+    try fleet.perform(.renameSession(.named("a"), name: "common"), on: 0)
+    let thief = try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
+    try fleet.perform(.send("of two", as: 2, in: "a"), on: 0)
+    let copy = try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
+    try fleet.perform(.send("of the third", as: 3, in: "a"), on: thief)
+    try fleet.perform(.renameSession(.named("a"), name: "of the third"), on: thief)
+    fleet.isServerDown = false
+    try fleet.start(thief)
+    fleet.server.snapshotThreshold = comparesStateFirst ? 0 : .max
+    fleet.losses[0] = .sent
+    try fleet.start(copy)
+    fleet.server.snapshotThreshold = comparesStateFirst ? .max : 0
+    fleet.losses = [:]
+    fleet.cut(0)
+    try fleet.pass(120_000)
+    try fleet.expectConvergence()
+    #expect(fleet.server.snapshotsSent > 0)
+    let merged = workspace(fleet, 0)
+    #expect(merged.contents("a").sorted() == ["of the third", "of two", "shared"])
+    for number in UInt64(1)...3 { #expect(texts(merged, number).count == 1) }
+  }
+
+  /// Two copies of a disk queue behind one message, while a third device does. What the later copy
+  /// authors anew stays where it stood there.
+  @Test(arguments: 1...8)
+  func whatIsAuthoredAnewStaysInItsPlace(seed: UInt64) throws {
+    var fleet = try Fleet(devices: 2, seed: seed)
+    try fleet.start()
+    try fleet.perform(.send("shared", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    let copy = try fleet.addDevice(
+      store: MemoryStore(copying: fleet.devices[0].store), id: fleet.devices[0].id)
+    try fleet.perform(.send("of the copy", as: 2, in: "b"), on: copy)
+    let refusal = Refusal(
+      code: .storageFailed, message: "disk full", retryAfterMilliseconds: 60_000)
+    fleet.server.refusals = [refusal, refusal, refusal]
+    try fleet.perform(.send("before", as: 3, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.server.refusals = []
+    try fleet.perform(.send("of another", as: 4, in: "a"), on: 1)
+    try fleet.settle()
+    try fleet.perform(.send("behind", as: 5, in: "a"), on: 0)
+    try fleet.settle()
+    let before = workspace(fleet, 0).contents("a")
+    #expect(before.count == 4)
+    try fleet.start(copy)
+    try fleet.pass(200_000)
+    try fleet.expectConvergence()
+    #expect(workspace(fleet, 0).contents("b") == ["of the copy"])
+    #expect(workspace(fleet, 0).contents("a") == before)
   }
 }

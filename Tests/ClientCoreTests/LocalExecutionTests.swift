@@ -87,6 +87,64 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.isEmpty)
   }
 
+  /// An agent is made ready while the disk takes the intent, and begins when it has it.
+  @Test func anAgentBeginsWhenTheDiskHasItsIntent() throws {
+    var scene = try LocalHost.serving(0)
+    scene.store.defers = true
+    scene.now += 10
+    let occasion = Occasion(now: scene.now, wall: TestDevice.startOfTime + scene.now, random: 9)
+    let sent = try scene.core.commandGiven(
+      .send("text 1", as: 1, in: "s"), at: occasion, store: scene.store
+    ).actions
+    let following = scene.core.executionFollowing(sent, at: occasion, store: scene.store)
+    #expect(LocalHost.orders(in: following).map(\.isPreparation) == [true])
+    #expect(!scene.store.isSynchronized)
+    #expect(scene.store.intents.count == 1)
+    let starts = scene.core.startsFollowing(at: occasion, store: scene.store)
+    #expect(scene.store.isSynchronized)
+    let begun = LocalHost.orders(in: starts)
+    #expect(begun.count == 1)
+    if case .begin(let start)? = begun.first { #expect(start.message == .numbered(1)) }
+    #expect(begun.first?.isPreparation == false)
+    #expect(scene.core.startsFollowing(at: occasion, store: scene.store) == [])
+  }
+
+  @Test func anIntentThatTheDiskDoesNotTakeBeginsNothing() throws {
+    var scene = try LocalHost.serving(0)
+    scene.store.defers = true
+    scene.store.failsAtSynchronizing = true
+    try scene.perform(.send("text 1", as: 1, in: "s"))
+    #expect(scene.begun == [])
+    #expect(scene.orders.last == .stop(scene.session, attempt: 1))
+    #expect(scene.store.intents.isEmpty)
+    #expect(scene.status(1) == .queued)
+    scene.store.failsAtSynchronizing = false
+    scene.pass(milliseconds: 10_000)
+    #expect(scene.begun == [[1, 2]])
+  }
+
+  @Test func whatIsStoppedWhileItIsMadeReadyDoesNotBegin() throws {
+    var scene = try LocalHost.serving(0)
+    scene.tell { core, occasion, store in
+      do {
+        let sent = try core.commandGiven(
+          .send("text 1", as: 1, in: "s"), at: occasion, store: store
+        ).actions
+        let following = core.executionFollowing(sent, at: occasion, store: store)
+        let stopped = core.agentStopRequested(.named("s"), at: occasion, store: store)
+        return sent + following + (stopped ?? [])
+      } catch {
+        Issue.record(error)
+        return []
+      }
+    }
+    #expect(scene.orders.map(\.isPreparation) == [true, false])
+    #expect(scene.orders.last == .stop(scene.session, attempt: 1))
+    #expect(scene.begun == [])
+    #expect(scene.status(1) == .cancelled)
+    #expect(scene.store.intents.isEmpty)
+  }
+
   @Test func drainingWaitsForTheAgentAndBeginsNothing() throws {
     var scene = try LocalHost.serving(2)
     scene.tell { $0.drainRequested(at: $1, store: $2) }

@@ -31,7 +31,9 @@ struct LocalHost {
     scene.begin(onUnknown: onUnknown, change)
     try scene.perform(.addSession(scene.session, name: nil, project: nil))
     try scene.perform(.setHost(scene.session, LocalHost.device))
-    for number in 1...messages { try scene.perform(.send("text \(number)", as: number, in: "s")) }
+    for number in 0..<messages {
+      try scene.perform(.send("text \(number + 1)", as: number + 1, in: "s"))
+    }
     return scene
   }
 
@@ -43,7 +45,12 @@ struct LocalHost {
     let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
     var actions = try event(&core, occasion, store)
     actions += core.executionFollowing(actions, at: occasion, store: store)
-    for case .agent(let order) in actions { orders.append(order) }
+    actions += core.startsFollowing(at: occasion, store: store)
+    orders += LocalHost.orders(in: actions)
+  }
+
+  static func orders(in actions: [ClientCore.Action]) -> [AgentOrder] {
+    actions.compactMap { if case .agent(let order) = $0 { order } else { nil } }
   }
 
   mutating func perform(_ command: Command) throws {
@@ -89,4 +96,8 @@ struct LocalHost {
   }
 
   func status(_ number: UInt64) -> MessageStatus? { core.replica.workspace.status(number) }
+}
+
+extension AgentOrder {
+  var isPreparation: Bool { if case .prepare = self { true } else { false } }
 }

@@ -25,6 +25,8 @@ final class MemoryStore: ReplicaStore {
   var commitsLeft: Int?
   /// Whether what the server holds is left to a later synchronization.
   var defers = false
+  /// Whether commits that did not wait cannot reach the disk.
+  var failsAtSynchronizing = false
   private(set) var isSynchronized = true
 
   init() {}
@@ -68,6 +70,9 @@ final class MemoryStore: ReplicaStore {
 
   func synchronize() throws(StoreError) {
     if let failure { throw failure }
+    if failsAtSynchronizing, !isSynchronized {
+      throw StoreError(code: .failed, message: "the disk does not write")
+    }
     isSynchronized = true
   }
 

@@ -35,6 +35,9 @@ struct ModelServer {
   private(set) var snapshotsSent = 0
   private(set) var compactionsSent = 0
   private(set) var statesTaken = 0
+  /// The epochs of the states that devices offered, and those that they greeted with.
+  private(set) var offers: [UInt64] = []
+  private(set) var greetings: [UInt64] = []
   private var offered: [UInt8] = []
   private(set) var received: [Changes] = []
   private(set) var acknowledged: [DeviceID: UInt64] = [:]
@@ -65,18 +68,30 @@ struct ModelServer {
     return .compact(Compaction(epoch: epoch, logPosition: head, cut: floor))
   }
 
-  /// Takes over the state of a device that knows all that the server knows.
-  private mutating func take(_ part: SnapshotPart) throws {
+  /// Takes over the state of a device, united with what is here.
+  ///
+  /// - Returns: the refusal of one that contradicts what is here.
+  private mutating func take(_ part: SnapshotPart) throws -> [Frame] {
     offered = part.index == 0 ? part.bytes : offered + part.bytes
-    guard part.index + 1 == part.count else { return }
-    let state = try Workspace(image: PackedSnapshot.unpack(offered))
-    guard state.vector.includes(workspace.vector) else { return }
-    workspace = state
-    epoch = part.epoch
-    floor = state.vector
+    guard part.index + 1 == part.count else { return [] }
+    offers.append(part.epoch)
+    let (content, image) = (workspace.image(), try PackedSnapshot.unpack(offered))
+    guard StateComparison(of: content, with: image).contradictions.isEmpty else {
+      return [.refused(refusal(.fork, batch: 0))]
+    }
+    let state = try Workspace(image: image)
+    if state.vector.includes(workspace.vector), part.epoch != EpochName.none {
+      workspace = state
+      epoch = part.epoch
+    } else {
+      workspace = try Workspace(image: content.united(with: image)).compacted()
+      epoch = EpochName.following(max(epoch, part.epoch), base: workspace.image())
+    }
+    floor = workspace.vector
     pruned += log.count + 1
     log = []
     statesTaken += 1
+    return []
   }
 
   mutating func store(_ operations: [QueueModel.Operation]) throws {
@@ -92,6 +107,7 @@ struct ModelServer {
     switch frame {
     case .hello(let hello):
       epochs[device] = hello.epoch
+      greetings.append(hello.epoch)
       return (try welcome(hello), nil)
     case .changes(let changes):
       guard epochs[device] == epoch else {
@@ -103,8 +119,7 @@ struct ModelServer {
       if epoch == self.epoch { epochs[device] = epoch }
       return ([], nil)
     case .snapshot(let part):
-      try take(part)
-      return ([], nil)
+      return (try take(part), nil)
     case .ack(let ack):
       acknowledged[device] = max(acknowledged[device] ?? 0, ack.logPosition)
       return ([], nil)

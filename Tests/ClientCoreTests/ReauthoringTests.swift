@@ -151,7 +151,7 @@ import WireProtocol
     try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
     try fleet.settle()
     let lost = fleet.devices.removeFirst()
-    try fleet.addDevice(store: backup, isCopy: false, id: lost.id)
+    try fleet.addDevice(store: backup, needsFreshReplica: false, id: lost.id)
     try fleet.start()
     try fleet.pass(1_000)
     try fleet.perform(.send("three", as: 3, in: "a"), on: 0)
@@ -166,7 +166,7 @@ import WireProtocol
     let unsent = try fleet.perform(.send("unsent", as: 1, in: "a"), on: 0)
     let copy = MemoryStore(copying: fleet.devices[0].store)
     let old = fleet.devices.removeFirst()
-    try fleet.addDevice(store: copy, isCopy: true, id: old.id)
+    try fleet.addDevice(store: copy, needsFreshReplica: true, id: old.id)
     #expect(
       fleet.devices[0].core.replica.record.replica != old.core.replica.record.replica)
     try fleet.start()

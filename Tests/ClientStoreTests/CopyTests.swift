@@ -34,12 +34,12 @@ import Testing
     let backup = shelf.path + "/backup"
     try copyDatabase(from: shelf.database, to: backup)
     var later = try shelf.open()
-    #expect(!later.isCopy)
+    #expect(!later.needsFreshReplica)
     let lost = try shelf.send(2, &later)
     try later.store.close()
     try copyDatabase(from: backup, to: shelf.database)
     var restored = try shelf.open()
-    #expect(restored.isCopy)
+    #expect(restored.needsFreshReplica)
     #expect(restored.replica.record.replica != open.replica.record.replica)
     #expect(restored.replica.record.incarnation == 2)
     #expect(try shelf.contents(restored.replica) == ["text 1"])
@@ -56,7 +56,7 @@ import Testing
     }
     try restored.store.close()
     let settled = try shelf.open()
-    #expect(!settled.isCopy)
+    #expect(!settled.needsFreshReplica)
     try settled.store.close()
   }
 
@@ -67,12 +67,12 @@ import Testing
     try open.store.close()
     let clone = try Shelf(copying: shelf)
     let cloned = try clone.open()
-    #expect(cloned.isCopy)
+    #expect(cloned.needsFreshReplica)
     #expect(cloned.replica.record.replica != open.replica.record.replica)
     #expect(try clone.contents(cloned.replica) == ["text 1"])
     try cloned.store.close()
     let original = try shelf.open()
-    #expect(!original.isCopy)
+    #expect(!original.needsFreshReplica)
     try original.store.close()
   }
 
@@ -82,7 +82,7 @@ import Testing
     try open.store.close()
     try FileManager.default.removeItem(atPath: shelf.path + "/incarnation")
     let again = try shelf.open()
-    #expect(again.isCopy)
+    #expect(again.needsFreshReplica)
     #expect(again.replica.record.incarnation == 2)
     try again.store.close()
   }
@@ -99,7 +99,7 @@ import Testing
     try handle.write(contentsOf: early)
     try handle.close()
     let again = try shelf.open()
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     try again.store.close()
   }
 
@@ -138,7 +138,7 @@ import Testing
     try open.store.close()
     for (name, bytes) in before { try shelf.overwrite(name, with: bytes) }
     var after = try shelf.open(boot: "two")
-    #expect(after.isCopy)
+    #expect(after.needsFreshReplica)
     #expect(after.replica.record.incarnation == open.replica.record.incarnation + 1)
     #expect(try shelf.contents(after.replica) == ["text 1"])
     let fresh = try shelf.send(3, &after)
@@ -156,7 +156,7 @@ import Testing
     let first = try shelf.open(boot: "one")
     try first.store.close()
     let second = try shelf.open(boot: "two")
-    #expect(!second.isCopy)
+    #expect(!second.needsFreshReplica)
     #expect(second.replica.record.replica == first.replica.record.replica)
     try second.store.close()
   }
@@ -170,7 +170,7 @@ import Testing
     try open.store.close()
     for (name, bytes) in left { try shelf.overwrite(name, with: bytes) }
     let again = try shelf.open(boot: "one")
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     #expect(try shelf.contents(again.replica) == ["text 1"])
     try again.store.close()
   }
@@ -184,14 +184,14 @@ import Testing
     for (name, bytes) in left { try shelf.overwrite(name, with: bytes) }
     for _ in 0..<2 {
       let opened = try ClientStore.open(directory: shelf.path, boot: "two")
-      #expect(opened.isCopy)
+      #expect(opened.needsFreshReplica)
       try opened.store.close()
     }
     let settled = try shelf.open(boot: "two")
-    #expect(settled.isCopy)
+    #expect(settled.needsFreshReplica)
     try settled.store.close()
     let next = try shelf.open(boot: "three")
-    #expect(!next.isCopy)
+    #expect(!next.needsFreshReplica)
     try next.store.close()
   }
 

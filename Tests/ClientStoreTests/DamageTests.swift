@@ -214,7 +214,7 @@ import Testing
     try open.store.close()
     let again = try shelf.open()
     #expect(try shelf.contents(again.replica) == shown + ["text 500"])
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     try again.store.close()
   }
 }

@@ -29,7 +29,7 @@ import WireProtocol
     try open.store.close()
     let again = try shelf.open()
     // The log alone no longer shows how far the replica had come; the floor does.
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     #expect(again.replica.record == open.replica.record)
     #expect(again.replica.record.epoch == base.epoch)
     #expect(again.replica.record.floor[again.replica.record.replica] > 0)
@@ -49,12 +49,12 @@ import WireProtocol
     let last = open.replica.lastEntry
     try open.store.close()
     var again = try shelf.open()
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     #expect(again.replica.lastEntry == last)
     try shelf.send(2, &again)
     try again.store.close()
     let third = try shelf.open()
-    #expect(!third.isCopy)
+    #expect(!third.needsFreshReplica)
     #expect(try shelf.contents(third.replica) == ["text 1", "text 2"])
     #expect(third.replica.record.incarnation == 1)
     try third.store.close()

@@ -22,7 +22,7 @@ import WireProtocol
     try open.store.close()
     let again = try shelf.open()
     #expect(again.replica.record == open.replica.record)
-    #expect(!again.isCopy)
+    #expect(!again.needsFreshReplica)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
     #expect(again.replica.lastEntry == open.replica.lastEntry)

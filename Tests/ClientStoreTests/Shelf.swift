@@ -40,7 +40,7 @@ final class Shelf {
   struct Open {
     var store: ClientStore
     var replica: Replica
-    var isCopy: Bool
+    var needsFreshReplica: Bool
   }
 
   func open(boot: String? = BootIdentity.current) throws -> Open {
@@ -49,9 +49,9 @@ final class Shelf {
     let replica = try Replica(
       Replica.Opening(
         loaded: opened.loaded, device: device, deviceName: "shelf",
-        needsFreshReplica: opened.isCopy),
+        needsFreshReplica: opened.needsFreshReplica),
       at: occasion(), store: opened.store)
-    return Open(store: opened.store, replica: replica, isCopy: opened.isCopy)
+    return Open(store: opened.store, replica: replica, needsFreshReplica: opened.needsFreshReplica)
   }
 
   @discardableResult

@@ -38,7 +38,7 @@ import Testing
     // An earlier process may have left what is not on disk.
     #expect(!open.store.isSynchronized)
     #expect(try shelf.contents(open.replica) == ["text 1", "text 2", "text 3", "text 4"])
-    #expect(!open.isCopy)
+    #expect(!open.needsFreshReplica)
     #expect(open.replica.workspace.vector.contains(own[0].id))
     #expect(open.replica.record.logPosition == 3)
   }

@@ -381,6 +381,39 @@ struct AuthorityTests {
     #expect(try scene.lease() > granted[2] + 1_000_000)
   }
 
+  /// A copy of a whole disk has the device and the replica of the host, and a server that was put back
+  /// knows neither of the two: only the token tells them apart.
+  @Test func anAuthorityFromABackupOfThisMomentNeverGrantsATokenAgain() throws {
+    var scene = try Scene(messages: 1)
+    let backup = scene.authority
+    let token = try scene.lease()
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    scene.authority = backup
+    scene.now += 1
+    let copied = try scene.lease()
+    #expect(copied > token)
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
+    #expect(scene.ask(.lease(session: session, token: token)) == .fenced)
+    #expect(scene.ask(try scene.dispatch(1, token: copied)) == .go)
+  }
+
+  @Test func tokensFitWhateverTheClockSays() throws {
+    let scene = try Scene(messages: 1)
+    for wall in [Int64.min, -1, 0, 1_704_067_200_000, 5_000_000_000_000, .max] {
+      var authority = Authority(uptime: 0)
+      var latest: UInt64 = 0
+      for id in 1...3 as ClosedRange<UInt64> {
+        let (answer, _) = authority.answer(
+          .lease(session: session, token: 0), id: id, from: scene.holder,
+          in: scene.device.workspace, uptime: 0, wall: wall)
+        guard case .leased(let token, _) = answer else { throw MissingLease() }
+        #expect(token > latest || token == Fence.tokenMax)
+        #expect(token <= Fence.tokenMax)
+        latest = token
+      }
+    }
+  }
+
   @Test func requestsComeBackFromTheirBytes() throws {
     let dispatch = DispatchRequest(
       session: session, message: .numbered(3), token: Fence.tokenMax, attempt: .max,

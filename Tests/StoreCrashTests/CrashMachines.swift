@@ -62,7 +62,7 @@ final class CrashDevice {
       let replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: id, deviceName: name,
-          needsFreshReplica: opened.isCopy),
+          needsFreshReplica: opened.needsFreshReplica),
         at: occasion, store: opened.store)
       var core = ClientCore(
         replica: replica,

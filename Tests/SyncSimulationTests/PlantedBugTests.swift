@@ -28,6 +28,7 @@ import Testing
     Case(bug: .unsentForgotten, checkers: ["invariants", "loss"]),
     Case(bug: .fanOutSkipsOne, checkers: ["convergence", "quiescence", "drain"]),
     Case(bug: .intentsRunAgain, profile: .crash, checkers: ["execution"]),
+    Case(bug: .startBeforeFsync, checkers: ["execution"]),
     Case(bug: .decidesTwice, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last of an inbox that is dropped keeps the inbox from being empty.

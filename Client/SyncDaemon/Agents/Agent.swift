@@ -13,6 +13,12 @@ protocol Agent: Sendable {
   ///   `.succeeded`.
   func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
 
+  /// The same, where the turn may not begin yet: what takes time is done before, and nobody sees
+  /// anything of the prompt until there is leave. Without it the turn ends as `.notStarted`.
+  func run(
+    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult
+
   /// Whether `.started` or the end follows on `run` at once, so that nobody has to hear of the turn
   /// before.
   var startsAtOnce: Bool { get }
@@ -27,6 +33,13 @@ protocol Agent: Sendable {
 }
 
 extension Agent {
+  func run(
+    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult {
+    guard await leave.isGiven else { return .withoutLeave }
+    return await run(turn, report: report)
+  }
+
   var startsAtOnce: Bool { false }
 
   func folder(
@@ -115,6 +128,9 @@ enum AgentResult: Hashable, Sendable {
 }
 
 extension AgentResult {
+  /// Its turn was stopped before it had leave to begin.
+  static let withoutLeave = AgentResult.notStarted("the agent was stopped")
+
   /// How long a message waits that is to be tried later, where nobody says when.
   static let waitMilliseconds: Int64 = 60_000
 

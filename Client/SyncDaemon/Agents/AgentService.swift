@@ -39,9 +39,11 @@ struct AgentService: Service {
         group.addTask { await followSettings() }
         for await order in orders {
           switch order {
+          case .prepare(let start):
+            let (leave, stops) = turns.prepare(start.session, attempt: start.attempt)
+            group.addTask { await work(on: start, with: leave, until: stops, turns) }
           case .begin(let start):
-            let stops = turns.begin(start)
-            group.addTask { await work(on: start, until: stops, turns) }
+            turns.begin(start.session, attempt: start.attempt)
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
           case .drained:
@@ -105,7 +107,8 @@ struct AgentService: Service {
   // MARK: - Turns
 
   private func work(
-    on start: ExecutionStart, until stops: AsyncStream<Void>, _ turns: TurnTable
+    on start: ExecutionStart, with leave: StartLeave, until stops: AsyncStream<Void>,
+    _ turns: TurnTable
   ) async {
     let agent: any Agent
     let result: AgentResult
@@ -120,22 +123,26 @@ struct AgentService: Service {
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      if !AgentService.isTold(byItsStart: agent, start.attachments) {
+      if !AgentService.isTold(byItsStart: agent, start.attachments), await leave.isGiven {
         client.noteActivity(.turnStarted, in: start.session)
       }
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(
-        agent, turn, start.attachments, kind, log, until: stops, turns)
-      log.close()
-      output.prune()
+        agent, turn, leave, start.attachments, kind, log, until: stops, turns)
+      if !leave.isRefused {
+        log.close()
+        output.prune()
+      }
     } catch let missing as ProjectFolder.Missing {
       // Another try would not find it either.
-      client.noteTaskBegins(in: start.session)
+      if await leave.isGiven { client.noteTaskBegins(in: start.session) }
       result = .failed("\(missing)")
     } catch {
       result = .notStarted("\(error)")
     }
+    // What never began is nobody's business: its end was told by whoever refused the leave.
+    guard await leave.isGiven else { return turns.end(start.session, attempt: start.attempt) }
     // What agents say may hold secrets; whoever looks for them reads the message's output.
     logger.info("message \(start.message), attempt \(start.attempt): \(result.name)")
     logger.debug(
@@ -182,15 +189,15 @@ struct AgentService: Service {
   }
 
   private func run(
-    _ agent: any Agent, _ turn: AgentTurn, _ attachments: [Attachment], _ kind: AgentKind,
-    _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
+    _ agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, _ attachments: [Attachment],
+    _ kind: AgentKind, _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async -> (result: AgentResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
       bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
     return await withTaskGroup(of: Part.self) { group in
       group.addTask {
-        let result = await ending(of: agent, turn, with: attachments) { event in
+        let result = await ending(of: agent, turn, leave, with: attachments) { event in
           switch event {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
@@ -208,6 +215,8 @@ struct AgentService: Service {
           case .wrote(let bytes): log.append(bytes)
           }
         }
+        // What failed before it had leave is told when it would have begun.
+        _ = await leave.isGiven
         // Lets the other tasks end, after what is still in their streams.
         name.finish()
         doing.finish()
@@ -244,7 +253,7 @@ struct AgentService: Service {
   /// Lays the files of a message out, and has the agent work on it. Without all of them nothing is
   /// started.
   private func ending(
-    of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
+    of agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, with attachments: [Attachment],
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     defer {
@@ -262,7 +271,7 @@ struct AgentService: Service {
     } catch {
       return .notStarted("\(error)")
     }
-    return await agent.run(turn, report: report)
+    return await agent.run(turn, with: leave, report: report)
   }
 
   /// How long the files of a message are waited for that may be on their way: it comes before them.
@@ -319,33 +328,6 @@ struct AgentService: Service {
       } catch {
         logger.warning("cannot keep the conversation's id: \(error)")
       }
-    }
-  }
-}
-
-/// The turns that run, to be stopped by their sessions.
-final class TurnTable: Sendable {
-  private let stops = Mutex<[SessionID: (attempt: UInt16, AsyncStream<Void>.Continuation)]>([:])
-
-  /// - Returns: what tells that the turn is to be stopped.
-  func begin(_ start: ExecutionStart) -> AsyncStream<Void> {
-    let (stream, continuation) = AsyncStream<Void>.makeStream()
-    stops.withLock { $0[start.session] = (start.attempt, continuation) }
-    return stream
-  }
-
-  func stop(_ session: SessionID, attempt: UInt16) {
-    stops.withLock { stops in
-      guard let turn = stops[session], turn.attempt == attempt else { return }
-      turn.1.yield()
-    }
-  }
-
-  func end(_ session: SessionID, attempt: UInt16) {
-    stops.withLock { stops in
-      guard let turn = stops[session], turn.attempt == attempt else { return }
-      stops[session] = nil
-      turn.1.finish()
     }
   }
 }

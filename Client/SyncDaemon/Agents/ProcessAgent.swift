@@ -26,6 +26,12 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
+    await run(turn, with: StartLeave(isGiven: true), report: report)
+  }
+
+  func run(
+    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
+  ) async -> AgentResult {
     let state = Mutex(reader(turn))
     let complaint = Mutex(Complaint())
     let line: AgentCommandLine
@@ -42,13 +48,14 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
     } catch let fault as PromptFault {
+      guard await leave.isGiven else { return .withoutLeave }
       // Another try would not help: a failure of a turn that began.
       report(.started)
       return .failed("\(fault)")
     } catch {
       return .notStarted("\(error)")
     }
-    let outcome = await ended(line, turn, pipes, report)
+    let outcome = await ended(line, turn, leave, pipes, report)
     if outcome.isCut || Task.isCancelled {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
@@ -120,12 +127,12 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func ended(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
+    guard let timeoutSeconds else { return await process(line, turn, leave, pipes, report) }
     return await withTaskGroup(of: Outcome?.self) { group in
-      group.addTask { await process(line, turn, pipes, report) }
+      group.addTask { await process(line, turn, leave, pipes, report) }
       group.addTask {
         do {
           try await Task.sleep(for: .seconds(timeoutSeconds))
@@ -147,7 +154,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func process(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
     guard !Task.isCancelled else { return .notStarted("the agent was stopped") }
@@ -169,7 +176,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
     do {
       let input = try PromptFile.descriptor(holding: line.input)
-      guard let ends = pipes.takeWriters() else { return .notStarted("the pipes are in use") }
+      guard await leave.isGiven, let ends = pipes.takeWriters() else {
+        // There is nothing to be done about one that does not close.
+        try? input.close()
+        return .notStarted("the agent was stopped")
+      }
       let result = try await Subprocess.run(
         program.contains("/") ? .path(FilePath(program)) : .name(program),
         arguments: Arguments(Array(line.words.dropFirst())),
