@@ -11,18 +11,8 @@ extension EndToEnd {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Scripts/fake_opencode.py").path(percentEncoded: false)
-      let process = Process()
-      process.executableURL = URL(filePath: "/usr/bin/env")
-      process.arguments = ["python3", script, folder]
-      // What it holds open, whoever waits for this process's output would wait for, too.
-      process.standardOutput = FileHandle.nullDevice
-      process.standardError = FileHandle.nullDevice
-      try process.run()
-      // It may have inherited a mask that holds SIGTERM back.
-      bed.atEnd {
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-      }
+      _ = try bed.launch(
+        "/usr/bin/env", ["python3", script, folder], name: "fake_opencode.py")
       try await bed.eventually("it listens", within: 120) {
         FileManager.default.fileExists(atPath: folder + "/port")
       }

@@ -41,6 +41,11 @@ struct ScriptAgent: Sendable {
     try await device.cospool("config", "set", "command", "\(path) {}")
     try await device.cospool("config", "set", "maxQueueSize", "1000")
     for (name, value) in settings { try await device.cospool("config", "set", name, value) }
+    // Some settings count from the next start on.
+    if !settings.isEmpty {
+      try await device.stop()
+      try await device.start()
+    }
     try await device.cospool("config", "set", "agent", "command")
     for session in sessions {
       try await device.cospool("session", "add", session)
