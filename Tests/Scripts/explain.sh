@@ -1,11 +1,65 @@
 #!/usr/bin/env bash
 # explain.sh COMMAND…: runs a test command; where it fails, says at the very end which tests did and
-# why, because a build machine often shows the end alone.
+# why, because a build machine often shows the end alone. One that says nothing for SILENCE seconds
+# (1200) hangs: it is ended, and what it waits for is said.
 set -uo pipefail
+silence=${SILENCE:-1200}
 log=$(mktemp)
+# Its own group, so that all of it can be ended.
+set -m
+{ "$@" 2>&1 | tee "$log"; } < /dev/null &
+job=$!
+set +m
 trap 'rm -f "$log"' EXIT
-"$@" 2>&1 | tee "$log"
-status=${PIPESTATUS[0]}
+trap 'kill -TERM -- "-$job" 2> /dev/null; exit 130' INT TERM
+
+# Every process of the group, and what came from it and left it.
+tree() {
+  ps -e -o pid=,ppid=,pgid=,etime=,stat=,args= | awk -v root="$job" '
+    { parent[$1] = $2; group[$1] = $3; line[$1] = $0; order[++count] = $1 }
+    END {
+      for (i = 1; i <= count; i++) {
+        indent = ""
+        for (p = order[i]; p in parent && p != root; p = parent[p]) indent = indent "  "
+        if (p == root) print indent substr(line[order[i]], 1, 200)
+        else if (group[order[i]] == root) print substr(line[order[i]], 1, 200)
+      }
+    }'
+}
+
+# Which tests began and did not end, and where threads stand if there is a debugger.
+diagnose() {
+  echo "Nothing was said for $silence seconds. What runs:"
+  tree
+  if command -v gdb > /dev/null; then
+    for process in $(tree | awk '/xctest|swift-test/ { print $1 }'); do
+      # First it says what it kept for later.
+      timeout 120 gdb -batch -p "$process" -ex 'call (int)fflush(0)' -ex 'thread apply all bt 20' \
+        2> /dev/null | grep -v '^\[New' | cut -c1-200
+    done
+    sleep 1
+  fi
+  echo "Tests that began and did not end, as far as was said:"
+  sed -n 's/^. Test \([^ ]*\) started\.$/\1/p' "$log" | while read -r test; do
+    grep -aqF -e "Test $test passed" -e "Test $test failed" -e "Test $test with" "$log" || echo "  $test"
+  done
+}
+
+quiet=0
+size=0
+while kill -0 "$job" 2> /dev/null; do
+  sleep 1
+  now=$(wc -c < "$log")
+  if [ "$now" -eq "$size" ]; then quiet=$((quiet + 1)); else quiet=0; fi
+  size=$now
+  if [ "$quiet" -ge "$silence" ]; then
+    diagnose
+    kill -KILL -- "-$job"
+    break
+  fi
+done
+wait "$job"
+status=$?
 if [ "$status" -ne 0 ]; then
   echo "What failed (exit code $status):"
   grep -a '✘\|↳\|: error:\|Fatal error' "$log" | cut -c1-400 | tail -40
