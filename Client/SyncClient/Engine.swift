@@ -32,9 +32,11 @@ final class Engine: Sendable {
     /// What the stored image holds.
     var imageVector: VersionVector
     /// Where orders for agents go while somebody runs them.
-    var agents: AsyncStream<ExecutionOrder>.Continuation?
+    var agents: OrderStream?
     /// What agents are being made ready for.
-    var prepared: [SessionID: ExecutionStart] = [:]
+    var prepared: [SessionID: (start: ExecutionStart, leave: StartLeave)] = [:]
+    /// Frames that wait while an agent begins, in order; nil where none begins.
+    var held: [(ConnectionID, [UInt8])]?
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
@@ -199,10 +201,16 @@ final class Engine: Sendable {
     case .connect(let id):
       state.runner?.yield(id)
     case .send(let id, let frame):
-      state.transports[id]?.send(FrameCodec.encode(frame))
+      let bytes = FrameCodec.encode(frame)
+      if state.held == nil {
+        state.transports[id]?.send(bytes)
+      } else {
+        state.held?.append((id, bytes))
+      }
     case .ping(let id):
       state.transports[id]?.ping()
     case .close(let id):
+      letGo(&state)
       state.transports.removeValue(forKey: id)?.close()
     case .changed(let touched):
       state.observers.show(
@@ -323,6 +331,13 @@ extension Engine {
   /// Does something behind what was asked for before, without waiting for it.
   func enqueue(_ body: @escaping @Sendable (inout State) -> Void) {
     queue.async { self.state.withLock { body(&$0) } }
+  }
+
+  /// Does something a little later.
+  func enqueue(after milliseconds: Int, _ body: @escaping @Sendable (inout State) -> Void) {
+    queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
+      self.state.withLock { body(&$0) }
+    }
   }
 
   func onQueue<Value: Sendable>(

@@ -44,8 +44,9 @@ public struct AgentMemory: Hashable, Sendable {
 /// What whoever runs agents has to do.
 public enum ExecutionOrder: Hashable, Sendable {
   /// Make ready what the session's agent needs, where that saves time; nobody may see anything of the
-  /// prompt. `begin` of the same attempt follows in a moment, or `stop`, of which nothing is to be said.
-  case prepare(ExecutionStart)
+  /// prompt. `begin` of the same attempt follows in a moment, or `stop`, of which nothing is to be said;
+  /// the leave tells which a little earlier.
+  case prepare(ExecutionStart, StartLeave)
   /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it.
   case begin(ExecutionStart)
   /// Stop the agent at work on this attempt, and say that it ended.

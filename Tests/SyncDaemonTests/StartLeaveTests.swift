@@ -1,5 +1,6 @@
 import Foundation
 import QueueModel
+import SyncClient
 import Testing
 
 @testable import SyncDaemon
@@ -55,26 +56,17 @@ struct StartLeaveTests {
   @Test func aStopBeforeTheBeginningRefusesLeave() async throws {
     let turns = TurnTable()
     let session = try SessionID("s")
-    let (leave, stops) = turns.prepare(session, attempt: 2)
+    let leave = StartLeave()
+    let stops = turns.prepare(session, attempt: 2, leave)
     turns.stop(session, attempt: 1)
     #expect(!leave.isRefused)
     turns.stop(session, attempt: 2)
     #expect(leave.isRefused)
-    turns.begin(session, attempt: 2)
+    leave.decide(true)
     #expect(await leave.isGiven == false)
     turns.end(session, attempt: 2)
     var count = 0
     for await _ in stops { count += 1 }
     #expect(count == 1)
-  }
-
-  @Test func aBeginningGivesLeaveToItsOwnAttempt() async throws {
-    let turns = TurnTable()
-    let session = try SessionID("s")
-    let (leave, _) = turns.prepare(session, attempt: 2)
-    turns.begin(session, attempt: 1)
-    turns.stop(session, attempt: 1)
-    turns.begin(session, attempt: 2)
-    #expect(await leave.isGiven)
   }
 }

@@ -1,5 +1,6 @@
 import AgentFormats
 import QueueModel
+import SyncClient
 
 /// Something that works on prompts, one turn at a time: a command, or a program with a preset.
 ///

@@ -39,14 +39,13 @@ struct AgentService: Service {
         group.addTask { await followSettings() }
         for await order in orders {
           switch order {
-          case .prepare(let start):
-            let (leave, stops) = turns.prepare(start.session, attempt: start.attempt)
+          case .prepare(let start, let leave):
+            let stops = turns.prepare(start.session, attempt: start.attempt, leave)
             group.addTask { await work(on: start, with: leave, until: stops, turns) }
-          case .begin(let start):
-            turns.begin(start.session, attempt: start.attempt)
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
-          case .drained:
+          // The leave says of each start that it begins.
+          case .begin, .drained:
             break
           }
         }

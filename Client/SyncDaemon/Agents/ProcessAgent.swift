@@ -2,6 +2,7 @@ import AgentFormats
 import Foundation
 import QueueModel
 import Subprocess
+import SyncClient
 import Synchronization
 import SystemPackage
 

@@ -1,4 +1,5 @@
 import QueueModel
+import SyncClient
 import Synchronization
 
 /// The turns that run or are made ready, by their sessions.
@@ -11,18 +12,11 @@ final class TurnTable: Sendable {
 
   private let turns = Mutex<[SessionID: Turn]>([:])
 
-  /// - Returns: whether and when the turn may begin, and what tells that it is to be stopped.
-  func prepare(
-    _ session: SessionID, attempt: UInt16
-  ) -> (leave: StartLeave, stops: AsyncStream<Void>) {
+  /// - Returns: what tells that the turn is to be stopped.
+  func prepare(_ session: SessionID, attempt: UInt16, _ leave: StartLeave) -> AsyncStream<Void> {
     let (stops, stop) = AsyncStream<Void>.makeStream()
-    let leave = StartLeave()
     turns.withLock { $0[session] = Turn(attempt: attempt, leave: leave, stop: stop) }
-    return (leave, stops)
-  }
-
-  func begin(_ session: SessionID, attempt: UInt16) {
-    turn(of: session, attempt: attempt)?.leave.decide(true)
+    return stops
   }
 
   /// One that has not begun never does.

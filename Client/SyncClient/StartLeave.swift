@@ -1,7 +1,10 @@
 import Synchronization
 
 /// Whether a turn that is made ready may begin: its first decision counts.
-final class StartLeave: Sendable {
+///
+/// It comes with `ExecutionOrder.prepare`, and is decided the moment the disk has the attempt's intent,
+/// without the way through the stream of orders.
+public final class StartLeave: Sendable {
   private struct State {
     var isGiven: Bool?
     var waiting: [CheckedContinuation<Bool, Never>] = []
@@ -10,11 +13,12 @@ final class StartLeave: Sendable {
   private let state: Mutex<State>
 
   /// - Parameter isGiven: nil where it is decided later.
-  init(isGiven: Bool? = nil) {
+  public init(isGiven: Bool? = nil) {
     state = Mutex(State(isGiven: isGiven))
   }
 
-  func decide(_ isGiven: Bool) {
+  /// Gives leave or refuses it; later decisions do nothing.
+  public func decide(_ isGiven: Bool) {
     let waiting = state.withLock { state in
       guard state.isGiven == nil else { return [CheckedContinuation<Bool, Never>]() }
       defer { state.waiting = [] }
@@ -24,10 +28,11 @@ final class StartLeave: Sendable {
     for continuation in waiting { continuation.resume(returning: isGiven) }
   }
 
-  var isRefused: Bool { state.withLock { $0.isGiven == false } }
+  /// Whether it was refused by now.
+  public var isRefused: Bool { state.withLock { $0.isGiven == false } }
 
   /// Waits for the decision; a task that is cancelled has no leave.
-  var isGiven: Bool {
+  public var isGiven: Bool {
     get async {
       await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
@@ -42,4 +47,12 @@ final class StartLeave: Sendable {
       }
     }
   }
+}
+
+extension StartLeave: Hashable {
+  /// The same leave, whatever was decided.
+  public static func == (one: StartLeave, other: StartLeave) -> Bool { one === other }
+
+  /// Hashes what it is, as opposed to what was decided.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
