@@ -223,8 +223,9 @@ package struct Authority: Hashable, Sendable {
       !state.runState.isFinal
     else { return .cancelled }
     let run = state.runState.run
-    // It ran in another queue, under a later lease: what this one's holder wrote would not count.
-    guard run?.token ?? 0 <= request.token else { return .fenced }
+    // It ran in another queue, under a later lease, or may have: what this one's holder wrote would not
+    // count.
+    guard max(run?.token ?? 0, known?.token ?? 0) <= request.token else { return .fenced }
     if let other = otherRunner(of: request.message, run, than: holder, uptime: uptime) {
       return other
     }

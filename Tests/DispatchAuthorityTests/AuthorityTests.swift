@@ -260,6 +260,42 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: fresh, attempt: 2)) == .go)
   }
 
+  /// Also where nobody has heard of that attempt yet: what its first holder reports later on, under the
+  /// later lease, would win over what is said under the older one.
+  @Test func whatWasLetOutInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
+    var scene = try Scene(messages: 1)
+    try scene.device.perform(.send("text 9", as: 9, in: "t"))
+    let other = LeaseHolder(
+      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+    try scene.device.perform(.setHost(.named("t"), other.device))
+    func lease(_ token: UInt64) throws -> UInt64 {
+      guard
+        case .leased(let granted, _) = scene.ask(
+          .lease(session: .named("t"), token: token), as: other)
+      else { throw MissingLease() }
+      return granted
+    }
+    let older = try lease(0)
+    let token = try scene.lease()
+    #expect(older < token)
+    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
+    try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
+    func again(under token: UInt64) throws -> AuthorityRequest {
+      guard case .dispatch(var request) = try scene.dispatch(1, token: token) else {
+        throw MissingLease()
+      }
+      request.session = .named("t")
+      return .dispatch(request)
+    }
+    scene.now = Authority.leaseMilliseconds - 1
+    #expect(try lease(older) == older)
+    scene.now = Authority.leaseMilliseconds
+    #expect(scene.ask(try again(under: older), as: other) == .fenced)
+    let fresh = try lease(0)
+    #expect(fresh > token)
+    #expect(scene.ask(try again(under: fresh), as: other) == .duplicate(attempt: 1))
+  }
+
   /// Whatever was said of the attempt by others: its holder alone says that it ended.
   @Test func whatRunsUnderALeaseThatLivesIsNotTriedAgainInAnotherSession() throws {
     var scene = try Scene(messages: 1)
