@@ -41,21 +41,33 @@ struct AuthorityTests {
       return outcome.answer
     }
 
-    mutating func lease() throws -> UInt64 {
-      guard case .leased(let token, _) = ask(.lease(session: .named("s"), token: 0)) else {
-        throw MissingLease()
-      }
+    /// Message 1 in the host's session, message 9 in session t of another host.
+    static func withTwoHosts() throws -> (scene: Scene, other: LeaseHolder) {
+      var scene = try Scene(messages: 1)
+      let other = LeaseHolder(
+        device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+      try scene.device.perform(.send("text 9", as: 9, in: "t"))
+      try scene.device.perform(.setHost(.named("t"), other.device))
+      return (scene, other)
+    }
+
+    /// The token of a lease, by default a fresh one of the host.
+    mutating func lease(
+      of session: String = "s", _ token: UInt64 = 0, as asker: LeaseHolder? = nil
+    ) throws -> UInt64 {
+      let request = AuthorityRequest.lease(session: .named(session), token: token)
+      guard case .leased(let token, _) = ask(request, as: asker) else { throw MissingLease() }
       return token
     }
 
     /// What the host would ask, by what its workspace says.
     mutating func dispatch(
-      _ number: UInt64, token: UInt64, attempt: UInt16 = 1
+      _ number: UInt64, token: UInt64, attempt: UInt16 = 1, in session: String = "s"
     ) throws -> AuthorityRequest {
       let state = try #require(device.workspace.dispatchState(of: .numbered(number)))
       return .dispatch(
         DispatchRequest(
-          session: .named("s"), message: .numbered(number), token: token, attempt: attempt,
+          session: .named(session), message: .numbered(number), token: token, attempt: attempt,
           tags: state.tags, content: DispatchRequest.contentDigest(state.text)))
     }
 
@@ -263,57 +275,31 @@ struct AuthorityTests {
   /// Also where nobody has heard of that attempt yet: what its first holder reports later on, under the
   /// later lease, would win over what is said under the older one.
   @Test func whatWasLetOutInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
-    var scene = try Scene(messages: 1)
-    try scene.device.perform(.send("text 9", as: 9, in: "t"))
-    let other = LeaseHolder(
-      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
-    try scene.device.perform(.setHost(.named("t"), other.device))
-    func lease(_ token: UInt64) throws -> UInt64 {
-      guard
-        case .leased(let granted, _) = scene.ask(
-          .lease(session: .named("t"), token: token), as: other)
-      else { throw MissingLease() }
-      return granted
-    }
-    let older = try lease(0)
+    var (scene, other) = try Scene.withTwoHosts()
+    let older = try scene.lease(of: "t", as: other)
     let token = try scene.lease()
     #expect(older < token)
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
     try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
-    func again(under token: UInt64) throws -> AuthorityRequest {
-      guard case .dispatch(var request) = try scene.dispatch(1, token: token) else {
-        throw MissingLease()
-      }
-      request.session = .named("t")
-      return .dispatch(request)
-    }
     scene.now = Authority.leaseMilliseconds - 1
-    #expect(try lease(older) == older)
+    #expect(try scene.lease(of: "t", older, as: other) == older)
     scene.now = Authority.leaseMilliseconds
-    #expect(scene.ask(try again(under: older), as: other) == .fenced)
-    let fresh = try lease(0)
+    #expect(scene.ask(try scene.dispatch(1, token: older, in: "t"), as: other) == .fenced)
+    let fresh = try scene.lease(of: "t", as: other)
     #expect(fresh > token)
-    #expect(scene.ask(try again(under: fresh), as: other) == .duplicate(attempt: 1))
+    #expect(
+      scene.ask(try scene.dispatch(1, token: fresh, in: "t"), as: other) == .duplicate(attempt: 1))
   }
 
   /// Whatever was said of the attempt by others: its holder alone says that it ended.
   @Test func whatRunsUnderALeaseThatLivesIsNotTriedAgainInAnotherSession() throws {
-    var scene = try Scene(messages: 1)
-    try scene.device.perform(.send("text 9", as: 9, in: "t"))
-    let other = LeaseHolder(
-      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
-    try scene.device.perform(.setHost(.named("t"), other.device))
+    var (scene, other) = try Scene.withTwoHosts()
     let token = try scene.lease()
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
     try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
-    guard
-      case .leased(let later, _) = scene.ask(.lease(session: .named("t"), token: 0), as: other)
-    else { throw MissingLease() }
+    let later = try scene.lease(of: "t", as: other)
     func again(_ attempt: UInt16) throws -> AuthorityRequest {
-      guard case .dispatch(var request) = try scene.dispatch(1, token: later, attempt: attempt)
-      else { throw MissingLease() }
-      request.session = .named("t")
-      return .dispatch(request)
+      try scene.dispatch(1, token: later, attempt: attempt, in: "t")
     }
     scene.now = 10_000
     let held = AuthorityAnswer.held(by: host, milliseconds: 20_000)
