@@ -12,11 +12,7 @@ extension Workspace {
   /// - Parameter operations: what the base lacks, in an order in which they can be applied.
   /// - Complexity: O(operations + units of the lists they insert into · log).
   package func reanchored(_ operations: [Operation], onto base: Workspace) -> [Operation] {
-    var reanchoring = Reanchoring(old: self, base: base)
-    for (rank, operation) in operations.enumerated() {
-      reanchoring.note(operation, rank: rank)
-    }
-    reanchoring.findNeighbours()
+    let reanchoring = Reanchoring(of: operations, old: self, base: base)
     return operations.flatMap { reanchoring.rewritten($0) }
   }
 
@@ -27,11 +23,7 @@ extension Workspace {
   ///
   /// - Complexity: O(operations + units of the lists they insert into · log).
   package func replaced(_ operations: [Operation], in other: Workspace) -> [Operation] {
-    var reanchoring = Reanchoring(old: self, base: other)
-    for (rank, operation) in operations.enumerated() {
-      reanchoring.note(operation, rank: rank)
-    }
-    reanchoring.findNeighbours()
+    let reanchoring = Reanchoring(of: operations, old: self, base: other)
     return operations.map { reanchoring.replaced($0) }
   }
 
@@ -101,9 +93,11 @@ private struct Reanchoring {
   private var held: [Workspace.ListKey: Set<OperationID>] = [:]
   private var neighbours: [OperationID: Operation.Origins] = [:]
 
-  init(old: Workspace, base: Workspace) {
+  init(of operations: [Operation], old: Workspace, base: Workspace) {
     self.old = old
     self.base = base
+    for (rank, operation) in operations.enumerated() { note(operation, rank: rank) }
+    findNeighbours()
   }
 
   private func list(of operation: Operation) -> Workspace.ListKey? {
@@ -111,7 +105,7 @@ private struct Reanchoring {
     return old.listInserted(by: operation)
   }
 
-  mutating func note(_ operation: Operation, rank: Int) {
+  private mutating func note(_ operation: Operation, rank: Int) {
     guard let list = list(of: operation) else { return }
     if held[list] == nil { held[list] = Set(base.list(list)?.units ?? []) }
     if case .deleteText = operation.body { return }
@@ -122,7 +116,7 @@ private struct Reanchoring {
 
   /// For each first unit of an operation: the nearest unit on either side that is there when the
   /// operation is applied. Units of the base come before all; a stack keeps the candidates.
-  mutating func findNeighbours() {
+  private mutating func findNeighbours() {
     for (list, ranks) in ranks {
       let held = held[list] ?? []
       var units: [(id: OperationID, rank: Int)] = []
