@@ -53,17 +53,21 @@ struct StartLeaveTests {
     #expect(leave.isRefused)
   }
 
-  @Test func aStopBeforeTheBeginningRefusesLeave() async throws {
-    let turns = TurnTable()
-    let session = try SessionID("s")
+  @Test func aRefusalHolds() async {
     let leave = StartLeave()
-    let stops = turns.prepare(session, attempt: 2, leave)
-    turns.stop(session, attempt: 1)
     #expect(!leave.isRefused)
-    turns.stop(session, attempt: 2)
+    leave.decide(false)
     #expect(leave.isRefused)
     leave.decide(true)
     #expect(await leave.isGiven == false)
+  }
+
+  @Test func aStopIsOfItsOwnAttempt() async throws {
+    let turns = TurnTable()
+    let session = try SessionID("s")
+    let stops = turns.prepare(session, attempt: 2)
+    turns.stop(session, attempt: 1)
+    turns.stop(session, attempt: 2)
     turns.end(session, attempt: 2)
     var count = 0
     for await _ in stops { count += 1 }

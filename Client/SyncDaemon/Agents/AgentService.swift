@@ -40,7 +40,7 @@ struct AgentService: Service {
         for await order in orders {
           switch order {
           case .prepare(let start, let leave):
-            let stops = turns.prepare(start.session, attempt: start.attempt, leave)
+            let stops = turns.prepare(start.session, attempt: start.attempt)
             group.addTask { await work(on: start, with: leave, until: stops, turns) }
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)

@@ -1,29 +1,26 @@
 import QueueModel
-import SyncClient
 import Synchronization
 
 /// The turns that run or are made ready, by their sessions.
 final class TurnTable: Sendable {
   private struct Turn {
     var attempt: UInt16
-    var leave: StartLeave
     var stop: AsyncStream<Void>.Continuation
   }
 
   private let turns = Mutex<[SessionID: Turn]>([:])
 
   /// - Returns: what tells that the turn is to be stopped.
-  func prepare(_ session: SessionID, attempt: UInt16, _ leave: StartLeave) -> AsyncStream<Void> {
+  func prepare(_ session: SessionID, attempt: UInt16) -> AsyncStream<Void> {
     let (stops, stop) = AsyncStream<Void>.makeStream()
-    turns.withLock { $0[session] = Turn(attempt: attempt, leave: leave, stop: stop) }
+    turns.withLock { $0[session] = Turn(attempt: attempt, stop: stop) }
     return stops
   }
 
-  /// One that has not begun never does.
+  /// Where it has not begun, its leave is refused by whoever ordered this.
   func stop(_ session: SessionID, attempt: UInt16) {
-    guard let turn = turn(of: session, attempt: attempt) else { return }
-    turn.leave.decide(false)
-    turn.stop.yield()
+    let turn = turns.withLock { $0[session] }
+    if turn?.attempt == attempt { turn?.stop.yield() }
   }
 
   func end(_ session: SessionID, attempt: UInt16) {
@@ -33,12 +30,5 @@ final class TurnTable: Sendable {
       return turn
     }
     ended?.stop.finish()
-  }
-
-  private func turn(of session: SessionID, attempt: UInt16) -> Turn? {
-    turns.withLock { turns in
-      guard let turn = turns[session], turn.attempt == attempt else { return nil }
-      return turn
-    }
   }
 }
