@@ -62,22 +62,24 @@ extension ClientStore {
     isSynced.withLock { $0 = true }
   }
 
-  /// One transaction. One that does not wait for the disk is in the write-ahead log when this
-  /// returns, and follows what came before it: SQLite, "PRAGMA synchronous", NORMAL in WAL mode.
-  private func write(
-    waitsForDisk: Bool, _ body: (Database) throws -> Void
-  ) throws {
-    guard !waitsForDisk else { return try database.transaction(body) }
+  /// One transaction; all that is written goes through here. One that does not wait for the disk is in
+  /// the write-ahead log when this returns, and follows what came before it: SQLite, "PRAGMA
+  /// synchronous", NORMAL in WAL mode.
+  func write<Value>(
+    waitsForDisk: Bool = true, _ body: (Database) throws -> Value
+  ) throws -> Value {
     try database.writeWithoutTransaction { database in
-      try database.makeStatement(sql: "PRAGMA synchronous = NORMAL").execute()
-      do {
-        try database.transaction(body)
-      } catch {
-        try database.makeStatement(sql: "PRAGMA synchronous = FULL").execute()
-        throw error
-      }
-      try database.makeStatement(sql: "PRAGMA synchronous = FULL").execute()
+      try setWaiting(waitsForDisk, in: database)
+      return try database.transaction(body)
     }
+  }
+
+  /// The same holds for the next transaction, which mostly wants the same: SQLite reads the pragma anew
+  /// each time, and that takes a tenth of what a small transaction takes.
+  private func setWaiting(_ waitsForDisk: Bool, in database: Database) throws {
+    guard waits.withLock({ $0 }) != waitsForDisk else { return }
+    try database.execute(sql: "PRAGMA synchronous = \(waitsForDisk ? "FULL" : "NORMAL")")
+    waits.withLock { $0 = waitsForDisk }
   }
 
   /// The file outside the database learns how far the replica has come.
@@ -182,7 +184,7 @@ extension ClientStore {
   package func keep(_ workspace: Workspace, upTo entry: Int64) throws(StoreError) {
     let snapshot = Data(PackedSnapshot.packRaw(workspace))
     do {
-      try database.write { database in
+      try write { database in
         try database.execute(
           sql: "INSERT OR REPLACE INTO images (kind, entry, snapshot) VALUES ('cache', ?, ?)",
           arguments: [entry, snapshot])

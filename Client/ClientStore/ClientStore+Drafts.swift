@@ -2,6 +2,7 @@ package import ClientCore
 import Foundation
 import GRDB
 package import QueueModel
+import Synchronization
 
 /// Drafts: beside the log, not part of it.
 extension ClientStore {
@@ -36,8 +37,9 @@ extension ClientStore {
   ///
   /// - Returns: whether there was room for it.
   package func keep(_ draft: Draft) throws(StoreError) -> Bool {
+    mayHaveDraft.withLock { _ = $0.insert(draft.session) }
     do {
-      return try database.write { database in
+      return try write { database in
         let others = try Int.fetchOne(
           database, sql: "SELECT count(*) FROM drafts WHERE session != ?",
           arguments: [draft.session.rawValue])
@@ -55,7 +57,7 @@ extension ClientStore {
   /// Removes a session's draft, where there is one.
   package func forgetDraft(of session: SessionID) throws(StoreError) {
     do {
-      try database.write { try delete(session, in: $0) }
+      try write { try delete(session, in: $0) }
     } catch {
       throw StoreError(error)
     }
@@ -64,7 +66,7 @@ extension ClientStore {
   /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
   /// one is a text that nobody sent.
   func endDraft(_ sent: SentText?, in database: Database) throws {
-    guard let sent else { return }
+    guard let sent, mayHaveDraft.withLock({ $0.contains(sent.session) }) else { return }
     let row = try Row.fetchOne(
       database.cachedStatement(
         sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?"),
@@ -77,6 +79,12 @@ extension ClientStore {
   private func delete(_ session: SessionID, in database: Database) throws {
     try database.execute(
       sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
+  }
+
+  static func fetchDraftedSessions(_ database: Database) throws -> Set<SessionID> {
+    Set(
+      try String.fetchAll(database, sql: "SELECT session FROM drafts")
+        .compactMap { try? SessionID($0) })
   }
 
   /// What cannot be read is left out: a draft must not keep a store from opening.

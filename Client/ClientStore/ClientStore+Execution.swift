@@ -113,7 +113,7 @@ extension ClientStore {
     conversation: String, of session: SessionID, with agent: String
   ) throws(StoreError) {
     do {
-      try database.writeWithoutTransaction { database in
+      try write { database in
         try database.execute(
           sql: """
             INSERT OR REPLACE INTO conversations (session, agent, conversation) VALUES (?, ?, ?)
@@ -122,6 +122,8 @@ extension ClientStore {
         agentNotes.withLock { $0[session]?[agent] = conversation }
       }
     } catch {
+      // The commit may be what failed: it is read again.
+      agentNotes.withLock { $0[session] = nil }
       throw StoreError(error)
     }
   }

@@ -43,7 +43,7 @@ extension ClientStore {
   ) throws(StoreError) {
     guard !changes.isEmpty else { return }
     do {
-      try database.write { database in
+      try write { database in
         for message in changes.written { try write(message, to: box, in: database) }
         for id in changes.removed {
           try database.execute(
@@ -61,10 +61,16 @@ extension ClientStore {
   func note(_ message: QueuedMessage?, in database: Database) throws {
     guard var message else { return }
     let box = ClientStore.syncBox
-    let sequence = try ClientStore.lastSequence(of: box, in: database) + 1
+    let sequence = try Int64.fetchOne(
+      database.cachedStatement(
+        sql: """
+          INSERT INTO boxes (box, last_sequence) VALUES (?, 1)
+          ON CONFLICT DO UPDATE SET last_sequence = last_sequence + 1 RETURNING last_sequence
+          """),
+      arguments: [box])
+    guard let sequence else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
     message.sequence = UInt64(clamping: sequence)
     try write(message, to: box, in: database)
-    try write(lastSequence: sequence, of: box, in: database)
     guard sequence % 100 == 0 else { return }
     // What the server does not have is in the log whether it stands here or not.
     try database.execute(

@@ -42,21 +42,27 @@ package final class ClientStore: ReplicaStore, Sendable {
   /// Whether the disk was waited for since the latest commit. What an earlier process left may not
   /// be there yet.
   let isSynced = Mutex(false)
+  /// Whether SQLite waits for the disk at the end of a transaction, as it does after the opening.
+  let waits = Mutex(true)
   /// Whether transactions may return before the disk has them.
   var defers: Bool { incarnation.boot != nil }
   /// What was read of sessions' agents, which every start asks for.
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// Sessions that are remembered; beyond that all are read again.
   static let agentNotesMax = 1_024
+  /// Sessions that had a draft when the store was opened, or since: in others none has to be looked for.
+  let mayHaveDraft: Mutex<Set<SessionID>>
   /// Receipts stored since the table was shortened; nil: not since the opening.
   let receiptsWritten = Mutex<Int?>(nil)
   private let isClosed = Mutex(false)
   package let path: String
 
   private init(
-    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?, path: String
+    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?,
+    drafted: Set<SessionID>, path: String
   ) {
     self.database = database
+    mayHaveDraft = Mutex(drafted)
     self.incarnation = incarnation
     stored = Mutex(record)
     self.path = path
@@ -87,7 +93,8 @@ package final class ClientStore: ReplicaStore, Sendable {
       // A fresh replica is noted with its first transaction.
       if !needsFreshReplica, loaded.record != nil { try database.write(incarnation.noteOpened) }
       let store = ClientStore(
-        database: database, incarnation: incarnation, record: loaded.record, path: path)
+        database: database, incarnation: incarnation, record: loaded.record,
+        drafted: try database.read(fetchDraftedSessions), path: path)
       return Opened(store: store, loaded: loaded, needsFreshReplica: needsFreshReplica)
     } catch let error as OpenError {
       throw error
@@ -183,7 +190,7 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
     guard !wasClosed else { return }
     // Where this fails, the next run of the machine begins with a fresh replica id.
-    try? database.write(incarnation.noteClosed)
+    try? write(incarnation.noteClosed)
     do {
       try database.close()
     } catch {

@@ -152,7 +152,7 @@ package final class StoredAttachments: Sendable {
 
   private func write(_ sql: String, _ arguments: StatementArguments) throws(StoreError) {
     do {
-      try store.database.write { try $0.execute(sql: sql, arguments: arguments) }
+      try store.write { try $0.execute(sql: sql, arguments: arguments) }
     } catch {
       throw StoreError(error)
     }
