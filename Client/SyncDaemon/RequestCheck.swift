@@ -59,6 +59,7 @@ struct RequestCheck: RouterMiddleware {
 
   private static func checkMediaType(of request: Request) throws {
     guard let type = request.header("content-type") else { return }
+    guard type != mediaTypes[0] else { return }
     let name = type.prefix { $0 != ";" }.filter { !$0.isWhitespace }.lowercased()
     guard mediaTypes.contains(name) else {
       throw APIProblem(
@@ -74,9 +75,9 @@ struct RequestCheck: RouterMiddleware {
       if isRequired { throw APIProblem.badRequest("The request needs a JSON body.") }
       return
     }
-    let fields: [String: AnyField]
+    let fields: FieldNames
     do {
-      fields = try JSONDecoder().decode([String: AnyField].self, from: body)
+      fields = try JSONDecoder().decode(FieldNames.self, from: body)
     } catch DecodingError.dataCorrupted {
       let place = JSONPlace(ofFaultIn: body)
       throw APIProblem(
@@ -87,24 +88,39 @@ struct RequestCheck: RouterMiddleware {
       throw APIProblem.badRequest("The body has to be a JSON object.")
     }
     guard let known = APIDescription.fieldNames(of: operation) else { return }
-    for name in fields.keys.sorted() where !known.contains(name) {
+    if let name = fields.all.subtracting(known).min() {
       throw APIProblem(
         .badRequest, code: "unknownField",
         message: "There is no field \"\(name)\" here: choose from "
           + known.sorted().joined(separator: ", ") + ".", exitCode: 2)
     }
-    for name in fields.keys.sorted() where fields[name]?.isNull == true {
+    if let name = fields.null.min() {
       throw APIProblem.badRequest(
         "The field \"\(name)\" is null: give it a value, or leave it out.")
     }
   }
 
-  /// A value that is looked at later.
-  private struct AnyField: Decodable {
-    let isNull: Bool
+  /// The fields of an object, whose values are looked at later.
+  private struct FieldNames: Decodable {
+    var all: Set<String> = []
+    /// Those without a value.
+    var null: [String] = []
 
     init(from decoder: any Decoder) throws {
-      isNull = try decoder.singleValueContainer().decodeNil()
+      let fields = try decoder.container(keyedBy: Name.self)
+      for name in fields.allKeys {
+        all.insert(name.stringValue)
+        if try fields.decodeNil(forKey: name) { null.append(name.stringValue) }
+      }
+    }
+
+    private struct Name: CodingKey {
+      var stringValue: String
+      var intValue: Int? { nil }
+
+      init(stringValue: String) { self.stringValue = stringValue }
+
+      init?(intValue: Int) { nil }
     }
   }
 }

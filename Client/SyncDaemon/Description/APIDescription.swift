@@ -13,12 +13,9 @@ enum APIDescription {
     operations.map { ("\($0.method) \($0.path)", $0) }
   ) { first, _ in first }
 
-  /// The operation of a route of the router, whose parameters stand behind colons.
+  /// The operation of a route of the router, which writes parameters as the description does.
   static func operation(method: String, routerPath: String) -> APIOperation? {
-    let parts = routerPath.split(separator: "/").map { part in
-      part.hasPrefix(":") ? "{\(part.dropFirst())}" : String(part)
-    }
-    return byRoute["\(method) /\(parts.joined(separator: "/"))"]
+    byRoute["\(method) \(routerPath)"]
   }
 
   /// The methods that a path has, for answers to those it has not.
@@ -26,12 +23,15 @@ enum APIDescription {
     operations.filter { $0.matches(path) }.map(\.method).sorted()
   }
 
+  private static let fieldNames: [String: Set<String>] = schemas.compactMapValues { schema in
+    guard case .object(let properties)? = schema["properties"] else { return nil }
+    return Set(properties.keys)
+  }
+
   /// The names that the body of an operation may have; nil where they are not known here.
   static func fieldNames(of operation: APIOperation) -> Set<String>? {
-    guard case .fields(let name, _, _) = operation.body,
-      case .object(let properties)? = schemas[name]?["properties"]
-    else { return nil }
-    return Set(properties.keys)
+    guard case .fields(let name, _, _) = operation.body else { return nil }
+    return fieldNames[name]
   }
 
   // MARK: - The document
