@@ -121,6 +121,24 @@ struct ProcessAgentTests {
       outcome.output == ["review shop \(message) 3"])
   }
 
+  @Test func theDaemonsEnvironmentIsPassedOn() async throws {
+    let path = try #require(ProcessInfo.processInfo.environment["PATH"])
+    let outcome = try await run("sh -c 'env'")
+    #expect(outcome.output.filter { $0.hasPrefix("PATH=") } == ["PATH=\(path)"])
+  }
+
+  @Test func aTurnsValueReplacesTheDaemons() {
+    let inherited = ["A=1", "COSPOOL_SESSION=old"].map { text in
+      (name: String(text.prefix { $0 != "=" }), entry: Array("\(text)\0".utf8))
+    }
+    let entries = AgentEnvironment.entries(
+      ["COSPOOL_SESSION": "new", "COSPOOL_PROJECT": "ü=1"], over: inherited)
+    #expect(
+      Set(entries.map { String(decoding: $0, as: UTF8.self) })
+        == ["A=1\0", "COSPOOL_SESSION=new\0", "COSPOOL_PROJECT=ü=1\0"])
+    #expect(entries.count == 3)
+  }
+
   @Test func exitCodesSayHowItEnded() async throws {
     let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
     #expect(failed.result == .failed("exit code 3: gave up"))
@@ -137,13 +155,14 @@ struct ProcessAgentTests {
     #expect(killed.result == .died("signal 9"))
   }
 
-  @Test func whatCannotBeStartedIsNotStarted() async throws {
-    let outcome = try await run("/nowhere/agent {}")
+  @Test(arguments: ["/nowhere/agent", "no-such-agent"])
+  func whatCannotBeStartedIsNotStarted(_ program: String) async throws {
+    let outcome = try await run("\(program) {}")
     guard case .notStarted(let reason) = outcome.result else {
       Issue.record("\(outcome.result)")
       return
     }
-    #expect(reason.contains("/nowhere/agent"))
+    #expect(reason.contains(program))
     #expect(!outcome.events.contains(.started))
   }
 

@@ -166,16 +166,20 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     options.teardownSequence = [
       .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
     ]
-    var values: [Environment.Key: String?] = [:]
-    for (name, value) in turn.environment.merging(line.environment, uniquingKeysWith: { $1 }) {
-      if let key = Environment.Key(rawValue: name) { values[key] = value }
-    }
+    let environment = AgentEnvironment.holding(
+      turn.environment.merging(line.environment, uniquingKeysWith: { $1 }))
+    let words = Arguments(Array(line.words.dropFirst()))
     let leader = Mutex<pid_t>(0)
     defer {
       let group = leader.withLock { $0 }
       if group > 0 { kill(-group, SIGKILL) }
     }
     do {
+      // Looked for while there is time.
+      let path =
+        program.contains("/")
+        ? FilePath(program)
+        : try await Executable.name(program).resolveExecutablePath(in: environment)
       let input = try PromptFile.descriptor(holding: line.input)
       guard await leave.isGiven, let ends = pipes.takeWriters() else {
         // There is nothing to be done about one that does not close.
@@ -183,9 +187,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         return .notStarted("the agent was stopped")
       }
       let result = try await Subprocess.run(
-        program.contains("/") ? .path(FilePath(program)) : .name(program),
-        arguments: Arguments(Array(line.words.dropFirst())),
-        environment: .inherit.updating(values),
+        .path(path),
+        arguments: words,
+        environment: environment,
         workingDirectory: turn.folder.map { FilePath($0) },
         platformOptions: options,
         input: .fileDescriptor(input, closeAfterSpawningProcess: true),
