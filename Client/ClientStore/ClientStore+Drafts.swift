@@ -2,7 +2,6 @@ package import ClientCore
 import Foundation
 import GRDB
 package import QueueModel
-import Synchronization
 
 /// Drafts: beside the log, not part of it.
 extension ClientStore {
@@ -37,7 +36,6 @@ extension ClientStore {
   ///
   /// - Returns: whether there was room for it.
   package func keep(_ draft: Draft) throws(StoreError) -> Bool {
-    mayHaveDraft.withLock { _ = $0.insert(draft.session) }
     do {
       return try write { database in
         let others = try Int.fetchOne(
@@ -66,7 +64,7 @@ extension ClientStore {
   /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
   /// one is a text that nobody sent.
   func endDraft(_ sent: SentText?, in database: Database) throws {
-    guard let sent, mayHaveDraft.withLock({ $0.contains(sent.session) }) else { return }
+    guard let sent else { return }
     let row = try Row.fetchOne(
       database.cachedStatement(
         sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?"),
@@ -79,12 +77,6 @@ extension ClientStore {
   private func delete(_ session: SessionID, in database: Database) throws {
     try database.execute(
       sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
-  }
-
-  static func fetchDraftedSessions(_ database: Database) throws -> Set<SessionID> {
-    Set(
-      try String.fetchAll(database, sql: "SELECT session FROM drafts")
-        .compactMap { try? SessionID($0) })
   }
 
   /// What cannot be read is left out: a draft must not keep a store from opening.

@@ -50,19 +50,15 @@ package final class ClientStore: ReplicaStore, Sendable {
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// Sessions that are remembered; beyond that all are read again.
   static let agentNotesMax = 1_024
-  /// Sessions that had a draft when the store was opened, or since: in others none has to be looked for.
-  let mayHaveDraft: Mutex<Set<SessionID>>
   /// Receipts stored since the table was shortened; nil: not since the opening.
   let receiptsWritten = Mutex<Int?>(nil)
   private let isClosed = Mutex(false)
   package let path: String
 
   private init(
-    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?,
-    drafted: Set<SessionID>, path: String
+    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?, path: String
   ) {
     self.database = database
-    mayHaveDraft = Mutex(drafted)
     self.incarnation = incarnation
     stored = Mutex(record)
     self.path = path
@@ -93,8 +89,7 @@ package final class ClientStore: ReplicaStore, Sendable {
       // A fresh replica is noted with its first transaction.
       if !needsFreshReplica, loaded.record != nil { try database.write(incarnation.noteOpened) }
       let store = ClientStore(
-        database: database, incarnation: incarnation, record: loaded.record,
-        drafted: try database.read(fetchDraftedSessions), path: path)
+        database: database, incarnation: incarnation, record: loaded.record, path: path)
       return Opened(store: store, loaded: loaded, needsFreshReplica: needsFreshReplica)
     } catch let error as OpenError {
       throw error

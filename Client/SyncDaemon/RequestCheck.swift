@@ -58,8 +58,7 @@ struct RequestCheck: RouterMiddleware {
   }
 
   private static func checkMediaType(of request: Request) throws {
-    guard let type = request.header("content-type") else { return }
-    guard type != mediaTypes[0] else { return }
+    guard let type = request.header("content-type"), type != mediaTypes[0] else { return }
     let name = type.prefix { $0 != ";" }.filter { !$0.isWhitespace }.lowercased()
     guard mediaTypes.contains(name) else {
       throw APIProblem(
