@@ -26,7 +26,8 @@ struct ProcessAgentTests {
   private func turn(_ prompt: String) throws -> AgentTurn {
     AgentTurn(
       session: try SessionID("review"), message: message, attempt: 3,
-      prompt: prompt, folder: NSTemporaryDirectory(), project: "shop")
+      prompt: prompt, folder: NSTemporaryDirectory(), project: "shop",
+      dataDirectory: "/none")
   }
 
   private func run(

@@ -20,7 +20,7 @@ struct StartLeaveTests {
     let agent = try CommandAgent.agent(command: "touch \(mark)", timeoutSeconds: nil)
     let turn = AgentTurn(
       session: try SessionID("s"), message: message, attempt: 1, prompt: "text",
-      folder: NSTemporaryDirectory())
+      folder: NSTemporaryDirectory(), dataDirectory: "/none")
     async let result = agent.run(turn, with: leave) { _ in }
     decision()
     let end = await result

@@ -18,7 +18,8 @@ struct TurnFilesTests {
   private func turn(_ files: [TurnFiles.File]) throws -> AgentTurn {
     AgentTurn(
       session: try SessionID("review"), message: MessageID(high: 1, low: 2), attempt: 1,
-      prompt: "look", files: files.isEmpty ? nil : TurnFiles(folder: "/turns/1", files: files))
+      prompt: "look", dataDirectory: "/none",
+      files: files.isEmpty ? nil : TurnFiles(folder: "/turns/1", files: files))
   }
 
   @Test func filesOfOneNameAreToldApart() throws {

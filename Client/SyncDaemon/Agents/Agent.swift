@@ -65,7 +65,7 @@ struct AgentTurn: Hashable, Sendable {
   /// The agent's own id of the conversation so far, where an earlier turn reported one.
   var conversation: String?
   /// The daemon's, so that what the agent runs of Cospool finds its daemon.
-  var dataDirectory: String?
+  var dataDirectory: String
   /// The message's files; nil where it has none.
   var files: TurnFiles?
 
@@ -75,9 +75,9 @@ struct AgentTurn: Hashable, Sendable {
       "COSPOOL_SESSION": session.rawValue,
       "COSPOOL_MESSAGE": message.description,
       "COSPOOL_ATTEMPT": "\(attempt)",
+      "COSPOOL_DATA": dataDirectory,
     ]
     environment["COSPOOL_PROJECT"] = project
-    environment["COSPOOL_DATA"] = dataDirectory
     environment["COSPOOL_FILES"] = files?.folder
     return environment
   }

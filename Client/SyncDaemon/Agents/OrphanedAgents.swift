@@ -73,14 +73,13 @@ enum OrphanedAgents {
   private struct Marks {
     var message: MessageID
     var attempt: UInt16
-    var dataDirectory: String?
+    var dataDirectory: String
 
     func fit(_ environment: Data) -> Bool {
       let entries = Set(environment.split(separator: 0).map { String(decoding: $0, as: UTF8.self) })
-      let data = "COSPOOL_DATA="
       return entries.contains("COSPOOL_MESSAGE=\(message)")
         && entries.contains("COSPOOL_ATTEMPT=\(attempt)")
-        && entries.first { $0.hasPrefix(data) } == dataDirectory.map { data + $0 }
+        && entries.contains("COSPOOL_DATA=\(dataDirectory)")
     }
   }
 
