@@ -7,7 +7,7 @@ import Synchronization
 public final class StartLeave: Sendable {
   private struct State {
     var isGiven: Bool?
-    var waiting: [CheckedContinuation<Bool, Never>] = []
+    var waiting: [@Sendable (Bool) -> Void] = []
   }
 
   private let state: Mutex<State>
@@ -20,27 +20,33 @@ public final class StartLeave: Sendable {
   /// Gives leave or refuses it; later decisions do nothing.
   public func decide(_ isGiven: Bool) {
     let waiting = state.withLock { state in
-      guard state.isGiven == nil else { return [CheckedContinuation<Bool, Never>]() }
+      guard state.isGiven == nil else { return [@Sendable (Bool) -> Void]() }
       defer { state.waiting = [] }
       state.isGiven = isGiven
       return state.waiting
     }
-    for continuation in waiting { continuation.resume(returning: isGiven) }
+    for hear in waiting { hear(isGiven) }
   }
 
   /// Whether it was refused by now.
   public var isRefused: Bool { state.withLock { $0.isGiven == false } }
+
+  /// Hears the decision on the thread that decides, or at once where it was decided; it must not wait
+  /// for anything.
+  public func whenDecided(_ hear: @escaping @Sendable (Bool) -> Void) {
+    let decided = state.withLock { state in
+      if state.isGiven == nil { state.waiting.append(hear) }
+      return state.isGiven
+    }
+    if let decided { hear(decided) }
+  }
 
   /// Waits for the decision; a task that is cancelled has no leave.
   public var isGiven: Bool {
     get async {
       await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
-          let decided = state.withLock { state in
-            if state.isGiven == nil { state.waiting.append(continuation) }
-            return state.isGiven
-          }
-          if let decided { continuation.resume(returning: decided) }
+          whenDecided { continuation.resume(returning: $0) }
         }
       } onCancel: {
         decide(false)

@@ -1,6 +1,7 @@
 import Foundation
 import QueueModel
 import SyncClient
+import Synchronization
 import Testing
 
 @testable import SyncDaemon
@@ -13,11 +14,12 @@ struct StartLeaveTests {
 
   /// Works on a prompt with a command that leaves a file where it ran.
   private func run(
-    with leave: StartLeave, deciding decision: @escaping @Sendable () -> Void = {}
+    _ way: StartWay, with leave: StartLeave,
+    deciding decision: @escaping @Sendable () -> Void = {}
   ) async throws -> (result: AgentResult, ran: Bool) {
     let mark = NSTemporaryDirectory() + "/cospool-leave-\(UUID().uuidString)"
     defer { unlink(mark) }
-    let agent = try CommandAgent.agent(command: "touch \(mark)", timeoutSeconds: nil)
+    let agent = try await way.agent("touch \(mark)")
     let turn = AgentTurn(
       session: try SessionID("s"), message: message, attempt: 1, prompt: "text",
       folder: NSTemporaryDirectory(), dataDirectory: "/none")
@@ -27,16 +29,18 @@ struct StartLeaveTests {
     return (end, FileManager.default.fileExists(atPath: mark))
   }
 
-  @Test func anAgentBeginsWhenItHasLeave() async throws {
+  @Test(arguments: StartWay.allCases) func anAgentBeginsWhenItHasLeave(_ way: StartWay) async throws
+  {
     let leave = StartLeave()
-    let (result, ran) = try await run(with: leave) { leave.decide(true) }
+    let (result, ran) = try await run(way, with: leave) { leave.decide(true) }
     #expect(result == .succeeded(summary: ""))
     #expect(ran)
   }
 
-  @Test func anAgentThatIsRefusedLeaveNeverBegins() async throws {
+  @Test(arguments: StartWay.allCases)
+  func anAgentThatIsRefusedLeaveNeverBegins(_ way: StartWay) async throws {
     let leave = StartLeave()
-    let (result, ran) = try await run(with: leave) {
+    let (result, ran) = try await run(way, with: leave) {
       leave.decide(false)
       leave.decide(true)
     }
@@ -51,6 +55,18 @@ struct StartLeaveTests {
     task.cancel()
     #expect(await task.value == false)
     #expect(leave.isRefused)
+  }
+
+  @Test func aDecisionIsHeardOnceAndAlsoLater() {
+    let heard = Mutex<[Bool]>([])
+    let leave = StartLeave()
+    leave.whenDecided { isGiven in heard.withLock { $0.append(isGiven) } }
+    #expect(heard.withLock { $0 } == [])
+    leave.decide(true)
+    leave.decide(false)
+    #expect(heard.withLock { $0 } == [true])
+    leave.whenDecided { isGiven in heard.withLock { $0.append(isGiven) } }
+    #expect(heard.withLock { $0 } == [true, true])
   }
 
   @Test func aRefusalHolds() async {

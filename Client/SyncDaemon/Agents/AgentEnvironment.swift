@@ -12,17 +12,22 @@ enum AgentEnvironment {
     return all.map { ($0, entry($0, $1)) }
   }()
 
-  /// Puts it together while there is time: left to Subprocess, it would be done between the leave to
-  /// begin and the beginning.
-  static func holding(_ values: [String: String]) -> Environment {
-    guard let inherited else {
-      var updates: [Environment.Key: String?] = [:]
-      for (name, value) in values {
-        if let key = Environment.Key(rawValue: name) { updates[key] = value }
-      }
-      return .inherit.updating(updates)
+  /// The daemon's own and a turn's values; nil where only Subprocess can pass the daemon's own on.
+  ///
+  /// Put together while there is time: left to Subprocess, it would be done between the leave to begin
+  /// and the beginning.
+  static func entries(_ values: [String: String]) -> [[UInt8]]? {
+    inherited.map { entries(values, over: $0) }
+  }
+
+  /// The same for Subprocess.
+  static func holding(_ values: [String: String], _ entries: [[UInt8]]?) -> Environment {
+    if let entries { return .custom(entries) }
+    var updates: [Environment.Key: String?] = [:]
+    for (name, value) in values {
+      if let key = Environment.Key(rawValue: name) { updates[key] = value }
     }
-    return .custom(entries(values, over: inherited))
+    return .inherit.updating(updates)
   }
 
   /// A name that stands in both has the turn's value, and stands there once.

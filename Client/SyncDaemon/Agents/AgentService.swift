@@ -17,6 +17,7 @@ struct AgentService: Service {
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
+  let starter = AgentStarter.executable.map { AgentStarter(executable: $0) }
 
   /// Where the files of messages lie while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
@@ -31,6 +32,7 @@ struct AgentService: Service {
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
+    defer { starter?.close() }
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
@@ -84,7 +86,10 @@ struct AgentService: Service {
 
   private func applySettings() async {
     do {
-      await client.apply(try await AgentService.executionSettings(of: client))
+      let settings = try await AgentService.executionSettings(of: client)
+      await client.apply(settings)
+      let kinds = [client.settings.agents.kind] + settings.agents.values
+      if kinds.contains(where: AgentCatalog.isProcess) { await starter?.makeReady() }
     } catch {
       logger.warning("the agents' settings cannot be read: \(error)")
     }
@@ -117,7 +122,7 @@ struct AgentService: Service {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
       isLive = kind == .hooks
-      agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
+      agent = try AgentCatalog.agent(kind, client.settings.agents, seats, starter) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)

@@ -19,8 +19,28 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
   var stopGrace = Duration.seconds(10)
+  /// Where a process may stand ready.
+  private var starter: AgentStarter?
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+  init(
+    commandLine: @escaping @Sendable (AgentTurn) throws -> AgentCommandLine,
+    reader: @escaping @Sendable (AgentTurn) -> Reader, timeoutSeconds: Int?,
+    stopGrace: Duration = .seconds(10)
+  ) {
+    self.commandLine = commandLine
+    self.reader = reader
+    self.timeoutSeconds = timeoutSeconds
+    self.stopGrace = stopGrace
+  }
+
+  /// The same, as a process that stands ready, where there is one.
+  func coming(from starter: AgentStarter?) -> ProcessAgent {
+    var agent = self
+    agent.starter = starter
+    return agent
+  }
 
   var startsAtOnce: Bool { true }
 
@@ -160,55 +180,80 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   ) async -> Outcome {
     guard !Task.isCancelled else { return .notStarted("the agent was stopped") }
     guard let program = line.words.first else { return .notStarted("no command is set") }
-    var options = PlatformOptions()
-    // A session of its own, so that everything it starts can be stopped with it.
-    options.createSession = true
-    options.teardownSequence = [
-      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
-    ]
-    let environment = AgentEnvironment.holding(
-      turn.environment.merging(line.environment, uniquingKeysWith: { $1 }))
-    let words = Arguments(Array(line.words.dropFirst()))
     let leader = Mutex<pid_t>(0)
     defer {
       let group = leader.withLock { $0 }
       if group > 0 { kill(-group, SIGKILL) }
     }
     do {
-      // Looked for while there is time.
-      let path =
-        program.contains("/")
-        ? FilePath(program)
-        : try await Executable.name(program).resolveExecutablePath(in: environment)
-      let input = try PromptFile.descriptor(holding: line.input)
-      guard await leave.isGiven, let ends = pipes.takeWriters() else {
-        // There is nothing to be done about one that does not close.
-        try? input.close()
-        return .notStarted("the agent was stopped")
-      }
-      let result = try await Subprocess.run(
-        .path(path),
-        arguments: words,
-        environment: environment,
-        workingDirectory: turn.folder.map { FilePath($0) },
-        platformOptions: options,
-        input: .fileDescriptor(input, closeAfterSpawningProcess: true),
-        output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
-        error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
-      ) { execution in
-        leader.withLock { $0 = execution.processIdentifier.value }
+      let start = try await AgentStart(line, turn, program: program)
+      let begun = { @Sendable (id: pid_t) in
+        leader.withLock { $0 = id }
         report(.started)
+        starter?.makeReadySoon()
         try pipes.read()
       }
-      switch result.terminationStatus {
-      case .exited(let code): return .ended(.exited(code: code))
-      case .signaled(let signal): return .ended(.signalled(signal))
+      let ready = starter?.take()
+      // Also where this one never begins.
+      defer { starter?.makeReadySoon() }
+      let end =
+        if let ready, ready.takes(start, pipes) {
+          try await status(of: ready, as: start, leave, begun)
+        } else {
+          try await status(of: start, leave, pipes, begun)
+        }
+      return switch end {
+      case .exited(let code): .ended(.exited(code: code))
+      case .signaled(let signal): .ended(.signalled(signal))
+      case nil: .notStarted("the agent was stopped")
       }
     } catch is CancellationError {
       return .ended(.signalled(SIGTERM))
     } catch {
       return Self.outcome(of: error, program: program, started: leader.withLock { $0 } > 0)
     }
+  }
+
+  /// Waits for the end of a process that becomes the agent; nil where that was refused leave.
+  private func status(
+    of ready: StarterProcess, as start: AgentStart, _ leave: StartLeave,
+    _ begun: @Sendable (pid_t) throws -> Void
+  ) async throws -> TerminationStatus? {
+    // On the thread that decides: no other has to be woken first.
+    leave.whenDecided { isGiven in
+      if isGiven { ready.begin() } else { ready.discard() }
+    }
+    guard await leave.isGiven else { return nil }
+    try await ready.hasBegun(start)
+    try begun(ready.id)
+    return try await ready.ended(stopGrace: stopGrace)
+  }
+
+  /// Starts a process and waits for its end; nil where it was refused leave.
+  private func status(
+    of start: AgentStart, _ leave: StartLeave, _ pipes: OutputPipes,
+    _ begun: @Sendable (pid_t) throws -> Void
+  ) async throws -> TerminationStatus? {
+    guard await leave.isGiven, let ends = pipes.takeWriters() else {
+      start.close()
+      return nil
+    }
+    var options = StarterProcess.options
+    options.teardownSequence = [
+      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
+    ]
+    return try await Subprocess.run(
+      .path(start.program),
+      arguments: Arguments(start.words),
+      environment: start.environment,
+      workingDirectory: start.folder.map { FilePath($0) },
+      platformOptions: options,
+      input: .fileDescriptor(start.input, closeAfterSpawningProcess: true),
+      output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
+      error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
+    ) { execution in
+      try begun(execution.processIdentifier.value)
+    }.terminationStatus
   }
 
   /// What an error means that came instead of the process's end. The agent of a process that was

@@ -1,0 +1,67 @@
+import Foundation
+import Synchronization
+import Testing
+
+extension EndToEnd {
+  /// A process stands ready beside each daemon and becomes its next agent.
+  @Suite struct StarterTests {
+    /// Those that wait: they bear the executable's name until they become an agent.
+    private static func waiting(of daemon: pid_t) throws -> [pid_t] {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }.filter {
+        let line = try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8)
+        let fields = line?.split(separator: " ") ?? []
+        // Its id, its name, its state, its parent (proc_pid_stat(5)).
+        return fields.count > 3 && fields[1] == "(cospool-starter)" && fields[2] != "Z"
+          && fields[3] == "\(daemon)"
+      }
+    }
+
+    private static func one(of daemon: pid_t, besides last: pid_t?, _ bed: TestBed) async throws
+      -> pid_t
+    {
+      let found = Mutex<pid_t?>(nil)
+      try await bed.eventually("one stands ready", within: 90) {
+        let waiting = try waiting(of: daemon)
+        found.withLock { $0 = waiting.first }
+        return waiting.count == 1 && waiting.first != last
+      }
+      return try #require(found.withLock { $0 })
+    }
+
+    @Test func whatStandsReadyBecomesTheAgentAndEndsWithTheDaemon() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        try await device.cospool("config", "set", "command", "sh -c 'echo $$'")
+        try await device.cospool("config", "set", "agent", "command")
+        try await device.cospool("session", "add", "s")
+        try await device.cospool("session", "host", "s", "this")
+        let daemon = try #require(device.daemon).id
+
+        func send() async throws -> pid_t {
+          let message = try await device.send("s", "hello")
+          try await bed.eventually("it is done", within: 90) {
+            try await device.message(message).status == "succeeded"
+          }
+          let log = try await device.cospool("log", message)
+          return try #require(log.split(separator: "\n").compactMap { pid_t($0) }.last, "\(log)")
+        }
+
+        var ready = try await Self.one(of: daemon, besides: nil, bed)
+        for _ in 0..<2 {
+          let last = ready
+          #expect(try await send() == last)
+          ready = try await Self.one(of: daemon, besides: last, bed)
+        }
+        // Whoever ends it costs nobody a message.
+        kill(ready, SIGKILL)
+        #expect(try await send() != ready)
+        let last = try await Self.one(of: daemon, besides: ready, bed)
+        try await device.kill()
+        try await bed.eventually("it is gone", within: 90) {
+          !FileManager.default.fileExists(atPath: "/proc/\(last)")
+        }
+      }
+    }
+  }
+}

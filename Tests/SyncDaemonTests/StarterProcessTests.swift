@@ -1,0 +1,169 @@
+import Foundation
+import Subprocess
+import Synchronization
+import SystemPackage
+import Testing
+
+@testable import SyncDaemon
+
+/// Processes that stand ready to become agents: real ones.
+@Suite(.timeLimit(.minutes(2)))
+struct StarterProcessTests {
+  /// Tells a process what to become, and gives what it wrote and how it ended.
+  private func process(
+    as program: FilePath, _ words: [String] = [], folder: String? = nil, variables: [String] = [],
+    then body: (StarterProcess, AgentStart) async throws -> Void
+  ) async throws -> (output: String, status: TerminationStatus) {
+    let process = try await StarterProcess.start(#require(AgentStarter.executable))
+    let output = Mutex<[UInt8]>([])
+    let pipes = try OutputPipes { _, bytes in output.withLock { $0 += bytes } }
+    let start = try start(program, words, folder: folder, variables: variables)
+    #expect(process.takes(start, pipes))
+    try pipes.read()
+    try await body(process, start)
+    let status = try await process.ended(stopGrace: .zero)
+    await pipes.finish(within: .seconds(60))
+    return (String(decoding: output.withLock { $0 }, as: UTF8.self), status)
+  }
+
+  private func start(
+    _ program: FilePath, _ words: [String] = [], folder: String? = nil, variables: [String] = []
+  ) throws -> AgentStart {
+    AgentStart(
+      program: program, words: words, folder: folder,
+      variables: variables.map { Array("\($0)\0".utf8) },
+      input: try PromptFile.descriptor(holding: "the prompt"))
+  }
+
+  @Test func itBecomesWhatItWasTold() async throws {
+    let script = #"echo "$0 $A $(pwd)"; env | grep -c ^B=; ls /proc/$$/fd; cat; exit 3"#
+    let (output, status) = try await process(
+      as: "/bin/sh", ["-c", script, "name"], folder: "/usr", variables: ["A=ü 1", "B="]
+    ) { process, start in
+      process.begin()
+      try await process.hasBegun(start)
+      #expect(getsid(process.id) == process.id)
+    }
+    // The three streams, and nothing of the socket.
+    #expect(output == "name ü 1 /usr\n1\n0\n1\n2\nthe prompt")
+    #expect(status == .exited(3))
+  }
+
+  @Test func muchArrivesWhole() async throws {
+    let words = (0..<1_000).map { "\($0)" + String(repeating: "x", count: 1_000) }
+    let ended = try await process(as: "/bin/echo", words) { process, _ in process.begin() }
+    #expect(ended.output == words.joined(separator: " ") + "\n")
+  }
+
+  /// A zero would make two words of one, or bring a variable in.
+  @Test func zerosAreRefused() async throws {
+    let starts = [
+      try start("/bin/echo", ["a\0b"]), try start("/bin/echo", folder: "/\0b"),
+      try start("/bin/echo", variables: ["COSPOOL_PROJECT=a\0LD_PRELOAD=b"]),
+    ]
+    let process = try await StarterProcess.start(#require(AgentStarter.executable))
+    let pipes = try OutputPipes { _, _ in }
+    for start in starts {
+      #expect(!process.takes(start, pipes))
+      start.close()
+    }
+    await pipes.finish(within: .zero)
+  }
+
+  @Test func withoutLeaveItBecomesNothing() async throws {
+    let ended = try await process(as: "/bin/echo", ["begun"]) { process, _ in process.discard() }
+    #expect(ended.output == "")
+    #expect(ended.status == .exited(0))
+  }
+
+  @Test func itEndsWithWhoeverHoldsIt() async throws {
+    var process: StarterProcess? = try await .start(#require(AgentStarter.executable))
+    let id = try #require(process?.id)
+    process = nil
+    let deadline = ContinuousClock.now + .seconds(60)
+    while kill(id, 0) == 0, ContinuousClock.now < deadline { await Task.yield() }
+    #expect(kill(id, 0) != 0)
+  }
+
+  @Test(
+    arguments: [
+      (FilePath("/no/program"), nil, "No such file or directory"),
+      ("/tmp", nil, "Permission denied"),
+      ("/bin/echo", "/no/folder", "/no/folder: No such file or directory"),
+    ] as [(FilePath, String?, String)])
+  func itSaysWhatItCannotBecome(program: FilePath, folder: String?, text: String) async throws {
+    let ended = try await process(as: program, folder: folder) { process, start in
+      process.begin()
+      let fault = await #expect(throws: StarterProcess.Fault.self) {
+        try await process.hasBegun(start)
+      }
+      #expect(fault?.description == text)
+    }
+    #expect(ended.output == "")
+  }
+
+  @Test func oneThatWasKilledTakesNothing() async throws {
+    let process = try await StarterProcess.start(#require(AgentStarter.executable))
+    kill(process.id, SIGKILL)
+    #expect(try await process.ended(stopGrace: .zero) == .signaled(SIGKILL))
+    let start = try start("/bin/echo")
+    let pipes = try OutputPipes { _, _ in }
+    #expect(!process.takes(start, pipes))
+    // They are still there for a process that is started.
+    #expect(pipes.writers != nil)
+    #expect(fcntl(start.input.rawValue, F_GETFD) >= 0)
+    // Does not end the daemon by SIGPIPE.
+    process.begin()
+    start.close()
+    await pipes.finish(within: .zero)
+  }
+
+  @Test func oneThatIsKilledBeforeItBeginsSaysHowItEnded() async throws {
+    let ended = try await process(as: "/bin/echo", ["begun"]) { process, start in
+      kill(process.id, SIGKILL)
+      process.begin()
+      try await process.hasBegun(start)
+    }
+    #expect(ended.status == .signaled(SIGKILL))
+    #expect(ended.output == "")
+  }
+
+  @Test func aStopTakesTheWholeGroupAlong() async throws {
+    let ended = try await process(
+      as: "/bin/sh", ["-c", "trap '' TERM; sleep 1000; sleep 1000"]
+    ) { process, start in
+      process.begin()
+      try await process.hasBegun(start)
+      let task = Task { try await process.ended(stopGrace: .milliseconds(200)) }
+      task.cancel()
+      #expect(try await task.value == .signaled(SIGKILL))
+    }
+    #expect(ended.status == .signaled(SIGKILL))
+  }
+
+  @Test func byHandItSaysThatThereIsNothingToDo() async throws {
+    let result = try await Subprocess.run(
+      .path(#require(AgentStarter.executable)), output: .discarded, error: .string(limit: 1_000))
+    #expect(result.terminationStatus == .exited(64))
+    #expect(result.standardError == "cospool-starter: nothing to do by hand; cospoold runs it\n")
+  }
+
+  /// What comes garbled ends it with a word, and starts nothing.
+  @Test(arguments: [[UInt8](repeating: 120, count: 12), [1, 2, 3]])
+  func whatIsNoOrderStartsNothing(bytes: [UInt8]) async throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    defer { close(ends[0]) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    try FileDescriptor(rawValue: ends[0]).writeAll(bytes)
+    shutdown(ends[0], Int32(SHUT_WR))
+    let result = try await Subprocess.run(
+      .path(#require(AgentStarter.executable)),
+      input: .fileDescriptor(FileDescriptor(rawValue: ends[1]), closeAfterSpawningProcess: true),
+      output: .discarded, error: .discarded)
+    #expect(result.terminationStatus == .exited(127))
+    var report = [UInt8](repeating: 0, count: 8)
+    #expect(read(ends[0], &report, report.count) == 5)
+    #expect(report.first == UInt8(ascii: "o"))
+  }
+}
