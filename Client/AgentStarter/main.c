@@ -4,12 +4,13 @@
 //
 // Standard input is a stream socket, and whoever holds its other end says, in this order:
 //
-// 1. three descriptors (SCM_RIGHTS) for the agent's standard input, output and errors, with three
-//    native 32-bit numbers: the bytes that follow, how many of its strings are words, and how many
-//    are variables of the environment;
-// 2. strings, each with a zero behind it: the folder, empty to stay; the program; its words, of which
-//    the first is its name; the variables, as NAME=value;
-// 3. one byte, when it may begin.
+// 1. two descriptors (SCM_RIGHTS) for the agent's standard output and errors, with four native 32-bit
+//    numbers: the bytes of all strings, how many of them are words, how many are variables of the
+//    environment, and the bytes of the agent's standard input;
+// 2. the strings, each with a zero behind it: the folder, empty to stay; the program; its words, of
+//    which the first is its name; the variables, as NAME=value;
+// 3. the standard input: the agent gets it as a file, so that it need not read it;
+// 4. one byte, when it may begin.
 //
 // Where the other end is closed before that, nothing is started. Once the agent runs, this end is closed
 // and nothing was said; else it was said at what it failed ('o' order, 'f' folder, 'p' program), and
@@ -21,15 +22,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 3, BYTES_MAX = 16 * 1024 * 1024, FAILED = 127, MISUSED = 64 };
+enum { DESCRIPTORS = 2, BYTES_MAX = 1024 * 1024, FAILED = 127, MISUSED = 64 };
 
 struct order {
   uint32_t bytes;
   uint32_t words;
   uint32_t variables;
+  uint32_t input;
 };
 
 static int control;
@@ -52,8 +55,8 @@ static void read_all(void *place, size_t count) {
   while (count > 0) {
     ssize_t got = read(control, next, count);
     if (got < 0 && errno == EINTR) continue;
-    // Nobody wants anything of it any more.
-    if (got == 0) _exit(0);
+    // Nobody wants anything of it any more. No success: it is that of an agent that never began.
+    if (got == 0) _exit(FAILED);
     require(got > 0, errno);
     next += got;
     count -= (size_t)got;
@@ -83,7 +86,7 @@ static struct order receive_order(int descriptors[DESCRIPTORS]) {
     (void)!write(STDERR_FILENO, help, sizeof help - 1);
     _exit(MISUSED);
   }
-  if (got == 0) _exit(0);
+  if (got == 0) _exit(FAILED);
   require(got == sizeof order, got < 0 ? errno : EPROTO);
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   require(header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
@@ -110,28 +113,58 @@ static char **next_strings(char **place, const char *limit, uint32_t count) {
   return strings;
 }
 
+// The next part of what is said, with a zero behind it.
+static char *receive(uint32_t count) {
+  require(count <= BYTES_MAX, E2BIG);
+  char *bytes = calloc((size_t)count + 1, 1);
+  require(bytes != NULL, ENOMEM);
+  read_all(bytes, count);
+  return bytes;
+}
+
+// A file without a name at the start of the text, or of nothing.
+static int file_holding(const char *text, size_t count) {
+  if (count == 0) return open("/dev/null", O_RDONLY | O_CLOEXEC);
+#ifdef __linux__
+  int file = memfd_create("prompt", MFD_CLOEXEC);
+#else
+  char name[] = "/tmp/cospool-XXXXXX";
+  int file = mkstemp(name);
+  if (file >= 0) unlink(name);
+#endif
+  for (size_t place = 0; file >= 0 && place < count;) {
+    ssize_t written = write(file, text + place, count - place);
+    require(written > 0 || errno == EINTR, errno);
+    if (written > 0) place += (size_t)written;
+  }
+  require(file < 0 || lseek(file, 0, SEEK_SET) == 0, errno);
+  return file;
+}
+
+static void use(int descriptor, int number) {
+  require(descriptor >= 0 && dup2(descriptor, number) >= 0, errno);
+  close(descriptor);
+}
+
 int main(void) {
   // Above the descriptors that the agent gets, and closed when it begins.
-  control = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, DESCRIPTORS);
+  control = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (control < 0) _exit(FAILED);
 
   int descriptors[DESCRIPTORS];
   struct order order = receive_order(descriptors);
-  require(order.bytes <= BYTES_MAX, E2BIG);
-  char *bytes = malloc((size_t)order.bytes + 1);
-  require(bytes != NULL, ENOMEM);
-  read_all(bytes, order.bytes);
-
-  char *place = bytes;
-  const char *limit = bytes + order.bytes;
+  char *strings = receive(order.bytes);
+  char *place = strings;
+  const char *limit = strings + order.bytes;
   const char *folder = next_string(&place, limit);
   const char *program = next_string(&place, limit);
   char **words = next_strings(&place, limit, order.words);
   char **variables = next_strings(&place, limit, order.variables);
-  for (int number = 0; number < DESCRIPTORS; number++) {
-    require(dup2(descriptors[number], number) >= 0, errno);
-    close(descriptors[number]);
-  }
+  char *input = receive(order.input);
+  use(file_holding(input, order.input), STDIN_FILENO);
+  free(input);
+  use(descriptors[0], STDOUT_FILENO);
+  use(descriptors[1], STDERR_FILENO);
 
   char leave;
   read_all(&leave, 1);

@@ -12,12 +12,12 @@ struct StarterProcessTests {
   /// Tells a process what to become, and gives what it wrote and how it ended.
   private func process(
     as program: FilePath, _ words: [String] = [], folder: String? = nil, variables: [String] = [],
-    then body: (StarterProcess, AgentStart) async throws -> Void
+    input: String? = "the prompt", then body: (StarterProcess, AgentStart) async throws -> Void
   ) async throws -> (output: String, status: TerminationStatus) {
     let process = try await StarterProcess.start(#require(AgentStarter.executable))
     let output = Mutex<[UInt8]>([])
     let pipes = try OutputPipes { _, bytes in output.withLock { $0 += bytes } }
-    let start = try start(program, words, folder: folder, variables: variables)
+    let start = start(program, words, folder: folder, variables: variables, input: input)
     #expect(process.takes(start, pipes))
     try pipes.read()
     try await body(process, start)
@@ -27,12 +27,13 @@ struct StarterProcessTests {
   }
 
   private func start(
-    _ program: FilePath, _ words: [String] = [], folder: String? = nil, variables: [String] = []
-  ) throws -> AgentStart {
-    AgentStart(
-      program: program, words: words, folder: folder,
-      variables: variables.map { Array("\($0)\0".utf8) },
-      input: try PromptFile.descriptor(holding: "the prompt"))
+    _ program: FilePath, _ words: [String] = [], folder: String? = nil, variables: [String] = [],
+    input: String? = "the prompt"
+  ) -> AgentStart {
+    let variables = variables.map { Array("\($0)\0".utf8) }
+    return AgentStart(
+      program: program, words: words, folder: folder, variables: variables,
+      environment: .custom(variables), input: input)
   }
 
   @Test func itBecomesWhatItWasTold() async throws {
@@ -49,23 +50,52 @@ struct StarterProcessTests {
     #expect(status == .exited(3))
   }
 
+  /// A prompt is a file, which nobody has to read.
   @Test func muchArrivesWhole() async throws {
-    let words = (0..<1_000).map { "\($0)" + String(repeating: "x", count: 1_000) }
-    let ended = try await process(as: "/bin/echo", words) { process, _ in process.begin() }
-    #expect(ended.output == words.joined(separator: " ") + "\n")
+    let words = (0..<30).map { "\($0)" + String(repeating: "x", count: 1_000) }
+    let prompt = String(repeating: "prompt", count: 5_000)
+    let script = "cat; echo \"$@\""
+    let ended = try await process(as: "/bin/sh", ["-c", script, "name"] + words, input: prompt) {
+      process, _ in process.begin()
+    }
+    #expect(ended.output == prompt + words.joined(separator: " ") + "\n")
+  }
+
+  /// Also one that does not read gets the leave: nobody waits for it.
+  @Test func oneThatIsStoppedBeginsWhenItGoesOn() async throws {
+    let prompt = String(repeating: "x", count: 65_000)
+    let process = try await StarterProcess.start(#require(AgentStarter.executable))
+    kill(process.id, SIGSTOP)
+    let pipes = try OutputPipes { _, _ in }
+    let start = start("/bin/true", input: prompt)
+    #expect(process.takes(start, pipes))
+    process.begin()
+    kill(process.id, SIGCONT)
+    try await process.hasBegun(start)
+    #expect(try await process.ended(stopGrace: .zero) == .exited(0))
+    await pipes.finish(within: .zero)
+  }
+
+  @Test func whatDoesNotFitIsRefused() async throws {
+    let process = try await StarterProcess.start(#require(AgentStarter.executable))
+    let pipes = try OutputPipes { _, _ in }
+    let long = String(repeating: "x", count: 65_536)
+    #expect(!process.takes(start("/bin/echo", [long]), pipes))
+    #expect(!process.takes(start("/bin/echo", input: long), pipes))
+    #expect(pipes.writers != nil)
+    await pipes.finish(within: .zero)
   }
 
   /// A zero would make two words of one, or bring a variable in.
   @Test func zerosAreRefused() async throws {
     let starts = [
-      try start("/bin/echo", ["a\0b"]), try start("/bin/echo", folder: "/\0b"),
-      try start("/bin/echo", variables: ["COSPOOL_PROJECT=a\0LD_PRELOAD=b"]),
+      start("/bin/echo", ["a\0b"]), start("/bin/echo", folder: "/\0b"),
+      start("/bin/echo", variables: ["COSPOOL_PROJECT=a\0LD_PRELOAD=b"]),
     ]
     let process = try await StarterProcess.start(#require(AgentStarter.executable))
     let pipes = try OutputPipes { _, _ in }
     for start in starts {
       #expect(!process.takes(start, pipes))
-      start.close()
     }
     await pipes.finish(within: .zero)
   }
@@ -73,7 +103,8 @@ struct StarterProcessTests {
   @Test func withoutLeaveItBecomesNothing() async throws {
     let ended = try await process(as: "/bin/echo", ["begun"]) { process, _ in process.discard() }
     #expect(ended.output == "")
-    #expect(ended.status == .exited(0))
+    // No success, whoever asks.
+    #expect(ended.status == .exited(127))
   }
 
   @Test func itEndsWithWhoeverHoldsIt() async throws {
@@ -106,23 +137,25 @@ struct StarterProcessTests {
     let process = try await StarterProcess.start(#require(AgentStarter.executable))
     kill(process.id, SIGKILL)
     #expect(try await process.ended(stopGrace: .zero) == .signaled(SIGKILL))
-    let start = try start("/bin/echo")
+    let start = start("/bin/echo")
     let pipes = try OutputPipes { _, _ in }
     #expect(!process.takes(start, pipes))
     // They are still there for a process that is started.
     #expect(pipes.writers != nil)
-    #expect(fcntl(start.input.rawValue, F_GETFD) >= 0)
     // Does not end the daemon by SIGPIPE.
     process.begin()
-    start.close()
     await pipes.finish(within: .zero)
   }
 
-  @Test func oneThatIsKilledBeforeItBeginsSaysHowItEnded() async throws {
+  @Test func oneThatIsKilledBeforeItBeginsDidNotBegin() async throws {
     let ended = try await process(as: "/bin/echo", ["begun"]) { process, start in
       kill(process.id, SIGKILL)
+      // Until the system closed its end.
+      while kill(process.id, 0) == 0 { await Task.yield() }
       process.begin()
-      try await process.hasBegun(start)
+      await #expect(throws: StarterProcess.Fault(code: EPIPE)) {
+        try await process.hasBegun(start)
+      }
     }
     #expect(ended.status == .signaled(SIGKILL))
     #expect(ended.output == "")
@@ -149,7 +182,7 @@ struct StarterProcessTests {
   }
 
   /// What comes garbled ends it with a word, and starts nothing.
-  @Test(arguments: [[UInt8](repeating: 120, count: 12), [1, 2, 3]])
+  @Test(arguments: [[UInt8](repeating: 120, count: 16), [1, 2, 3]])
   func whatIsNoOrderStartsNothing(bytes: [UInt8]) async throws {
     var ends: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)

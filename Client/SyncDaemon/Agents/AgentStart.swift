@@ -13,9 +13,12 @@ struct AgentStart: Sendable {
   /// `NAME=value` and a zero each, where the daemon's own can be passed on so.
   var variables: [[UInt8]]?
   var environment: Environment
-  var input: FileDescriptor
+  /// What stands on its standard input; nil for nothing.
+  var input: String?
+}
 
-  /// - Throws: where the program is not found, or the prompt cannot be written down.
+extension AgentStart {
+  /// - Throws: where the program is not found.
   init(_ line: AgentCommandLine, _ turn: AgentTurn, program: String) async throws {
     let values = turn.environment.merging(line.environment, uniquingKeysWith: { $1 })
     variables = AgentEnvironment.entries(values)
@@ -26,25 +29,6 @@ struct AgentStart: Sendable {
       : try await Executable.name(program).resolveExecutablePath(in: environment)
     words = Array(line.words.dropFirst())
     folder = turn.folder
-    input = try PromptFile.descriptor(holding: line.input)
-  }
-
-  /// For those who have a process begin with it.
-  init(
-    program: FilePath, words: [String], folder: String? = nil, variables: [[UInt8]],
-    input: FileDescriptor
-  ) {
-    self.program = program
-    self.words = words
-    self.folder = folder
-    self.variables = variables
-    environment = .custom(variables)
-    self.input = input
-  }
-
-  /// Closes what the process has of its own, or nobody got.
-  func close() {
-    // There is nothing to be done about one that does not close.
-    try? input.close()
+    input = line.input
   }
 }

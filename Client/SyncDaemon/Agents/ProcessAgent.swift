@@ -234,8 +234,10 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     of start: AgentStart, _ leave: StartLeave, _ pipes: OutputPipes,
     _ begun: @Sendable (pid_t) throws -> Void
   ) async throws -> TerminationStatus? {
+    let input = try PromptFile.descriptor(holding: start.input)
     guard await leave.isGiven, let ends = pipes.takeWriters() else {
-      start.close()
+      // There is nothing to be done about one that does not close.
+      try? input.close()
       return nil
     }
     var options = StarterProcess.options
@@ -248,7 +250,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       environment: start.environment,
       workingDirectory: start.folder.map { FilePath($0) },
       platformOptions: options,
-      input: .fileDescriptor(start.input, closeAfterSpawningProcess: true),
+      input: .fileDescriptor(input, closeAfterSpawningProcess: true),
       output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
       error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
     ) { execution in

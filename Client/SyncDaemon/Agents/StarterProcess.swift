@@ -17,6 +17,9 @@ final class StarterProcess: Sendable {
     var description: String { (folder.map { "\($0): " } ?? "") + "\(Errno(rawValue: code))" }
   }
 
+  /// Bytes of what it is told at most: they and the leave fit into the socket, whether or not it reads,
+  /// so that nobody has to wait with the leave.
+  private static let bytesMax = 65_536
   /// How long it may take to read what it is to become.
   private static let patienceSeconds = 1
   /// How long an agent that begins is left alone, in milliseconds.
@@ -27,6 +30,8 @@ final class StarterProcess: Sendable {
   private let control: FileDescriptor
   private let running: Task<TerminationStatus, any Error>
   private let isOver = Mutex(false)
+  /// Why it could not be let begin.
+  private let refusal = Mutex<Int32?>(nil)
 
   private init(id: pid_t, control: FileDescriptor, running: Task<TerminationStatus, any Error>) {
     self.id = id
@@ -68,10 +73,10 @@ final class StarterProcess: Sendable {
     throw Errno.noChildProcess
   }
 
-  /// Says what to become; it becomes nothing before `begin`. It has copies of the descriptors, and they
-  /// are closed here.
+  /// Says what to become; it becomes nothing before `begin`. It has copies of the pipes' ends, and they are
+  /// closed here.
   ///
-  /// - Returns: whether it takes it, in one second at most. Where it does not, it becomes nothing, and
+  /// - Returns: whether it takes it, which is no more than 64 KiB. Where it does not, it becomes nothing, and
   ///   nothing is closed.
   func takes(_ start: AgentStart, _ pipes: OutputPipes) -> Bool {
     guard let variables = start.variables, let ends = pipes.writers else { return false }
@@ -81,15 +86,17 @@ final class StarterProcess: Sendable {
     // A zero within one of them would make two of it.
     guard strings.allSatisfy({ $0.firstIndex(of: 0) == $0.count - 1 }) else { return false }
     let bytes = Array(strings.joined())
-    let counts = [bytes.count, words.count, variables.count].compactMap(UInt32.init(exactly:))
+    let input = Array((start.input ?? "").utf8)
+    guard bytes.count + input.count <= Self.bytesMax else { return false }
     do {
-      try send(counts, with: [start.input, ends.output, ends.errors].map(\.rawValue))
-      try send(bytes)
+      try send(
+        [bytes.count, words.count, variables.count, input.count].map(UInt32.init),
+        with: [ends.output.rawValue, ends.errors.rawValue])
+      try send(bytes + input)
     } catch {
       discard()
       return false
     }
-    start.close()
     pipes.closeWriters()
     return true
   }
@@ -97,8 +104,10 @@ final class StarterProcess: Sendable {
   /// Lets it become what it was told. Any thread may call it, and does not wait.
   func begin() {
     var leave: UInt8 = 1
-    // Where it is gone nothing begins, and how it ended says so.
-    _ = Foundation.send(control.rawValue, &leave, 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+    guard Foundation.send(control.rawValue, &leave, 1, flags) != 1 else { return }
+    refusal.withLock { $0 = errno }
+    discard()
   }
 
   /// Has it end without having become anything, where it was not let to.
@@ -118,6 +127,7 @@ final class StarterProcess: Sendable {
       look.finish()
     }
     for await _ in looks {}
+    if let code = refusal.withLock({ $0 }) { throw Fault(code: code) }
     guard let (stage, code) = await report() else { return }
     throw Fault(folder: stage == UInt8(ascii: "f") ? start.folder : nil, code: code)
   }
@@ -176,6 +186,9 @@ final class StarterProcess: Sendable {
     #endif
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Errno(rawValue: errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // More than twice what it is told.
+    var room = Int32(4 * bytesMax)
+    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
     var patience = timeval(tv_sec: patienceSeconds, tv_usec: 0)
     setsockopt(
       ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
