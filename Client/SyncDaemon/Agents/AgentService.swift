@@ -17,6 +17,7 @@ struct AgentService: Service {
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
+  /// Where processes stand ready to become agents.
   let starter = AgentStarter.executable.map { AgentStarter(executable: $0) }
 
   /// Where the files of messages lie while agents work on them.
@@ -32,6 +33,9 @@ struct AgentService: Service {
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
+    if starter == nil {
+      logger.info("there is no cospool-starter beside cospoold: agents start a little later")
+    }
     defer { starter?.close() }
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()

@@ -4,7 +4,7 @@ import Synchronization
 import SystemPackage
 
 /// A process that stands ready to become an agent: what to become is said before there is leave to begin,
-/// and then it takes one byte. A process that is started after the leave comes half a millisecond later.
+/// and then it takes one byte. A process that is started after the leave comes 0.3 ms later.
 ///
 /// It hears of it through a socket, and ends where that does: with this object, or with the daemon.
 final class StarterProcess: Sendable {
