@@ -5,15 +5,19 @@ import Testing
 extension EndToEnd {
   /// A process stands ready beside each daemon and becomes its next agent.
   @Suite struct StarterTests {
-    /// Those that wait: they bear the executable's name until they become an agent.
-    private static func waiting(of daemon: pid_t) throws -> [pid_t] {
-      try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }.filter {
-        let line = try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8)
+    /// Those that wait: they bear the executable's name until they become an agent. With their parents.
+    private static func waiting() throws -> [pid_t: pid_t] {
+      let processes = try FileManager.default.contentsOfDirectory(atPath: "/proc")
+      let found = processes.compactMap { pid_t($0) }.compactMap { id -> (pid_t, pid_t)? in
+        let line = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)
         let fields = line?.split(separator: " ") ?? []
         // Its id, its name, its state, its parent (proc_pid_stat(5)).
-        return fields.count > 3 && fields[1] == "(cospool-starter)" && fields[2] != "Z"
-          && fields[3] == "\(daemon)"
+        guard fields.count > 3, fields[1] == "(cospool-starter)", fields[2] != "Z",
+          let parent = pid_t(fields[3])
+        else { return nil }
+        return (id, parent)
       }
+      return Dictionary(uniqueKeysWithValues: found)
     }
 
     private static func one(of daemon: pid_t, besides last: pid_t?, _ bed: TestBed) async throws
@@ -21,7 +25,7 @@ extension EndToEnd {
     {
       let found = Mutex<pid_t?>(nil)
       try await bed.eventually("one stands ready", within: 90) {
-        let waiting = try waiting(of: daemon)
+        let waiting = try waiting().filter { $0.value == daemon }.keys
         found.withLock { $0 = waiting.first }
         return waiting.count == 1 && waiting.first != last
       }
@@ -59,7 +63,7 @@ extension EndToEnd {
         let last = try await Self.one(of: daemon, besides: ready, bed)
         try await device.kill()
         try await bed.eventually("it is gone", within: 90) {
-          !FileManager.default.fileExists(atPath: "/proc/\(last)")
+          try Self.waiting()[last] == nil
         }
       }
     }

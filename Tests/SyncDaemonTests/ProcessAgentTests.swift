@@ -132,7 +132,7 @@ struct ProcessAgentTests {
     task.cancel()
     _ = await task.value
     // Not later: the next message starts at once.
-    for child in children.withLock({ $0 }) { #expect(!isAlive(child)) }
+    for child in children.withLock({ $0 }) { #expect(!Processes.isAlive(child)) }
   }
 
   @Test(arguments: StartWay.allCases) func aPromptThatNobodyReadsBlocksNobody(_ way: StartWay)
@@ -273,7 +273,7 @@ struct ProcessAgentTests {
       Issue.record("\(outcome.result)")
       return
     }
-    try await expectGone(child)
+    try await Processes.expectGone(child)
   }
 
   @Test(arguments: StartWay.allCases) func cancellingStopsTheWholeFamily(_ way: StartWay)
@@ -298,27 +298,7 @@ struct ProcessAgentTests {
     let result = await task.value
     if case .succeeded = result { Issue.record("\(result)") }
     #expect(child.withLock { $0 } > 0)
-    try await expectGone(child.withLock { $0 })
-  }
-
-  private func expectGone(_ process: pid_t) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while isAlive(process) {
-      guard ContinuousClock.now < deadline else {
-        Issue.record("process \(process) still runs")
-        return
-      }
-      await Task.yield()
-    }
-  }
-
-  /// A zombie that its new parent did not fetch yet is gone.
-  private func isAlive(_ process: pid_t) -> Bool {
-    guard kill(process, 0) == 0 else { return false }
-    guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else {
-      return false
-    }
-    return stat.split(separator: ")").last?.split(separator: " ").first != "Z"
+    try await Processes.expectGone(child.withLock { $0 })
   }
 
   @Test func commandsAreSplitAsAShellDoes() throws {

@@ -111,9 +111,7 @@ struct StarterProcessTests {
     var process: StarterProcess? = try await .start(#require(AgentStarter.executable))
     let id = try #require(process?.id)
     process = nil
-    let deadline = ContinuousClock.now + .seconds(60)
-    while kill(id, 0) == 0, ContinuousClock.now < deadline { await Task.yield() }
-    #expect(kill(id, 0) != 0)
+    try await Processes.expectGone(id)
   }
 
   @Test(
@@ -151,7 +149,7 @@ struct StarterProcessTests {
     let ended = try await process(as: "/bin/echo", ["begun"]) { process, start in
       kill(process.id, SIGKILL)
       // Until the system closed its end.
-      while kill(process.id, 0) == 0 { await Task.yield() }
+      try await Processes.expectGone(process.id)
       process.begin()
       await #expect(throws: StarterProcess.Fault(code: EPIPE)) {
         try await process.hasBegun(start)
@@ -172,6 +170,30 @@ struct StarterProcessTests {
       #expect(try await task.value == .signaled(SIGKILL))
     }
     #expect(ended.status == .signaled(SIGKILL))
+  }
+
+  @Test func oneIsReadyUntilItIsTakenOrLetGo() async throws {
+    let starter = AgentStarter(executable: try #require(AgentStarter.executable))
+    #expect(starter.take()?.id == nil)
+    await starter.makeReady()
+    await starter.makeReady()
+    let first = try #require(starter.take())
+    #expect(starter.take()?.id == nil)
+    await starter.makeReady()
+    // Nobody holds it any more.
+    let second = try #require(starter.take()?.id)
+    #expect(second != first.id)
+    try await Processes.expectGone(second)
+    await starter.makeReady()
+    starter.close()
+    await starter.makeReady()
+    #expect(starter.take()?.id == nil)
+  }
+
+  @Test func whereNoneCanBeMadeNoneIsReady() async throws {
+    let starter = AgentStarter(executable: "/no/cospool-starter")
+    await starter.makeReady()
+    #expect(starter.take()?.id == nil)
   }
 
   @Test func byHandItSaysThatThereIsNothingToDo() async throws {

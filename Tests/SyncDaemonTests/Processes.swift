@@ -1,0 +1,26 @@
+import Foundation
+import Testing
+
+/// Processes that are looked at from outside.
+enum Processes {
+  /// Waits until it is gone.
+  static func expectGone(_ process: pid_t) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while isAlive(process) {
+      guard ContinuousClock.now < deadline else {
+        Issue.record("process \(process) still runs")
+        return
+      }
+      await Task.yield()
+    }
+  }
+
+  /// A zombie that its new parent did not fetch yet is gone.
+  static func isAlive(_ process: pid_t) -> Bool {
+    guard kill(process, 0) == 0 else { return false }
+    guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else {
+      return false
+    }
+    return stat.split(separator: ")").last?.split(separator: " ").first != "Z"
+  }
+}
