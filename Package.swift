@@ -324,7 +324,8 @@ let rooms: [Room] = [
   test(
     "EndToEndTests",
     [
-      "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand", "PushTestSupport",
+      "AgentFormats", "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand",
+      "PushTestSupport",
     ],
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),
 ]

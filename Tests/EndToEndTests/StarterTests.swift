@@ -1,3 +1,4 @@
+import AgentFormats
 import Foundation
 import Synchronization
 import Testing
@@ -10,12 +11,10 @@ extension EndToEnd {
       let processes = try FileManager.default.contentsOfDirectory(atPath: "/proc")
       let found = processes.compactMap { pid_t($0) }.compactMap { id -> (pid_t, pid_t)? in
         let line = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)
-        let fields = line?.split(separator: " ") ?? []
-        // Its id, its name, its state, its parent (proc_pid_stat(5)).
-        guard fields.count > 3, fields[1] == "(cospool-starter)", fields[2] != "Z",
-          let parent = pid_t(fields[3])
+        guard let stat = line.flatMap(ProcessStat.init), stat.name == "cospool-starter",
+          !stat.isZombie
         else { return nil }
-        return (id, parent)
+        return (id, stat.parent)
       }
       return Dictionary(uniqueKeysWithValues: found)
     }

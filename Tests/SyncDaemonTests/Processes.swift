@@ -1,3 +1,4 @@
+import AgentFormats
 import Foundation
 import Testing
 
@@ -17,10 +18,7 @@ enum Processes {
 
   /// A zombie that its new parent did not fetch yet is gone.
   static func isAlive(_ process: pid_t) -> Bool {
-    guard kill(process, 0) == 0 else { return false }
-    guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else {
-      return false
-    }
-    return stat.split(separator: ")").last?.split(separator: " ").first != "Z"
+    let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    return line.flatMap(ProcessStat.init).map { !$0.isZombie } ?? false
   }
 }

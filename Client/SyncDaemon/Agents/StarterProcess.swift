@@ -20,8 +20,8 @@ final class StarterProcess: Sendable {
   /// Bytes of what it is told at most: they and the leave fit into the socket, whether or not it reads,
   /// so that nobody has to wait with the leave.
   private static let bytesMax = 65_536
-  /// How long it may take to read what it is to become.
-  private static let patienceSeconds = 1
+  /// Nobody waits, and where it is gone no signal ends the daemon.
+  private static let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
   /// How long an agent that begins is left alone, in milliseconds.
   static let restMilliseconds = 5
 
@@ -88,12 +88,9 @@ final class StarterProcess: Sendable {
     let bytes = Array(strings.joined())
     let input = Array((start.input ?? "").utf8)
     guard bytes.count + input.count <= Self.bytesMax else { return false }
-    do {
-      try send(
-        [bytes.count, words.count, variables.count, input.count].map(UInt32.init),
-        with: [ends.output.rawValue, ends.errors.rawValue])
-      try send(bytes + input)
-    } catch {
+    let counts = [bytes.count, words.count, variables.count, input.count].map(UInt32.init)
+    let head = counts.withUnsafeBytes { Array($0) }
+    guard send(head + bytes + input, with: [ends.output.rawValue, ends.errors.rawValue]) else {
       discard()
       return false
     }
@@ -104,9 +101,9 @@ final class StarterProcess: Sendable {
   /// Lets it become what it was told. Any thread may call it, and does not wait.
   func begin() {
     var leave: UInt8 = 1
-    let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-    guard Foundation.send(control.rawValue, &leave, 1, flags) != 1 else { return }
-    refusal.withLock { $0 = errno }
+    guard Foundation.send(control.rawValue, &leave, 1, Self.flags) != 1 else { return }
+    let code = errno
+    refusal.withLock { $0 = code }
     discard()
   }
 
@@ -189,26 +186,13 @@ final class StarterProcess: Sendable {
     // More than twice what it is told.
     var room = Int32(4 * bytesMax)
     setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
-    var patience = timeval(tv_sec: patienceSeconds, tv_usec: 0)
-    setsockopt(
-      ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     return (FileDescriptor(rawValue: ends[0]), FileDescriptor(rawValue: ends[1]))
   }
 
-  private func send(_ bytes: [UInt8]) throws {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let sent = rest.withUnsafeBytes {
-        Foundation.send(control.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-      }
-      if sent < 0, errno == EINTR { continue }
-      guard sent > 0 else { throw Errno(rawValue: errno) }
-      rest = rest.dropFirst(sent)
-    }
-  }
-
-  /// Numbers, and beside them descriptors (SCM_RIGHTS, unix(7)).
-  private func send(_ numbers: [UInt32], with descriptors: [Int32]) throws {
+  /// Bytes, and beside the first of them descriptors (SCM_RIGHTS, unix(7)).
+  ///
+  /// - Returns: whether all of them found room.
+  private func send(_ bytes: [UInt8], with descriptors: [Int32]) -> Bool {
     let header = MemoryLayout<cmsghdr>.stride
     let room = MemoryLayout<Int32>.stride * descriptors.count
     var beside = [UInt8](repeating: 0, count: header + (room + 7) / 8 * 8)
@@ -223,20 +207,20 @@ final class StarterProcess: Sendable {
           of: descriptor, toByteOffset: header + index * MemoryLayout<Int32>.stride, as: Int32.self)
       }
     }
-    var numbers = numbers
-    let sent = numbers.withUnsafeMutableBytes { numbers in
+    var bytes = bytes
+    let sent = bytes.withUnsafeMutableBytes { bytes in
       beside.withUnsafeMutableBytes { beside in
-        var part = iovec(iov_base: numbers.baseAddress, iov_len: numbers.count)
+        var part = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
         return withUnsafeMutablePointer(to: &part) { part in
           var message = msghdr()
           message.msg_iov = part
           message.msg_iovlen = 1
           message.msg_control = beside.baseAddress
           message.msg_controllen = .init(beside.count)
-          return sendmsg(control.rawValue, &message, Int32(MSG_NOSIGNAL))
+          return sendmsg(control.rawValue, &message, Self.flags)
         }
       }
     }
-    guard sent >= 0 else { throw Errno(rawValue: errno) }
+    return sent == bytes.count
   }
 }
