@@ -9,8 +9,8 @@ SCRIPTS = Tests/Scripts
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-setup: ## Checks the toolchain and installs the system libraries that are missing
-	@$(SCRIPTS)/setup.sh
+setup: ## Checks the toolchain, installs the system libraries that are missing; SHELLS=1: zsh, fish too
+	@SHELLS="$(SHELLS)" $(SCRIPTS)/setup.sh
 
 build: setup ## Builds everything (debug)
 	@$(SWIFT) build
@@ -27,6 +27,7 @@ demo: setup build ## Two devices edit offline, come back, and hold the same queu
 COMPUTING = SequenceCRDTTests|QueueModelTests|DeltaCodecTests|WireProtocolTests|FuzzingTests
 COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
+test: SHELLS = 1
 test: setup lint ## Lint, then the whole test suite with real processes
 	@$(SWIFT) build --build-tests
 	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 \

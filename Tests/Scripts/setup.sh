@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Checks the Swift toolchain and installs the two system libraries where they are missing.
+# Checks the Swift toolchain and installs the two system libraries where they are missing. With SHELLS=1
+# it tries to install zsh and fish too, in which tests press TAB.
 # Idempotent; quick and silent in effect when nothing is to do.
 set -euo pipefail
 
 swift_needed_major=6
 swift_needed_minor=2
 packages=(libsqlite3-dev zlib1g-dev)
+shells=(zsh fish)
 
 fail() {
   echo "setup: $*" >&2
@@ -31,7 +33,7 @@ check_swift() {
 
 missing_debian_packages() {
   local package
-  for package in "${packages[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
       echo "$package"
   done
@@ -39,7 +41,7 @@ missing_debian_packages() {
 
 install_debian() {
   local missing
-  mapfile -t missing < <(missing_debian_packages)
+  mapfile -t missing < <(missing_debian_packages "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
   local root=()
   if [ "$(id -u)" -ne 0 ]; then
@@ -71,7 +73,11 @@ case "$(uname -s)" in
 Darwin) ;; # both libraries come with the developer tools
 *)
   if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
-    install_debian
+    install_debian "${packages[@]}"
+    if [ "${SHELLS:-}" = 1 ]; then
+      (install_debian "${shells[@]}") ||
+        echo "setup: without ${shells[*]} the tests of completion in them are skipped" >&2
+    fi
   else
     check_other
   fi

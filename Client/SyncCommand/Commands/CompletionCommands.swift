@@ -33,12 +33,53 @@ struct CompletionsCommand: LocalCommand {
   }
 
   func run(in environment: Environment) async throws -> String {
-    Cospool.completionScript(for: CompletionShell(rawValue: shell) ?? .bash)
+    let shell = CompletionShell(rawValue: shell) ?? .bash
+    let script = Cospool.completionScript(for: shell)
+    switch shell {
+    case .bash: return script + "\n\n" + CompletionsCommand.writingWords
+    // While the option is off, zsh leaves a `!` in what it inserts as it is, for the history to
+    // expand.
+    case .zsh: return script.replacing("unsetopt aliases banghist", with: "unsetopt aliases")
+    default: return script
+    }
   }
+
+  /// Takes the place of the parser's own function in bash, which lets readline quote words as names
+  /// of files: that leaves `$(…)` as it is where a `$` was typed, and makes a directory of `~name`.
+  private static let writingWords = #"""
+    # Words are inserted in the quotes that were begun, else with what bash would expand escaped.
+    __cospool_add_completions() {
+        local completion special quote=''
+        if [[ "${1}" = -W ]] && compopt +o filenames 2>/dev/null; then
+            quote="${COMP_WORDS[COMP_CWORD]:0:1} "
+        fi
+        while IFS='' read -r completion; do
+            case "${quote}" in
+            '') ;;
+            \'*) completion=${completion//\'/\'\\\'\'} ;;
+            \"*)
+                for special in '\' '"' '$' '`'; do
+                    completion=${completion//"${special}"/"\\${special}"}
+                done
+                ;;
+            *)
+                printf -v completion %q "${completion}"
+                # These end a word for readline. What is in $'…' is escaped already.
+                if [[ "${completion}" != \$\'* ]]; then
+                    for special in : = @; do
+                        completion=${completion//"${special}"/"\\${special}"}
+                    done
+                fi
+                ;;
+            esac
+            COMPREPLY+=("${completion}")
+        done < <(IFS=$'\n' compgen "${@}" -- "${cur}")
+    }
+    """#
 }
 
 /// `cospool complete`: what completion scripts ask for. It has no place in the help.
-struct CompleteCommand: DaemonCommand {
+struct CompleteCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "complete", abstract: "Ids to complete with, one a line.", shouldDisplay: false)
 
@@ -46,23 +87,39 @@ struct CompleteCommand: DaemonCommand {
     case sessions, messages
   }
 
+  /// The shell that asks, in the environment as the parser's scripts for bash and zsh set it.
+  private static let shellVariable = "SAP_SHELL"
+
   @Argument var what: What
   @OptionGroup var options: GlobalOptions
 
-  func request(input: StandardInput) throws -> APIRequest {
-    APIRequest(.get, [what.rawValue])
+  func run(in environment: Environment) async throws -> String {
+    let directory = try environment.dataDirectory(flag: options.data)
+    let answer = try await DaemonConnection(dataDirectory: directory)
+      .answer(to: APIRequest(.get, [what.rawValue]))
+    let shell = environment.variables[CompleteCommand.shellVariable]
+    return try ids(in: answer).map { CompleteCommand.written($0, for: shell) }
+      .joined(separator: "\n")
   }
 
-  func text(of answer: Answer, style: TextStyle) throws -> String {
+  private func ids(in answer: Answer) throws -> [String] {
     switch what {
-    case .sessions:
-      return try answer.decoded(SessionListAnswer.self).sessions.map(\.id)
-        .joined(separator: "\n")
+    case .sessions: return try answer.decoded(SessionListAnswer.self).sessions.map(\.id)
     case .messages:
       struct Listed: Decodable {
         var ids: [String]
       }
-      return QueueText.shortened(try answer.decoded(Listed.self).ids).joined(separator: "\n")
+      return QueueText.shortened(try answer.decoded(Listed.self).ids)
+    }
+  }
+
+  /// An id as the shell's completion reads it. bash expands the words of a list, commands in them
+  /// included, and zsh takes what follows a colon for a description.
+  private static func written(_ id: String, for shell: String?) -> String {
+    switch shell {
+    case "bash": Shell.quoted(id)
+    case "zsh": id.replacing("\\", with: "\\\\").replacing(":", with: "\\:")
+    default: id
     }
   }
 }
