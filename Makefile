@@ -4,10 +4,10 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check bench harness fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check bench harness fuzz sanitize man lint format clean
 
 help: ## Lists the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
 setup: ## Checks the toolchain, installs the system libraries that are missing; SHELLS=1: zsh, fish too
 	@SHELLS="$(SHELLS)" $(SCRIPTS)/setup.sh
@@ -48,6 +48,11 @@ mcp-check: ## Uses the MCP server through the protocol's reference client
 	@$(SWIFT) build --product cospool
 	@$(SCRIPTS)/mcp-check.sh
 
+agents-check: ## Lets the real Claude Code ask for leave, against a scripted model; fetches it from PyPI
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
+	@$(SCRIPTS)/agents-check.sh
+
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool-starter cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
@@ -76,4 +81,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp .venv-agents

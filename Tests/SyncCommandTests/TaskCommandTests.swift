@@ -193,6 +193,8 @@ import Testing
           == (allows
             ? #"{"behavior":"allow","updatedInput":{"command":"make"}}"#
             : #"{"behavior":"deny","message":"A person denied it."}"#))
+      // Claude Code takes one block of text, and nothing beside it.
+      #expect(result == ["content": [["type": "text", "text": .string(text)]], "isError": false])
     }
   }
 

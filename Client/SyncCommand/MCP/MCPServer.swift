@@ -212,7 +212,9 @@ struct MCPServer: Sendable {
     }
     let shown = tool.answer(tree, arguments)
     let result = MCPServer.content(of: shown.line, isError: false)
-    guard case .object(var members) = result, case .object = shown else { return result }
+    guard tool.isStructured, case .object(var members) = result, case .object = shown else {
+      return result
+    }
     members["structuredContent"] = shown
     return .object(members)
   }

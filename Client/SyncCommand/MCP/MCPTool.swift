@@ -10,6 +10,8 @@ struct MCPTool: Sendable {
   var changes: Bool
   /// Whether it may wait for a person: other calls are answered meanwhile. It changes nothing.
   var waits = false
+  /// Whether the agent gets the answer as structured content too, not as one block of text alone.
+  var isStructured = true
   /// - Throws: `CommandFailure` where the arguments are wrong.
   var request: @Sendable (Arguments) throws -> APIRequest
   /// What the agent gets of the daemon's answer.

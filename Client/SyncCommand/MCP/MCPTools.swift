@@ -19,6 +19,8 @@ enum MCPTools {
         .init(name: "input", kind: .object, description: "What it is given.", isRequired: true),
         .init(name: "tool_use_id", kind: .text, description: "The call."),
       ], changes: false, waits: true,
+      // Claude Code passes structured content on in place of the text that it asks this tool for.
+      isStructured: false,
       request: { arguments in
         var request = try APIRequest(
           .post, ["sessions", try arguments.sessionID(), "asks"],
