@@ -48,7 +48,7 @@ mcp-check: ## Uses the MCP server through the protocol's reference client
 	@$(SCRIPTS)/mcp-check.sh
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
-	@for product in cospool-bench cospool-server cospoold cospool-starter cospool; do \
+	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh

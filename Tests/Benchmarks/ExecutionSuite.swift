@@ -15,9 +15,7 @@ struct ExecutionSuite {
 
   /// What is missing to measure it; nil where nothing is.
   static var obstacle: String? {
-    ["cospool-server", "cospoold", "cospool-starter", "cospool"].first {
-      DaemonProcess.executable($0) == nil
-    }.map {
+    ["cospool-server", "cospoold", "cospool"].first { DaemonProcess.executable($0) == nil }.map {
       "the suite execution needs \($0) beside cospool-bench: swift build -c release --product \($0)"
     }
   }

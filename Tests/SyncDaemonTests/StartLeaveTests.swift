@@ -14,12 +14,12 @@ struct StartLeaveTests {
 
   /// Works on a prompt with a command that leaves a file where it ran.
   private func run(
-    _ way: StartWay, with leave: StartLeave,
+    with leave: StartLeave,
     deciding decision: @escaping @Sendable () -> Void = {}
   ) async throws -> (result: AgentResult, ran: Bool) {
     let mark = NSTemporaryDirectory() + "/cospool-leave-\(UUID().uuidString)"
     defer { unlink(mark) }
-    let agent = try await way.agent("touch \(mark)")
+    let agent = try CommandAgent.agent(command: "touch \(mark)", timeoutSeconds: nil)
     let turn = AgentTurn(
       session: try SessionID("s"), message: message, attempt: 1, prompt: "text",
       folder: NSTemporaryDirectory(), dataDirectory: "/none")
@@ -29,18 +29,16 @@ struct StartLeaveTests {
     return (end, FileManager.default.fileExists(atPath: mark))
   }
 
-  @Test(arguments: StartWay.allCases) func anAgentBeginsWhenItHasLeave(_ way: StartWay) async throws
-  {
+  @Test func anAgentBeginsWhenItHasLeave() async throws {
     let leave = StartLeave()
-    let (result, ran) = try await run(way, with: leave) { leave.decide(true) }
+    let (result, ran) = try await run(with: leave) { leave.decide(true) }
     #expect(result == .succeeded(summary: ""))
     #expect(ran)
   }
 
-  @Test(arguments: StartWay.allCases)
-  func anAgentThatIsRefusedLeaveNeverBegins(_ way: StartWay) async throws {
+  @Test func anAgentThatIsRefusedLeaveNeverBegins() async throws {
     let leave = StartLeave()
-    let (result, ran) = try await run(way, with: leave) {
+    let (result, ran) = try await run(with: leave) {
       leave.decide(false)
       leave.decide(true)
     }

@@ -17,8 +17,6 @@ struct AgentService: Service {
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
-  /// Where processes stand ready to become agents.
-  let starter = AgentStarter.executable.map { AgentStarter(executable: $0) }
 
   /// Where the files of messages lie while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
@@ -33,10 +31,6 @@ struct AgentService: Service {
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
-    if starter == nil {
-      logger.info("there is no cospool-starter beside cospoold: agents start a little later")
-    }
-    defer { starter?.close() }
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
@@ -92,8 +86,6 @@ struct AgentService: Service {
     do {
       let settings = try await AgentService.executionSettings(of: client)
       await client.apply(settings)
-      let kinds = [client.settings.agents.kind] + settings.agents.values
-      if kinds.contains(where: AgentCatalog.isProcess) { await starter?.makeReady() }
     } catch {
       logger.warning("the agents' settings cannot be read: \(error)")
     }
@@ -126,7 +118,7 @@ struct AgentService: Service {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
       isLive = kind == .hooks
-      agent = try AgentCatalog.agent(kind, client.settings.agents, seats, starter) {
+      agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)

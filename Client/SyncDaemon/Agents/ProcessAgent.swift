@@ -19,28 +19,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
   var stopGrace = Duration.seconds(10)
-  /// Where a process may stand ready.
-  private var starter: AgentStarter?
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
-
-  init(
-    commandLine: @escaping @Sendable (AgentTurn) throws -> AgentCommandLine,
-    reader: @escaping @Sendable (AgentTurn) -> Reader, timeoutSeconds: Int?,
-    stopGrace: Duration = .seconds(10)
-  ) {
-    self.commandLine = commandLine
-    self.reader = reader
-    self.timeoutSeconds = timeoutSeconds
-    self.stopGrace = stopGrace
-  }
-
-  /// The same, as a process that stands ready, where there is one.
-  func coming(from starter: AgentStarter?) -> ProcessAgent {
-    var agent = self
-    agent.starter = starter
-    return agent
-  }
 
   var startsAtOnce: Bool { true }
 
@@ -187,21 +167,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
     do {
       let start = try await AgentStart(line, turn, program: program)
-      let begun = { @Sendable (id: pid_t) in
+      let end = try await status(of: start, leave, pipes) { id in
         leader.withLock { $0 = id }
         report(.started)
-        starter?.makeReadySoon()
         try pipes.read()
       }
-      let ready = starter?.take()
-      // Also where this one never begins.
-      defer { starter?.makeReadySoon() }
-      let end =
-        if let ready, ready.takes(start, pipes) {
-          try await status(of: ready, as: start, leave, begun)
-        } else {
-          try await status(of: start, leave, pipes, begun)
-        }
       return switch end {
       case .exited(let code): .ended(.exited(code: code))
       case .signaled(let signal): .ended(.signalled(signal))
@@ -212,21 +182,6 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     } catch {
       return Self.outcome(of: error, program: program, started: leader.withLock { $0 } > 0)
     }
-  }
-
-  /// Waits for the end of a process that becomes the agent; nil where that was refused leave.
-  private func status(
-    of ready: StarterProcess, as start: AgentStart, _ leave: StartLeave,
-    _ begun: @Sendable (pid_t) throws -> Void
-  ) async throws -> TerminationStatus? {
-    // On the thread that decides: no other has to be woken first.
-    leave.whenDecided { isGiven in
-      if isGiven { ready.begin() } else { ready.discard() }
-    }
-    guard await leave.isGiven else { return nil }
-    try await ready.hasBegun(start)
-    try begun(ready.id)
-    return try await ready.ended(stopGrace: stopGrace)
   }
 
   /// Starts a process and waits for its end; nil where it was refused leave.
@@ -240,7 +195,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       try? input.close()
       return nil
     }
-    var options = StarterProcess.options
+    var options = PlatformOptions()
+    // So that everything it starts can be stopped with it.
+    options.createSession = true
     options.teardownSequence = [
       .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
     ]
