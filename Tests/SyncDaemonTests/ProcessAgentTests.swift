@@ -88,6 +88,33 @@ struct ProcessAgentTests {
     #expect(try await run("sh -c 'echo ${#0}' {}", prompt: most).output == ["131071"])
   }
 
+  /// The system would cut a text there, and an agent would start with another one than was meant.
+  @Test(
+    arguments: [
+      ("echo 'a%b'", nil, nil, "An argument of the agent's command"),
+      ("/bin/echo%x", nil, nil, "An argument of the agent's command"),
+      ("echo", "shop%x", nil, "COSPOOL_PROJECT in the agent's environment"),
+      ("echo", nil, "/tmp%/x", "The folder of the project"),
+    ] as [(String, String?, String?, String)])
+  func aZeroByteStartsNothing(
+    command: String, project: String?, folder: String?, place: String
+  ) async throws {
+    let withZero = { (text: String) in text.replacingOccurrences(of: "%", with: "\0") }
+    var turn = try turn("hello")
+    if let project { turn.project = withZero(project) }
+    if let folder { turn.folder = withZero(folder) }
+    let events = Mutex<[TurnEvent]>([])
+    let result = try await agent(withZero(command)).run(turn) { event in
+      events.withLock { $0.append(event) }
+    }
+    guard case .notStarted(let reason) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(reason.hasSuffix("\(place) holds a NUL character, where it would be cut: take it out"))
+    #expect(events.withLock { $0 } == [])
+  }
+
   /// Claude Code gives each of its shells a session of its own, where no signal to its group comes.
   @Test func whatIsStoppedLeavesNoToolsInOtherSessions() async throws {
     let children = Mutex<[pid_t]>([])
@@ -130,18 +157,6 @@ struct ProcessAgentTests {
     let path = try #require(ProcessInfo.processInfo.environment["PATH"])
     let outcome = try await run("sh -c 'env'")
     #expect(outcome.output.filter { $0.hasPrefix("PATH=") } == ["PATH=\(path)"])
-  }
-
-  @Test func aTurnsValueReplacesTheDaemons() {
-    let inherited = ["A=1", "COSPOOL_SESSION=old"].map { text in
-      (name: String(text.prefix { $0 != "=" }), entry: Array("\(text)\0".utf8))
-    }
-    let entries = AgentEnvironment.entries(
-      ["COSPOOL_SESSION": "new", "COSPOOL_PROJECT": "ü=1"], over: inherited)
-    #expect(
-      Set(entries.map { String(decoding: $0, as: UTF8.self) })
-        == ["A=1\0", "COSPOOL_SESSION=new\0", "COSPOOL_PROJECT=ü=1\0"])
-    #expect(entries.count == 3)
   }
 
   @Test func exitCodesSayHowItEnded() async throws {

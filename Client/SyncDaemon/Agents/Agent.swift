@@ -108,8 +108,6 @@ struct AgentCommandLine: Hashable, Sendable {
   var words: [String]
   /// What goes to standard input, which is then closed.
   var input: String?
-  /// Besides what `AgentTurn.environment` names.
-  var environment: [String: String] = [:]
 }
 
 /// How a turn ended.

@@ -166,8 +166,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       if group > 0 { kill(-group, SIGKILL) }
     }
     do {
-      let start = try await AgentStart(line, turn, program: program)
-      let end = try await status(of: start, leave, pipes) { id in
+      try ZeroByte.check(line, turn)
+      let end = try await status(of: program, line, turn, leave, pipes) { id in
         leader.withLock { $0 = id }
         report(.started)
         try pipes.read()
@@ -186,10 +186,20 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
 
   /// Starts a process and waits for its end; nil where it was refused leave.
   private func status(
-    of start: AgentStart, _ leave: StartLeave, _ pipes: OutputPipes,
-    _ begun: @Sendable (pid_t) throws -> Void
+    of program: String, _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave,
+    _ pipes: OutputPipes, _ begun: @Sendable (pid_t) throws -> Void
   ) async throws -> TerminationStatus? {
-    let input = try PromptFile.descriptor(holding: start.input)
+    var values: [Environment.Key: String?] = [:]
+    for (name, value) in turn.environment {
+      if let key = Environment.Key(rawValue: name) { values[key] = value }
+    }
+    let environment = Environment.inherit.updating(values)
+    // By name, Subprocess would try a process in every folder of PATH.
+    let path =
+      program.contains("/")
+      ? FilePath(program)
+      : try await Executable.name(program).resolveExecutablePath(in: environment)
+    let input = try PromptFile.descriptor(holding: line.input)
     guard await leave.isGiven, let ends = pipes.takeWriters() else {
       // There is nothing to be done about one that does not close.
       try? input.close()
@@ -202,10 +212,10 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
     ]
     return try await Subprocess.run(
-      .path(start.program),
-      arguments: Arguments(start.words),
-      environment: start.environment,
-      workingDirectory: start.folder.map { FilePath($0) },
+      .path(path),
+      arguments: Arguments(Array(line.words.dropFirst())),
+      environment: environment,
+      workingDirectory: turn.folder.map { FilePath($0) },
       platformOptions: options,
       input: .fileDescriptor(input, closeAfterSpawningProcess: true),
       output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
@@ -220,5 +230,22 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
     let reason = "\(program): \(error)"
     return started ? .lost("nobody could wait for \(reason)") : .notStarted(reason)
+  }
+}
+
+/// A text that the system would cut, since texts end at a zero byte there.
+struct ZeroByte: Error, Hashable, CustomStringConvertible {
+  /// What it is, at the beginning of a sentence.
+  var place: String
+
+  var description: String { "\(place) holds a NUL character, where it would be cut: take it out" }
+
+  /// - Throws: where an agent would be started with another command, folder or environment than is meant.
+  static func check(_ line: AgentCommandLine, _ turn: AgentTurn) throws(ZeroByte) {
+    let texts =
+      line.words.map { ("An argument of the agent's command", $0) }
+      + [("The folder of the project", turn.folder ?? "")]
+      + turn.environment.map { ("\($0) in the agent's environment", $1) }
+    for (place, text) in texts where text.utf8.contains(0) { throw ZeroByte(place: place) }
   }
 }
