@@ -39,13 +39,12 @@ struct AgentService: Service {
         group.addTask { await followSettings() }
         for await order in orders {
           switch order {
-          case .prepare(let start, let leave):
-            let stops = turns.prepare(start.session, attempt: start.attempt)
-            group.addTask { await work(on: start, with: leave, until: stops, turns) }
+          case .start(let start):
+            let stops = turns.begin(start.session, attempt: start.attempt)
+            group.addTask { await work(on: start, until: stops, turns) }
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
-          // The leave says of each start that it begins.
-          case .begin, .drained:
+          case .drained:
             break
           }
         }
@@ -107,8 +106,7 @@ struct AgentService: Service {
   // MARK: - Turns
 
   private func work(
-    on start: ExecutionStart, with leave: StartLeave, until stops: AsyncStream<Void>,
-    _ turns: TurnTable
+    on start: TurnStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     let agent: any Agent
     let result: AgentResult
@@ -123,26 +121,20 @@ struct AgentService: Service {
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      if !AgentService.isTold(byItsStart: agent, start.attachments), await leave.isGiven {
-        client.noteActivity(.turnStarted, in: start.session)
-      }
+      client.noteActivity(.turnStarted, in: start.session)
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(
-        agent, turn, leave, start.attachments, kind, log, until: stops, turns)
-      if !leave.isRefused {
-        log.close()
-        output.prune()
-      }
+        agent, turn, start.attachments, kind, log, until: stops, turns)
+      log.close()
+      output.prune()
     } catch let missing as ProjectFolder.Missing {
       // Another try would not find it either.
-      if await leave.isGiven { client.noteTaskBegins(in: start.session) }
+      client.noteTaskBegins(in: start.session)
       result = .failed("\(missing)")
     } catch {
       result = .notStarted("\(error)")
     }
-    // What never began is nobody's business: its end was told by whoever refused the leave.
-    guard await leave.isGiven else { return turns.end(start.session, attempt: start.attempt) }
     // What agents say may hold secrets; whoever looks for them reads the message's output.
     logger.info("message \(start.message), attempt \(start.attempt): \(result.name)")
     logger.debug(
@@ -161,18 +153,13 @@ struct AgentService: Service {
     await client.executionEnded(start, with: result.execution)
   }
 
-  /// Whether the turn is heard of when the agent starts, which comes at once, and not before.
-  private static func isTold(byItsStart agent: any Agent, _ attachments: [Attachment]) -> Bool {
-    agent.startsAtOnce && attachments.isEmpty
-  }
-
   /// What a session's agent is and how its conversation goes on cannot be read.
   private struct MemoryMissing: Error, CustomStringConvertible {
     var description: String { "the device's store cannot be read" }
   }
 
   private func turn(
-    _ start: ExecutionStart, _ conversation: String?, of agent: any Agent
+    _ start: TurnStart, _ conversation: String?, of agent: any Agent
   ) throws -> AgentTurn {
     let home = ProjectFolder.home(environment, dataDirectory: dataDirectory)
     return AgentTurn(
@@ -189,22 +176,19 @@ struct AgentService: Service {
   }
 
   private func run(
-    _ agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, _ attachments: [Attachment],
-    _ kind: AgentKind, _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
+    _ agent: any Agent, _ turn: AgentTurn, _ attachments: [Attachment], _ kind: AgentKind,
+    _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async -> (result: AgentResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
       bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
     return await withTaskGroup(of: Part.self) { group in
       group.addTask {
-        let result = await ending(of: agent, turn, leave, with: attachments) { event in
+        let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
             client.noteTaskBegins(in: turn.session)
-            if AgentService.isTold(byItsStart: agent, attachments) {
-              client.noteActivity(.turnStarted, in: turn.session)
-            }
             log.begin()
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
@@ -215,8 +199,6 @@ struct AgentService: Service {
           case .wrote(let bytes): log.append(bytes)
           }
         }
-        // What failed before it had leave is told when it would have begun.
-        _ = await leave.isGiven
         // Lets the other tasks end, after what is still in their streams.
         name.finish()
         doing.finish()
@@ -253,7 +235,7 @@ struct AgentService: Service {
   /// Lays the files of a message out, and has the agent work on it. Without all of them nothing is
   /// started.
   private func ending(
-    of agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, with attachments: [Attachment],
+    of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     defer {
@@ -271,7 +253,7 @@ struct AgentService: Service {
     } catch {
       return .notStarted("\(error)")
     }
-    return await agent.run(turn, with: leave, report: report)
+    return await agent.run(turn, report: report)
   }
 
   /// How long the files of a message are waited for that may be on their way: it comes before them.

@@ -2,7 +2,6 @@ import AgentFormats
 import Foundation
 import QueueModel
 import Subprocess
-import SyncClient
 import Synchronization
 import SystemPackage
 
@@ -22,16 +21,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-  var startsAtOnce: Bool { true }
-
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
-    await run(turn, with: StartLeave(isGiven: true), report: report)
-  }
-
-  func run(
-    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     let state = Mutex(reader(turn))
     let complaint = Mutex(Complaint())
@@ -49,14 +40,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
     } catch let fault as PromptFault {
-      guard await leave.isGiven else { return .withoutLeave }
       // Another try would not help: a failure of a turn that began.
       report(.started)
       return .failed("\(fault)")
     } catch {
       return .notStarted("\(error)")
     }
-    let outcome = await ended(line, turn, leave, pipes, report)
+    let outcome = await ended(line, turn, pipes, report)
     if outcome.isCut || Task.isCancelled {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
@@ -128,12 +118,12 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func ended(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard let timeoutSeconds else { return await process(line, turn, leave, pipes, report) }
+    guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
     return await withTaskGroup(of: Outcome?.self) { group in
-      group.addTask { await process(line, turn, leave, pipes, report) }
+      group.addTask { await process(line, turn, pipes, report) }
       group.addTask {
         do {
           try await Task.sleep(for: .seconds(timeoutSeconds))
@@ -155,11 +145,17 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func process(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard !Task.isCancelled else { return .notStarted("the agent was stopped") }
     guard let program = line.words.first else { return .notStarted("no command is set") }
+    var options = PlatformOptions()
+    // A session of its own, so that everything it starts can be stopped with it.
+    options.createSession = true
+    options.teardownSequence = [
+      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
+    ]
+    let environment = Self.environment(of: turn)
     let leader = Mutex<pid_t>(0)
     defer {
       let group = leader.withLock { $0 }
@@ -167,15 +163,35 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
     do {
       try ZeroByte.check(line, turn)
-      let end = try await status(of: program, line, turn, leave, pipes) { id in
-        leader.withLock { $0 = id }
+      // By name, Subprocess would try a process in every folder of PATH.
+      let path =
+        program.contains("/")
+        ? FilePath(program)
+        : try await Executable.name(program).resolveExecutablePath(in: environment)
+      let input = try PromptFile.descriptor(holding: line.input)
+      // Subprocess would start it, cancelled or not.
+      guard !Task.isCancelled, let ends = pipes.takeWriters() else {
+        // There is nothing to be done about one that does not close.
+        try? input.close()
+        return .notStarted("the agent was stopped")
+      }
+      let result = try await Subprocess.run(
+        .path(path),
+        arguments: Arguments(Array(line.words.dropFirst())),
+        environment: environment,
+        workingDirectory: turn.folder.map { FilePath($0) },
+        platformOptions: options,
+        input: .fileDescriptor(input, closeAfterSpawningProcess: true),
+        output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
+        error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
+      ) { execution in
+        leader.withLock { $0 = execution.processIdentifier.value }
         report(.started)
         try pipes.read()
       }
-      return switch end {
-      case .exited(let code): .ended(.exited(code: code))
-      case .signaled(let signal): .ended(.signalled(signal))
-      case nil: .notStarted("the agent was stopped")
+      switch result.terminationStatus {
+      case .exited(let code): return .ended(.exited(code: code))
+      case .signaled(let signal): return .ended(.signalled(signal))
       }
     } catch is CancellationError {
       return .ended(.signalled(SIGTERM))
@@ -184,45 +200,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  /// Starts a process and waits for its end; nil where it was refused leave.
-  private func status(
-    of program: String, _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave,
-    _ pipes: OutputPipes, _ begun: @Sendable (pid_t) throws -> Void
-  ) async throws -> TerminationStatus? {
+  /// The daemon's own, with what a turn adds.
+  private static func environment(of turn: AgentTurn) -> Environment {
     var values: [Environment.Key: String?] = [:]
     for (name, value) in turn.environment {
       if let key = Environment.Key(rawValue: name) { values[key] = value }
     }
-    let environment = Environment.inherit.updating(values)
-    // By name, Subprocess would try a process in every folder of PATH.
-    let path =
-      program.contains("/")
-      ? FilePath(program)
-      : try await Executable.name(program).resolveExecutablePath(in: environment)
-    let input = try PromptFile.descriptor(holding: line.input)
-    guard await leave.isGiven, let ends = pipes.takeWriters() else {
-      // There is nothing to be done about one that does not close.
-      try? input.close()
-      return nil
-    }
-    var options = PlatformOptions()
-    // So that everything it starts can be stopped with it.
-    options.createSession = true
-    options.teardownSequence = [
-      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
-    ]
-    return try await Subprocess.run(
-      .path(path),
-      arguments: Arguments(Array(line.words.dropFirst())),
-      environment: environment,
-      workingDirectory: turn.folder.map { FilePath($0) },
-      platformOptions: options,
-      input: .fileDescriptor(input, closeAfterSpawningProcess: true),
-      output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
-      error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
-    ) { execution in
-      try begun(execution.processIdentifier.value)
-    }.terminationStatus
+    return .inherit.updating(values)
   }
 
   /// What an error means that came instead of the process's end. The agent of a process that was
