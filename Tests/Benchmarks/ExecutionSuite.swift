@@ -60,7 +60,7 @@ struct ExecutionSuite {
         name: "execution/answer-to-agent-p99", metric: "seconds",
         value: approvals.decided[approvals.decided.count * 99 / 100]),
       Result(name: "execution/idle/processor-share", metric: "ratio", value: idle.share),
-      Result(name: "execution/idle/memory", metric: "bytes", value: idle.memory),
+      Result(name: "execution/idle/anonymous-memory", metric: "bytes", value: idle.memory),
     ]
   }
 
@@ -156,7 +156,7 @@ struct ExecutionSuite {
     usleep(2_000_000)
     let before = try host.processorSeconds
     usleep(useconds_t(idleSeconds * 1e6))
-    return ((try host.processorSeconds - before) / idleSeconds, try host.residentMemory)
+    return ((try host.processorSeconds - before) / idleSeconds, try host.anonymousMemory)
   }
 }
 
