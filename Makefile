@@ -54,7 +54,7 @@ agents-check: ## Lets the real Claude Code ask for leave, against a scripted mod
 	@$(SCRIPTS)/agents-check.sh
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
-	@for product in cospool-bench cospool-server cospoold cospool-starter cospool; do \
+	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh

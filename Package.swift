@@ -30,11 +30,8 @@ struct Room {
   var path: String
   var kind: Kind = .library
   var rooms: [String] = []
-  /// Executables that it runs: built with it, and no part of it.
-  var runs: [String] = []
   var foreign: [String] = []
   var extraSettings: [SwiftSetting] = []
-  var linkerSettings: [LinkerSetting] = []
   /// Files beside the sources that are not built.
   var articles: [String] = []
 
@@ -177,15 +174,8 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
-    name: "AgentStarter", path: "Client/AgentStarter",
-    kind: .executable(product: "cospool-starter"),
-    // Without them it would bring along Swift's runtime, of which it uses nothing.
-    linkerSettings: [
-      .unsafeFlags(["-static-executable", "-nostartfiles"], .when(platforms: [.linux]))
-    ]),
-  Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
-    rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"], runs: ["AgentStarter"],
+    rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
     foreign: [
       "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
       "NIOPosix", "Subprocess", "SystemPackage",
@@ -298,7 +288,7 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon"],
-    foreign: ["ArgumentParser", "Hummingbird", "Logging", "Subprocess", "SystemPackage"]),
+    foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
   test(
     "SyncCommandTests",
     ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
@@ -345,7 +335,7 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   guard let room = roomsByName[name] else {
     fatalError("COSPOOL_ROOMS names \(name), which is no room of this package")
   }
-  return (room.rooms + room.runs).reduce(into: [name]) { $0.formUnion(closure(of: $1)) }
+  return room.rooms.reduce(into: [name]) { $0.formUnion(closure(of: $1)) }
 }
 
 @MainActor func isPure(_ name: String) -> Bool {
@@ -384,7 +374,7 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   case .executable:
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,
-      exclude: room.articles, swiftSettings: swiftSettings, linkerSettings: room.linkerSettings)
+      exclude: room.articles, swiftSettings: swiftSettings)
   case .fuzzer:
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,

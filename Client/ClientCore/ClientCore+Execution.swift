@@ -4,13 +4,10 @@ import WireProtocol
 
 /// What whoever runs the agents has to do.
 package enum AgentOrder: Hashable, Sendable {
-  /// Make everything ready for an agent that begins in a moment, or never: `begin` or `stop` follows.
-  /// Nobody may see anything of the prompt yet.
-  case prepare(StartOrder)
   /// Hand the prompt to the session's agent; its intent is on the disk.
-  case begin(StartOrder)
-  /// Stop the agent: ask it to end, and make it end 10 seconds later. Where it was prepared and has not
-  /// begun, that is all: its end is told already.
+  case start(StartOrder)
+  /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other, also
+  /// where it had not begun.
   case stop(SessionID, attempt: UInt16)
   /// Nothing runs any more, and nothing will begin.
   case drained
@@ -33,8 +30,6 @@ struct Execution: Sendable {
   var responses: [Response] = []
   /// Questions of the driver's own, by number.
   var questions: [UInt64: PersonQuestion] = [:]
-  /// Attempts whose intents are stored, and not on the disk yet.
-  var prepared: [StartOrder] = []
   /// What could not be stored and is tried again.
   var unstored: [(command: Command, then: [Command], intents: IntentChanges)] = []
   var deadline: Int64?
@@ -44,8 +39,7 @@ struct Execution: Sendable {
   static let storeRetryMilliseconds: Int64 = 5_000
 }
 
-/// Executing, as a part of the core: the driver calls `executionFollowing` after every event, and
-/// `startsFollowing` when all that came of it has left.
+/// Executing, as a part of the core: the driver calls `executionFollowing` after every event.
 extension ClientCore {
   /// The executor's counts; nothing where there is none.
   package var executionCounters: ExecutionCounters {
@@ -159,33 +153,6 @@ extension ClientCore {
     }
   }
 
-  /// What the authority's answers lead to, an agent's start above all. `executionFollowing` sees to it
-  /// as well; a driver asks for it first, and lets it leave before anything else is looked at.
-  package mutating func answersFollowing(
-    at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
-    takeResponses(at: corrected(occasion), store: store)
-  }
-
-  /// Has what was stored reach the disk, and what was prepared begin; then the server hears of it. A
-  /// driver lets everything else leave before: while the disk takes the intent, the agent is made ready.
-  package mutating func startsFollowing(
-    at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
-    guard !execution.prepared.isEmpty else { return [] }
-    let starts = execution.prepared
-    execution.prepared = []
-    do throws(StoreError) {
-      try store.synchronize()
-      return starts.map { .agent(.begin($0)) } + pumped(at: occasion, store: store)
-    } catch {
-      return starts.flatMap { start in
-        [.agent(.stop(start.session, attempt: start.attempt))]
-          + neverBegan(start.session, start.attempt, error.message, at: occasion, store: store)
-      }
-    }
-  }
-
   /// What follows for the agents from an event that led to `actions`: to be called after every one.
   package mutating func executionFollowing(
     _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
@@ -258,29 +225,22 @@ extension ClientCore {
       switch order {
       case .ask(let request, let id):
         actions += ask(request, id: id, at: occasion, store: store)
-      case .begin(let start):
+      case .start(let start):
         let run = start.run(.running, milliseconds: time(at: occasion), note: "")
         let known = replica.workspace.dispatchState(of: start.message)?.runState.run
         // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
         // began already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
-            .reportRun(start.message, run), IntentChanges(begun: start), waitsForDisk: false,
-            at: occasion, store: store)
+            .reportRun(start.message, run), IntentChanges(begun: start), at: occasion,
+            store: store)
         {
-          execution.prepared.append(start)
-          actions += [.agent(.prepare(start))] + done
+          actions += [.agent(.start(start))] + done
         } else {
           execution.executor?.beginFailed(start, at: occasion)
         }
       case .stop(let session, let attempt):
         actions.append(.agent(.stop(session, attempt: attempt)))
-        let isThis = { (start: StartOrder) in start.session == session && start.attempt == attempt }
-        if let index = execution.prepared.firstIndex(where: isThis) {
-          execution.prepared.remove(at: index)
-          actions += neverBegan(
-            session, attempt, "it was stopped before it began", at: occasion, store: store)
-        }
       case .end(let command, let following, let message):
         actions += performSurely(
           command, then: following, IntentChanges(ended: message), at: occasion, store: store)
@@ -294,33 +254,19 @@ extension ClientCore {
     return actions
   }
 
-  /// An attempt was prepared and does not begin.
-  private mutating func neverBegan(
-    _ session: SessionID, _ attempt: UInt16, _ reason: String, at occasion: Occasion,
-    store: some ReplicaStore
-  ) -> [Action] {
-    executing(at: occasion, store: store) { executor, workspace, occasion in
-      executor.ended(
-        session, attempt: attempt, with: .notStarted(reason), in: workspace, at: occasion)
-    }
-  }
-
-  /// Does a command of the executor's and what follows from it; nil where it cannot be stored. What
-  /// the queues refuse, since they changed meanwhile, needs no doing any more.
+  /// Does a command of the executor's and what follows from it, on the disk when this returns; nil where
+  /// it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing any more.
   private mutating func perform(
     _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
-    waitsForDisk: Bool = true, at occasion: Occasion, store: some ReplicaStore
+    at occasion: Occasion, store: some ReplicaStore
   ) -> [Action]? {
     do throws(Replica.Fault) {
       let outcome = try replica.perform(
         command, then: following, queueSizeMax: queueSizeMax, wall: time(at: occasion),
-        intents: intents, waitsForDisk: waitsForDisk, at: occasion, store: store)
+        intents: intents, at: occasion, store: store)
       guard !outcome.operations.isEmpty else { return [] }
       let sessions = outcome.touched.sessions
-      // Before the server hears that an agent runs, the agent begins: the server's work on it would
-      // only slow that down.
-      let sent = intents.begun == nil ? pumped(at: occasion, store: store) : []
-      return [.changed(outcome.touched)] + sent
+      return [.changed(outcome.touched)] + pumped(at: occasion, store: store)
         + executing(at: occasion, store: store) { executor, workspace, occasion in
           executor.queuesChanged(sessions, in: workspace, at: occasion)
         }

@@ -292,7 +292,7 @@ extension Executor {
     let isOfPerson = mode(of: order.session) == .gated
     seats[order.session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
     counters.starts += 1
-    return [.begin(order)]
+    return [.start(order)]
   }
 
   /// The authority let the first message of a queue out, as it knows it, or takes nothing that

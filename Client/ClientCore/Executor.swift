@@ -16,7 +16,7 @@ package struct Executor: Sendable {
     case ask(AuthorityRequest, id: UInt64)
     /// Store the intent and the report in one transaction, and hand the prompt to the agent when the
     /// disk has them.
-    case begin(StartOrder)
+    case start(StartOrder)
     /// Stop the agent: ask it to end, and make it end 10 seconds later.
     case stop(SessionID, attempt: UInt16)
     /// Do this command and what follows from it, and forget the message's intent, all in one

@@ -32,11 +32,7 @@ final class Engine: Sendable {
     /// What the stored image holds.
     var imageVector: VersionVector
     /// Where orders for agents go while somebody runs them.
-    var agents: OrderStream?
-    /// What agents are being made ready for.
-    var prepared: [SessionID: (start: ExecutionStart, leave: StartLeave)] = [:]
-    /// Frames that wait while an agent begins, in order; nil where none begins.
-    var held: [(ConnectionID, [UInt8])]?
+    var agents: AsyncStream<TurnOrder>.Continuation?
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
@@ -158,32 +154,24 @@ final class Engine: Sendable {
     }
   }
 
-  /// - Parameter afterLeaving: what is done between that which others wait for, and telling those
+  /// - Parameter afterSending: what is done between that which others wait for, and telling those
   ///   who are here.
-  func settle(_ state: inout State, _ actions: [Action], afterLeaving: () -> Void = {}) {
+  func settle(_ state: inout State, _ actions: [Action], afterSending: () -> Void = {}) {
     // What others wait for goes first, before anything else is even looked at; observers look at the
     // same state a moment later.
-    var waiting: [Action] = []
-    func letLeave(_ actions: [Action]) {
+    var local: [Action] = []
+    func send(_ actions: [Action]) {
       for action in actions {
-        if action.leaves { run(action, &state) } else { waiting.append(action) }
+        if action.isOutbound { run(action, &state) } else { local.append(action) }
       }
     }
-    letLeave(actions)
-    var begun: [Action] = []
-    func follow(_ actions: [Action]) {
-      letLeave(actions)
-      let starts = state.core.startsFollowing(at: occasion(), store: store)
-      letLeave(starts)
-      begun += actions + starts
-    }
-    follow(state.core.answersFollowing(at: occasion(), store: store))
-    follow(state.core.executionFollowing(actions, at: occasion(), store: store))
-    letLeave(
-      state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
-    afterLeaving()
+    send(actions)
+    let following = state.core.executionFollowing(actions, at: occasion(), store: store)
+    send(following)
+    send(state.core.notificationsFollowing(actions + following, at: occasion(), store: store))
+    afterSending()
     publish(state.core)
-    for action in waiting { run(action, &state) }
+    for action in local { run(action, &state) }
     state.observers.show(published.withLock { $0.status })
     schedule(&state)
     if state.tailCount >= Engine.tailMax { keepImage(&state) }
@@ -201,16 +189,10 @@ final class Engine: Sendable {
     case .connect(let id):
       state.runner?.yield(id)
     case .send(let id, let frame):
-      let bytes = FrameCodec.encode(frame)
-      if state.held == nil {
-        state.transports[id]?.send(bytes)
-      } else {
-        state.held?.append((id, bytes))
-      }
+      state.transports[id]?.send(FrameCodec.encode(frame))
     case .ping(let id):
       state.transports[id]?.ping()
     case .close(let id):
-      letGo(&state)
       state.transports.removeValue(forKey: id)?.close()
     case .changed(let touched):
       state.observers.show(
@@ -331,13 +313,6 @@ extension Engine {
   /// Does something behind what was asked for before, without waiting for it.
   func enqueue(_ body: @escaping @Sendable (inout State) -> Void) {
     queue.async { self.state.withLock { body(&$0) } }
-  }
-
-  /// Does something a little later.
-  func enqueue(after milliseconds: Int, _ body: @escaping @Sendable (inout State) -> Void) {
-    queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
-      self.state.withLock { body(&$0) }
-    }
   }
 
   func onQueue<Value: Sendable>(
@@ -489,7 +464,7 @@ extension Engine {
 extension ClientCore.Action {
   /// Whether the server or an agent waits for it, as opposed to observers and callers here. Whoever
   /// connects looks at what is published first.
-  fileprivate var leaves: Bool {
+  fileprivate var isOutbound: Bool {
     switch self {
     case .send, .ping, .close, .agent: true
     case .connect, .changed, .report, .told, .decided, .answerEnded, .replied, .notified,

@@ -6,7 +6,7 @@ import WireProtocol
 /// Running messages: this device does, for the sessions whose host it is.
 ///
 /// The authority, the server or the device itself where it has none, lets every attempt out once;
-/// what is let out is stored as an intent before `begin` comes. So an attempt starts at most once,
+/// what is let out is stored as an intent before `start` comes. So an attempt starts at most once,
 /// and after a crash it is known which ones may have started.
 extension QueueClient {
   /// The device's id, as sessions name their host.
@@ -17,9 +17,9 @@ extension QueueClient {
   public var time: Int64 { engine.latest.core.time(at: engine.occasion()) }
 
   /// What earlier runs of the program handed to agents without learning what became of it.
-  public var unfinishedExecutions: [ExecutionStart] {
+  public var unfinishedExecutions: [TurnStart] {
     let workspace = engine.latest.workspace
-    return loadedExecution.intents.map { ExecutionStart($0, in: workspace, memory: nil) }
+    return loadedExecution.intents.map { TurnStart($0, in: workspace, memory: nil) }
   }
 
   /// Runs messages from now on, until the client closes: the caller does what the orders say.
@@ -29,7 +29,7 @@ extension QueueClient {
   /// - Throws: `.closed`, also where somebody runs messages already.
   public func execute(
     _ settings: ExecutionSettings, deadAgents: Set<MessageID> = []
-  ) async throws(ClientError) -> AsyncStream<ExecutionOrder> {
+  ) async throws(ClientError) -> AsyncStream<TurnOrder> {
     let loaded = loadedExecution
     let orders = await engine.beginExecuting { core, occasion, store in
       core.executionStarted(
@@ -47,7 +47,7 @@ extension QueueClient {
   }
 
   /// An attempt ended.
-  public func executionEnded(_ start: ExecutionStart, with result: ExecutionResult) async {
+  public func executionEnded(_ start: TurnStart, with result: ExecutionResult) async {
     await engine.note { core, occasion, store in
       core.agentEnded(
         start.session, attempt: start.attempt, with: result.core, at: occasion, store: store)

@@ -16,8 +16,8 @@ struct Cospoold {
       exit(code)
     }
     // Socket, store and credentials are for their owner alone. What agents make in a project is
-    // not the daemon's: they get what the starter has.
-    let starterMask = umask(0o077)
+    // not the daemon's: they get the mask it was started with.
+    let inheritedMask = umask(0o077)
     // Whoever started it may have set this to be ignored, which outlives exec: then the system
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)
@@ -39,7 +39,7 @@ struct Cospoold {
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
         ready: { path in
           // All that is made from here on has its mode named, or lies in a private folder.
-          umask(starterMask)
+          umask(inheritedMask)
           write("ready on \(path)", to: .standardOutput)
         })
       try await daemon.run(stop: await StopSignals.stream())

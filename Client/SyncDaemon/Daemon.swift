@@ -99,7 +99,7 @@ struct Daemon: Sendable {
       environment: environment, grace: grace, logger: logger)
     var services = ServiceGroupConfiguration(
       services: [
-        IdleMemory(), SyncService(client: client, logger: logger),
+        SyncService(client: client, logger: logger),
         LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
         LocalAPIService(application: application, executor: executor),

@@ -12,7 +12,7 @@ final class DeviceStore: ReplicaStore {
   enum Death {
     case beforeCommit
     case afterCommit
-    /// With the machine, before the disk has what it committed without waiting.
+    /// With the machine, before the disk has what it committed without waiting, or an agent's intent.
     case beforeSync
   }
 
@@ -109,11 +109,16 @@ final class DeviceStore: ReplicaStore {
     if mark != nil { files.wasLeftOpen = false }
     commits += 1
     unsynced.append(write)
-    let isSynced =
-      planted.contains(.commitBeforeFsync) ? generator.chance(20) : transaction.waitsForDisk
-    if isSynced { reachDisk() }
+    if death == .beforeSync, transaction.intents.begun != nil { throw die() }
+    if reachesDisk(transaction) { reachDisk() }
     if death == .afterCommit { throw die() }
     noteSequence(of: transaction)
+  }
+
+  private func reachesDisk(_ transaction: StoreTransaction) -> Bool {
+    if planted.contains(.commitBeforeFsync) { return generator.chance(20) }
+    if planted.contains(.startBeforeFsync), transaction.intents.begun != nil { return false }
+    return transaction.waitsForDisk
   }
 
   private func failIfDue() throws(StoreError) {

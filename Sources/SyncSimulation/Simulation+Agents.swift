@@ -23,10 +23,8 @@ extension Simulation {
 
   func follow(_ order: AgentOrder, on device: SimulatedDevice) {
     switch order {
-    case .prepare(let start):
-      if options.planted.contains(.startBeforeFsync) { begin(start, on: device) }
-    case .begin(let start):
-      if !options.planted.contains(.startBeforeFsync) { begin(start, on: device) }
+    case .start(let start):
+      begin(start, on: device)
     case .stop(let session, let attempt):
       guard var agent = device.process?.agents[session], agent.order.attempt == attempt else {
         return

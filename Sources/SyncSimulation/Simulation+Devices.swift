@@ -137,6 +137,11 @@ extension Simulation {
     if losesCommits { note(.lostCommits(device: device.index)) }
   }
 
+  /// The process died in a commit or in the wait for the disk, or the machine with it.
+  private func endOverItsStore(_ device: SimulatedDevice) {
+    end(device, losesPower: device.process?.store.death == .beforeSync)
+  }
+
   func wake(_ device: SimulatedDevice) {
     device.sleepsUntil = nil
     log("device \(device.index): wakes up")
@@ -188,10 +193,10 @@ extension Simulation {
         return (value, all)
       }
     } catch {
-      if store.hasDied { end(device, losesPower: false) } else { scheduleWake(of: device) }
+      if store.hasDied { endOverItsStore(device) } else { scheduleWake(of: device) }
       throw error
     }
-    if store.hasDied { end(device, losesPower: false) }
+    if store.hasDied { endOverItsStore(device) }
     // What was committed before a death counts.
     let after = store.files.database.record
     if before?.ownReplicas != after?.ownReplicas || before?.repairs != after?.repairs {
@@ -200,19 +205,11 @@ extension Simulation {
     guard !store.hasDied, let result else { return nil }
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
-    if options.runsAgents, device.life == life {
-      let starts = device.process?.core.run { $0.startsFollowing(at: occasion, store: store) }
-      if store.hasDied {
-        end(device, losesPower: true)
-        return nil
-      }
-      for action in starts ?? [] where device.life == life { act(action, device) }
-    }
     if synchronizes, device.life == life {
       // A disk that fails took no commit either.
       try? store.synchronize()
       if store.hasDied {
-        end(device, losesPower: true)
+        endOverItsStore(device)
         return nil
       }
     }

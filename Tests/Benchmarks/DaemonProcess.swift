@@ -90,16 +90,9 @@ final class DaemonProcess {
   /// Seconds of processor time that it has used.
   var processorSeconds: Double { get throws { try ProcessorTime.seconds(of: pid) } }
 
-  /// Bytes of memory it holds now.
-  var residentMemory: Double {
-    get throws {
-      let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
-      guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Double($0) }) else {
-        throw BenchFailure("the memory of \(pid) cannot be read")
-      }
-      return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
-    }
-  }
+  /// Bytes of memory of its own that it holds now: without pages of files, which the system takes back
+  /// when it needs them and shares with whoever else maps them.
+  var anonymousMemory: Double { get throws { try ProcessMemory.bytes("RssAnon", of: pid) } }
 
   /// One request on a connection of its own, as the command line makes it; the whole response.
   func request(_ method: String, _ target: String, _ body: String = "") throws -> String {

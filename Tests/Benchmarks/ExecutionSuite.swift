@@ -15,9 +15,7 @@ struct ExecutionSuite {
 
   /// What is missing to measure it; nil where nothing is.
   static var obstacle: String? {
-    ["cospool-server", "cospoold", "cospool-starter", "cospool"].first {
-      DaemonProcess.executable($0) == nil
-    }.map {
+    ["cospool-server", "cospoold", "cospool"].first { DaemonProcess.executable($0) == nil }.map {
       "the suite execution needs \($0) beside cospool-bench: swift build -c release --product \($0)"
     }
   }
@@ -62,7 +60,7 @@ struct ExecutionSuite {
         name: "execution/answer-to-agent-p99", metric: "seconds",
         value: approvals.decided[approvals.decided.count * 99 / 100]),
       Result(name: "execution/idle/processor-share", metric: "ratio", value: idle.share),
-      Result(name: "execution/idle/memory", metric: "bytes", value: idle.memory),
+      Result(name: "execution/idle/anonymous-memory", metric: "bytes", value: idle.memory),
     ]
   }
 
@@ -158,7 +156,7 @@ struct ExecutionSuite {
     usleep(2_000_000)
     let before = try host.processorSeconds
     usleep(useconds_t(idleSeconds * 1e6))
-    return ((try host.processorSeconds - before) / idleSeconds, try host.residentMemory)
+    return ((try host.processorSeconds - before) / idleSeconds, try host.anonymousMemory)
   }
 }
 

@@ -77,22 +77,10 @@ final class SyncServerProcess {
   /// Bytes of memory it holds now, and at most since its start.
   var memory: (resident: Double, peak: Double) {
     get throws {
-      (try kibibytes("VmRSS:") * 1_024, try kibibytes("VmHWM:") * 1_024)
+      let id = process.processIdentifier
+      return (
+        try ProcessMemory.bytes("VmRSS", of: id), try ProcessMemory.bytes("VmHWM", of: id)
+      )
     }
-  }
-
-  private func kibibytes(_ field: String) throws -> Double {
-    for line in try read("status").split(separator: "\n") where line.hasPrefix(field) {
-      if let value = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({
-        Double($0)
-      }) {
-        return value
-      }
-    }
-    throw BenchFailure("the server's \(field) cannot be read")
-  }
-
-  private func read(_ file: String) throws -> String {
-    try String(contentsOfFile: "/proc/\(process.processIdentifier)/\(file)", encoding: .utf8)
   }
 }

@@ -49,7 +49,7 @@ struct ExecutorStepTests {
             case .dispatch, .outcome, .answer, .verdict, .next, .withdraw: .go
             }
           try follow(executor.answered(id, answer, in: host.workspace, at: occasion))
-        case .begin(let order):
+        case .start(let order):
           begun.append(order)
           let run = order.run(.running, milliseconds: 1, note: "")
           try host.perform(.reportRun(order.message, run))

@@ -327,7 +327,7 @@ struct ExecutorWorld {
     for action in actions {
       switch action {
       case .ask(let request, let id): hosts[index].questions.append((request, id))
-      case .begin(let order): begin(index, order)
+      case .start(let order): begin(index, order)
       case .stop(let session, _):
         let latest = now + Int64(generator.below(10_000))
         let endsAt = hosts[index].agents[session]?.endsAt ?? latest

@@ -105,7 +105,6 @@ struct Fleet {
     guard follows else { return }
     devices[index].actions += devices[index].core.executionFollowing(
       actions, at: occasion, store: store)
-    devices[index].actions += devices[index].core.startsFollowing(at: occasion, store: store)
   }
 
   mutating func start() throws {

@@ -87,60 +87,42 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.isEmpty)
   }
 
-  /// An agent is made ready while the disk takes the intent, and begins when it has it.
-  @Test func anAgentBeginsWhenTheDiskHasItsIntent() throws {
+  /// What an agent is given is on the disk first, with all that it follows from.
+  @Test func anAgentStartsWhenTheDiskHasItsIntent() throws {
     var scene = try LocalHost.serving(0)
     scene.store.defers = true
-    scene.now += 10
-    let occasion = Occasion(now: scene.now, wall: TestDevice.startOfTime + scene.now, random: 9)
-    let sent = try scene.core.commandGiven(
-      .send("text 1", as: 1, in: "s"), at: occasion, store: scene.store
-    ).actions
-    let following = scene.core.executionFollowing(sent, at: occasion, store: scene.store)
-    #expect(LocalHost.orders(in: following).map(\.isPreparation) == [true])
-    #expect(!scene.store.isSynchronized)
-    #expect(scene.store.intents.count == 1)
-    let starts = scene.core.startsFollowing(at: occasion, store: scene.store)
+    try scene.tell { core, occasion, store in
+      let sent = try core.commandGiven(
+        .send("text 1", as: 1, in: "s"), waitsForDisk: false, at: occasion, store: store)
+      #expect(!store.isSynchronized)
+      return sent.actions
+    }
+    #expect(scene.begun == [[1, 1]])
     #expect(scene.store.isSynchronized)
-    let begun = LocalHost.orders(in: starts)
-    #expect(begun.count == 1)
-    if case .begin(let start)? = begun.first { #expect(start.message == .numbered(1)) }
-    #expect(begun.first?.isPreparation == false)
-    #expect(scene.core.startsFollowing(at: occasion, store: scene.store) == [])
+    #expect(scene.store.intents.keys.map(\.low) == [1])
   }
 
-  @Test func anIntentThatTheDiskDoesNotTakeBeginsNothing() throws {
+  @Test func anIntentThatTheDiskDoesNotTakeStartsNothing() throws {
     var scene = try LocalHost.serving(0)
-    scene.store.defers = true
-    scene.store.failsAtSynchronizing = true
+    scene.store.failsAtIntents = true
     try scene.perform(.send("text 1", as: 1, in: "s"))
-    #expect(scene.begun == [])
-    #expect(scene.orders.last == .stop(scene.session, attempt: 1))
+    #expect(scene.orders == [])
     #expect(scene.store.intents.isEmpty)
     #expect(scene.status(1) == .queued)
-    scene.store.failsAtSynchronizing = false
+    scene.store.failsAtIntents = false
     scene.pass(milliseconds: 10_000)
-    #expect(scene.begun == [[1, 2]])
+    #expect(scene.begun == [[1, 1]])
+    scene.end(1, .succeeded(summary: ""))
+    #expect(scene.status(1) == .succeeded)
   }
 
-  @Test func whatIsStoppedWhileItIsMadeReadyDoesNotBegin() throws {
-    var scene = try LocalHost.serving(0)
-    scene.tell { core, occasion, store in
-      do {
-        let sent = try core.commandGiven(
-          .send("text 1", as: 1, in: "s"), at: occasion, store: store
-        ).actions
-        let following = core.executionFollowing(sent, at: occasion, store: store)
-        let stopped = core.agentStopRequested(.named("s"), at: occasion, store: store)
-        return sent + following + (stopped ?? [])
-      } catch {
-        Issue.record(error)
-        return []
-      }
-    }
-    #expect(scene.orders.map(\.isPreparation) == [true, false])
+  /// A stop behind the start whose process never came to be.
+  @Test func whatIsStoppedBeforeItBeganIsCancelled() throws {
+    var scene = try LocalHost.serving(1)
+    scene.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
+    #expect(scene.begun == [[1, 1]])
     #expect(scene.orders.last == .stop(scene.session, attempt: 1))
-    #expect(scene.begun == [])
+    scene.end(1, .notStarted("the agent was stopped"))
     #expect(scene.status(1) == .cancelled)
     #expect(scene.store.intents.isEmpty)
   }

@@ -45,12 +45,7 @@ struct LocalHost {
     let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
     var actions = try event(&core, occasion, store)
     actions += core.executionFollowing(actions, at: occasion, store: store)
-    actions += core.startsFollowing(at: occasion, store: store)
-    orders += LocalHost.orders(in: actions)
-  }
-
-  static func orders(in actions: [ClientCore.Action]) -> [AgentOrder] {
-    actions.compactMap { if case .agent(let order) = $0 { order } else { nil } }
+    for case .agent(let order) in actions { orders.append(order) }
   }
 
   mutating func perform(_ command: Command) throws {
@@ -90,14 +85,10 @@ struct LocalHost {
   /// What was begun: message numbers and attempts.
   var begun: [[UInt64]] {
     orders.compactMap { order in
-      guard case .begin(let start) = order else { return nil }
+      guard case .start(let start) = order else { return nil }
       return [start.message.low, UInt64(start.attempt)]
     }
   }
 
   func status(_ number: UInt64) -> MessageStatus? { core.replica.workspace.status(number) }
-}
-
-extension AgentOrder {
-  var isPreparation: Bool { if case .prepare = self { true } else { false } }
 }

@@ -25,8 +25,8 @@ final class MemoryStore: ReplicaStore {
   var commitsLeft: Int?
   /// Whether what the server holds is left to a later synchronization.
   var defers = false
-  /// Whether commits that did not wait cannot reach the disk.
-  var failsAtSynchronizing = false
+  /// Whether the disk takes no intents.
+  var failsAtIntents = false
   private(set) var isSynchronized = true
 
   init() {}
@@ -70,9 +70,6 @@ final class MemoryStore: ReplicaStore {
 
   func synchronize() throws(StoreError) {
     if let failure { throw failure }
-    if failsAtSynchronizing, !isSynchronized {
-      throw StoreError(code: .failed, message: "the disk does not write")
-    }
     isSynchronized = true
   }
 
@@ -81,6 +78,9 @@ final class MemoryStore: ReplicaStore {
     if let left = commitsLeft {
       guard left > 0 else { throw StoreError(code: .full, message: "full") }
       commitsLeft = left - 1
+    }
+    if failsAtIntents, transaction.intents.begun != nil {
+      throw StoreError(code: .failed, message: "the disk does not write")
     }
     isSynchronized = !defers || transaction.waitsForDisk
     commits += 1

@@ -84,7 +84,7 @@ struct MovedRunTests {
           guard let answer = outcome.answer else { continue }
           try follow(
             host, executors[host].answered(id, answer, in: queues.workspace, at: occasion))
-        case .begin(let order):
+        case .start(let order):
           begun.append((host, order))
           try queues.perform(
             .reportRun(order.message, order.run(.running, milliseconds: now, note: "")))

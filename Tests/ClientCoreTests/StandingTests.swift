@@ -76,7 +76,7 @@ struct StandingTests {
       for action in actions {
         switch action {
         case .ask(let request, let id): asked.append((request, id))
-        case .begin(let order):
+        case .start(let order):
           begun.append(order)
           try host.perform(
             .reportRun(order.message, order.run(.running, milliseconds: 1, note: "")))

@@ -50,7 +50,7 @@ import Testing
       try await client.perform(.text("do it", 1))
       try await client.perform(.setHost(session, client.deviceID))
       let orders = try await client.execute(ExecutionSettings(isEnabled: true))
-      for await case .begin(let start) in orders {
+      for await case .start(let start) in orders {
         await client.executionEnded(start, with: .succeeded(summary: "done"))
         break
       }

@@ -6,25 +6,6 @@ import Testing
 
 @testable import SyncDaemon
 
-/// How an agent comes to be.
-enum StartWay: CaseIterable {
-  /// A process becomes the agent that stands ready.
-  case ready
-  /// One is started for it.
-  case started
-
-  func agent(
-    _ command: String, timeoutSeconds: Int? = nil, stopGrace: Duration = .milliseconds(200)
-  ) async throws -> ProcessAgent<CommandReader> {
-    let agent = try CommandAgent.agent(
-      command: command, timeoutSeconds: timeoutSeconds, stopGrace: stopGrace)
-    guard self == .ready else { return agent }
-    let starter = AgentStarter(executable: try #require(AgentStarter.executable))
-    await starter.makeReady()
-    return agent.coming(from: starter)
-  }
-}
-
 /// Commands as agents: real processes.
 @Suite(.timeLimit(.minutes(5)))
 struct ProcessAgentTests {
@@ -49,11 +30,17 @@ struct ProcessAgentTests {
       dataDirectory: "/none")
   }
 
+  private func agent(
+    _ command: String, timeoutSeconds: Int? = nil, stopGrace: Duration = .milliseconds(200)
+  ) throws -> ProcessAgent<CommandReader> {
+    try CommandAgent.agent(command: command, timeoutSeconds: timeoutSeconds, stopGrace: stopGrace)
+  }
+
   private func run(
-    _ command: String, _ way: StartWay, prompt: String = "hello", timeoutSeconds: Int? = nil
+    _ command: String, prompt: String = "hello", timeoutSeconds: Int? = nil
   ) async throws -> Outcome {
     let events = Mutex<[TurnEvent]>([])
-    var agent = try await way.agent(command, timeoutSeconds: timeoutSeconds)
+    var agent = try agent(command, timeoutSeconds: timeoutSeconds)
     agent.wall = { 1_000 }
     let result = await agent.run(try turn(prompt)) { event in events.withLock { $0.append(event) } }
     return Outcome(result: result, events: events.withLock { $0 })
@@ -71,48 +58,67 @@ struct ProcessAgentTests {
     #expect(words.joined(separator: " ") == run)
   }
 
-  @Test(arguments: StartWay.allCases) func thePromptComesByStandardInput(_ way: StartWay)
-    async throws
-  {
-    let outcome = try await run("cat", way, prompt: "first line\nlast line")
+  @Test func thePromptComesByStandardInput() async throws {
+    let outcome = try await run("cat", prompt: "first line\nlast line")
     #expect(outcome.result == .succeeded(summary: "last line"))
     #expect(outcome.output == ["first line", "last line"])
     #expect(outcome.events.contains(.started))
   }
 
-  @Test(arguments: StartWay.allCases) func thePromptComesAsAnArgumentAsItIs(_ way: StartWay)
-    async throws
-  {
+  @Test func thePromptComesAsAnArgumentAsItIs() async throws {
     let prompt = "it's \"quoted\" $HOME `id` \\ *\nand has lines"
-    let outcome = try await run("printf '%s' {}", way, prompt: prompt)
+    let outcome = try await run("printf '%s' {}", prompt: prompt)
     #expect(outcome.output.joined(separator: "\n") == prompt)
   }
 
   /// An argument ends at a NUL, and has a limit: the agent would get a part, or not start.
-  @Test(arguments: StartWay.allCases) func whatNoArgumentHoldsIsRefused(_ way: StartWay)
-    async throws
-  {
+  @Test func whatNoArgumentHoldsIsRefused() async throws {
     for prompt in ["before\0after", String(repeating: "x", count: 131_072)] {
-      let outcome = try await run("echo {}", way, prompt: prompt)
+      let outcome = try await run("echo {}", prompt: prompt)
       guard case .failed(let reason) = outcome.result else {
         Issue.record("\(outcome.result)")
         continue
       }
       #expect(reason.hasSuffix("leave {} out of the command, and it comes on standard input"))
       #expect(outcome.output == [])
-      let whole = try await run("wc -c", way, prompt: prompt)
+      let whole = try await run("wc -c", prompt: prompt)
       #expect(whole.result == .succeeded(summary: "\(prompt.utf8.count)"))
     }
     let most = String(repeating: "x", count: 131_071)
-    #expect(try await run("sh -c 'echo ${#0}' {}", way, prompt: most).output == ["131071"])
+    #expect(try await run("sh -c 'echo ${#0}' {}", prompt: most).output == ["131071"])
+  }
+
+  /// The system would cut a text there, and an agent would start with another one than was meant.
+  @Test(
+    arguments: [
+      ("echo 'a%b'", nil, nil, "An argument of the agent's command"),
+      ("/bin/echo%x", nil, nil, "An argument of the agent's command"),
+      ("echo", "shop%x", nil, "COSPOOL_PROJECT in the agent's environment"),
+      ("echo", nil, "/tmp%/x", "The folder of the project"),
+    ] as [(String, String?, String?, String)])
+  func aZeroByteStartsNothing(
+    command: String, project: String?, folder: String?, place: String
+  ) async throws {
+    let withZero = { (text: String) in text.replacingOccurrences(of: "%", with: "\0") }
+    var turn = try turn("hello")
+    if let project { turn.project = withZero(project) }
+    if let folder { turn.folder = withZero(folder) }
+    let events = Mutex<[TurnEvent]>([])
+    let result = try await agent(withZero(command)).run(turn) { event in
+      events.withLock { $0.append(event) }
+    }
+    guard case .notStarted(let reason) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(reason.hasSuffix("\(place) holds a NUL character, where it would be cut: take it out"))
+    #expect(events.withLock { $0 } == [])
   }
 
   /// Claude Code gives each of its shells a session of its own, where no signal to its group comes.
-  @Test(arguments: StartWay.allCases) func whatIsStoppedLeavesNoToolsInOtherSessions(
-    _ way: StartWay
-  ) async throws {
+  @Test func whatIsStoppedLeavesNoToolsInOtherSessions() async throws {
     let children = Mutex<[pid_t]>([])
-    let agent = try await way.agent(
+    let agent = try agent(
       #"sh -c 'setsid sleep 1000 & echo $!; setsid sh -c "trap : TERM; echo \$\$; while :; do sleep 0.1; done" & wait; wait; wait'"#
     )
     let turn = try turn("")
@@ -135,60 +141,43 @@ struct ProcessAgentTests {
     for child in children.withLock({ $0 }) { #expect(!Processes.isAlive(child)) }
   }
 
-  @Test(arguments: StartWay.allCases) func aPromptThatNobodyReadsBlocksNobody(_ way: StartWay)
-    async throws
-  {
+  @Test func aPromptThatNobodyReadsBlocksNobody() async throws {
     let prompt = String(repeating: "x", count: 3_000_000)
-    #expect(try await run("true", way, prompt: prompt).result == .succeeded(summary: ""))
+    #expect(try await run("true", prompt: prompt).result == .succeeded(summary: ""))
   }
 
-  @Test(arguments: StartWay.allCases) func theEnvironmentNamesTheTurn(_ way: StartWay) async throws
-  {
+  @Test func theEnvironmentNamesTheTurn() async throws {
     let outcome = try await run(
-      "sh -c 'echo $COSPOOL_SESSION $COSPOOL_PROJECT $COSPOOL_MESSAGE $COSPOOL_ATTEMPT'", way)
+      "sh -c 'echo $COSPOOL_SESSION $COSPOOL_PROJECT $COSPOOL_MESSAGE $COSPOOL_ATTEMPT'")
     #expect(
       outcome.output == ["review shop \(message) 3"])
   }
 
-  @Test(arguments: StartWay.allCases) func theDaemonsEnvironmentIsPassedOn(_ way: StartWay)
-    async throws
-  {
+  @Test func theDaemonsEnvironmentIsPassedOn() async throws {
     let path = try #require(ProcessInfo.processInfo.environment["PATH"])
-    let outcome = try await run("sh -c 'env'", way)
+    let outcome = try await run("sh -c 'env'")
     #expect(outcome.output.filter { $0.hasPrefix("PATH=") } == ["PATH=\(path)"])
   }
 
-  @Test func aTurnsValueReplacesTheDaemons() {
-    let inherited = ["A=1", "COSPOOL_SESSION=old"].map { text in
-      (name: String(text.prefix { $0 != "=" }), entry: Array("\(text)\0".utf8))
-    }
-    let entries = AgentEnvironment.entries(
-      ["COSPOOL_SESSION": "new", "COSPOOL_PROJECT": "ü=1"], over: inherited)
-    #expect(
-      Set(entries.map { String(decoding: $0, as: UTF8.self) })
-        == ["A=1\0", "COSPOOL_SESSION=new\0", "COSPOOL_PROJECT=ü=1\0"])
-    #expect(entries.count == 3)
-  }
-
-  @Test(arguments: StartWay.allCases) func exitCodesSayHowItEnded(_ way: StartWay) async throws {
-    let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'", way)
+  @Test func exitCodesSayHowItEnded() async throws {
+    let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
     #expect(failed.result == .failed("exit code 3: gave up"))
     #expect(Set(failed.output) == ["working", "no disk", "gave up"])
     // Where it wrote nothing else, its complaint says why.
-    let silent = try await run("sh -c 'echo no such model >&2; exit 127'", way)
+    let silent = try await run("sh -c 'echo no such model >&2; exit 127'")
     #expect(silent.result == .failed("exit code 127: no such model"))
-    let later = try await run("sh -c 'exit 75'", way)
+    let later = try await run("sh -c 'exit 75'")
     #expect(
       later.result
         == .tryAfter(
           milliseconds: 60_000, reason: "the command asked to try later (exit code 75)"))
-    let killed = try await run("sh -c 'kill -9 $$'", way)
+    let killed = try await run("sh -c 'kill -9 $$'")
     #expect(killed.result == .died("signal 9"))
   }
 
-  @Test(arguments: StartWay.allCases, ["/nowhere/agent", "no-such-agent"])
-  func whatCannotBeStartedIsNotStarted(_ way: StartWay, _ program: String) async throws {
-    let outcome = try await run("\(program) {}", way)
+  @Test(arguments: ["/nowhere/agent", "no-such-agent"])
+  func whatCannotBeStartedIsNotStarted(program: String) async throws {
+    let outcome = try await run("\(program) {}")
     guard case .notStarted(let reason) = outcome.result else {
       Issue.record("\(outcome.result)")
       return
@@ -208,10 +197,8 @@ struct ProcessAgentTests {
   }
 
   /// Nobody got the prompt, and not for want of a command.
-  @Test(arguments: StartWay.allCases) func whatIsStoppedBeforeItBeganIsNotStarted(_ way: StartWay)
-    async throws
-  {
-    let agent = try await way.agent("true")
+  @Test func whatIsStoppedBeforeItBeganIsNotStarted() async throws {
+    let agent = try agent("true")
     let turn = try turn("")
     let (gate, open) = AsyncStream<Void>.makeStream()
     let task = Task {
@@ -242,9 +229,9 @@ struct ProcessAgentTests {
   }
 
   /// Also where a limit of time is set, what the agent said at its stop counts.
-  @Test(arguments: StartWay.allCases, [nil, 600])
-  func whatSucceedsWhileItIsStoppedSucceeded(_ way: StartWay, timeoutSeconds: Int?) async throws {
-    let agent = try await way.agent(
+  @Test(arguments: [nil, 600])
+  func whatSucceedsWhileItIsStoppedSucceeded(timeoutSeconds: Int?) async throws {
+    let agent = try agent(
       #"sh -c 'trap "echo all done; exit 0" TERM; echo ready; while :; do sleep 0.1; done'"#,
       timeoutSeconds: timeoutSeconds, stopGrace: .seconds(60))
     let turn = try turn("")
@@ -257,18 +244,15 @@ struct ProcessAgentTests {
     #expect(await task.value == .succeeded(summary: "all done"))
   }
 
-  @Test(arguments: StartWay.allCases) func aCommandThatTakesTooLongIsStopped(_ way: StartWay)
-    async throws
-  {
-    let outcome = try await run("sh -c 'sleep 1000 & wait'", way, timeoutSeconds: 1)
+  @Test func aCommandThatTakesTooLongIsStopped() async throws {
+    let outcome = try await run("sh -c 'sleep 1000 & wait'", timeoutSeconds: 1)
     #expect(
       outcome.result == .failed("the agent took longer than 1 seconds and was stopped"))
   }
 
   /// A turn ends with its process, whatever the process left behind; that is stopped.
-  @Test(arguments: StartWay.allCases) func whatItLeftBehindEndsWithIt(_ way: StartWay) async throws
-  {
-    let outcome = try await run("sh -c 'sleep 1000 & echo $!'", way)
+  @Test func whatItLeftBehindEndsWithIt() async throws {
+    let outcome = try await run("sh -c 'sleep 1000 & echo $!'")
     guard case .succeeded(let text) = outcome.result, let child = pid_t(text) else {
       Issue.record("\(outcome.result)")
       return
@@ -276,11 +260,9 @@ struct ProcessAgentTests {
     try await Processes.expectGone(child)
   }
 
-  @Test(arguments: StartWay.allCases) func cancellingStopsTheWholeFamily(_ way: StartWay)
-    async throws
-  {
+  @Test func cancellingStopsTheWholeFamily() async throws {
     let child = Mutex<pid_t>(0)
-    let agent = try await way.agent(#"sh -c 'trap "" TERM; sleep 1000 & echo $!; wait; wait'"#)
+    let agent = try agent(#"sh -c 'trap "" TERM; sleep 1000 & echo $!; wait; wait'"#)
     let turn = try turn("")
     let (lines, continuation) = AsyncStream<String>.makeStream()
     let task = Task {

@@ -71,7 +71,7 @@ struct Repository {
   /// Every text of the project: code, scripts, documents.
   static func texts() throws -> [(path: String, text: String)] {
     let documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Makefile", ".ci/run"]
-    let endings = [".swift", ".md", ".sh", ".json", ".h", ".c", ".modulemap"]
+    let endings = [".swift", ".md", ".sh", ".json", ".h", ".modulemap"]
     let files = codeFolders.flatMap(files(in:)).filter { path in
       endings.contains { path.hasSuffix($0) }
     }

@@ -71,7 +71,6 @@ enum RoomTable {
       rooms: wire.union(["ClientCore", "ClientStore"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
-    RoomRule(name: "AgentStarter", folder: "Client/AgentStarter"),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],

@@ -1,6 +1,5 @@
 import AgentFormats
 import QueueModel
-import SyncClient
 
 /// Something that works on prompts, one turn at a time: a command, or a program with a preset.
 ///
@@ -14,16 +13,6 @@ protocol Agent: Sendable {
   ///   `.succeeded`.
   func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
 
-  /// The same, where the turn may not begin yet: what takes time is done before, and nobody sees
-  /// anything of the prompt until there is leave. Without it the turn ends as `.notStarted`.
-  func run(
-    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult
-
-  /// Whether `.started` or the end follows on `run` at once, so that nobody has to hear of the turn
-  /// before.
-  var startsAtOnce: Bool { get }
-
   /// The folder that a turn works in; nil where that is the agent's own matter.
   ///
   /// - Parameter otherwise: the folder for a session without a project.
@@ -34,15 +23,6 @@ protocol Agent: Sendable {
 }
 
 extension Agent {
-  func run(
-    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
-    guard await leave.isGiven else { return .withoutLeave }
-    return await run(turn, report: report)
-  }
-
-  var startsAtOnce: Bool { false }
-
   func folder(
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String? {
@@ -108,8 +88,6 @@ struct AgentCommandLine: Hashable, Sendable {
   var words: [String]
   /// What goes to standard input, which is then closed.
   var input: String?
-  /// Besides what `AgentTurn.environment` names.
-  var environment: [String: String] = [:]
 }
 
 /// How a turn ended.
@@ -129,9 +107,6 @@ enum AgentResult: Hashable, Sendable {
 }
 
 extension AgentResult {
-  /// Its turn was stopped before it had leave to begin.
-  static let withoutLeave = AgentResult.notStarted("the agent was stopped")
-
   /// How long a message waits that is to be tried later, where nobody says when.
   static let waitMilliseconds: Int64 = 60_000
 

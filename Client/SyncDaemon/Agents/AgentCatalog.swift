@@ -4,18 +4,10 @@ import SyncClient
 
 /// The agents that there are, by what the settings call them.
 enum AgentCatalog {
-  /// Whether a process is started for each turn.
-  static func isProcess(_ kind: AgentKind) -> Bool {
-    switch kind {
-    case .command, .claude, .codex: true
-    case .none, .opencode, .hooks: false
-    }
-  }
-
   /// - Throws: what a person has to set right.
   static func agent(
     _ kind: AgentKind, _ settings: AgentSettings, _ seats: LiveSeats,
-    _ starter: AgentStarter?, ask: @escaping OpencodeAgent.Asker
+    ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
     // The device's command is for the device's agent.
     let command = kind == settings.kind ? settings.command : nil
@@ -30,13 +22,10 @@ enum AgentCatalog {
         throw CommandLineFault(reason: "no command is set: cospool config set command \"…\"")
       }
       return try CommandAgent.agent(command: command, timeoutSeconds: timeout)
-        .coming(from: starter)
     case .claude:
       return try PresetAgents.claude(command: command, timeoutSeconds: timeout)
-        .coming(from: starter)
     case .codex:
       return try PresetAgents.codex(command: command, timeoutSeconds: timeout)
-        .coming(from: starter)
     case .opencode:
       var agent = try OpencodeAgent(address: command, timeoutSeconds: timeout)
       agent.ask = ask

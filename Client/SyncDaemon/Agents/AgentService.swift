@@ -17,8 +17,6 @@ struct AgentService: Service {
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
-  /// Where processes stand ready to become agents.
-  let starter = AgentStarter.executable.map { AgentStarter(executable: $0) }
 
   /// Where the files of messages lie while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
@@ -33,10 +31,6 @@ struct AgentService: Service {
     let orders = try await client.execute(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
-    if starter == nil {
-      logger.info("there is no cospool-starter beside cospoold: agents start a little later")
-    }
-    defer { starter?.close() }
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
@@ -45,13 +39,12 @@ struct AgentService: Service {
         group.addTask { await followSettings() }
         for await order in orders {
           switch order {
-          case .prepare(let start, let leave):
-            let stops = turns.prepare(start.session, attempt: start.attempt)
-            group.addTask { await work(on: start, with: leave, until: stops, turns) }
+          case .start(let start):
+            let stops = turns.begin(start.session, attempt: start.attempt)
+            group.addTask { await work(on: start, until: stops, turns) }
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
-          // The leave says of each start that it begins.
-          case .begin, .drained:
+          case .drained:
             break
           }
         }
@@ -92,8 +85,6 @@ struct AgentService: Service {
     do {
       let settings = try await AgentService.executionSettings(of: client)
       await client.apply(settings)
-      let kinds = [client.settings.agents.kind] + settings.agents.values
-      if kinds.contains(where: AgentCatalog.isProcess) { await starter?.makeReady() }
     } catch {
       logger.warning("the agents' settings cannot be read: \(error)")
     }
@@ -115,8 +106,7 @@ struct AgentService: Service {
   // MARK: - Turns
 
   private func work(
-    on start: ExecutionStart, with leave: StartLeave, until stops: AsyncStream<Void>,
-    _ turns: TurnTable
+    on start: TurnStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     let agent: any Agent
     let result: AgentResult
@@ -126,31 +116,25 @@ struct AgentService: Service {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
       isLive = kind == .hooks
-      agent = try AgentCatalog.agent(kind, client.settings.agents, seats, starter) {
+      agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
       }
-      if !AgentService.isTold(byItsStart: agent, start.attachments), await leave.isGiven {
-        client.noteActivity(.turnStarted, in: start.session)
-      }
+      client.noteActivity(.turnStarted, in: start.session)
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(
-        agent, turn, leave, start.attachments, kind, log, until: stops, turns)
-      if !leave.isRefused {
-        log.close()
-        output.prune()
-      }
+        agent, turn, start.attachments, kind, log, until: stops, turns)
+      log.close()
+      output.prune()
     } catch let missing as ProjectFolder.Missing {
       // Another try would not find it either.
-      if await leave.isGiven { client.noteTaskBegins(in: start.session) }
+      client.noteTaskBegins(in: start.session)
       result = .failed("\(missing)")
     } catch {
       result = .notStarted("\(error)")
     }
-    // What never began is nobody's business: its end was told by whoever refused the leave.
-    guard await leave.isGiven else { return turns.end(start.session, attempt: start.attempt) }
     // What agents say may hold secrets; whoever looks for them reads the message's output.
     logger.info("message \(start.message), attempt \(start.attempt): \(result.name)")
     logger.debug(
@@ -169,18 +153,13 @@ struct AgentService: Service {
     await client.executionEnded(start, with: result.execution)
   }
 
-  /// Whether the turn is heard of when the agent starts, which comes at once, and not before.
-  private static func isTold(byItsStart agent: any Agent, _ attachments: [Attachment]) -> Bool {
-    agent.startsAtOnce && attachments.isEmpty
-  }
-
   /// What a session's agent is and how its conversation goes on cannot be read.
   private struct MemoryMissing: Error, CustomStringConvertible {
     var description: String { "the device's store cannot be read" }
   }
 
   private func turn(
-    _ start: ExecutionStart, _ conversation: String?, of agent: any Agent
+    _ start: TurnStart, _ conversation: String?, of agent: any Agent
   ) throws -> AgentTurn {
     let home = ProjectFolder.home(environment, dataDirectory: dataDirectory)
     return AgentTurn(
@@ -197,22 +176,19 @@ struct AgentService: Service {
   }
 
   private func run(
-    _ agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, _ attachments: [Attachment],
-    _ kind: AgentKind, _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
+    _ agent: any Agent, _ turn: AgentTurn, _ attachments: [Attachment], _ kind: AgentKind,
+    _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async -> (result: AgentResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
       bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
     return await withTaskGroup(of: Part.self) { group in
       group.addTask {
-        let result = await ending(of: agent, turn, leave, with: attachments) { event in
+        let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
             client.noteTaskBegins(in: turn.session)
-            if AgentService.isTold(byItsStart: agent, attachments) {
-              client.noteActivity(.turnStarted, in: turn.session)
-            }
             log.begin()
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
@@ -223,8 +199,6 @@ struct AgentService: Service {
           case .wrote(let bytes): log.append(bytes)
           }
         }
-        // What failed before it had leave is told when it would have begun.
-        _ = await leave.isGiven
         // Lets the other tasks end, after what is still in their streams.
         name.finish()
         doing.finish()
@@ -261,7 +235,7 @@ struct AgentService: Service {
   /// Lays the files of a message out, and has the agent work on it. Without all of them nothing is
   /// started.
   private func ending(
-    of agent: any Agent, _ turn: AgentTurn, _ leave: StartLeave, with attachments: [Attachment],
+    of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     defer {
@@ -279,7 +253,7 @@ struct AgentService: Service {
     } catch {
       return .notStarted("\(error)")
     }
-    return await agent.run(turn, with: leave, report: report)
+    return await agent.run(turn, report: report)
   }
 
   /// How long the files of a message are waited for that may be on their way: it comes before them.

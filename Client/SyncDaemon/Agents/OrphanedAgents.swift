@@ -24,7 +24,7 @@ enum OrphanedAgents {
   /// - Returns: the messages whose agents were found and ended: they did not finish. Of the others
   ///   nobody knows what became of them.
   static func end(
-    _ starts: [ExecutionStart], dataDirectory: String, logger: Logger
+    _ starts: [TurnStart], dataDirectory: String, logger: Logger
   ) async -> Set<MessageID> {
     let marks = starts.map {
       Marks(message: $0.message, attempt: $0.attempt, dataDirectory: dataDirectory)

@@ -69,14 +69,6 @@ final class OutputPipes: Sendable {
 
   deinit { Self.close(wake.reader, wake.writer) }
 
-  /// The ends for the process, to be handed on as copies; nil after they were taken or closed.
-  var writers: Writers? { state.withLock { $0.writers } }
-
-  /// Closes the ends for the process, unless they were taken: it has its own.
-  func closeWriters() {
-    if let ends = takeWriters() { Self.close(ends.output, ends.errors) }
-  }
-
   /// The ends for the process. Whoever takes them closes them; nil after they were taken.
   func takeWriters() -> Writers? {
     state.withLock { state in
@@ -88,7 +80,7 @@ final class OutputPipes: Sendable {
   /// Waits until nobody can write any more, for so long at most; then what lies in the pipes is read
   /// and nothing after it. To be called once, whether they were read or not.
   func finish(within limit: Duration) async {
-    closeWriters()
+    if let ends = takeWriters() { Self.close(ends.output, ends.errors) }
     guard state.withLock({ $0.isReading }) else {
       for reader in readers { Self.close(reader.end) }
       return

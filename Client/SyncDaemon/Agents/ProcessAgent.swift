@@ -2,7 +2,6 @@ import AgentFormats
 import Foundation
 import QueueModel
 import Subprocess
-import SyncClient
 import Synchronization
 import SystemPackage
 
@@ -19,39 +18,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
   var stopGrace = Duration.seconds(10)
-  /// Where a process may stand ready.
-  private var starter: AgentStarter?
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-  init(
-    commandLine: @escaping @Sendable (AgentTurn) throws -> AgentCommandLine,
-    reader: @escaping @Sendable (AgentTurn) -> Reader, timeoutSeconds: Int?,
-    stopGrace: Duration = .seconds(10)
-  ) {
-    self.commandLine = commandLine
-    self.reader = reader
-    self.timeoutSeconds = timeoutSeconds
-    self.stopGrace = stopGrace
-  }
-
-  /// The same, as a process that stands ready, where there is one.
-  func coming(from starter: AgentStarter?) -> ProcessAgent {
-    var agent = self
-    agent.starter = starter
-    return agent
-  }
-
-  var startsAtOnce: Bool { true }
-
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
-    await run(turn, with: StartLeave(isGiven: true), report: report)
-  }
-
-  func run(
-    _ turn: AgentTurn, with leave: StartLeave, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> AgentResult {
     let state = Mutex(reader(turn))
     let complaint = Mutex(Complaint())
@@ -69,14 +40,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
     } catch let fault as PromptFault {
-      guard await leave.isGiven else { return .withoutLeave }
       // Another try would not help: a failure of a turn that began.
       report(.started)
       return .failed("\(fault)")
     } catch {
       return .notStarted("\(error)")
     }
-    let outcome = await ended(line, turn, leave, pipes, report)
+    let outcome = await ended(line, turn, pipes, report)
     if outcome.isCut || Task.isCancelled {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
@@ -148,12 +118,12 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func ended(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard let timeoutSeconds else { return await process(line, turn, leave, pipes, report) }
+    guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
     return await withTaskGroup(of: Outcome?.self) { group in
-      group.addTask { await process(line, turn, leave, pipes, report) }
+      group.addTask { await process(line, turn, pipes, report) }
       group.addTask {
         do {
           try await Task.sleep(for: .seconds(timeoutSeconds))
@@ -175,37 +145,53 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func process(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ leave: StartLeave, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard !Task.isCancelled else { return .notStarted("the agent was stopped") }
     guard let program = line.words.first else { return .notStarted("no command is set") }
+    var options = PlatformOptions()
+    // A session of its own, so that everything it starts can be stopped with it.
+    options.createSession = true
+    options.teardownSequence = [
+      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
+    ]
+    let environment = Self.environment(of: turn)
     let leader = Mutex<pid_t>(0)
     defer {
       let group = leader.withLock { $0 }
       if group > 0 { kill(-group, SIGKILL) }
     }
     do {
-      let start = try await AgentStart(line, turn, program: program)
-      let begun = { @Sendable (id: pid_t) in
-        leader.withLock { $0 = id }
+      try ZeroByte.check(line, turn)
+      // By name, Subprocess would try a process in every folder of PATH.
+      let path =
+        program.contains("/")
+        ? FilePath(program)
+        : try await Executable.name(program).resolveExecutablePath(in: environment)
+      let input = try PromptFile.descriptor(holding: line.input)
+      // Subprocess would start it, cancelled or not.
+      guard !Task.isCancelled, let ends = pipes.takeWriters() else {
+        // There is nothing to be done about one that does not close.
+        try? input.close()
+        return .notStarted("the agent was stopped")
+      }
+      let result = try await Subprocess.run(
+        .path(path),
+        arguments: Arguments(Array(line.words.dropFirst())),
+        environment: environment,
+        workingDirectory: turn.folder.map { FilePath($0) },
+        platformOptions: options,
+        input: .fileDescriptor(input, closeAfterSpawningProcess: true),
+        output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
+        error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
+      ) { execution in
+        leader.withLock { $0 = execution.processIdentifier.value }
         report(.started)
-        starter?.makeReadySoon()
         try pipes.read()
       }
-      let ready = starter?.take()
-      // Also where this one never begins.
-      defer { starter?.makeReadySoon() }
-      let end =
-        if let ready, ready.takes(start, pipes) {
-          try await status(of: ready, as: start, leave, begun)
-        } else {
-          try await status(of: start, leave, pipes, begun)
-        }
-      return switch end {
-      case .exited(let code): .ended(.exited(code: code))
-      case .signaled(let signal): .ended(.signalled(signal))
-      case nil: .notStarted("the agent was stopped")
+      switch result.terminationStatus {
+      case .exited(let code): return .ended(.exited(code: code))
+      case .signaled(let signal): return .ended(.signalled(signal))
       }
     } catch is CancellationError {
       return .ended(.signalled(SIGTERM))
@@ -214,48 +200,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  /// Waits for the end of a process that becomes the agent; nil where that was refused leave.
-  private func status(
-    of ready: StarterProcess, as start: AgentStart, _ leave: StartLeave,
-    _ begun: @Sendable (pid_t) throws -> Void
-  ) async throws -> TerminationStatus? {
-    // On the thread that decides: no other has to be woken first.
-    leave.whenDecided { isGiven in
-      if isGiven { ready.begin() } else { ready.discard() }
+  /// The daemon's own, with what a turn adds.
+  private static func environment(of turn: AgentTurn) -> Environment {
+    var values: [Environment.Key: String?] = [:]
+    for (name, value) in turn.environment {
+      if let key = Environment.Key(rawValue: name) { values[key] = value }
     }
-    guard await leave.isGiven else { return nil }
-    try await ready.hasBegun(start)
-    try begun(ready.id)
-    return try await ready.ended(stopGrace: stopGrace)
-  }
-
-  /// Starts a process and waits for its end; nil where it was refused leave.
-  private func status(
-    of start: AgentStart, _ leave: StartLeave, _ pipes: OutputPipes,
-    _ begun: @Sendable (pid_t) throws -> Void
-  ) async throws -> TerminationStatus? {
-    let input = try PromptFile.descriptor(holding: start.input)
-    guard await leave.isGiven, let ends = pipes.takeWriters() else {
-      // There is nothing to be done about one that does not close.
-      try? input.close()
-      return nil
-    }
-    var options = StarterProcess.options
-    options.teardownSequence = [
-      .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: stopGrace)
-    ]
-    return try await Subprocess.run(
-      .path(start.program),
-      arguments: Arguments(start.words),
-      environment: start.environment,
-      workingDirectory: start.folder.map { FilePath($0) },
-      platformOptions: options,
-      input: .fileDescriptor(input, closeAfterSpawningProcess: true),
-      output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
-      error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
-    ) { execution in
-      try begun(execution.processIdentifier.value)
-    }.terminationStatus
+    return .inherit.updating(values)
   }
 
   /// What an error means that came instead of the process's end. The agent of a process that was
@@ -263,5 +214,22 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
     let reason = "\(program): \(error)"
     return started ? .lost("nobody could wait for \(reason)") : .notStarted(reason)
+  }
+}
+
+/// A text that the system would cut, since texts end at a zero byte there.
+struct ZeroByte: Error, Hashable, CustomStringConvertible {
+  /// What it is, at the beginning of a sentence.
+  var place: String
+
+  var description: String { "\(place) holds a NUL character, where it would be cut: take it out" }
+
+  /// - Throws: where an agent would be started with another command, folder or environment than is meant.
+  static func check(_ line: AgentCommandLine, _ turn: AgentTurn) throws(ZeroByte) {
+    let texts =
+      line.words.map { ("An argument of the agent's command", $0) }
+      + [("The folder of the project", turn.folder ?? "")]
+      + turn.environment.map { ("\($0) in the agent's environment", $1) }
+    for (place, text) in texts where text.utf8.contains(0) { throw ZeroByte(place: place) }
   }
 }

@@ -1,7 +1,7 @@
 import QueueModel
 import Synchronization
 
-/// The turns that run or are made ready, by their sessions.
+/// The turns that run, by their sessions.
 final class TurnTable: Sendable {
   private struct Turn {
     var attempt: UInt16
@@ -11,13 +11,12 @@ final class TurnTable: Sendable {
   private let turns = Mutex<[SessionID: Turn]>([:])
 
   /// - Returns: what tells that the turn is to be stopped.
-  func prepare(_ session: SessionID, attempt: UInt16) -> AsyncStream<Void> {
+  func begin(_ session: SessionID, attempt: UInt16) -> AsyncStream<Void> {
     let (stops, stop) = AsyncStream<Void>.makeStream()
     turns.withLock { $0[session] = Turn(attempt: attempt, stop: stop) }
     return stops
   }
 
-  /// Where it has not begun, its leave is refused by whoever ordered this.
   func stop(_ session: SessionID, attempt: UInt16) {
     let turn = turns.withLock { $0[session] }
     if turn?.attempt == attempt { turn?.stop.yield() }

@@ -3,7 +3,7 @@ import ClientStore
 public import QueueModel
 
 /// A prompt that an agent is to get, exactly this once.
-public struct ExecutionStart: Hashable, Sendable {
+public struct TurnStart: Hashable, Sendable {
   /// Whose queue it stood in.
   public var session: SessionID
   /// The message.
@@ -42,14 +42,11 @@ public struct AgentMemory: Hashable, Sendable {
 }
 
 /// What whoever runs agents has to do.
-public enum ExecutionOrder: Hashable, Sendable {
-  /// Make ready what the session's agent needs, where that saves time; nobody may see anything of the
-  /// prompt. `begin` of the same attempt follows in a moment, or `stop`, of which nothing is to be said;
-  /// the leave tells which a little earlier.
-  case prepare(ExecutionStart, StartLeave)
-  /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it.
-  case begin(ExecutionStart)
-  /// Stop the agent at work on this attempt, and say that it ended.
+public enum TurnOrder: Hashable, Sendable {
+  /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it. That it
+  /// starts is on the disk.
+  case start(TurnStart)
+  /// Stop the agent at work on this attempt, and say that it ended: `notStarted` where it had not begun.
   case stop(SessionID, attempt: UInt16)
   /// Nothing runs any more, and nothing will begin.
   case drained
