@@ -140,14 +140,6 @@ package struct ByteReader: Sendable {
   package mutating func scalars(
     _ count: Int, bytesMax: Int, _ what: @autoclosure () -> String
   ) throws(DecodingFault) -> String {
-    let range = try scalarRange(count, bytesMax: bytesMax, what())
-    return String(decoding: bytes[range], as: UTF8.self)
-  }
-
-  /// Where the next `count` Unicode scalars stand, checked to be UTF-8 of at most `bytesMax` bytes.
-  package mutating func scalarRange(
-    _ count: Int, bytesMax: Int, _ what: @autoclosure () -> String
-  ) throws(DecodingFault) -> Range<Int> {
     guard count <= remaining else { throw truncated() }
     let start = position
     var scan = start
@@ -174,7 +166,7 @@ package struct ByteReader: Sendable {
     guard scan <= end else { throw truncated() }
     guard isValid else { throw DecodingFault(.invalidText, at: start, "\(what()) is not UTF-8") }
     position = scan
-    return start..<scan
+    return String(decoding: bytes[start..<scan], as: UTF8.self)
   }
 
   /// How many bytes a scalar has that begins with a byte above 0x7F; nil where none does.

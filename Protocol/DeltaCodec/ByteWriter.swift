@@ -53,10 +53,6 @@ package struct ByteWriter: Hashable, Sendable {
     bytes.append(contentsOf: value)
   }
 
-  package mutating func raw(_ value: Span<UInt8>) {
-    value.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
-  }
-
   /// A count of bytes, and the bytes.
   package mutating func blob(_ value: [UInt8]) {
     count(value.count)

@@ -19,7 +19,7 @@ package enum DeltaCodec {
   package static func decode(
     _ bytes: [UInt8], budget: DecodingBudget = .standard
   ) throws(DecodingFault) -> [Operation] {
-    try DeltaDecoder.decode(bytes, into: OperationSink(), budget: budget).operations
+    try DeltaDecoder.decode(bytes, budget: budget)
   }
 }
 

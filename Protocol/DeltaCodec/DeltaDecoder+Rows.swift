@@ -10,15 +10,14 @@ extension DeltaDecoder {
     if head & 0x20 != 0 {
       length = try source[.counts].count(max: Limits.contentBytesMax, "scalars") + 2
     }
-    let id = try reserve(length, ofText: true)
-    let range = try source[.texts].scalarRange(
+    try reserve(length, ofText: true)
+    let text = try source[.texts].scalars(
       length, bytesMax: Limits.contentBytesMax, "inserted text")
     inserted(origins, .text, length)
-    let row = TextInsertionRow(
-      id: id, message: global(message), origins: global(origins), length: length)
-    let bytes = bytes
-    isWanted = sink.insertText(row, utf8: bytes.span.extracting(range))
-    advance(by: length)
+    append(
+      .insertText(
+        Operation.InsertText(message: global(message), origins: global(origins), text: text)),
+      length: length)
   }
 
   mutating func readDeleteText(_ head: UInt8, offset: Int) throws(DecodingFault) {
@@ -37,17 +36,18 @@ extension DeltaDecoder {
     } else if backwards {
       throw DecodingFault(.invalidValue, at: offset, "a single deletion has no direction")
     }
-    let id = try reserve(count, ofText: true)
+    try reserve(count, ofText: true)
     let first = backwards ? target.seq - count + 1 : target.seq
     guard first >= 1, first + count - 1 <= Int(Limits.sequenceMax) else {
       throw DecodingFault(.invalidValue, at: offset, "deletes what cannot exist")
     }
     context[.text, target.replica] = first - 1
-    let row = Operation.DeleteText(
-      message: global(message), first: global(LocalID(replica: target.replica, seq: first)),
-      count: count, backwards: backwards)
-    isWanted = sink.deleteText(id: id, row)
-    advance(by: count)
+    append(
+      .deleteText(
+        Operation.DeleteText(
+          message: global(message), first: global(LocalID(replica: target.replica, seq: first)),
+          count: count, backwards: backwards)),
+      length: count)
   }
 
   mutating func readContent(isExplicit: Bool) throws(DecodingFault) -> LocalID {
@@ -110,22 +110,17 @@ extension DeltaDecoder {
   ) throws(DecodingFault) {
     let isMessage = focus == .messageSlot
     let session = isMessage ? try readSession(isExplicit: head & 0x10 != 0) : nil
-    let origins = global(try readOrigins(head, focus))
+    var origins = global(try readOrigins(head, focus))
     let stamp = try readStamp(isExplicit: head & (isMessage ? 0x20 : 0x10) != 0)
     try reserve(repeats)
-    let first = global(try readTarget(isMessage: isMessage))
-    var furtherTargets: [OperationID] = []
-    for _ in 1..<repeats {
-      furtherTargets.append(global(try readTarget(isMessage: isMessage)))
+    for _ in 0..<repeats {
+      let target = global(try readTarget(isMessage: isMessage))
+      let slot = append(
+        session.map {
+          .placeMessage(message: target, session: global($0), origins: origins, stamp: stamp)
+        } ?? .placeThread(session: target, origins: origins, stamp: stamp))
+      origins.left = slot
     }
-    let body: Operation.Body =
-      if let session {
-        .placeMessage(
-          message: first, session: global(session), origins: origins, stamp: stamp)
-      } else {
-        .placeThread(session: first, origins: origins, stamp: stamp)
-      }
-    append(body, furtherTargets: furtherTargets)
     context[focus, context.author] = context.nextSequences[context.author] - 1
   }
 

@@ -2,46 +2,35 @@ import QueueModel
 import SequenceCRDT
 
 /// Reads rows; SPECIFICATION.md, section "Delta".
-struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
+struct DeltaDecoder: ~Copyable {
   private typealias Head = DeltaFormat.Head
   typealias LocalID = DeltaFormat.LocalID
 
-  let bytes: [UInt8]
   let replicas: [ReplicaID]
   var source: DeltaSource
   var context: DeltaFormat.Context
-  var sink: Sink
-  /// Whether the sink takes further rows.
-  var isWanted = true
+  private var operations: [Operation] = []
   private let budget: DecodingBudget
   private var itemsLeft: Int
   /// Of these, what may be something else than units of text.
   private var operationsLeft: Int
 
-  /// Reads rows until they end or the sink wants no more.
-  ///
-  /// - Returns: the sink, which has taken them.
   static func decode(
-    _ bytes: [UInt8], into sink: Sink, budget: DecodingBudget
-  ) throws(DecodingFault) -> Sink {
+    _ bytes: [UInt8], budget: DecodingBudget
+  ) throws(DecodingFault) -> [Operation] {
     var reader = ByteReader(bytes)
     let start = try reader.number()
     let table = try Table(start: start, from: &reader, replicasMax: budget.replicasMax)
     let source = try DeltaSource(rest: reader, usesColumns: start & 1 != 0)
-    var decoder = DeltaDecoder(bytes, table: table, source: source, sink: sink, budget: budget)
+    var decoder = DeltaDecoder(table, source: source, budget: budget)
     try decoder.readRows()
-    return decoder.sink
+    return decoder.operations
   }
 
-  private init(
-    _ bytes: [UInt8], table: Table, source: consuming DeltaSource, sink: Sink,
-    budget: DecodingBudget
-  ) {
-    self.bytes = bytes
+  private init(_ table: Table, source: consuming DeltaSource, budget: DecodingBudget) {
     replicas = table.replicas
     context = DeltaFormat.Context(bases: table.bases)
     self.source = source
-    self.sink = sink
     self.budget = budget
     itemsLeft = budget.itemsMax
     operationsLeft = budget.operationsMax
@@ -95,7 +84,7 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
   private mutating func readRows() throws(DecodingFault) {
     var repeats = 1
     var rows = 0
-    while isWanted, !source.isAtEnd(.heads) {
+    while !source.isAtEnd(.heads) {
       let offset = source.offset(.heads)
       let head = try source[.heads].byte()
       guard !replicas.isEmpty else {
@@ -132,7 +121,7 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
         repeats = 1
       }
     }
-    if isWanted { try source.requireEnd() }
+    try source.requireEnd()
   }
 
   private mutating func readRow(
@@ -170,18 +159,13 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
   /// Takes `count` units from the budget and checks that their ids exist.
   ///
   /// - Parameter ofText: whether they insert or delete text.
-  /// - Returns: the id of the row being read.
-  @discardableResult
-  mutating func reserve(
-    _ count: Int, ofText: Bool = false
-  ) throws(DecodingFault) -> OperationID {
+  mutating func reserve(_ count: Int, ofText: Bool = false) throws(DecodingFault) {
     let seq = context.nextSequences[context.author]
     guard count <= Int(Limits.sequenceMax) - seq + 1 else {
       throw DecodingFault(
         .limitExceeded, at: source.offset(.heads), "\(count) ids after \(seq) are too many")
     }
     try take(count, ofText: ofText)
-    return OperationID(replica: replicas[context.author], seq: UInt32(truncatingIfNeeded: seq))
   }
 
   mutating func take(_ items: Int, ofText: Bool = false) throws(DecodingFault) {
@@ -202,20 +186,16 @@ struct DeltaDecoder<Sink: DeltaRowSink>: ~Copyable {
     }
   }
 
-  /// Ends a row whose units were reserved.
-  mutating func advance(by length: Int) {
-    context.nextSequences[context.author] += length
-  }
-
-  /// Hands over a row whose units were reserved, one for each placement.
-  mutating func append(
-    _ body: Operation.Body, furtherTargets: [OperationID] = []
-  ) {
+  /// Adds an operation whose units were reserved.
+  ///
+  /// - Returns: the id of its last unit.
+  @discardableResult
+  mutating func append(_ body: Operation.Body, length: Int = 1) -> OperationID {
     let seq = context.nextSequences[context.author]
-    let operation = Operation(
-      id: global(LocalID(replica: context.author, seq: seq)), body: body)
-    isWanted = sink.perform(operation, furtherTargets: furtherTargets)
-    advance(by: 1 + furtherTargets.count)
+    let operation = Operation(id: global(LocalID(replica: context.author, seq: seq)), body: body)
+    operations.append(operation)
+    context.nextSequences[context.author] += length
+    return global(LocalID(replica: context.author, seq: seq + length - 1))
   }
 
   private mutating func readOpenSession() throws(DecodingFault) {

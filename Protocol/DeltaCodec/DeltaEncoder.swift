@@ -12,17 +12,16 @@ struct DeltaEncoder {
   private var context: DeltaFormat.Context
 
   /// Goes through the rows twice: for the table of replicas, and to write.
-  static func encode(_ source: some DeltaRowSource) -> EncodedBody {
-    var table = ReplicaTable()
-    source.sendRows(to: &table)
-    var encoder = DeltaEncoder(table)
-    source.sendRows(to: &encoder)
+  static func encode(_ rows: [DeltaRow]) -> EncodedBody {
+    var encoder = DeltaEncoder(
+      ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax)
+    for row in rows { encoder.write(row) }
     return encoder.finish()
   }
 
-  private init(_ table: ReplicaTable) {
+  private init(_ table: ReplicaTable, usesColumns: Bool) {
     self.table = table
-    usesColumns = table.rowCount > DeltaFormat.rowsInRowFormMax
+    self.usesColumns = usesColumns
     streams = Array(repeating: ByteWriter(), count: usesColumns ? DeltaFormat.Column.count : 1)
     context = DeltaFormat.Context(bases: table.bases)
   }
@@ -66,32 +65,44 @@ struct DeltaEncoder {
   }
 }
 
-extension DeltaEncoder: DeltaRowSink {
-  mutating func insertText(_ row: TextInsertionRow, utf8: Span<UInt8>) -> Bool {
+extension DeltaEncoder {
+  private mutating func write(_ row: DeltaRow) {
     let id = begin(row.id, length: row.length)
-    let place = plan(row.origins, .text)
-    let message = table.local(row.message)
+    switch row.body {
+    case .insertText(let insertion): write(insertion, of: row, id: id)
+    case .deleteText(let deletion): write(deletion)
+    default:
+      if !row.furtherTargets.isEmpty {
+        self[.heads].byte(Head.repeatPlacement)
+        self[.counts].count(row.furtherTargets.count - 1)
+      }
+      writeBody(of: row, id: id)
+    }
+  }
+
+  /// - Parameter row: has the text of the insertion.
+  private mutating func write(_ insertion: Operation.InsertText, of row: DeltaRow, id: LocalID) {
+    let place = plan(insertion.origins, .text)
+    let message = table.local(insertion.message)
     let messageTag: UInt8 = message == context.message ? 0 : 1
     let lengthTag: UInt8 = row.length == 1 ? 0 : 1
     self[.heads].byte(Head.insertText | place.tags | messageTag << 4 | lengthTag << 5)
     if messageTag == 1 { writeContent(message) }
     write(place)
     if lengthTag == 1 { self[.counts].count(row.length - 2) }
-    self[.texts].raw(utf8)
+    self[.texts].raw(row.text.utf8)
     inserted(place, upTo: id.seq + row.length - 1)
-    return true
   }
 
-  mutating func deleteText(id: OperationID, _ row: Operation.DeleteText) -> Bool {
-    _ = begin(id, length: row.count)
-    let message = table.local(row.message)
-    let first = table.local(row.first)
+  private mutating func write(_ deletion: Operation.DeleteText) {
+    let message = table.local(deletion.message)
+    let first = table.local(deletion.first)
     let messageTag: UInt8 = message == context.message ? 0 : 1
-    let countTag: UInt8 = row.count == 1 ? 0 : 1
-    let backwards = row.backwards && row.count > 1
-    let startsAtEnd = backwards || row.count == 1
+    let countTag: UInt8 = deletion.count == 1 ? 0 : 1
+    let backwards = deletion.backwards && deletion.count > 1
+    let startsAtEnd = backwards || deletion.count == 1
     let target = LocalID(
-      replica: first.replica, seq: startsAtEnd ? first.seq + row.count - 1 : first.seq)
+      replica: first.replica, seq: startsAtEnd ? first.seq + deletion.count - 1 : first.seq)
     let isFocus =
       target.replica == context.author && target.seq == context[.text, context.author]
     let targetTag: UInt8 = isFocus ? 0 : 1
@@ -99,27 +110,13 @@ extension DeltaEncoder: DeltaRowSink {
       Head.deleteText | messageTag | (backwards ? 2 : 0) | countTag << 2 | targetTag << 3)
     if messageTag == 1 { writeContent(message) }
     if targetTag == 1 { write(target, .text, to: .targets) }
-    if countTag == 1 { self[.counts].count(row.count - 2) }
+    if countTag == 1 { self[.counts].count(deletion.count - 2) }
     context[.text, first.replica] = first.seq - 1
-    return true
   }
 
-  mutating func perform(_ operation: Operation, furtherTargets: [OperationID]) -> Bool {
-    let length = 1 + furtherTargets.count
-    let id = begin(operation.id, length: length)
-    if !furtherTargets.isEmpty {
-      self[.heads].byte(Head.repeatPlacement)
-      self[.counts].count(furtherTargets.count - 1)
-    }
-    writeBody(of: operation, id: id, furtherTargets: furtherTargets)
-    return true
-  }
-
-  private mutating func writeBody(
-    of operation: Operation, id: LocalID, furtherTargets: [OperationID]
-  ) {
-    let last = id.seq + furtherTargets.count
-    switch operation.body {
+  private mutating func writeBody(of row: DeltaRow, id: LocalID) {
+    let last = id.seq + row.length - 1
+    switch row.body {
     case .announceDevice(let device, let name):
       self[.heads].byte(Head.announceDevice)
       self[.identifiers].identifier(device)
@@ -144,7 +141,7 @@ extension DeltaEncoder: DeltaRowSink {
       if sessionTag == 1 { writeSession(session) }
       write(place)
       if stampTag == 1 { write(stamp) }
-      for target in [message] + furtherTargets {
+      for target in [message] + row.furtherTargets {
         write(table.local(target), .message, to: .messages)
       }
       inserted(place, upTo: last)
@@ -154,7 +151,7 @@ extension DeltaEncoder: DeltaRowSink {
       self[.heads].byte(Head.placeThread | place.tags | stampTag << 4)
       write(place)
       if stampTag == 1 { write(stamp) }
-      for target in [session] + furtherTargets { writeSession(table.local(target)) }
+      for target in [session] + row.furtherTargets { writeSession(table.local(target)) }
       inserted(place, upTo: last)
     case .enqueueThread(let enqueue):
       write(enqueue, id: id)

@@ -89,21 +89,25 @@ struct DeltaRow {
   }
 }
 
-extension [DeltaRow]: DeltaRowSource {
-  func sendRows(to sink: inout some DeltaRowSink) {
-    for row in self {
-      switch row.body {
-      case .insertText(let insertion):
-        let header = TextInsertionRow(
-          id: row.id, message: insertion.message, origins: insertion.origins, length: row.length)
-        var text = row.text
-        _ = text.withUTF8 { sink.insertText(header, utf8: $0.span) }
-      case .deleteText(let deletion):
-        _ = sink.deleteText(id: row.id, deletion)
-      default:
-        _ = sink.perform(
-          Operation(id: row.id, body: row.body), furtherTargets: row.furtherTargets)
-      }
+extension Operation.DeleteText {
+  /// This deletion and the next as one where the second, which has the ids behind, goes on in the
+  /// same direction; else nil.
+  fileprivate func joined(with next: Operation.DeleteText) -> Operation.DeleteText? {
+    guard message == next.message, first.replica == next.first.replica, next.count >= 1,
+      Int.max - count >= next.count
+    else { return nil }
+    let goesForwards = (!backwards || count == 1) && (!next.backwards || next.count == 1)
+    let goesBackwards = (backwards || count == 1) && (next.backwards || next.count == 1)
+    var joined = self
+    joined.count += next.count
+    if goesForwards, Int(next.first.seq) - Int(first.seq) == count {
+      joined.backwards = false
+    } else if goesBackwards, Int(first.seq) - Int(next.first.seq) == next.count {
+      joined.first = next.first
+      joined.backwards = true
+    } else {
+      return nil
     }
+    return joined
   }
 }

@@ -9,7 +9,14 @@ struct ReplicaTable {
   private(set) var bases: [Int] = []
   private var isAuthor: [Bool] = []
   private var indexes: [ReplicaID: Int] = [:]
-  private(set) var rowCount = 0
+
+  init(of rows: [DeltaRow]) {
+    for row in rows {
+      note(row.id, isAuthor: true)
+      for target in row.furtherTargets { note(target) }
+      noteReferences(of: row.body)
+    }
+  }
 
   /// - Precondition: the id's replica is in the table.
   func local(_ id: OperationID) -> DeltaFormat.LocalID {
@@ -90,31 +97,5 @@ struct ReplicaTable {
     case .setRegister(let element, _, _, _):
       note(element)
     }
-  }
-}
-
-extension ReplicaTable: DeltaRowSink {
-  mutating func insertText(_ row: TextInsertionRow, utf8: Span<UInt8>) -> Bool {
-    rowCount += 1
-    note(row.id, isAuthor: true)
-    note(row.message)
-    note(row.origins)
-    return true
-  }
-
-  mutating func deleteText(id: OperationID, _ row: Operation.DeleteText) -> Bool {
-    rowCount += 1
-    note(id, isAuthor: true)
-    note(row.message)
-    note(row.first)
-    return true
-  }
-
-  mutating func perform(_ operation: Operation, furtherTargets: [OperationID]) -> Bool {
-    rowCount += 1
-    note(operation.id, isAuthor: true)
-    for target in furtherTargets { note(target) }
-    noteReferences(of: operation.body)
-    return true
   }
 }

@@ -13,8 +13,6 @@ struct Envelope {
   enum Kind: UInt8 {
     case delta = 0xC
     case snapshot = 0xD
-    case list = 0xE
-    case listSnapshot = 0xF
   }
 
   /// The version with checksums of 2 or 4 bytes.
@@ -34,9 +32,6 @@ struct Envelope {
 
   static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
-  static let list = Envelope(kind: .list, inflateBytesMax: WireLimits.inflateBytesMax)
-  static let listSnapshot = Envelope(
-    kind: .listSnapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
 
   /// What is written; a reader of snapshots takes version 1 too.
   private var version: UInt8 {

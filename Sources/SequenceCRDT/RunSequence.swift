@@ -113,9 +113,6 @@ extension RunSequence {
   /// How many units there are.
   package var unitCount: Int { read({ Int($0.unitCount) }, orEmpty: 0) }
 
-  /// The bytes held, in use or not.
-  package var bytesHeld: Int { read({ $0.bytesHeld }, orEmpty: 0) }
-
   /// The runs in order, hidden ones too. Neighbours may continue each other where their units
   /// arrived apart.
   ///
@@ -245,30 +242,18 @@ extension RunSequence {
   ///
   /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must come in their
   ///   order.
-  /// - Returns: the number of the first unit, which is `unitCount` before.
   /// - Complexity: O(log runs) where nobody inserted between the origins, else O(log² runs) as a
   ///   rule.
-  @discardableResult
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) -> Int {
-    Int(try integrateUnits(id: id, length: length, left: left, right: right).unit)
-  }
-
-  /// The same, with the numbers of the origins.
-  @inline(__always)
-  mutating func integrateUnits(
-    id: OperationID, length: Int, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) -> SequenceCore.Insertion {
+  ) throws(SequenceFault) {
     try change { core throws(SequenceFault) in
       guard length >= 1, id.seq >= 1, UInt64(id.seq) + UInt64(length) <= 1 << 32,
         length <= Int(SequenceCore.unitsMax - core.unitCount)
       else { throw .invalidRun(id) }
       let leftUnit = try RunSequence.unit(of: left, in: core)
       let rightUnit = try RunSequence.unit(of: right, in: core)
-      let unit = try core.integrate(
-        id: id, length: UInt32(length), left: leftUnit, right: rightUnit)
-      return SequenceCore.Insertion(unit: unit, left: leftUnit, right: rightUnit)
+      try core.integrate(id: id, length: UInt32(length), left: leftUnit, right: rightUnit)
     }
   }
 
@@ -283,16 +268,14 @@ extension RunSequence {
 
   /// Hides the units `first … first + count − 1`; those hidden already stay so.
   ///
-  /// - Returns: the number of the first unit; nil where `count` is not positive.
   /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
-  @discardableResult
-  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) -> Int? {
-    guard count > 0 else { return nil }
-    return try change { core throws(SequenceFault) in
+  package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
+    guard count > 0 else { return }
+    try change { core throws(SequenceFault) in
       let stretch = core.ids.stretch(from: first)
       guard Int(stretch.length) < count else {
         core.hide(units: stretch.unit..<stretch.unit + UInt32(count))
-        return Int(stretch.unit)
+        return
       }
       try RunSequence.check(first: first, count: count, in: core)
       var hidden = 0
@@ -302,7 +285,6 @@ extension RunSequence {
         core.hide(units: stretch.unit..<stretch.unit + UInt32(length))
         hidden += length
       }
-      return Int(stretch.unit)
     }
   }
 
@@ -325,7 +307,6 @@ extension RunSequence {
 extension SequenceCore {
   /// Hides units with consecutive numbers, whatever runs they are in.
   mutating func hide(units: Range<UInt32>) {
-    cursor = Cursor()
     var unit = units.lowerBound
     while unit < units.upperBound {
       let index = runOfUnit[unit]

@@ -3,10 +3,9 @@ extension SequenceCore {
   /// Puts new units where FugueMax order says; `none` is the start (left) or the end (right).
   ///
   /// - Throws: `SequenceFault`; nothing is changed then.
-  /// - Returns: the number of the first unit.
   mutating func integrate(
     id: OperationID, length: UInt32, left: UInt32, right: UInt32
-  ) throws(SequenceFault) -> UInt32 {
+  ) throws(SequenceFault) {
     let neighbour = unit(behind: left)
     let successor: UInt32
     let isLeftChild: Bool
@@ -25,13 +24,11 @@ extension SequenceCore {
     }
     let unit = unitCount
     guard ids.append(id, length: length) else { throw .invalidRun(id) }
-    cursor = Cursor()
     insert(
       Run(
         unit: unit, length: length, left: left, right: right, leaf: 0, depth: 0,
         jump: SequenceCore.none, isVisible: true, isLeftChild: isLeftChild),
       before: successor)
-    return unit
   }
 
   /// Puts a run with new units before a unit, into the run that ends there if it continues that.

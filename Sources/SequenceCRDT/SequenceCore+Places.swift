@@ -129,45 +129,19 @@ extension SequenceCore {
 // MARK: Indexes
 
 extension SequenceCore {
-  /// A visible unit's entry.
+  /// The entry that holds an index.
   struct Found {
     var place: Place
-    /// How many visible units stand before the leaf, and before the entry.
-    var leafStart: UInt32
+    /// How many visible units stand before the entry.
     var entryStart: UInt32
-  }
-
-  /// The entry that holds the visible unit at an index.
-  ///
-  /// - Precondition: `index` is below `visibleCount`.
-  /// - Complexity: O(log runs); O(1) near the last local edit.
-  @inline(__always)
-  func find(_ index: UInt32) -> Found {
-    if cursor.leaf != SequenceCore.none, index >= cursor.leafStart {
-      let base = cursor.leaf * SequenceCore.fanout
-      let count = leaves[cursor.leaf].count
-      var (entry, start) =
-        index >= cursor.entryStart ? (cursor.entry, cursor.entryStart) : (0, cursor.leafStart)
-      while entry < count {
-        let weight = SequenceCore.visible(leafWeights[base + entry])
-        if index - start < weight {
-          return Found(
-            place: Place(leaf: cursor.leaf, entry: entry), leafStart: cursor.leafStart,
-            entryStart: start)
-        }
-        start += weight
-        entry += 1
-      }
-    }
-    return descend(to: index, by: SequenceCore.visible).found
+    /// What is left of the index in the entry.
+    var rest: UInt32
   }
 
   /// Goes down from the root to the entry that holds an index, counted by a measure of weights.
   ///
-  /// - Returns: the entry with the visible units before it, and what is left of the index in it.
-  func descend(
-    to index: UInt32, by measure: (UInt64) -> UInt32
-  ) -> (found: Found, rest: UInt32) {
+  /// - Complexity: O(log runs).
+  func descend(to index: UInt32, by measure: (UInt64) -> UInt32) -> Found {
     let fanout = SequenceCore.fanout
     var rest = index
     var before: UInt32 = 0
@@ -186,7 +160,6 @@ extension SequenceCore {
       if nodes[node].isBottom { break }
       node = leaf
     }
-    let leafStart = before
     var entry: UInt32 = 0
     while true {
       let weight = leafWeights[leaf * fanout + entry]
@@ -195,8 +168,7 @@ extension SequenceCore {
       before += SequenceCore.visible(weight)
       entry += 1
     }
-    let place = Place(leaf: leaf, entry: entry)
-    return (Found(place: place, leafStart: leafStart, entryStart: before), rest)
+    return Found(place: Place(leaf: leaf, entry: entry), entryStart: before, rest: rest)
   }
 
   /// The weight of all units before a unit.

@@ -113,7 +113,6 @@ extension SequenceCore {
     nodeWeights.removeAll()
     root = SequenceCore.none
     (firstLeaf, lastLeaf, weight) = (0, 0, 0)
-    cursor = Cursor()
     addLeaf(Leaf())
     runOfUnit.removeAll()
     runOfUnit.append(repeating: 0, count: mark)

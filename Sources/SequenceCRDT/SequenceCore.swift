@@ -69,19 +69,6 @@ struct SequenceCore: ~Copyable {
     var entry: UInt32
   }
 
-  /// Where the last local edit happened, so that the next one needs no descent.
-  struct Cursor: BitwiseCopyable {
-    var leaf = SequenceCore.none
-    /// How many visible units stand before the leaf.
-    var leafStart: UInt32 = 0
-    var entry: UInt32 = 0
-    /// How many visible units stand before the entry.
-    var entryStart: UInt32 = 0
-    /// Where the next unit would continue the last insertion, if the entry's run is the one with
-    /// the latest units; no index else.
-    var typingIndex = SequenceCore.none
-  }
-
   var runs = Slab<Run>()
   var unusedRun = SequenceCore.none
   var runOfUnit = Slab<UInt32>()
@@ -100,7 +87,6 @@ struct SequenceCore: ~Copyable {
   var wide = Slab<UInt64>()
   /// Visible units in the lower half, wide ones among them in the upper half.
   var weight: UInt64 = 0
-  var cursor = Cursor()
 
   init() {
     addLeaf(Leaf())
@@ -141,19 +127,11 @@ struct SequenceCore: ~Copyable {
     ids = core.ids.clone()
     wide = core.wide.clone()
     weight = core.weight
-    cursor = core.cursor
   }
 
   /// - Complexity: O(runs + units), as copies of whole stretches of memory.
   borrowing func clone() -> SequenceCore {
     SequenceCore(cloning: self)
-  }
-
-  /// The bytes held, in use or not.
-  var bytesHeld: Int {
-    runs.bytesHeld + runOfUnit.bytesHeld + leaves.bytesHeld + leafRuns.bytesHeld
-      + leafWeights.bytesHeld + nodes.bytesHeld + nodeChildren.bytesHeld + nodeWeights.bytesHeld
-      + ids.bytesHeld + wide.bytesHeld
   }
 }
 

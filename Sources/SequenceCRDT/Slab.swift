@@ -29,9 +29,6 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
 
   var last: Element? { count > 0 ? self[count - 1] : nil }
 
-  /// The bytes held, in use or not.
-  var bytesHeld: Int { Int(capacity) * MemoryLayout<Element>.stride }
-
   @inline(__always)
   mutating func append(_ value: Element) {
     if count == capacity { grow(to: count + 1) }

@@ -11,8 +11,6 @@ struct TextArena: Sendable {
 
   private var isASCII: Bool { offsets.isEmpty }
 
-  var bytesHeld: Int { bytes.capacity + offsets.capacity * MemoryLayout<Int>.stride }
-
   /// How many scalars a piece of valid UTF-8 has.
   static func scalarCount(_ utf8: UnsafeBufferPointer<UInt8>) -> Int {
     var count = 0
@@ -44,14 +42,6 @@ struct TextArena: Sendable {
       }
       bytes.append(byte)
     }
-  }
-
-  /// Appends one scalar below 128.
-  @inline(__always)
-  mutating func append(ascii byte: UInt8) {
-    if !isASCII, count & 63 == 0, count >> 6 == offsets.count { offsets.append(bytes.count) }
-    bytes.append(byte)
-    count += 1
   }
 
   /// The offset of a scalar's first byte; that of the end for `count`.

@@ -85,12 +85,6 @@ package struct TextContent: Sendable {
     return arena.text(of: stretches)
   }
 
-  /// How many scalars there are, deleted ones counted.
-  var scalarCount: Int { arena.count }
-
-  /// The bytes held, in use or not.
-  package var bytesHeld: Int { sequence.bytesHeld + arena.bytesHeld }
-
   /// The ids of the visible scalars in order, as stretches of consecutive ids.
   package var visibleRanges: [OperationRange] {
     var ranges: [OperationRange] = []
@@ -117,121 +111,37 @@ package struct TextContent: Sendable {
 // MARK: Merging
 
 extension TextContent {
-  /// What an insertion made.
-  package struct Insertion {
-    /// The numbers of the first unit and its origins.
-    let numbers: SequenceCore.Insertion
-  }
-
   /// Inserts scalars with consecutive ids.
   ///
   /// - Throws: `SequenceFault`; nothing changes then.
-  @discardableResult
   package mutating func insert(
     id: OperationID, text: String, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) -> Insertion {
+  ) throws(SequenceFault) {
     var text = text
     let result = text.withUTF8 { utf8 in
-      Result<Insertion, SequenceFault> { () throws(SequenceFault) in
+      Result<Void, SequenceFault> { () throws(SequenceFault) in
         try unsafe insert(id: id, utf8: utf8, left: left, right: right)
       }
     }
-    return try result.get()
-  }
-
-  /// Inserts scalars with consecutive ids, given as UTF-8 that was checked to be valid.
-  ///
-  /// - Throws: `SequenceFault`; nothing changes then.
-  @discardableResult
-  package mutating func insert(
-    id: OperationID, utf8: Span<UInt8>, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) -> Insertion {
-    let result = unsafe utf8.withUnsafeBufferPointer { utf8 in
-      Result<Insertion, SequenceFault> { () throws(SequenceFault) in
-        try unsafe insert(id: id, utf8: utf8, left: left, right: right)
-      }
-    }
-    return try result.get()
+    try result.get()
   }
 
   @inline(__always)
   private mutating func insert(
     id: OperationID, utf8: UnsafeBufferPointer<UInt8>, left: OperationID?, right: OperationID?
-  ) throws(SequenceFault) -> Insertion {
+  ) throws(SequenceFault) {
     let count = unsafe TextArena.scalarCount(utf8)
     guard count >= 1, count <= TextContent.unitsMax - arena.count else { throw .invalidRun(id) }
-    let made = try sequence.integrateUnits(id: id, length: count, left: left, right: right)
-    try unsafe append(utf8, scalarCount: count)
-    return Insertion(numbers: made)
-  }
-
-  /// Notes the scalars of units that the sequence holds already.
-  @inline(__always)
-  private mutating func append(
-    _ utf8: UnsafeBufferPointer<UInt8>, scalarCount: Int
-  ) throws(SequenceFault) {
+    try sequence.integrate(id: id, length: count, left: left, right: right)
     var wide: [Int] = []
-    unsafe arena.append(utf8, scalarCount: scalarCount) { wide.append($0) }
+    unsafe arena.append(utf8, scalarCount: count) { wide.append($0) }
     if !wide.isEmpty { try sequence.markWide(wide) }
   }
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
   /// - Throws: `SequenceFault` where one of them is not here; nothing changes then.
-  ///
-  /// - Returns: the number of the first of them; nil where `count` is not positive.
-  @discardableResult
-  package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) -> Int? {
+  package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try sequence.hide(first: first, count: count)
-  }
-}
-
-// MARK: Local edits
-
-extension TextContent {
-  /// Inserts scalars so that the first stands at an offset.
-  ///
-  /// - Parameter offset: in Unicode scalars.
-  /// - Returns: the number of the first scalar and those of its origins.
-  /// - Throws: `SequenceFault`; nothing changes then.
-  /// - Complexity: O(log runs), and O(1) where the last insertion goes on.
-  @inline(__always)
-  mutating func insert(
-    _ text: String, at offset: Int, id: OperationID
-  ) throws(SequenceFault) -> SequenceCore.Insertion {
-    if text.utf8.count == 1, let byte = text.utf8.first {
-      guard arena.count < TextContent.unitsMax else { throw .invalidRun(id) }
-      let made = try sequence.insertUnits(id: id, length: 1, at: offset)
-      arena.append(ascii: byte)
-      return made
-    }
-    return try insertLong(text, at: offset, id: id)
-  }
-
-  private mutating func insertLong(
-    _ text: String, at offset: Int, id: OperationID
-  ) throws(SequenceFault) -> SequenceCore.Insertion {
-    var text = text
-    let result = text.withUTF8 { utf8 in
-      Result<SequenceCore.Insertion, SequenceFault> { () throws(SequenceFault) in
-        let count = unsafe TextArena.scalarCount(utf8)
-        guard count >= 1, count <= TextContent.unitsMax - arena.count else {
-          throw .invalidRun(id)
-        }
-        let made = try sequence.insertUnits(id: id, length: count, at: offset)
-        try unsafe append(utf8, scalarCount: count)
-        return made
-      }
-    }
-    return try result.get()
-  }
-
-  /// Deletes visible scalars from an offset on, as many as stand there with consecutive numbers,
-  /// at most `count`.
-  ///
-  /// - Returns: the numbers of the deleted scalars.
-  @inline(__always)
-  mutating func delete(from offset: Int, atMost count: Int) throws(SequenceFault) -> Range<Int> {
-    try sequence.hideVisible(from: offset, atMost: count)
   }
 }

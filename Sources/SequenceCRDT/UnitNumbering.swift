@@ -74,12 +74,6 @@ struct UnitNumbering: BitwiseCopyable {
     blocks.free()
   }
 
-  var bytesHeld: Int {
-    (0..<replicas.count).reduce(
-      replicas.bytesHeld + sortedReplicas.bytesHeld + spans.bytesHeld + blocks.bytesHeld
-    ) { $0 + replicas[$1].spans.bytesHeld + replicas[$1].buckets.bytesHeld }
-  }
-
   /// The index of a replica, or `SequenceCore.none`. Few replicas write in one sequence, and the
   /// latest ones write the most.
   @inline(__always)
@@ -259,7 +253,7 @@ extension UnitNumbering {
   ///
   /// - Returns: false where they do not; nothing is numbered then.
   @inline(__always)
-  mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
+  private mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
     guard id.seq == tailSeq, id.replica.rawValue == tailReplica else { return false }
     replicas[tailIndex].lengthenLast(by: length)
     tailSeq &+= length
@@ -281,7 +275,7 @@ extension UnitNumbering {
 
   /// Whether units from this id on would join the last span.
   @inline(__always)
-  func followsLast(_ id: OperationID) -> Bool {
+  private func followsLast(_ id: OperationID) -> Bool {
     guard let last = spans.last, replicas[last.replica].replica == id.replica.rawValue else {
       return false
     }

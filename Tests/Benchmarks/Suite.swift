@@ -1,7 +1,5 @@
 /// A group of measurements.
 enum Suite: String, CaseIterable {
-  case text
-  case list
   case delta
   case workspace
   case sync
@@ -10,8 +8,6 @@ enum Suite: String, CaseIterable {
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
     return switch self {
-    case .text: try TextSuite.measure(options)
-    case .list: try ListSuite.measure(runs: options.runs)
     case .delta: try DeltaSuite.measure()
     case .workspace:
       try WorkspaceSuite.measure(runs: options.runs)
@@ -33,8 +29,6 @@ enum Suite: String, CaseIterable {
   /// What is missing to run the suite, and what to do about it; nil where nothing is.
   func obstacle(_ options: BenchOptions) -> String? {
     switch self {
-    case .text where options.traces == nil:
-      "the suite text needs --traces DIR with the editing traces; see RESULTS.md"
     case .sync: SyncSuite.obstacle
     case .execution: ExecutionSuite.obstacle
     default: nil

@@ -41,12 +41,6 @@ import Testing
     #expect(throws: (any Error).self) { try CospoolBench.parse(arguments) }
   }
 
-  @Test func theSuiteOfTracesSaysWhatItNeeds() throws {
-    let obstacle = try #require(Suite.text.obstacle(BenchOptions()))
-    #expect(obstacle.contains("--traces DIR"))
-    #expect(Suite.text.obstacle(BenchOptions(traces: "traces")) == nil)
-  }
-
   @Test func theSessionOfWorkIsTheSameEachTime() throws {
     let (first, second) = (try SessionOfWork(), try SessionOfWork())
     #expect(first.operations == second.operations)

@@ -35,7 +35,7 @@ load=$(cut -d ' ' -f 1 /proc/loadavg)
 ours=()
 theirs=()
 # Ours and theirs of one suite right after each other: the machine is the same for both.
-for suite in text list delta; do
+for suite in delta; do
   if [ "$suite" = text ] && [ -z "${TRACES:-}" ]; then
     echo "bench: text is left out: set TRACES to the folder with the editing traces" >&2
     continue

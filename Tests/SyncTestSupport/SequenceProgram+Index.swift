@@ -22,23 +22,15 @@ extension SequenceProgram {
     let origins = Operation.Origins(
       left: left, right: behind < order.count ? order[behind] : nil)
     let edit = Edit.insertion(id: id, text: text(length), origins: origins)
-    do {
-      let before = replicas[index].list
-      let made = try replicas[index].list.insert(id: id, length: length, at: place)
-      let list = replicas[index].list
-      let seen = Operation.Origins(
-        left: made.left.map(list.id(ofContent:)), right: made.right.map(list.id(ofContent:)))
-      guard seen == origins, list.id(ofContent: made.first) == id else {
-        throw fail("origins \(seen), not \(origins)")
-      }
-      try checkTruncation(of: list, to: before)
-      try change(&replicas[index].text, by: edit)
-    } catch let failure as Failure {
-      throw failure
-    } catch {
-      throw fail("refused with \(error)")
+    let list = replicas[index].list
+    let found = place > 0 ? list.content(atVisible: place - 1).map(list.id(ofContent:)) : nil
+    guard let seen = list.origins(behind: found),
+      Operation.Origins(left: seen.left, right: seen.right) == origins
+    else {
+      throw fail("other neighbours than \(origins)")
     }
-    note(edit, on: index)
+    try apply(edit, to: index)
+    try checkTruncation(of: replicas[index].list, to: list)
     replicas[index].nextSeq += UInt32(length)
     publish([edit], by: index)
   }
@@ -60,25 +52,12 @@ extension SequenceProgram {
     let place = next(visible.count)
     let count = 1 + next(5)
     action = "replica \(index) deletes at most \(count) at \(place)"
-    let hidden: Range<Int>
-    do {
-      hidden = try replicas[index].list.hideVisible(from: place, atMost: count)
-    } catch {
-      throw fail("refused with \(error)")
-    }
-    guard !hidden.isEmpty, hidden.count <= count else { throw fail("hid \(hidden)") }
-    for (distance, number) in hidden.enumerated() {
-      let id = replicas[index].list.id(ofContent: number)
-      guard place + distance < visible.count, visible[place + distance] == id else {
-        throw fail("hid \(id), which does not stand there")
-      }
-      let edit = Edit.deletion(first: id, count: 1)
-      do {
-        try change(&replicas[index].text, by: edit)
-      } catch {
-        throw fail("refused with \(error)")
-      }
-      note(edit, on: index)
+    for expected in visible.dropFirst(place).prefix(count) {
+      let list = replicas[index].list
+      let id = list.content(atVisible: place).map(list.id(ofContent:))
+      guard id == expected else { throw fail("not \(expected) stands there") }
+      let edit = Edit.deletion(first: expected, count: 1)
+      try apply(edit, to: index)
       replicas[index].nextSeq += 1
       publish([edit], by: index)
     }

@@ -240,7 +240,7 @@ extension SequenceProgram {
     }
   }
 
-  private mutating func apply(_ edit: Edit, to index: Int) throws(Failure) {
+  mutating func apply(_ edit: Edit, to index: Int) throws(Failure) {
     do {
       try change(&replicas[index].text, by: edit)
       try change(&replicas[index].list, by: edit)
@@ -250,7 +250,7 @@ extension SequenceProgram {
     note(edit, on: index)
   }
 
-  mutating func note(_ edit: Edit, on index: Int) {
+  private mutating func note(_ edit: Edit, on index: Int) {
     switch edit {
     case .insertion(let id, let text, let origins):
       replicas[index].model.insert(id, text: text, origins: origins)
@@ -259,7 +259,7 @@ extension SequenceProgram {
     }
   }
 
-  func change(_ text: inout TextContent, by edit: Edit) throws(SequenceFault) {
+  private func change(_ text: inout TextContent, by edit: Edit) throws(SequenceFault) {
     switch edit {
     case .insertion(let id, let inserted, let origins):
       try text.insert(id: id, text: inserted, left: origins.left, right: origins.right)

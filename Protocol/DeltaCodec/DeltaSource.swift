@@ -1,5 +1,7 @@
 /// The streams that the fields of rows come from: one, or one per column.
-struct ColumnSource<Column: CaseIterable & RawRepresentable<Int>>: ~Copyable {
+struct DeltaSource: ~Copyable {
+  private typealias Column = DeltaFormat.Column
+
   /// One for all columns, or one for each. They are reached for every field of every row, which
   /// an array would check for uniqueness each time. Only this file touches the pointer: it is
   /// allocated by the initializer, freed with the source, and indexed below `count`.
@@ -8,7 +10,7 @@ struct ColumnSource<Column: CaseIterable & RawRepresentable<Int>>: ~Copyable {
 
   /// - Throws: `DecodingFault` where columns are out of order, empty, cut or unknown.
   init(rest: ByteReader, usesColumns: Bool = true) throws(DecodingFault) {
-    self.init(usesColumns ? try ColumnSource.columns(of: rest) : [rest])
+    self.init(usesColumns ? try DeltaSource.columns(of: rest) : [rest])
   }
 
   private init(_ readers: [ByteReader]) {
@@ -49,23 +51,20 @@ struct ColumnSource<Column: CaseIterable & RawRepresentable<Int>>: ~Copyable {
     return readers
   }
 
-  subscript(column: Column) -> ByteReader {
+  subscript(column: DeltaFormat.Column) -> ByteReader {
     // The number of a column is below the count where there is more than one stream.
     unsafeAddress { UnsafePointer(readers + (count > 1 ? column.rawValue : 0)) }
     unsafeMutableAddress { readers + (count > 1 ? column.rawValue : 0) }
   }
 
-  func offset(_ column: Column) -> Int { self[column].position }
+  func offset(_ column: DeltaFormat.Column) -> Int { self[column].position }
 
-  func isAtEnd(_ column: Column) -> Bool { self[column].isAtEnd }
+  func isAtEnd(_ column: DeltaFormat.Column) -> Bool { self[column].isAtEnd }
 
   func requireEnd() throws(DecodingFault) {
     for index in 0..<count { try readers[index].requireEnd("the last row") }
   }
 }
-
-typealias DeltaSource = ColumnSource<DeltaFormat.Column>
-typealias ListSource = ColumnSource<ListFormat.Column>
 
 extension ByteReader {
   /// A number below `bound`.

@@ -1,0 +1,80 @@
+/// Questions by index.
+extension RunSequence {
+  /// The number of the visible unit at an index, or nil where there is none.
+  ///
+  /// - Complexity: O(log runs).
+  package func content(atVisible index: Int) -> Int? {
+    read(
+      { core in
+        guard index >= 0, index < Int(core.visibleCount) else { return nil }
+        let found = core.descend(to: UInt32(index), by: SequenceCore.visible)
+        return Int(core.runs[core.run(at: found.place)].unit + found.rest)
+      }, orEmpty: nil)
+  }
+
+  /// How many visible units stand before the unit with a number.
+  ///
+  /// - Precondition: the number is from 0 and below `unitCount`.
+  /// - Complexity: O(log runs).
+  package func visibleCount(beforeContent number: Int) -> Int {
+    read(
+      { Int(SequenceCore.visible($0.weight(before: UInt32(number)))) }, orEmpty: 0)
+  }
+
+  /// Whether the unit with a number is visible.
+  ///
+  /// - Precondition: the number is from 0 and below `unitCount`.
+  package func isVisible(content number: Int) -> Bool {
+    read({ $0.runs[$0.runOfUnit[UInt32(number)]].isVisible }, orEmpty: false)
+  }
+}
+
+// MARK: UTF-16
+
+extension RunSequence {
+  /// Notes which units take two UTF-16 code units.
+  mutating func markWide(_ units: [Int]) throws(SequenceFault) {
+    guard !units.isEmpty else { return }
+    try change { core throws(SequenceFault) in
+      for unit in units { core.markWide(UInt32(unit)) }
+    }
+  }
+
+  /// How many UTF-16 code units the visible units take.
+  package var codeUnitCount: Int {
+    read({ Int(SequenceCore.codeUnits($0.weight)) }, orEmpty: 0)
+  }
+
+  /// The UTF-16 offset of a visible index; that of the end for `visibleCount` and above.
+  ///
+  /// - Complexity: O(log runs).
+  package func codeUnitOffset(ofVisible index: Int) -> Int {
+    guard let unit = content(atVisible: index) else { return index <= 0 ? 0 : codeUnitCount }
+    return read({ Int(SequenceCore.codeUnits($0.weight(before: UInt32(unit)))) }, orEmpty: 0)
+  }
+
+  /// The visible index of a UTF-16 offset; an offset inside a surrogate pair belongs to its scalar.
+  ///
+  /// - Complexity: O(log runs), and the length of one run where it holds wide units.
+  package func visibleIndex(ofCodeUnit offset: Int) -> Int {
+    read(
+      { core in
+        guard offset > 0 else { return 0 }
+        guard offset < Int(SequenceCore.codeUnits(core.weight)) else {
+          return Int(core.visibleCount)
+        }
+        let found = core.descend(to: UInt32(offset), by: SequenceCore.codeUnits)
+        var rest = found.rest
+        var unit = core.runs[core.run(at: found.place)].unit
+        var index = Int(found.entryStart)
+        while rest > 0 {
+          let width = SequenceCore.codeUnits(core.weight(ofUnits: unit..<unit + 1))
+          guard rest >= width else { break }
+          rest -= width
+          unit += 1
+          index += 1
+        }
+        return index
+      }, orEmpty: 0)
+  }
+}
