@@ -53,6 +53,14 @@ extension Workspace {
     _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {
     let slots = try RunSequence.restored(from: runs)
+    threadSlotOwners = try threadOwners(of: slots, places: places)
+    threadSlots = slots
+  }
+
+  /// Whom the slots of the thread queue were made for, of the winning ones.
+  func threadOwners(
+    of slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
+  ) throws(MergeError) -> SlotOwners<SessionID> {
     var owners: [(index: Int, owner: SessionID)] = []
     for place in places {
       guard let unit = slots.contentIndex(of: place.slot) else {
@@ -64,8 +72,7 @@ extension Workspace {
     guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
       throw .invalidImage(reason: "two sessions stand at one slot")
     }
-    threadSlots = slots
-    threadSlotOwners = SlotOwners(restored: owners, count: slots.unitCount)
+    return SlotOwners(restored: owners, count: slots.unitCount)
   }
 }
 
@@ -105,7 +112,7 @@ struct RestoredSession {
       message.additions.append(
         MessageState.Addition(
           id: addition.id, stamp: addition.stamp,
-          content: try TextContent(restoring: addition.runs, text: addition.text)))
+          text: try MessageText(restoring: addition.runs, text: addition.text)))
       note([addition.stamp])
     }
     note(image.registers)
@@ -154,7 +161,7 @@ extension RunSequence {
   }
 }
 
-extension TextContent {
+extension MessageText {
   fileprivate init(
     restoring runs: [WorkspaceImage.TextRun], text: String
   ) throws(MergeError) {
