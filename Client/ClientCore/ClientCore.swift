@@ -66,6 +66,8 @@ package struct ClientCore: Sendable {
   var tasks = TaskDesk()
   /// When something about tasks is due.
   var taskDeadline: Int64?
+  /// Since when something is unpacked, and when it is packed again.
+  var packing: (since: Int64, due: Int64)?
   var notices = Notices()
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
@@ -79,7 +81,8 @@ package struct ClientCore: Sendable {
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
-    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline].compactMap { $0 }.min()
+    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline, packing?.due]
+      .compactMap { $0 }.min()
   }
 
   private var linkDeadline: Int64? {
@@ -116,6 +119,7 @@ extension ClientCore {
   /// The driver began to run the sync.
   package mutating func started(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
     isRunning = true
+    awaitRest(at: occasion)
     return connectIfPossible(at: occasion)
   }
 
@@ -191,6 +195,7 @@ extension ClientCore {
   package mutating func timePassed(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
+    packIfDue(at: occasion)
     switch link {
     case .idle:
       return []

@@ -40,6 +40,10 @@ package enum ClientLimits {
   package static let gatheredBytesMax = 64 << 20
   /// The wall clock is corrected where it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
+  /// What was unpacked is packed again once nothing has changed for so long, and where something
+  /// always does, after so long.
+  package static let restMilliseconds: Int64 = 10_000
+  package static let unrestMilliseconds: Int64 = 600_000
   /// Rewritings of unsent operations without any acknowledgement in between.
   package static let reauthoringsMax = 3
   /// Times the server may ask for missing operations without any acknowledgement in between.

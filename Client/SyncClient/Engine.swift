@@ -161,8 +161,7 @@ final class Engine: Sendable {
   /// - Parameter afterLeaving: what is done between that which others wait for, and telling those
   ///   who are here.
   func settle(_ state: inout State, _ actions: [Action], afterLeaving: () -> Void = {}) {
-    // What others wait for goes first, before anything else is even looked at; observers look at the
-    // same state a moment later.
+    // What others wait for goes first; observers look at the same state a moment later.
     var waiting: [Action] = []
     func letLeave(_ actions: [Action]) {
       for action in actions {
@@ -182,6 +181,7 @@ final class Engine: Sendable {
     letLeave(
       state.core.notificationsFollowing(actions + begun, at: occasion(), store: store))
     afterLeaving()
+    state.core.noteChanges(by: waiting, at: occasion())
     publish(state.core)
     for action in waiting { run(action, &state) }
     state.observers.show(published.withLock { $0.status })

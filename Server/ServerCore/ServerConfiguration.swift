@@ -26,7 +26,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// When a workspace without connections leaves memory.
   package var idleMilliseconds: Int64 = 60_000
   /// When the content of a workspace whose devices stay connected, but silent, leaves memory.
-  package var connectedIdleMilliseconds: Int64 = 600_000
+  package var connectedIdleMilliseconds: Int64 = 30_000
   /// Operations a device may lack and still get a delta instead of a snapshot.
   package var catchUpOperationsMax = 20_000
   /// Largest delta and snapshot part that the server itself puts together.
