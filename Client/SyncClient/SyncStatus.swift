@@ -71,8 +71,14 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var device: String
   /// This device's name.
   public var deviceName: String
-  /// Operations that the server is not known to have.
+  /// The replica that authors new operations, as 16 hexadecimal digits.
+  public var replica: String
+  /// Operations that the server has not acknowledged yet.
   public var outgoing: Int
+  /// Operations that wait for others.
+  public var pending: Int
+  /// What those wait for.
+  public var missing: [OperationRange]
   /// Connected, the server has everything of this device, and this device has all that the server
   /// is known to have.
   public var synced: Bool
@@ -88,7 +94,10 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
   public var devices: [Device]
-  /// How often a copy of this program's running memory was found to write under the same ids, so that
-  /// what was done here got others.
+  /// Digest mismatches that a snapshot repaired.
   public var repairs: Int
+  /// How many compactions led to this device's state.
+  public var epoch: Int
+  /// Operations that the log holds; older ones are there as state alone.
+  public var loggedOperations: Int
 }

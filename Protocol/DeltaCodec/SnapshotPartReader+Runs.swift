@@ -113,7 +113,16 @@ private struct SlotCursor {
 }
 
 // Runs and references
-extension SnapshotPartReader {
+extension SnapshotPartReader: SnapshotRunReader {
+  var shapes: ByteReader {
+    get { runs }
+    _modify { yield &runs }
+  }
+
+  mutating func readOrigin() throws(DecodingFault) -> OperationID {
+    try readUnit(.origin)
+  }
+
   mutating func readRuns(areText: Bool) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
     let offset = runs.position
     let count = try runs.count(ofAtLeast: 3, max: Int.max, "runs")
@@ -150,7 +159,7 @@ extension SnapshotPartReader {
   }
 
   /// A reference among the runs.
-  mutating func readUnit(
+  private mutating func readUnit(
     _ kind: SnapshotFormat.Kind
   ) throws(DecodingFault) -> OperationID {
     try SnapshotPartReader.reference(kind, from: &runs, &context, replicas)

@@ -17,12 +17,13 @@ package enum FrameCodec {
     case .changes(let changes):
       writer.begin(.changes)
       writer.number(changes.batch)
-      writer.prefix(changes.prefix)
+      writer.number(changes.logPosition)
       writer.raw(changes.delta)
     case .ack(let ack):
       writer.begin(.ack)
       writer.number(ack.batch)
-      writer.prefix(ack.prefix)
+      writer.number(ack.logPosition)
+    case .missing(let ranges): writer.write(ranges)
     case .snapshot(let part): writer.write(part)
     case .request(let request):
       writer.begin(.request)
@@ -44,6 +45,10 @@ package enum FrameCodec {
       writer.begin(.error)
       writer.number(UInt64(fault.code))
       writer.message(fault.message)
+    case .compact(let compaction): writer.write(compaction)
+    case .epoch(let epoch):
+      writer.begin(.epoch)
+      writer.number(epoch)
     case .answered(let notice):
       writer.begin(.answered)
       writer.write(notice)
@@ -96,9 +101,13 @@ extension ByteWriter {
     number(UInt64(range.upperBound))
   }
 
-  fileprivate mutating func prefix(_ prefix: LogPrefix) {
-    number(prefix.position)
-    if prefix.position > 0 { fixed(prefix.chain) }
+  fileprivate mutating func known(_ replicas: [KnownReplica]) {
+    count(replicas.count)
+    for replica in replicas {
+      fixed(replica.replica.rawValue)
+      number(UInt64(replica.seq))
+      fixed(replica.digest)
+    }
   }
 
   fileprivate mutating func write(_ pair: PairRequest) {
@@ -123,17 +132,23 @@ extension ByteWriter {
     blob(hello.token)
     identifier(hello.workspace)
     identifier(hello.device)
-    fixed(hello.store.rawValue)
+    fixed(hello.replica.rawValue)
+    number(UInt64(hello.incarnation))
     text(hello.deviceName)
-    prefix(hello.prefix)
+    number(hello.epoch)
+    known(hello.known)
+    number(UInt64(hello.frameBytesMax))
   }
 
   fileprivate mutating func write(_ welcome: Welcome) {
     begin(.welcome)
     number(UInt64(welcome.version))
-    prefix(welcome.head)
-    fixed(welcome.nonce)
+    number(welcome.epoch)
+    known(welcome.known)
+    number(welcome.logPosition)
+    fixed(welcome.logIdentity)
     signed(Int(welcome.serverMilliseconds))
+    number(UInt64(welcome.frameBytesMax))
     number(UInt64(welcome.pingSeconds))
     number(UInt64(welcome.backoffMillisecondsMin))
   }
@@ -147,12 +162,34 @@ extension ByteWriter {
     message(refusal.message)
   }
 
+  fileprivate mutating func write(_ ranges: [OperationRange]) {
+    begin(.missing)
+    count(ranges.count)
+    for range in ranges {
+      fixed(range.replica.rawValue)
+      number(UInt64(range.first))
+      number(UInt64(range.last - range.first))
+    }
+  }
+
   fileprivate mutating func write(_ part: SnapshotPart) {
     begin(.snapshot)
-    prefix(part.prefix)
+    number(part.epoch)
+    number(part.logPosition)
     number(UInt64(part.index))
     number(UInt64(part.count))
     raw(part.bytes)
+  }
+
+  fileprivate mutating func write(_ compaction: Compaction) {
+    begin(.compact)
+    number(compaction.epoch)
+    number(compaction.logPosition)
+    count(compaction.cut.count)
+    for entry in compaction.cut.sorted {
+      fixed(entry.replica.rawValue)
+      number(UInt64(entry.seq))
+    }
   }
 
   fileprivate mutating func write(_ devices: [DevicePresence]) {

@@ -37,9 +37,9 @@ enum StripedChecksum {
     return total
   }
 
-  /// One step; SPECIFICATION.md, section "Envelope".
+  /// One step of the digest of operations; SPECIFICATION.md, section "Digest".
   @inline(__always)
-  static func taking(_ word: UInt64, into sum: UInt64) -> UInt64 {
+  private static func taking(_ word: UInt64, into sum: UInt64) -> UInt64 {
     let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
     return product ^ product >> 32
   }

@@ -2,21 +2,21 @@ import DispatchAuthority
 import Foundation
 import GRDB
 import QueueModel
-import WireProtocol
+import SequenceCRDT
 
 /// Leases and dispatches as rows.
 extension ServerDatabase {
   func authority(ofWorkspace number: Int64, in db: Database) throws -> AuthorityRecords {
     let leases = try Row.fetchAll(
-      db, sql: "SELECT session, token, device, store FROM leases WHERE workspace = ?",
+      db, sql: "SELECT session, token, device, replica FROM leases WHERE workspace = ?",
       arguments: [number]
     ).map { row in
       let device: Data? = row["device"]
-      let store: Int64? = row["store"]
+      let replica: Int64? = row["replica"]
       var holder: LeaseHolder?
-      if device != nil, let store {
+      if device != nil, let replica {
         holder = LeaseHolder(
-          device: try row.identifier("device"), store: StoreID(rawValue: UInt64(column: store)))
+          device: try row.identifier("device"), replica: ReplicaID(column: replica))
       }
       return Lease(
         session: try SessionID(row["session"] as String), token: UInt64(column: row["token"]),
@@ -84,13 +84,13 @@ extension ServerDatabase {
     for lease in records.leases {
       try db.cachedStatement(
         sql: """
-          INSERT INTO leases (workspace, session, token, device, store) VALUES (?, ?, ?, ?, ?)
+          INSERT INTO leases (workspace, session, token, device, replica) VALUES (?, ?, ?, ?, ?)
           ON CONFLICT (workspace, session) DO UPDATE
-          SET token = excluded.token, device = excluded.device, store = excluded.store
+          SET token = excluded.token, device = excluded.device, replica = excluded.replica
           """
       ).execute(arguments: [
         number, lease.session.rawValue, lease.token.column, lease.holder?.device.column,
-        lease.holder?.store.rawValue.column,
+        lease.holder?.replica.column,
       ])
     }
     if let limit = records.verdictsKeptSince {

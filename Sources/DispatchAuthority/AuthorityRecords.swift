@@ -1,14 +1,14 @@
 package import QueueModel
-package import WireProtocol
+package import SequenceCRDT
 
-/// Who holds a lease: one device's store. Copies of its files are told apart by the lease's token.
+/// Who holds a lease: one incarnation of one device's store. A copy of the store is another one.
 package struct LeaseHolder: Hashable, Sendable {
   package var device: DeviceID
-  package var store: StoreID
+  package var replica: ReplicaID
 
-  package init(device: DeviceID, store: StoreID) {
+  package init(device: DeviceID, replica: ReplicaID) {
     self.device = device
-    self.store = store
+    self.replica = replica
   }
 }
 

@@ -96,6 +96,7 @@ extension Workspace {
       }
     }
     vector[id.replica] = operation.lastID?.seq ?? id.seq
+    digests[id.replica, default: OperationDigest()].add(operation)
     if let stamp = operation.stamp { latestStamp = max(latestStamp, stamp) }
   }
 

@@ -30,7 +30,8 @@ extension Workspace {
   package var imageReplicas: [WorkspaceImage.Replica] {
     vector.sorted.map { entry in
       WorkspaceImage.Replica(
-        id: entry.replica, seq: entry.seq, announcement: announcements[entry.replica])
+        id: entry.replica, seq: entry.seq, digest: digest(of: entry.replica),
+        announcement: announcements[entry.replica])
     }
   }
 
@@ -64,7 +65,7 @@ extension Workspace {
       WorkspaceImage.Addition(
         id: addition.id, stamp: addition.stamp,
         runs: addition.content.sequence.canonicalRuns.map {
-          WorkspaceImage.TextRun(slots: WorkspaceImage.SlotRun($0), isVisible: $0.isVisible)
+          WorkspaceImage.TextRun(slots: slotRun($0), isVisible: $0.isVisible)
         },
         text: addition.content.text)
     }
@@ -76,12 +77,11 @@ extension Workspace {
   }
 
   private func slotRuns(of sequence: RunSequence) -> [WorkspaceImage.SlotRun] {
-    sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
+    sequence.canonicalRuns.map(slotRun)
   }
-}
 
-extension WorkspaceImage.SlotRun {
-  init(_ run: RunSequence.Run) {
-    self.init(id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
+  private func slotRun(_ run: RunSequence.Run) -> WorkspaceImage.SlotRun {
+    WorkspaceImage.SlotRun(
+      id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
   }
 }

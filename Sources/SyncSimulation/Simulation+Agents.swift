@@ -84,14 +84,13 @@ extension Simulation {
     device.process?.agents[order.session] = nil
     let result = agentResult(on: device)
     log("device \(device.index): \(order.message) ends: \(result)")
-    if case .succeeded = result { execution.successes += 1 }
+    if case .succeeded = result {
+      execution.successes += 1
+      note(.agentSucceeded(device: device.index, order))
+    }
     tell(device) { core, occasion, store in
       core.agentEnded(
         order.session, attempt: order.attempt, with: result, at: occasion, store: store)
-    }
-    // Where its host died over the report, nobody knows what became of it.
-    if case .succeeded = result, device.currentFiles.database.intents[order.message] == nil {
-      note(.agentSucceeded(device: device.index, order))
     }
   }
 

@@ -116,7 +116,7 @@ extension WorkspaceScaleSuite {
     image.sessions.sort { $0.key < $1.key }
     image.replicas = [
       WorkspaceImage.Replica(
-        id: replica, seq: author.seq,
+        id: replica, seq: author.seq, digest: author.generator.next(),
         announcement: WorkspaceImage.Announcement(
           seq: announcement.seq, device: DeviceID(high: 7, low: seed), name: "laptop"))
     ]

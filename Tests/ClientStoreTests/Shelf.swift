@@ -40,16 +40,18 @@ final class Shelf {
   struct Open {
     var store: ClientStore
     var replica: Replica
+    var needsFreshReplica: Bool
   }
 
-  func open() throws -> Open {
-    let opened = try ClientStore.open(directory: path)
+  func open(boot: String? = BootIdentity.current) throws -> Open {
+    let opened = try ClientStore.open(directory: path, boot: boot)
     let device = try DeviceIdentity.load(directory: path, fresh: DeviceID(high: 1, low: 1))
     let replica = try Replica(
       Replica.Opening(
-        loaded: opened.loaded, device: device, deviceName: "shelf"),
+        loaded: opened.loaded, device: device, deviceName: "shelf",
+        needsFreshReplica: opened.needsFreshReplica),
       at: occasion(), store: opened.store)
-    return Open(store: opened.store, replica: replica)
+    return Open(store: opened.store, replica: replica, needsFreshReplica: opened.needsFreshReplica)
   }
 
   @discardableResult

@@ -7,7 +7,6 @@ import QueueOracle
 import SequenceCRDT
 import ServerCore
 import ServerStore
-import WireProtocol
 
 /// A device with its real store on a disk that can lose power.
 final class CrashDevice {
@@ -17,6 +16,8 @@ final class CrashDevice {
   let token: [UInt8]
   /// Nil while the machine is off.
   var process: Process?
+  /// How often the machine was started.
+  private var boots = 1
   /// What editors saw that were opened; the draft is with the person.
   var editors: [MessageID: EditBase] = [:]
   /// Operations of commands that were answered, in order.
@@ -33,7 +34,10 @@ final class CrashDevice {
   struct Durable {
     var vector = VersionVector()
     var image = Workspace().image()
-    var prefix = LogPrefix.empty
+    var logPosition: UInt64 = 0
+    var logIdentity: UInt64 = 0
+    /// Contents that the incarnation file had; it is never synced.
+    var incarnations: [Data] = []
   }
 
   init(number: Int, root: String) throws {
@@ -47,15 +51,18 @@ final class CrashDevice {
     CrashFileSystem.mount(disk)
   }
 
+  var incarnationPath: String { disk.directory + "/incarnation" }
+
   /// Opens the store and takes up what it holds, as the library does.
   ///
   /// - Returns: whether the power stayed on.
   func start(_ occasion: Occasion) throws -> Bool {
     do {
-      let opened = try ClientStore.open(directory: disk.directory)
+      let opened = try ClientStore.open(directory: disk.directory, boot: "boot \(boots)")
       let replica = try Replica(
         Replica.Opening(
-          loaded: opened.loaded, device: id, deviceName: name),
+          loaded: opened.loaded, device: id, deviceName: name,
+          needsFreshReplica: opened.needsFreshReplica),
         at: occasion, store: opened.store)
       var core = ClientCore(
         replica: replica,
@@ -77,16 +84,29 @@ final class CrashDevice {
     disk.failPowerNow()
     try? process?.store.close()
     process = nil
+    boots += 1
     try disk.crash(using: &generator)
+    try loseIncarnation(using: &generator)
   }
 
   /// Remembers what must survive from here on.
-  func remember() {
+  func remember() throws {
     guard let core = process?.core, !disk.isOff else { return }
+    let incarnation = try Data(contentsOf: URL(fileURLWithPath: incarnationPath))
+    if durable.incarnations.last != incarnation { durable.incarnations.append(incarnation) }
     guard process?.store.isSynchronized == true else { return }
     durable.vector = core.replica.workspace.vector
     durable.image = core.replica.workspace.image()
-    durable.prefix = core.replica.record.prefix
+    durable.logPosition = core.replica.record.logPosition
+    durable.logIdentity = core.replica.record.logIdentity
+  }
+
+  /// Puts the incarnation file back to something it held before: it is written without a sync.
+  private func loseIncarnation(using generator: inout SeededGenerator) throws {
+    guard generator.chance(50), let earlier = generator.pick(durable.incarnations) else { return }
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: incarnationPath))
+    try handle.write(contentsOf: earlier)
+    try handle.close()
   }
 }
 
@@ -122,8 +142,7 @@ final class CrashServer {
       let database = try ServerDatabase.open(directory: disk.directory, for: .serving)
       var configuration = ServerConfiguration()
       configuration.snapshotEntries = 20
-      configuration.snapshotEntriesMax = 40
-      configuration.catchUpEntriesMax = 60
+      configuration.catchUpOperationsMax = 300
       configuration.framesPerSecond = 1_000_000
       configuration.frameBurst = 1_000_000
       process = Process(
@@ -143,7 +162,7 @@ final class CrashServer {
       _ = try database.addPairingCode(
         hash: code,
         for: WorkspaceProposal(
-          name: "crash", id: Self.workspace, firstChain: 0x10, createdAt: wall),
+          name: "crash", id: Self.workspace, logIdentity: 0x10, createdAt: wall),
         expiresAt: wall + 60_000)
       _ = try database.redeem(
         CodeRedemption(

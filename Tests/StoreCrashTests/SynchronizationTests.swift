@@ -3,7 +3,6 @@ import ClientStore
 import Foundation
 import QueueModel
 import Testing
-import WireProtocol
 
 /// What a device's store has not waited for yet.
 @Suite struct SynchronizationTests {
@@ -23,7 +22,7 @@ import WireProtocol
   private func commit(_ round: UInt64, _ device: CrashDevice, _ process: CrashDevice.Process) throws
   {
     var record = process.core.replica.record
-    record.prefix.position = round
+    record.logPosition = round
     var transaction = StoreTransaction(record: record)
     transaction.waitsForDisk = false
     let before = device.disk.statistics.syncs
@@ -62,7 +61,7 @@ import WireProtocol
           "a transaction",
           { store in
             var record = process.core.replica.record
-            record.prefix.position = 99
+            record.logPosition = 99
             try store.commit(StoreTransaction(record: record))
           }
         ),

@@ -40,9 +40,10 @@ struct ScenarioWorld: Hashable, Sendable {
   var latencyMilliseconds: ClosedRange<Int64>?
   var splitPercent: Int?
   var storeMilliseconds: ClosedRange<Int64>?
-  var catchUpEntriesMax: Int?
+  var catchUpOperationsMax: Int?
   var snapshotEntries: Int?
   var partBytesMax: Int?
+  var compactionDeadMin: Int?
   /// Messages a session may hold for a local enqueue to be taken.
   var queueSizeMax: Int?
   /// Virtual milliseconds after healing within which outboxes must be empty.
@@ -147,10 +148,10 @@ enum WorldVerb: Hashable, Sendable {
   enum Method: String, Hashable, Sendable, CaseIterable {
     /// The database is put back; the files beside it stay.
     case database
-    /// All files.
+    /// The whole directory, as new files.
     case directory
-    /// The running machine, memory and files.
-    case memory
+    /// The disk as a whole, so that no file shows it.
+    case disk
   }
 
   /// What the next commits of a store come to.
@@ -187,8 +188,7 @@ enum WorldVerb: Hashable, Sendable {
   case backup(Machine, label: Label)
   case restore(Machine, label: Label, Method)
   case clone(Label, as: Label, Method)
-  /// Another server answers that began with the same backup.
-  case swapServers
+  case compact
 
   // Time.
   /// How far a wall clock is from the true time.

@@ -87,7 +87,7 @@ enum WorldVerbParser {
             try choice("method", &fields, otherwise: .directory))
         }
       ),
-      ("swap-servers", { _ throws(ScenarioError) in .swapServers }),
+      ("compact", { _ throws(ScenarioError) in .compact }),
       (
         "clock",
         { fields throws(ScenarioError) in
