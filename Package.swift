@@ -308,7 +308,7 @@ let rooms: [Room] = [
     ],
     foreign: ["GRDB", "GRDBSQLite"], articles: ["README.md"]),
   test(
-    "BenchmarksTests", ["CZlib", "Benchmarks", "SyncServerCommand"],
+    "BenchmarksTests", ["SequenceCRDT", "QueueModel", "CZlib", "Benchmarks", "SyncServerCommand"],
     foreign: ["ArgumentParser", "NIOCore"]),
   test("TidyTests", []),
   test(

@@ -199,7 +199,7 @@ extension ClientCore {
 extension ClientCore {
   /// The occasion with the best known time: holds and not-before times are compared with that.
   private func corrected(_ occasion: Occasion) -> Occasion {
-    Occasion(now: occasion.now, wall: time(at: occasion), random: occasion.random)
+    occasion.at(wall: time(at: occasion))
   }
 
   /// Lets the executor decide, by the best known time, and does what it says, until it has nothing
@@ -323,7 +323,7 @@ extension ClientCore {
   /// done, and ends where much is to be sent first.
   mutating func sendHeld() -> [Action] {
     guard !execution.held.isEmpty, case .exchanging(let exchange) = link else { return [] }
-    let isClear = exchange.hasSent(through: replica.lastEntry) || replica.outgoing.isEmpty
+    let isClear = exchange.hasSent(through: replica.lastEntry) || replica.record.outbox.isEmpty
     let held = execution.held
     let goes = held.map { question in
       isClear
@@ -342,7 +342,7 @@ extension ClientCore {
     guard var authority = execution.authority else { return nil }
     let outcome = authority.answer(
       request, id: id,
-      from: LeaseHolder(device: replica.record.device, replica: replica.record.replica),
+      from: LeaseHolder(device: replica.record.device, store: replica.record.store),
       in: replica.workspace, uptime: occasion.now, wall: time(at: occasion))
     if !outcome.changes.isEmpty {
       var transaction = StoreTransaction(record: replica.record)

@@ -47,7 +47,7 @@ extension ClientCore {
   ) throws(Replica.Fault) -> [Action] {
     // Where operations lack, nothing can be said of a request.
     let isOver =
-      notification.request != nil && replica.workspace.missingRanges.isEmpty
+      notification.request != nil
       && replica.workspace.task(of: notification.session)?.status.request != notification.request
     var actions: [Action] = []
     if let changes = notices.shelf.changes(
@@ -229,7 +229,7 @@ extension ClientCore {
 
   /// Something runs, or waits to be sent or answered.
   private var waitsForConnection: Bool {
-    !running.isEmpty || !replica.outgoing.isEmpty
+    !running.isEmpty || !replica.record.outbox.isEmpty
       || notices.shelf.standing.values.contains { $0.notification.request != nil }
   }
 

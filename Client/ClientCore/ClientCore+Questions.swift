@@ -1,14 +1,12 @@
 import QueueModel
-import SequenceCRDT
 package import WireProtocol
 
 /// A question that a person waits for.
 struct PersonQuestion: Sendable {
   var request: AuthorityRequest
-  /// What was known here when it was asked: the answer counts only where the server has all of it.
-  var behind: VersionVector
-  /// Where own operations got other ids meanwhile, these numbers do not say what the server has.
-  var replicas: Set<ReplicaID>
+  /// What was in the outbox when it was asked: the answer counts only where the server has it.
+  var behind: Outbox
+  /// Where operations of the outbox got other ids meanwhile, that does not say what the server has.
   var repairs: Int
   /// It is asked again, once the server has what it did not take the first time.
   var isAskedAgain = false
@@ -30,8 +28,7 @@ extension ClientCore {
     }
     guard canAskServer else { return nil }
     execution.questions[id] = PersonQuestion(
-      request: request, behind: replica.workspace.vector, replicas: replica.record.ownReplicas,
-      repairs: replica.record.repairs)
+      request: request, behind: replica.record.outbox, repairs: replica.record.repairs)
     execution.held.append((request, id))
     return sendHeld()
   }
@@ -44,12 +41,12 @@ extension ClientCore {
 
   /// Whether the server has everything that was known here when something was asked.
   private func isTaken(_ question: PersonQuestion) -> Bool {
-    replica.record.acknowledged.includes(question.behind)
+    replica.record.outbox.isBeyond(question.behind)
   }
 
-  /// Whether own operations got other ids or forms since something was asked.
+  /// Whether operations of the outbox got other ids since something was asked.
   private func isRenumbered(since question: PersonQuestion) -> Bool {
-    question.replicas != replica.record.ownReplicas || question.repairs != replica.record.repairs
+    question.repairs != replica.record.repairs
   }
 
   /// An answer to what a person asked.

@@ -26,13 +26,13 @@ extension ClientCore {
   private func nextBatch(
     _ exchange: inout Exchange, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    let outgoing = replica.outgoing
-    guard !outgoing.isEmpty else {
+    let outbox = replica.record.outbox
+    guard !outbox.isEmpty else {
       exchange.cursor = replica.lastEntry
       return []
     }
     let only = replica.onlyEntry(after: exchange.cursor)
-    let entries = if let only { [only] } else { try entries(in: outgoing, exchange, store) }
+    let entries = if let only { [only] } else { try entries(in: outbox.ranges, exchange, store) }
     guard !entries.isEmpty else {
       exchange.cursor = replica.lastEntry
       return []
@@ -42,10 +42,7 @@ extension ClientCore {
     var units = 0
     var bytes = 0
     for entry in entries {
-      let fresh = entry.operations.filter { operation in
-        guard let last = operation.lastID else { return false }
-        return last.seq > replica.record.acknowledged[operation.id.replica]
-      }
+      let fresh = entry.operations.filter { $0.lastID.map(outbox.contains) ?? false }
       let entryUnits = fresh.reduce(0) { $0 + $1.length }
       let entryBytes = fresh.reduce(0) { $0 + $1.sizeEstimate }
       // What one entry holds was done by one command and travels together.
@@ -63,12 +60,12 @@ extension ClientCore {
     guard !commands.isEmpty else { return [] }
     let operations = commands.flatMap { $0 }
     let parts =
-      if let packed = only?.packed, packed.count <= exchange.deltaBytesMax,
+      if let packed = only?.packed, packed.count <= WireLimits.deltaBytesMax,
         only?.operations.count == operations.count
       {
         [packed]
       } else {
-        PackedDelta.pack(commands: commands, bytesMax: exchange.deltaBytesMax)
+        PackedDelta.pack(commands: commands, bytesMax: WireLimits.deltaBytesMax)
       }
     let ranges = operations.ranges
     var actions: [Action] = []
@@ -79,7 +76,7 @@ extension ClientCore {
         Exchange.Flight(
           batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now,
           bytes: part.count, load: exchange.bytesUnderWay + part.count))
-      let changes = Changes(batch: exchange.lastBatch, logPosition: 0, delta: part)
+      let changes = Changes(batch: exchange.lastBatch, delta: part)
       actions.append(.send(exchange.connection, .changes(changes)))
     }
     return actions
@@ -100,7 +97,7 @@ extension ClientCore {
   package var isSynced: Bool {
     guard case .exchanging(let exchange) = link else { return false }
     return exchange.hasCaughtUp && exchange.flights.isEmpty && exchange.voidedAnswers == 0
-      && exchange.assembly == nil && exchange.maySend && replica.outgoing.isEmpty
+      && exchange.assembly == nil && exchange.maySend && replica.record.outbox.isEmpty
   }
 
   mutating func noteIfSynced(at occasion: Occasion) {
@@ -111,59 +108,20 @@ extension ClientCore {
     _ ack: Ack, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var exchange = exchange
-    guard let index = exchange.flights.firstIndex(where: { $0.batch == ack.batch }) else {
+    guard let flight = exchange.takeFlight(ack.batch, at: occasion.now) else {
       // An answer to a batch that goes again; that one's answer will count.
       exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
       link = .exchanging(exchange)
       return pumped(at: occasion, store: store)
     }
-    let flight = exchange.flights.remove(at: index)
-    exchange.noteAnswer(to: flight, at: occasion.now)
-    exchange.head = max(exchange.head, ack.logPosition)
-    exchange.missingRounds = 0
-    reauthorings = 0
-    refusedBatches = 0
+    exchange.head = max(exchange.head, ack.prefix.position)
     trouble = nil
-    try replica.acknowledge(
-      flight.ranges, logPosition: ack.logPosition, hasCaughtUp: exchange.hasCaughtUp,
-      store: store)
-    var actions: [Action] = []
-    if exchange.flights.isEmpty, exchange.hasCaughtUp {
-      actions += acknowledgementFollowing(&exchange, at: occasion, store: store)
-    }
+    try replica.acknowledge(flight.ranges, prefix: ack.prefix, store: store)
+    let actions =
+      exchange.flights.isEmpty
+      ? acknowledgementFollowing(&exchange, at: occasion, store: store) : []
     link = .exchanging(exchange)
-    actions += pumped(at: occasion, store: store)
-    guard case .exchanging(let now) = link, now.suspectsFork, !now.awaitsAnswers else {
-      return actions
-    }
-    return actions
-      + fail(Trouble(message: "the server sent operations that do not fit"), at: occasion)
-  }
-
-  mutating func reportedMissing(
-    _ ranges: [OperationRange], _ exchange: Exchange, at occasion: Occasion,
-    store: some ReplicaStore
-  ) throws(Replica.Fault) -> [Action] {
-    var exchange = exchange
-    if exchange.flights.isEmpty, exchange.voidedAnswers > 0 {
-      exchange.voidedAnswers -= 1
-      link = .exchanging(exchange)
-      return pumped(at: occasion, store: store)
-    }
-    exchange.missingRounds += 1
-    let held = ranges.filter {
-      replica.workspace.vector[$0.replica] >= $0.first
-        && replica.record.floor[$0.replica] < $0.first
-    }
-    guard exchange.missingRounds < ClientLimits.missingRoundsMax, !held.isEmpty else {
-      return fail(
-        Trouble(message: "the server lacks operations that this device does not have either"),
-        at: occasion)
-    }
-    try replica.withdrawAcknowledgement(of: held, store: store)
-    exchange.voidFlights(alreadyAnswered: 1)
-    link = .exchanging(exchange)
-    return pumped(at: occasion, store: store)
+    return actions + pumped(at: occasion, store: store)
   }
 }
 

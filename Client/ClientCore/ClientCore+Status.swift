@@ -30,8 +30,8 @@ extension ClientCore {
 
   /// The log position that the server is known to have reached.
   package var head: UInt64 {
-    guard case .exchanging(let exchange) = link else { return replica.record.logPosition }
-    return max(exchange.head, replica.record.logPosition)
+    guard case .exchanging(let exchange) = link else { return replica.record.prefix.position }
+    return max(exchange.head, replica.record.prefix.position)
   }
 
   /// How far operations have come.
@@ -43,7 +43,7 @@ extension ClientCore {
 
   /// How far an operation range of this device has come.
   package func progress(of range: OperationRange) -> Progress {
-    guard replica.record.acknowledged[range.replica] >= range.last else { return .onThisDevice }
+    guard replica.record.outbox.overlap(with: range) == nil else { return .onThisDevice }
     guard let position = replica.receipts.position(of: range.replica, seq: range.last) else {
       return .onServer
     }
@@ -72,7 +72,7 @@ extension ClientCore {
 
   /// How far one operation has come.
   package func delivery(of id: OperationID) -> Delivery {
-    if replica.record.acknowledged[id.replica] >= id.seq { return .acknowledged }
+    if !replica.record.outbox.contains(id) { return .acknowledged }
     switch link {
     case .idle(.refused):
       return .refused(reason: trouble?.message ?? "no reason given")

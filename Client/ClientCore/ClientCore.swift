@@ -51,15 +51,7 @@ package struct ClientCore: Sendable {
   var isRunning = false
   var connections: UInt64 = 0
   var attempts = 0
-  var reauthorings = 0
   var backoffMinimum: Int64 = 0
-  /// The server's state has to be compared with what is here, or its base could not be made from it.
-  var needsSnapshot = false
-  /// Replicas of which the server has something else than is here: it is asked to send its own.
-  var disputed: Set<ReplicaID> = []
-  /// Batches refused because of other operations under the same ids, since something was compared
-  /// or acknowledged.
-  var refusedBatches = 0
   /// The server's clock: its reading, and the moment of the reading.
   var serverClock: (reading: Int64, at: Int64)?
   var execution = Execution()
@@ -172,8 +164,8 @@ extension ClientCore {
   /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
   ///   actions out and then has the store synchronized, before anybody hears that the command is done:
   ///   so the server and the disk have it at the same time, not one after the other. A loss of power
-  ///   in between leaves the server with operations that the device does not know it made; so its
-  ///   store says after every loss of power that a fresh replica is needed.
+  ///   in between leaves the server with operations that the device does not know it made; they come
+  ///   back, and the next process writes under another replica id anyway.
   package mutating func commandGiven(
     _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
     store: some ReplicaStore
@@ -206,6 +198,10 @@ extension ClientCore {
       if let deadline = exchange.answerDeadline, occasion.now >= deadline {
         return fail(Trouble(message: "the server did not answer a batch"), at: occasion)
       }
+      if let deadline = exchange.offerDeadline, occasion.now >= deadline {
+        return fail(
+          Trouble(message: "the server did not take this device's state"), at: occasion)
+      }
       var actions: [Action] = []
       if occasion.now - max(exchange.lastPing, exchange.lastHeard) >= exchange.pingMilliseconds {
         exchange.lastPing = occasion.now
@@ -234,22 +230,16 @@ extension ClientCore {
   ) -> [Action] {
     // A transport that opens after it was given up is closed by the driver.
     guard case .connecting(id, _) = link, let credentials else { return [.close(id)] }
-    let known: [KnownReplica]
-    do throws(Replica.Fault) {
-      // What the server hears of must outlast a loss of power.
-      do throws(StoreError) { try store.synchronize() } catch { throw .store(error) }
-      known = try replica.known(without: disputed, store: store)
-    } catch {
-      return failed(error, at: occasion)
+    // What the server hears of must outlast a loss of power.
+    do throws(StoreError) { try store.synchronize() } catch {
+      return failed(.store(error), at: occasion)
     }
     link = .greeting(id, since: occasion.now)
+    let record = replica.record
     let hello = Hello(
       versions: ProtocolVersion.spoken, token: credentials.token,
-      workspace: credentials.workspace, device: replica.record.device,
-      replica: replica.record.replica, incarnation: replica.record.incarnation,
-      deviceName: replica.record.deviceName,
-      epoch: needsSnapshot ? EpochName.own : replica.record.epoch, known: known,
-      frameBytesMax: UInt32(WireLimits.frameBytesMax))
+      workspace: credentials.workspace, device: record.device, store: record.store,
+      deviceName: record.deviceName, prefix: record.prefix)
     return [.send(id, .hello(hello))]
   }
 
@@ -296,9 +286,24 @@ extension ClientCore {
   }
 
   mutating func leave(for idleness: Link.Idleness) -> [Action] {
-    let open = link.connection
+    let closing = closing()
     link = .idle(idleness)
-    return open.map { [.close($0)] } ?? []
+    return closing
+  }
+
+  /// Closes what is open. A copy of this program's memory has no connection any more: whoever loses
+  /// one writes under another replica id from then on.
+  mutating func closing() -> [Action] {
+    switch link {
+    case .idle, .waiting: return []
+    case .connecting(let id, _): return [.close(id)]
+    case .greeting(let id, _):
+      replica.retireWriter()
+      return [.close(id)]
+    case .exchanging(let exchange):
+      replica.retireWriter()
+      return [.close(exchange.connection)]
+    }
   }
 
   /// Gives the connection up and tries again later.
@@ -306,14 +311,14 @@ extension ClientCore {
     _ trouble: Trouble, retryAfter: Int64 = 0, at occasion: Occasion
   ) -> [Action] {
     self.trouble = trouble
-    let open = link.connection
+    let closing = closing()
     if case .exchanging(let exchange) = link,
       occasion.now - exchange.since >= ClientLimits.healthMilliseconds
     {
       attempts = 0
     }
     link = .waiting(until: occasion.now + backoff(at: occasion) + max(0, retryAfter))
-    return (open.map { [.close($0)] } ?? []) + [.report(trouble)]
+    return closing + [.report(trouble)]
   }
 
   /// Full jitter over a range that doubles with every attempt, above the server's minimum.

@@ -11,6 +11,10 @@ package enum ClientLimits {
   package static let synchronizeMilliseconds: Int64 = 50
   /// A batch not answered for so long was lost; the connection is started again.
   package static let answerMilliseconds: Int64 = 30_000
+  /// The same for so many bytes on a slow line.
+  static func answerMilliseconds(bytes: Int) -> Int64 {
+    answerMilliseconds + Int64(bytes / batchBytesPerSecondMin) * 1_000
+  }
   /// So many bytes of a batch give it one second more: on a slow line they are under way for long.
   package static let batchBytesPerSecondMin = 4 << 10
   package static let backoffMillisecondsMin: Int64 = 500
@@ -32,16 +36,8 @@ package enum ClientLimits {
   package static let batchEntriesMax = 128
   /// Bytes of one batch, below the frame's limit.
   package static let batchBytesMax = 256 << 10
-  /// What a frame adds to a delta at most.
-  package static let frameOverheadBytesMax = 64
   /// Bytes of a whole snapshot, all parts together.
   package static let snapshotBytesMax = 64 << 20
-  /// Bytes of packed operations that are kept until all are there that are to be compared.
-  package static let gatheredBytesMax = 64 << 20
   /// The wall clock is corrected where it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
-  /// Rewritings of unsent operations without any acknowledgement in between.
-  package static let reauthoringsMax = 3
-  /// Times the server may ask for missing operations without any acknowledgement in between.
-  package static let missingRoundsMax = 4
 }

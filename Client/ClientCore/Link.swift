@@ -81,9 +81,7 @@ struct Exchange: Sendable {
     var load: Int
 
     /// How long it may take from when the line was its own.
-    var milliseconds: Int64 {
-      ClientLimits.answerMilliseconds + Int64(bytes / ClientLimits.batchBytesPerSecondMin) * 1_000
-    }
+    var milliseconds: Int64 { ClientLimits.answerMilliseconds(bytes: bytes) }
   }
 
   /// A snapshot that is coming in.
@@ -93,47 +91,14 @@ struct Exchange: Sendable {
     var bytes: [UInt8]
   }
 
-  /// Operations of the server that nothing has been done with yet.
-  struct Gathering {
-    var deliveries: [Replica.Delivery] = []
-    /// What the server was told to be known, and what came since.
-    var reach: VersionVector
-    /// How much came, packed.
-    private(set) var bytes = 0
-
-    init(reach: VersionVector) {
-      self.reach = reach
-    }
-
-    /// - Returns: whether everything is there now that the server has of `target`.
-    mutating func take(_ delivery: Replica.Delivery, upTo target: VersionVector) -> Bool {
-      deliveries.append(delivery)
-      bytes += delivery.packed?.count ?? 0
-      for range in delivery.operations.ranges where range.first <= reach[range.replica] &+ 1 {
-        reach[range.replica] = max(reach[range.replica], range.last)
-      }
-      return reach.includes(target)
-    }
-  }
-
   let connection: ConnectionID
   let since: Int64
   let sinceWall: Int64
-  let deltaBytesMax: Int
   let pingMilliseconds: Int64
-  /// What the server knew at the start; once all of it is here, the device has caught up.
-  let target: VersionVector
-  var hasCaughtUp = false
+  /// The server's log at the start; once all of it is here, the device has caught up.
+  let target: LogPrefix
+  var hasCaughtUp: Bool
   var head: UInt64
-  /// Replicas to be compared, and what the server has of them.
-  var disputed: [ReplicaID: UInt32] = [:]
-  /// All replicas that were to be compared when the session began.
-  var compared: Set<ReplicaID> = []
-  /// What came while replicas are to be compared; nil where none are. One may name what another
-  /// lost, so that all are compared at once.
-  var gathered: Gathering?
-  /// What the server said of replicas whose digests could not be compared at `welcome`.
-  var unverified: [KnownReplica] = []
   var lastHeard: Int64
   var lastPing: Int64
   var lastBatch: UInt64 = 0
@@ -148,25 +113,14 @@ struct Exchange: Sendable {
   var cursor: Int64 = 0
   /// Nothing is sent before; `.max` is until the next connection.
   var heldUntil: Int64?
-  var missingRounds = 0
-  var reportedMissing: [OperationRange] = []
   var assembly: Assembly?
-  /// The server is in another epoch; its base is on its way.
-  var awaitsBase = false
-  /// Something came that does not fit while own operations are unanswered: a copy of this device
-  /// may have written under its replica id. The server's answers will tell; until then nothing more
-  /// can be taken in.
-  var suspectsFork = false
-  /// This device's state is on its way to a server that lost data.
-  var isOffering = false
+  /// Until when the server has to have joined this device's state; nil where it was not sent.
+  var offerDeadline: Int64?
   /// When what came is made durable and acknowledged at the latest; nil where it was.
   var acknowledgeAt: Int64?
 
-  /// Whether the server owes an answer to a batch.
-  var awaitsAnswers: Bool { !flights.isEmpty || voidedAnswers > 0 }
-
   /// Whether nothing but the window stands in the way of outgoing operations.
-  var maySend: Bool { heldUntil == nil && !awaitsBase && !isOffering && disputed.isEmpty }
+  var maySend: Bool { heldUntil == nil && hasCaughtUp && offerDeadline == nil }
 
   var bytesUnderWay: Int { flights.reduce(0) { $0 + $1.bytes } }
 
@@ -175,9 +129,17 @@ struct Exchange: Sendable {
     flights.count < ClientLimits.windowBatchesMax && bytesUnderWay < windowBytes
   }
 
+  /// The flight of a batch that was answered; nil where it goes again.
+  mutating func takeFlight(_ batch: UInt64, at now: Int64) -> Flight? {
+    guard let index = flights.firstIndex(where: { $0.batch == batch }) else { return nil }
+    let flight = flights.remove(at: index)
+    noteAnswer(to: flight, at: now)
+    return flight
+  }
+
   /// A batch was answered: the window grows where the line was quick with all of it, and shrinks
   /// where it was slow, so that a request does not wait for long behind data.
-  mutating func noteAnswer(to flight: Flight, at now: Int64) {
+  private mutating func noteAnswer(to flight: Flight, at now: Int64) {
     answeredAt = now
     let milliseconds = now - flight.sentAt
     let range = ClientLimits.windowBytesRange
@@ -190,17 +152,7 @@ struct Exchange: Sendable {
 
   /// Whether all that the log holds is on its way, so that a request comes behind it.
   func hasSent(through entry: Int64) -> Bool {
-    hasCaughtUp && maySend && voidedAnswers == 0 && cursor >= entry
-  }
-
-  /// Keeps operations of the server until all are there that are to be compared.
-  ///
-  /// - Returns: what is to be merged now; nil where more has to come.
-  mutating func gathering(_ delivery: Replica.Delivery) -> [Replica.Delivery]? {
-    guard var gathered else { return [delivery] }
-    let isComplete = gathered.take(delivery, upTo: target)
-    self.gathered = isComplete ? nil : gathered
-    return isComplete ? gathered.deliveries : nil
+    maySend && voidedAnswers == 0 && cursor >= entry
   }
 
   /// Sends everything unacknowledged again, once the answers under way have come.
@@ -221,6 +173,7 @@ struct Exchange: Sendable {
       lastHeard + ClientLimits.silenceMilliseconds,
       max(lastPing, lastHeard) + pingMilliseconds)
     if let answerDeadline { next = min(next, answerDeadline) }
+    if let offerDeadline { next = min(next, offerDeadline) }
     if let heldUntil, heldUntil != .max { next = min(next, heldUntil) }
     if let acknowledgeAt { next = min(next, acknowledgeAt) }
     return next

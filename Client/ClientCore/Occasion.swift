@@ -5,20 +5,35 @@
 package struct Occasion: Hashable, Sendable {
   /// Milliseconds on a clock that never steps; its zero means nothing.
   package var now: Int64
-  /// The device's wall clock: milliseconds since 1970, possibly wrong.
-  package var wall: Int64
+  /// The best known time: milliseconds since 1970, possibly wrong.
+  package private(set) var wall: Int64
+  /// The same as the device's own clock shows it.
+  package let deviceWall: Int64
   /// 64 bits that no other event got.
   package var random: UInt64
 
   package init(now: Int64, wall: Int64, random: UInt64) {
     self.now = now
     self.wall = wall
+    deviceWall = wall
     self.random = random
   }
 
-  /// Number `index` of the random values that follow from `random` (SplitMix64's output function).
+  /// The same event by a better clock than the device's.
+  func at(wall: Int64) -> Occasion {
+    var corrected = self
+    corrected.wall = wall
+    return corrected
+  }
+
+  /// Number `index` of the random values that follow from `random`.
   func random(_ index: UInt64) -> UInt64 {
-    var mixed = random &+ (index &+ 1) &* 0x9E37_79B9_7F4A_7C15
+    Occasion.mixed(random &+ index &* 0x9E37_79B9_7F4A_7C15)
+  }
+
+  /// SplitMix64's output function, one step further.
+  static func mixed(_ value: UInt64) -> UInt64 {
+    var mixed = value &+ 0x9E37_79B9_7F4A_7C15
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
     return mixed ^ (mixed >> 31)

@@ -1,5 +1,6 @@
 package import QueueModel
 package import SequenceCRDT
+package import WireProtocol
 
 extension Replica {
   /// Operations as a frame brought them.
@@ -7,73 +8,55 @@ extension Replica {
     package var operations: [Operation]
     /// Their packed form, kept as it came where all of it applies.
     package var packed: [UInt8]?
-    /// The server's log position behind them.
-    package var logPosition: UInt64
+    /// The prefix of the server's log that ends with them.
+    package var prefix: LogPrefix
 
-    package init(operations: [Operation], packed: [UInt8]? = nil, logPosition: UInt64) {
+    package init(operations: [Operation], packed: [UInt8]? = nil, prefix: LogPrefix) {
       self.operations = operations
       self.packed = packed
-      self.logPosition = logPosition
+      self.prefix = prefix
     }
   }
 
-  /// Stores and applies operations from the server.
+  /// Stores and applies operations from the server's log.
   ///
-  /// Of events that are here already the server's form counts; where it has something else, what is
-  /// here is authored anew.
+  /// - Returns: what of the queues changed.
+  /// - Throws: `Fault.merge` where they do not apply, `.store`.
   package mutating func merge(
     _ delivery: Delivery, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
-    try merge([delivery], at: occasion, store: store)
-  }
-
-  /// The same for what came in several frames and is compared as a whole.
-  package mutating func merge(
-    _ deliveries: [Delivery], at occasion: Occasion, store: some ReplicaStore
-  ) throws(Fault) -> TouchedQueues {
-    let comparison = try compare(deliveries.flatMap(\.operations), store: store)
-    guard comparison.isClean else {
-      let divergence = Divergence(
-        cuts: comparison.forks, forms: comparison.forms, confirmed: comparison.confirmed,
-        arrived: deliveries)
-      return try reauthor(divergence, at: occasion, store: store)
+    if let writer, delivery.operations.hasUnknown(of: writer.replica, given: workspace.vector) {
+      // Somebody else writes under it: a copy of this program's memory.
+      self.writer = nil
     }
-    var touched = TouchedQueues()
-    for delivery in deliveries {
-      touched.formUnion(try merge(delivery, confirmed: comparison.confirmed, store: store))
+    if let change = try changeOfOutbox(by: delivery.operations, store: store) {
+      return try rebuild(change, with: delivery, at: occasion, store: store)
     }
-    return touched
-  }
-
-  private mutating func merge(
-    _ delivery: Delivery, confirmed: VersionVector, store: some ReplicaStore
-  ) throws(Fault) -> TouchedQueues {
     var next = self
-    let waitedBefore = !workspace.pendingOperations.isEmpty
     let outcome: Workspace.MergeOutcome
     do {
       outcome = try next.workspace.merge(delivery.operations)
     } catch {
       throw .merge(error)
     }
+    guard outcome.waiting == 0 else { throw .outOfOrder }
     next.clock.observe(next.workspace.latestStamp)
-    next.noteServerKnows(delivery.operations, confirmed, in: workspace.vector)
-    next.record.logPosition = max(record.logPosition, delivery.logPosition)
+    next.confirm(delivery)
     var transaction = StoreTransaction(record: next.record)
-    next.append(outcome.applied, of: delivery, to: &transaction)
+    // The server holds it durably and would send it again.
+    transaction.waitsForDisk = false
+    if !outcome.applied.isEmpty {
+      next.lastEntry += 1
+      let isWhole = outcome.applied == delivery.operations
+      transaction.appended = [
+        LogEntry(
+          id: next.lastEntry, isLocal: false, operations: outcome.applied,
+          packed: isWhole ? delivery.packed : nil)
+      ]
+    }
     next.imports.note(outcome)
     transaction.undo = next.undo.noteForeign(outcome.applied, in: next.workspace)
-    if waitedBefore {
-      transaction.pending = .replace(next.workspace.pendingOperations)
-    } else if outcome.waiting > 0 {
-      transaction.pending = .append(next.workspace.pendingOperations)
-    }
-    // The server holds it durably and would send it again. What was rewritten here, and own
-    // operations, nobody else may have.
-    transaction.waitsForDisk =
-      waitedBefore || outcome.waiting > 0
-      || outcome.applied.contains { record.ownReplicas.contains($0.id.replica) }
-    if transaction.appended.isEmpty, next.record == record, outcome.waiting == 0, !waitedBefore {
+    guard !transaction.appended.isEmpty || next.record != record else {
       imports = next.imports
       return outcome.touched
     }
@@ -82,87 +65,49 @@ extension Replica {
     return outcome.touched
   }
 
-  private mutating func append(
-    _ applied: [Operation], of delivery: Delivery, to transaction: inout StoreTransaction
-  ) {
-    guard !applied.isEmpty else { return }
-    if applied == delivery.operations {
-      lastEntry += 1
-      transaction.appended.append(
-        LogEntry(
-          id: lastEntry, isLocal: false, operations: applied, packed: delivery.packed))
-      return
+  /// Takes note that the log holds what a delivery brought, and what that names: an answer that said
+  /// so may not have counted. What some log held never stands on what is in the outbox.
+  mutating func confirm(_ delivery: Delivery) {
+    for range in delivery.operations.ranges {
+      record.outbox.confirm(range.replica, through: range.last)
     }
-    // Own operations that waited since they were rewritten count as local when they apply.
-    let own = record.ownReplicas
-    let delivered = Set(delivery.operations.map(\.id.replica))
-    var run: [Operation] = []
-    var runIsLocal = false
-    func flush(_ lastEntry: inout Int64) {
-      guard !run.isEmpty else { return }
-      lastEntry += 1
-      transaction.appended.append(
-        LogEntry(id: lastEntry, isLocal: runIsLocal, operations: run))
-      run = []
+    for name in delivery.operations.flatMap(\.dependencies) where record.outbox.contains(name) {
+      record.outbox.confirm(name.replica, through: name.seq)
     }
-    for operation in applied {
-      let replica = operation.id.replica
-      let isLocal = own.contains(replica) && !delivered.contains(replica)
-      if isLocal != runIsLocal { flush(&lastEntry) }
-      runIsLocal = isLocal
-      run.append(operation)
-    }
-    flush(&lastEntry)
+    advance(to: delivery.prefix)
   }
 
-  /// What the server sends, it has: what was here and is the same, and what follows on that.
-  private mutating func noteServerKnows(
-    _ operations: [Operation], _ confirmed: VersionVector, in vector: VersionVector
-  ) {
-    for (replica, seq) in confirmed.sorted {
-      record.acknowledged[replica] = max(record.acknowledged[replica], seq)
-    }
-    for range in operations.ranges {
-      let known = record.acknowledged[range.replica]
-      // Behind what is not acknowledged something else may hide.
-      guard known >= vector[range.replica], range.first <= known &+ 1 else { continue }
-      record.acknowledged[range.replica] = max(known, range.last)
-    }
+  /// What comes twice on one connection, behind a snapshot that holds it, does not lead back.
+  private mutating func advance(to prefix: LogPrefix) {
+    if prefix.position > record.prefix.position { record.prefix = prefix }
   }
 
-  /// The server stored a batch durably.
+  /// The server stored a batch durably, and all that came before it on this connection was stored
+  /// here.
   package mutating func acknowledge(
-    _ ranges: [OperationRange], logPosition: UInt64, hasCaughtUp: Bool, store: some ReplicaStore
+    _ ranges: [OperationRange], prefix: LogPrefix, store: some ReplicaStore
   ) throws(Fault) {
     var next = self
-    for range in ranges where range.first <= next.record.acknowledged[range.replica] &+ 1 {
-      next.record.acknowledged[range.replica] = max(
-        next.record.acknowledged[range.replica], range.last)
-    }
-    if hasCaughtUp { next.record.logPosition = max(record.logPosition, logPosition) }
+    for range in ranges { next.record.outbox.confirm(range.replica, through: range.last) }
+    next.advance(to: prefix)
     guard next.record != record else { return }
     var transaction = StoreTransaction(record: next.record)
-    for range in ranges where record.ownReplicas.contains(range.replica) {
+    for range in ranges {
       let receipt = Receipt(
-        replica: range.replica, lastSeq: range.last, logPosition: logPosition)
+        replica: range.replica, lastSeq: range.last, logPosition: prefix.position)
       transaction.receipts.append(receipt)
       next.receipts.add(receipt)
     }
-    // Where this is lost, the batch goes again, and the server says again that it has it.
+    // Where this is lost, the entry comes again.
     transaction.waitsForDisk = false
     try commit(transaction, to: store)
     self = next
   }
+}
 
-  /// The server lacks operations that it was thought to have.
-  package mutating func withdrawAcknowledgement(
-    of ranges: [OperationRange], store: some ReplicaStore
-  ) throws(Fault) {
-    try remember(store: store) { record in
-      for range in ranges {
-        record.acknowledged[range.replica] = min(
-          record.acknowledged[range.replica], range.first &- 1)
-      }
-    }
+extension [Operation] {
+  /// Whether a replica's operations behind those known are among them.
+  fileprivate func hasUnknown(of replica: ReplicaID, given vector: VersionVector) -> Bool {
+    contains { $0.id.replica == replica && $0.lastID.map { !vector.contains($0) } ?? true }
   }
 }

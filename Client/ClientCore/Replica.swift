@@ -1,5 +1,5 @@
 package import QueueModel
-package import SequenceCRDT
+import SequenceCRDT
 import WireProtocol
 
 /// The device's copy of the workspace, with what it must remember to sync it.
@@ -16,7 +16,13 @@ package struct Replica: Sendable {
   package internal(set) var lastEntry: Int64
   /// What merges did since this opening.
   package internal(set) var imports = ImportStatus()
+  /// How often the log was put together anew since this opening, so that its entries have other ids.
+  package internal(set) var rebuilds = 0
   var clock: HybridClock
+  /// Who authors the next operation; nil where a fresh one is to be drawn for it.
+  var writer: Writer?
+  /// What the server gave for drawing one.
+  var nonce: UInt64 = 0
   /// The latest entry where it is a local one, packed as it is stored and sent.
   var latestLocal: LogEntry?
 
@@ -25,8 +31,8 @@ package struct Replica: Sendable {
     case queue(QueueError)
     case store(StoreError)
     case merge(MergeError)
-    /// A snapshot lacks operations that this device holds only as state.
-    case snapshotBehind
+    /// The server's operations name some that it did not send before.
+    case outOfOrder
     /// The log does not tell what was asked.
     case history(HistoryError)
   }
@@ -36,21 +42,15 @@ package struct Replica: Sendable {
     package var loaded: LoadedReplica
     package var device: DeviceID
     package var deviceName: String
-    /// The store is a restored or cloned copy, or may have lost what was sent: new operations need a
-    /// new author.
-    package var needsFreshReplica: Bool
 
-    package init(
-      loaded: LoadedReplica, device: DeviceID, deviceName: String, needsFreshReplica: Bool
-    ) {
+    package init(loaded: LoadedReplica, device: DeviceID, deviceName: String) {
       self.loaded = loaded
       self.device = device
       self.deviceName = deviceName
-      self.needsFreshReplica = needsFreshReplica
     }
   }
 
-  /// Takes up what a store held, or starts anew; announces the device where that is due.
+  /// Takes up what a store held, or starts anew. Nothing is authored before the first command.
   package init(
     _ opening: Opening, at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) {
@@ -58,56 +58,52 @@ package struct Replica: Sendable {
     do {
       workspace = loaded.workspace ?? Workspace()
       // In one call: every merge keeps the state before it, to go back to.
-      _ = try workspace.merge(loaded.tail.flatMap(\.operations) + loaded.pending)
+      _ = try workspace.merge(loaded.tail.flatMap(\.operations))
     } catch {
       throw .merge(error)
     }
-    let fresh = Replica.replicaID(from: occasion)
+    let fresh = StoreID(rawValue: occasion.random(0))
     record =
       loaded.record
-      ?? ReplicaRecord(device: opening.device, deviceName: opening.deviceName, replica: fresh)
+      ?? ReplicaRecord(device: opening.device, deviceName: opening.deviceName, store: fresh)
     receipts = ReceiptBook(loaded.receipts)
     undo = UndoHistory(loaded.undo)
     lastEntry = loaded.lastEntry
     clock = HybridClock(latest: workspace.latestStamp)
-    let isOtherDevice = record.device != opening.device
-    record.device = opening.device
-    record.deviceName = opening.deviceName
-    if loaded.record != nil, opening.needsFreshReplica || isOtherDevice {
-      record.takeReplica(fresh)
+    if record.device != opening.device {
+      // The files were copied to another device.
+      record.device = opening.device
+      record.store = fresh
     }
-    try announceIfNeeded(store: store, mustCommit: loaded.record != record)
+    record.deviceName = opening.deviceName
+    if loaded.record != record { try commit(StoreTransaction(record: record), to: store) }
   }
 
-  /// A replica id from an event's randomness; 0 is reserved.
-  static func replicaID(from occasion: Occasion) -> ReplicaID {
-    let value = occasion.random(0)
-    return ReplicaID(rawValue: value == 0 ? occasion.random(1) | 1 : value)
+  /// Has the next operation authored by a fresh replica.
+  mutating func retireWriter() {
+    writer = nil
   }
 
-  /// Operations that the server is not known to have, as ranges by replica.
-  package var outgoing: [OperationRange] {
-    workspace.vector.ranges(missingFrom: record.acknowledged)
-  }
-
-  package var outgoingCount: Int {
-    workspace.vector.operationCount(missingFrom: record.acknowledged)
-  }
-
-  private mutating func announceIfNeeded(
-    store: some ReplicaStore, mustCommit: Bool
-  ) throws(Fault) {
-    let announced = workspace.device(of: record.replica)
-    let isDue = announced?.id != record.device || announced?.name != record.deviceName
-    guard isDue || mustCommit else { return }
-    var next = self
-    let operations =
-      isDue
-      ? next.workspace.announce(
-        device: record.device, name: record.deviceName, replica: record.replica)
-      : []
-    try commitLocal(operations, next: &next, store: store)
-    self = next
+  /// Sees to it that somebody may author operations.
+  ///
+  /// - Returns: what the author begins with.
+  private mutating func preparedWriter(at occasion: Occasion) -> (Writer, [Operation]) {
+    // The margin is more than any few commands take.
+    if var writer, writer.mayWrite(at: occasion),
+      workspace.vector[writer.replica] < Limits.sequenceMax,
+      workspace.device(of: writer.replica)?.name == record.deviceName
+    {
+      writer.wrote(at: occasion)
+      self.writer = writer
+      return (writer, [])
+    }
+    let fresh = Writer(device: record.device, nonce: nonce, at: occasion)
+    writer = fresh
+    return (
+      fresh,
+      workspace.announce(
+        device: record.device, name: record.deviceName, replica: fresh.replica)
+    )
   }
 
   func commitLocal(
@@ -129,6 +125,8 @@ package struct Replica: Sendable {
         packed: parts.count == 1 ? parts[0] : nil)
       transaction.appended = [entry]
       next.latestLocal = entry
+      for range in operations.ranges { next.record.outbox.add(range) }
+      transaction.record = next.record
     }
     try commit(transaction, to: store)
   }
@@ -172,14 +170,13 @@ package struct Replica: Sendable {
     recordsUndo: Bool = true, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
     at occasion: Occasion, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
-    // The margin is more than any few commands take.
-    if workspace.vector[record.replica] >= Limits.sequenceMax {
-      try takeFreshReplica(at: occasion, store: store)
-    }
     var next = self
+    let author: Writer
+    var announcement: [Operation]
+    (author, announcement) = next.preparedWriter(at: occasion)
     next.clock.observe(workspace.latestStamp)
     var context = CommandContext(
-      replica: record.replica, stamp: next.clock.tick(milliseconds: wall),
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall),
       queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes
@@ -204,6 +201,11 @@ package struct Replica: Sendable {
     guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty else {
       return outcome
     }
+    if outcome.operations.isEmpty {
+      // Nobody has to be announced.
+      announcement = []
+      (next.workspace, next.writer) = (workspace, writer)
+    }
     var ended: SentText?
     var sent: QueuedMessage?
     if case .send(let send) = command {
@@ -213,19 +215,10 @@ package struct Replica: Sendable {
       sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)
     }
     try commitLocal(
-      outcome.operations, undo: undo, endedDraft: ended, sent: sent, intents: intents,
+      announcement + outcome.operations, undo: undo, endedDraft: ended, sent: sent,
+      intents: intents,
       waitsForDisk: waitsForDisk, next: &next, store: store)
     self = next
     return outcome
-  }
-
-  /// Continues under a new replica id; earlier operations keep theirs.
-  package mutating func takeFreshReplica(
-    at occasion: Occasion, store: some ReplicaStore
-  ) throws(Fault) {
-    var next = self
-    next.record.takeReplica(Replica.replicaID(from: occasion))
-    try next.announceIfNeeded(store: store, mustCommit: true)
-    self = next
   }
 }

@@ -52,12 +52,6 @@ package struct LogEntry: Hashable, Sendable {
 
 /// One atomic change of a store.
 package struct StoreTransaction: Sendable {
-  package enum PendingChange: Sendable {
-    case none
-    case append([Operation])
-    case replace([Operation])
-  }
-
   package enum BaseChange: Sendable {
     case none
     case install(WorkspaceImage)
@@ -68,7 +62,6 @@ package struct StoreTransaction: Sendable {
   /// again. The base stands for the log up to here.
   package var prunedThrough: Int64?
   package var appended: [LogEntry] = []
-  package var pending = PendingChange.none
   package var base = BaseChange.none
   /// What to remember from now on.
   package var record: ReplicaRecord
@@ -128,7 +121,6 @@ package struct LoadedReplica: Sendable {
   /// The entries behind the state.
   package var tail: [LogEntry]
   package var lastEntry: Int64
-  package var pending: [Operation]
   package var receipts: [Receipt]
   /// What can be undone and redone, in whatever order.
   package var undo: [UndoHistory.Entry]
@@ -152,14 +144,13 @@ package struct LoadedReplica: Sendable {
 
   package init(
     record: ReplicaRecord? = nil, workspace: Workspace? = nil, tail: [LogEntry] = [],
-    lastEntry: Int64 = 0, pending: [Operation] = [], receipts: [Receipt] = [],
+    lastEntry: Int64 = 0, receipts: [Receipt] = [],
     undo: [UndoHistory.Entry] = []
   ) {
     self.record = record
     self.workspace = workspace
     self.tail = tail
     self.lastEntry = lastEntry
-    self.pending = pending
     self.receipts = receipts
     self.undo = undo
   }

@@ -12,18 +12,16 @@ extension ClientStore {
     let before = stored.withLock { $0 }
     let record = transaction.record
     do {
-      let mark = try before?.replica == record.replica ? nil : incarnation.renew(record.replica)
-      try write(waitsForDisk: transaction.waitsForDisk || !defers) { database in
+      try write(waitsForDisk: transaction.waitsForDisk) { database in
         try prune(through: transaction.prunedThrough, in: database)
         try write(transaction.appended, to: database)
-        try write(transaction.pending, to: database)
         try write(transaction.base, entry: transaction.prunedThrough ?? 0, to: database)
         if transaction.rewritesHistory {
           try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
         }
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }
-        try shortenReceipts(for: transaction.receipts, in: database)
+        try shortenReceipts(by: transaction.receipts.count, in: database)
         try write(transaction.undo, to: database)
         try endDraft(transaction.endedDraft, in: database)
         try note(transaction.sent, in: database)
@@ -33,7 +31,6 @@ extension ClientStore {
         try write(transaction.answers, to: database)
         try write(transaction.notifications, to: database)
         try write(record, before: before, to: database)
-        try mark?.write(to: database)
       }
     } catch {
       throw StoreError(error)
@@ -41,13 +38,12 @@ extension ClientStore {
     stored.withLock { $0 = record }
     isSynced.withLock {
       // One that waits takes the others along where it writes anything at all, as an entry does.
-      if defers, !transaction.waitsForDisk {
+      if !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {
         $0 = true
       }
     }
-    noteSequence(of: transaction)
   }
 
   package var isSynchronized: Bool { isSynced.withLock { $0 } }
@@ -82,18 +78,6 @@ extension ClientStore {
     waits.withLock { $0 = waitsForDisk }
   }
 
-  /// The file outside the database learns how far the replica has come.
-  private func noteSequence(of transaction: StoreTransaction) {
-    let replica = transaction.record.replica
-    var last: UInt32 = 0
-    for entry in transaction.appended {
-      for operation in entry.operations where operation.id.replica == replica {
-        last = max(last, operation.lastID?.seq ?? 0)
-      }
-    }
-    if last > 0 { incarnation.advance(to: last) }
-  }
-
   private func write(_ entries: [LogEntry], to database: Database) throws {
     let insert = try database.cachedStatement(
       sql: "INSERT INTO entries (id, is_local, delta) VALUES (?, ?, ?)")
@@ -115,25 +99,6 @@ extension ClientStore {
   }
 
   private func write(
-    _ change: StoreTransaction.PendingChange, to database: Database
-  ) throws {
-    let operations: [QueueModel.Operation]
-    switch change {
-    case .none:
-      return
-    case .append(let added):
-      operations = added
-    case .replace(let all):
-      try database.execute(sql: "DELETE FROM pending")
-      operations = all
-    }
-    guard !operations.isEmpty else { return }
-    try database.execute(
-      sql: "INSERT INTO pending (delta) VALUES (?)",
-      arguments: [Data(PackedDelta.pack(operations))])
-  }
-
-  private func write(
     _ change: StoreTransaction.BaseChange, entry: Int64, to database: Database
   ) throws {
     switch change {
@@ -151,33 +116,30 @@ extension ClientStore {
   private func write(_ receipt: Receipt, to database: Database) throws {
     try database.cachedStatement(
       sql: """
-        INSERT OR REPLACE INTO receipts (replica, last_seq, log_position) VALUES (?, ?, ?)
+        INSERT OR REPLACE INTO receipts (log_position, replica, last_seq) VALUES (?, ?, ?)
         """
     ).execute(arguments: [
-      receipt.replica.column, receipt.lastSeq, Int64(bitPattern: receipt.logPosition),
+      Int64(bitPattern: receipt.logPosition), receipt.replica.column, receipt.lastSeq,
     ])
   }
 
   /// Removes receipts that a `ReceiptBook` would not keep, now and then: they are many.
-  private func shortenReceipts(for added: [Receipt], in database: Database) throws {
-    guard !added.isEmpty else { return }
+  private func shortenReceipts(by added: Int, in database: Database) throws {
+    guard added > 0 else { return }
     let isTime = receiptsWritten.withLock { written -> Bool in
-      if let known = written, known + added.count < ReceiptBook.receiptsMax {
-        written = known + added.count
+      if let known = written, known + added < ReceiptBook.receiptsMax {
+        written = known + added
         return false
       }
       written = 0
       return true
     }
     guard isTime else { return }
-    for replica in Set(added.map(\.replica)) {
-      try database.execute(
-        sql: """
-          DELETE FROM receipts WHERE replica = ?1 AND last_seq < (
-            SELECT last_seq FROM receipts WHERE replica = ?1
-            ORDER BY last_seq DESC LIMIT 1 OFFSET ?2)
-          """, arguments: [replica.column, ReceiptBook.receiptsMax - 1])
-    }
+    try database.execute(
+      sql: """
+        DELETE FROM receipts WHERE log_position < (
+          SELECT log_position FROM receipts ORDER BY log_position DESC LIMIT 1 OFFSET ?)
+        """, arguments: [ReceiptBook.receiptsMax - 1])
   }
 
   /// Keeps the state up to an entry, so that the next opening need not replay the log.

@@ -3,8 +3,8 @@ import DispatchAuthority
 import Foundation
 import GRDB
 package import QueueModel
-import SequenceCRDT
 import Synchronization
+import WireProtocol
 
 /// What executing has to remember: what agents have, what the device granted itself, and the
 /// agents' own names for their conversations.
@@ -31,11 +31,11 @@ extension ClientStore {
     for lease in records.leases {
       try database.cachedStatement(
         sql: """
-          INSERT OR REPLACE INTO own_leases (session, token, device, replica) VALUES (?, ?, ?, ?)
+          INSERT OR REPLACE INTO own_leases (session, token, device, store) VALUES (?, ?, ?, ?)
           """
       ).execute(arguments: [
         lease.session.rawValue, Int64(bitPattern: lease.token), lease.holder?.device.description,
-        lease.holder?.replica.column,
+        lease.holder.map { Int64(bitPattern: $0.store.rawValue) },
       ])
     }
     for dispatch in records.dispatches {
@@ -143,11 +143,12 @@ func fetchIntents(_ database: Database) throws -> [StartOrder] {
 
 func fetchAuthority(_ database: Database) throws -> AuthorityRecords {
   let leases = try Row.fetchAll(
-    database, sql: "SELECT session, token, device, replica FROM own_leases"
+    database, sql: "SELECT session, token, device, store FROM own_leases"
   ).map { row in
     var holder: LeaseHolder?
-    if let device: String = row[2], let replica: Int64 = row[3] {
-      holder = LeaseHolder(device: try identifier(device), replica: ReplicaID(column: replica))
+    if let device: String = row[2], let store: Int64 = row[3] {
+      holder = LeaseHolder(
+        device: try identifier(device), store: StoreID(rawValue: UInt64(bitPattern: store)))
     }
     return Lease(
       session: try SessionID(row[0] as String), token: UInt64(bitPattern: row[1] as Int64),

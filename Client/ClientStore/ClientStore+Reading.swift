@@ -81,19 +81,11 @@ extension ClientStore {
   /// Everything that is needed to take up where the store left off.
   static func load(_ database: Database) throws -> LoadedReplica {
     let state = try fetchState(database)
-    let pending = try Data.fetchAll(database, sql: "SELECT delta FROM pending ORDER BY id")
-      .flatMap { try PackedDelta.unpackStored(Array($0)) }
-    var record = try fetchRecord(database)
-    if record?.floor.isEmpty == true, let base = try fetchSnapshot(database, kind: "base") {
-      // Written before the floor was kept.
-      record?.floor = try PackedSnapshot.open(base.bytes).vector
-    }
     var loaded = LoadedReplica(
-      record: record, workspace: state?.workspace,
+      record: try fetchRecord(database), workspace: state?.workspace,
       tail: try fetchEntries(database, after: state?.entry ?? 0, countMax: nil),
       lastEntry: max(
         try Int64.fetchOne(database, sql: "SELECT max(id) FROM entries") ?? 0, state?.entry ?? 0),
-      pending: pending,
       receipts: try Row.fetchAll(
         database, sql: "SELECT replica, last_seq, log_position FROM receipts"
       ).map { row in

@@ -2,24 +2,18 @@ import ClientCore
 import GRDB
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
 /// The names in the table `settings`.
 enum SettingName: String {
   case device
   case deviceName
-  case replica
-  case incarnation
+  case store
   case workspace
-  case logIdentity
   case logPosition
-  case epoch
+  case logChain
   case isSyncEnabled
   case repairs
-  case incarnationToken
-  case incarnationInode
-  case incarnationBirth
-  /// The machine's run in which the store was opened; nothing once it was closed in order.
-  case boot
 }
 
 extension ClientStore {
@@ -32,76 +26,58 @@ extension ClientStore {
     }
     try note(.device, record.device, before?.device) { $0.description }
     try note(.deviceName, record.deviceName, before?.deviceName) { $0 }
-    try note(.replica, record.replica, before?.replica) { String($0.rawValue) }
-    try note(.incarnation, record.incarnation, before?.incarnation) { String($0) }
+    try note(.store, record.store, before?.store) { String($0.rawValue) }
     if let workspace = record.workspace {
       try note(.workspace, workspace, before?.workspace) { $0.description }
     }
-    try note(.logIdentity, record.logIdentity, before?.logIdentity) { String($0) }
-    try note(.logPosition, record.logPosition, before?.logPosition) { String($0) }
-    try note(.epoch, record.epoch, before?.epoch) { String($0) }
+    let prefix = before?.prefix
+    try note(.logPosition, record.prefix.position, prefix?.position) { String($0) }
+    try note(.logChain, record.prefix.chain, prefix?.chain) { String($0) }
     try note(.isSyncEnabled, record.isSyncEnabled, before?.isSyncEnabled) { $0 ? "1" : "0" }
     try note(.repairs, record.repairs, before?.repairs) { String($0) }
-    for replica in record.ownReplicas where before?.ownReplicas.contains(replica) != true {
-      try database.execute(
-        sql: "INSERT OR IGNORE INTO own_replicas (replica) VALUES (?)",
-        arguments: [replica.column])
-    }
-    try write(
-      record.acknowledged, before: before?.acknowledged ?? .init(), table: "acknowledged",
-      to: database)
-    try write(record.floor, before: before?.floor ?? .init(), table: "floor", to: database)
+    try write(record.outbox, before: before?.outbox ?? Outbox(), to: database)
   }
 
-  private func write(
-    _ vector: VersionVector, before: VersionVector, table: String, to database: Database
-  ) throws {
-    guard vector != before else { return }
-    for (replica, seq) in vector.sorted where before[replica] != seq {
+  private func write(_ outbox: Outbox, before: Outbox, to database: Database) throws {
+    guard outbox != before else { return }
+    for range in outbox.ranges where before.range(of: range.replica) != range {
       try database.cachedStatement(
-        sql: "INSERT OR REPLACE INTO \(table) (replica, seq) VALUES (?, ?)"
-      ).execute(arguments: [replica.column, seq])
+        sql: "INSERT OR REPLACE INTO outbox (replica, first_seq, last_seq) VALUES (?, ?, ?)"
+      ).execute(arguments: [range.replica.column, range.first, range.last])
     }
-    for (replica, _) in before.sorted where vector[replica] == 0 {
-      try database.execute(
-        sql: "DELETE FROM \(table) WHERE replica = ?", arguments: [replica.column])
+    for range in before.ranges where outbox.range(of: range.replica) == nil {
+      try database.cachedStatement(sql: "DELETE FROM outbox WHERE replica = ?")
+        .execute(arguments: [range.replica.column])
     }
   }
 
   /// The record of a store that was written before; nil in a new one.
   static func fetchRecord(_ database: Database) throws -> ReplicaRecord? {
-    guard let text = try database.setting(.replica) else { return nil }
-    guard let replica = UInt64(text), replica != 0,
+    guard let text = try database.setting(.store) else { return nil }
+    guard let store = UInt64(text),
       let device = try database.setting(.device).flatMap({ DeviceID($0) }),
-      let incarnation = try database.setting(.incarnation).flatMap({ UInt32($0) })
+      let position = try database.setting(.logPosition).flatMap({ UInt64($0) }),
+      let chain = try database.setting(.logChain).flatMap({ UInt64($0) })
     else {
       throw StoreError(code: .corrupt, message: "the settings of the device cannot be read")
     }
     var record = ReplicaRecord(
       device: device, deviceName: try database.setting(.deviceName) ?? "",
-      replica: ReplicaID(rawValue: replica))
-    record.incarnation = incarnation
+      store: StoreID(rawValue: store))
     record.workspace = try database.setting(.workspace).flatMap { WorkspaceID($0) }
-    record.logIdentity = try database.setting(.logIdentity).flatMap { UInt64($0) } ?? 0
-    record.logPosition = try database.setting(.logPosition).flatMap { UInt64($0) } ?? 0
-    record.epoch = try database.setting(.epoch).flatMap { UInt64($0) } ?? 0
+    record.prefix = LogPrefix(position: position, chain: chain)
     record.isSyncEnabled = try database.setting(.isSyncEnabled) != "0"
     record.repairs = try database.setting(.repairs).flatMap { Int($0) } ?? 0
-    record.ownReplicas.formUnion(
-      try Int64.fetchAll(database, sql: "SELECT replica FROM own_replicas")
-        .map(ReplicaID.init(column:)))
-    record.acknowledged = try fetchVector(database, table: "acknowledged")
-    record.floor = try fetchVector(database, table: "floor")
+    record.outbox = Outbox(
+      try Row.fetchAll(database, sql: "SELECT replica, first_seq, last_seq FROM outbox").map {
+        let (first, last) = (try sequence($0[1]), try sequence($0[2]))
+        guard 1 <= first, first <= last else {
+          throw StoreError(code: .corrupt, message: "\(first)…\(last) is no range")
+        }
+        return OperationRange(replica: ReplicaID(column: $0[0]), first: first, last: last)
+      })
     return record
   }
-}
-
-private func fetchVector(_ database: Database, table: String) throws -> VersionVector {
-  var vector = VersionVector()
-  for row in try Row.fetchAll(database, sql: "SELECT replica, seq FROM \(table)") {
-    vector[ReplicaID(column: row[0])] = try sequence(row[1])
-  }
-  return vector
 }
 
 extension Database {

@@ -32,19 +32,3 @@ extension ClientStore {
     return entries
   }
 }
-
-extension Schema {
-  /// Rows of JSON, as they were written at first, into the form of `UndoCodec`; none where one of
-  /// them cannot be read.
-  @Sendable static func rewriteUndo(_ database: Database) throws {
-    let rows = try Row.fetchAll(database, sql: "SELECT number, steps FROM undo")
-    let update = try database.cachedStatement(sql: "UPDATE undo SET steps = ? WHERE number = ?")
-    for row in rows {
-      // The second look is the one that checks: JSON was taken for what it said.
-      guard let group = try? JSONDecoder().decode(UndoGroup.self, from: row[1] as Data),
-        case let steps = UndoCodec.encode(group), (try? UndoCodec.decode(steps)) == group
-      else { return try database.execute(sql: "DELETE FROM undo") }
-      try update.execute(arguments: [Data(steps), row[0] as Int64])
-    }
-  }
-}

@@ -1,14 +1,14 @@
 package import ClientCore
 import GRDB
 import QueueModel
+import SQLiteAccess
 import SequenceCRDT
 import Synchronization
 import WireProtocol
 
 /// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronisation.
 ///
-/// Not everything is waited for: see `StoreTransaction.waitsForDisk`. Where the platform does not tell
-/// one run of the machine from another, everything is.
+/// Not everything is waited for: see `StoreTransaction.waitsForDisk`.
 ///
 /// One connection, one short transaction for each invariant. Calls block; they belong on a queue of
 /// their own.
@@ -29,14 +29,9 @@ package final class ClientStore: ReplicaStore, Sendable {
   package struct Opened: Sendable {
     package var store: ClientStore
     package var loaded: LoadedReplica
-    /// Whether operations may exist elsewhere under ids that the database does not know it used: it, or
-    /// the whole directory, is a copy put in place of another, or it was open when the machine went
-    /// down.
-    package var needsFreshReplica: Bool
   }
 
   let database: DatabaseQueue
-  let incarnation: IncarnationFile
   /// The record as stored last, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
   /// Whether the disk was waited for since the latest commit. What an earlier process left may not
@@ -44,8 +39,6 @@ package final class ClientStore: ReplicaStore, Sendable {
   let isSynced = Mutex(false)
   /// Whether SQLite waits for the disk at the end of a transaction, as it does after the opening.
   let waits = Mutex(true)
-  /// Whether transactions may return before the disk has them.
-  var defers: Bool { incarnation.boot != nil }
   /// What was read of sessions' agents, which every start asks for.
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// Sessions that are remembered; beyond that all are read again.
@@ -55,42 +48,28 @@ package final class ClientStore: ReplicaStore, Sendable {
   private let isClosed = Mutex(false)
   package let path: String
 
-  private init(
-    database: DatabaseQueue, incarnation: IncarnationFile, record: ReplicaRecord?, path: String
-  ) {
+  private init(database: DatabaseQueue, record: ReplicaRecord?, path: String) {
     self.database = database
-    self.incarnation = incarnation
     stored = Mutex(record)
     self.path = path
   }
 
   /// Opens or creates the store of a data directory, and reads what it holds.
-  ///
-  /// - Parameter boot: the machine's present run; nil where it cannot be told.
-  package static func open(
-    directory: String, boot: String? = BootIdentity.current
-  ) throws(OpenError) -> Opened {
+  package static func open(directory: String) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
       // Before anybody opens it: SQLite gives its companions the permissions of the file.
       try FileAccess.makePrivate(path)
       try inspect(path)
       let database = try connect(to: path)
-      try Schema.migrator.migrate(database)
+      try database.write(Schema.create)
       let loaded = try database.read(load)
       if loaded.undo.isEmpty {
         // Changes that could not be read must not mix with those that come now.
         try database.write { try $0.execute(sql: "DELETE FROM undo") }
       }
-      let incarnation = try IncarnationFile(path: directory + "/incarnation", boot: boot)
-      let needsFreshReplica = try database.read {
-        try incarnation.needsFreshReplica($0, record: loaded.record)
-      }
-      // A fresh replica is noted with its first transaction.
-      if !needsFreshReplica, loaded.record != nil { try database.write(incarnation.noteOpened) }
-      let store = ClientStore(
-        database: database, incarnation: incarnation, record: loaded.record, path: path)
-      return Opened(store: store, loaded: loaded, needsFreshReplica: needsFreshReplica)
+      let store = ClientStore(database: database, record: loaded.record, path: path)
+      return Opened(store: store, loaded: loaded)
     } catch let error as OpenError {
       throw error
     } catch {
@@ -106,8 +85,7 @@ package final class ClientStore: ReplicaStore, Sendable {
     configuration.busyMode = .timeout(5)
     configuration.prepareDatabase { database in
       try database.execute(sql: "PRAGMA journal_mode = WAL")
-      try database.execute(sql: "PRAGMA synchronous = FULL")
-      try database.execute(sql: "PRAGMA fullfsync = ON")
+      try database.waitForDiskOnCommit()
     }
     return try DatabaseQueue(path: path, configuration: configuration)
   }
@@ -184,8 +162,6 @@ package final class ClientStore: ReplicaStore, Sendable {
       return isClosed
     }
     guard !wasClosed else { return }
-    // Where this fails, the next run of the machine begins with a fresh replica id.
-    try? write(incarnation.noteClosed)
     do {
       try database.close()
     } catch {

@@ -10,13 +10,6 @@ package import ClientCore
 
 /// The few calls to the file system that need more than a path and bytes.
 package enum FileAccess {
-  /// What tells a file from a copy of it.
-  package struct Identity: Hashable, Sendable {
-    package var inode: UInt64
-    /// Nanoseconds since 1970; 0 where the file system does not say.
-    package var birth: Int64
-  }
-
   package static func exists(_ path: String) -> Bool {
     access(path, F_OK) == 0
   }
@@ -94,7 +87,7 @@ package enum FileAccess {
     guard fsync(handle) == 0 else { throw failure("fsync", directory) }
   }
 
-  static func write(
+  private static func write(
     _ bytes: [UInt8], to file: Int32, path: String
   ) throws(StoreError) {
     var done = 0
@@ -108,21 +101,7 @@ package enum FileAccess {
     }
   }
 
-  /// The identity of an open file.
-  static func identity(of file: Int32) -> Identity? {
-    var status = stat()
-    guard fstat(file, &status) == 0 else { return nil }
-    #if canImport(Darwin)
-      let birth = status.st_birthtimespec
-      return Identity(
-        inode: UInt64(status.st_ino),
-        birth: Int64(birth.tv_sec) &* 1_000_000_000 &+ Int64(birth.tv_nsec))
-    #else
-      return Identity(inode: UInt64(status.st_ino), birth: birthTime(of: file) ?? 0)
-    #endif
-  }
-
-  static func failure(_ what: String, _ path: String) -> StoreError {
+  private static func failure(_ what: String, _ path: String) -> StoreError {
     let code = errno
     let message = "\(what) \(path): \(String(cString: strerror(code)))"
     return StoreError(
@@ -135,30 +114,3 @@ private func renameFile(_ path: String, _ target: String) -> Int32 { rename(path
 private func readFile(_ file: Int32, _ buffer: inout [UInt8], _ count: Int) -> Int {
   read(file, &buffer, count)
 }
-
-#if !canImport(Darwin)
-  /// `statx` with its 256-byte answer; Swift does not import its declaration.
-  private typealias ExtendedStatus =
-    @convention(c) (Int32, UnsafePointer<CChar>, Int32, UInt32, UnsafeMutableRawPointer) -> Int32
-
-  /// When an open file was created, in nanoseconds since 1970; nil where that is not known.
-  private func birthTime(of file: Int32) -> Int64? {
-    guard let symbol = dlsym(nil, "statx") else { return nil }
-    // The type is the one that statx(2) documents.
-    let call = unsafeBitCast(symbol, to: ExtendedStatus.self)
-    let emptyPath: Int32 = 0x1000
-    let birthTimeMask: UInt32 = 0x800
-    var answer = [UInt8](repeating: 0, count: 256)
-    return answer.withUnsafeMutableBytes { bytes -> Int64? in
-      guard let start = bytes.baseAddress, call(file, "", emptyPath, birthTimeMask, start) == 0
-      else { return nil }
-      // The mask of what was filled in is at 0, the birth time (seconds, nanoseconds) at 80.
-      guard bytes.load(fromByteOffset: 0, as: UInt32.self) & birthTimeMask != 0 else {
-        return nil
-      }
-      let seconds = bytes.load(fromByteOffset: 80, as: Int64.self)
-      let nanoseconds = bytes.load(fromByteOffset: 88, as: UInt32.self)
-      return seconds &* 1_000_000_000 &+ Int64(nanoseconds)
-    }
-  }
-#endif

@@ -3,7 +3,7 @@ import QueueModel
 
 /// How a device keeps its queues.
 public struct ClientConfiguration: Sendable {
-  /// Holds `cospool.sqlite`, `credentials.json`, the device's id and incarnation, and the lock;
+  /// Holds `cospool.sqlite`, `credentials.json`, the device's id, and the lock;
   /// made, readable by its owner alone, where it does not exist.
   public var dataDirectory: String
   /// What a person calls the device.

@@ -93,7 +93,6 @@ public enum ClientError: Error, Hashable, Sendable {
     case "damagedAttachment": 6
     case "blobQuota": 7
     case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections": 75
-    case "fork", "foreignReplica": 5
     default: 1
     }
   }

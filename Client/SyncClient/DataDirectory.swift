@@ -73,8 +73,8 @@ extension ClientError {
           underlying: PersistenceFault(error.message, isDiskFull: error.code == .full)))
     case .merge(let error): self = .storage(message: "\(error)", isFull: false)
     case .history(let error): self = .history(error)
-    case .snapshotBehind:
-      self = .storage(message: "the snapshot lacks operations", isFull: false)
+    case .outOfOrder:
+      self = .storage(message: "operations name some that are not here", isFull: false)
     }
   }
 }

@@ -76,11 +76,6 @@ extension QueueClient {
     }
   }
 
-  /// What merging the operations of others did since the client was opened, and what waits.
-  public var importStatus: ImportStatus {
-    let replica = engine.latest.core.replica
-    var status = replica.imports
-    status.noteWaiting(in: replica.workspace)
-    return status
-  }
+  /// What merging the operations of others did since the client was opened.
+  public var importStatus: ImportStatus { engine.latest.core.replica.imports }
 }

@@ -55,7 +55,7 @@ extension ClientCore {
   fileprivate func withDelivery(_ stored: QueuedMessage) -> QueuedMessage {
     var message = stored
     guard let origin = replica.workspace.origin(of: stored.id) else {
-      // Compacted away: that only happens to what the server had.
+      // Only what a server had can be gone.
       message.status = .delivered
       return message
     }

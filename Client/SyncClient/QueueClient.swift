@@ -73,17 +73,12 @@ public final class QueueClient: Sendable {
     do {
       replica = try Replica(
         Replica.Opening(
-          loaded: opened.loaded, device: device, deviceName: configuration.deviceNameClamped,
-          needsFreshReplica: opened.needsFreshReplica),
+          loaded: opened.loaded, device: device, deviceName: configuration.deviceNameClamped),
         at: occasion, store: opened.store)
     } catch .merge {
       throw setAside(opened.store)
     } catch {
       throw ClientError(error)
-    }
-    if opened.needsFreshReplica, opened.loaded.record != nil {
-      logger.notice(
-        "the store is a copy, or was open when the machine went down; it has a new replica id now")
     }
     var core = ClientCore(
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
@@ -179,8 +174,9 @@ public final class QueueClient: Sendable {
   /// - Throws: as `perform`, where the queues refuse it.
   public func check(_ command: Command) throws(ClientError) {
     var workspace = engine.latest.workspace
+    // Nothing is authored, so anybody may be the author.
     let context = CommandContext(
-      replica: engine.latest.core.replica.record.replica, stamp: workspace.latestStamp,
+      replica: ReplicaID(rawValue: .max), stamp: workspace.latestStamp,
       queueSizeMax: device.settings.maxQueueSize, recordsUndo: false)
     do throws(QueueError) {
       _ = try workspace.perform(command, in: context)

@@ -25,11 +25,7 @@ extension SyncStatus {
     workspace = record.workspace?.description
     device = record.device.description
     deviceName = record.deviceName
-    let digits = String(record.replica.rawValue, radix: 16)
-    replica = String(repeating: "0", count: 16 - digits.count) + digits
-    outgoing = core.replica.outgoingCount
-    pending = core.replica.workspace.pendingOperations.count
-    missing = core.replica.workspace.missingRanges
+    outgoing = record.outbox.count
     synced = core.isSynced
     lastError = core.trouble?.message
     refusalCode = core.trouble?.refusal?.name
@@ -43,8 +39,6 @@ extension SyncStatus {
         seenEverything: $0.seenLogPosition >= head)
     }
     repairs = record.repairs
-    epoch = Int(EpochName.count(record.epoch))
-    loggedOperations = core.replica.workspace.vector.operationCount(missingFrom: record.floor)
   }
 }
 
@@ -58,17 +52,13 @@ extension RefusalCode {
     case .wrongWorkspace: "wrongWorkspace"
     case .wrongCode: "wrongCode"
     case .tooManyAttempts: "tooManyAttempts"
-    case .fork: "fork"
-    case .clockAhead: "clockAhead"
     case .invalidChanges: "invalidChanges"
     case .limitReached: "limitReached"
     case .storageFailed: "storageFailed"
     case .unavailable: "unavailable"
     case .tooManyConnections: "tooManyConnections"
-    case .foreignReplica: "foreignReplica"
     case .authenticationBudget: "authenticationBudget"
     case .rateLimited: "rateLimited"
-    case .otherEpoch: "otherEpoch"
     default: "code\(rawValue)"
     }
   }

@@ -71,14 +71,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var device: String
   /// This device's name.
   public var deviceName: String
-  /// The replica that authors new operations, as 16 hexadecimal digits.
-  public var replica: String
-  /// Operations that the server has not acknowledged yet.
+  /// Operations that the server is not known to have.
   public var outgoing: Int
-  /// Operations that wait for others.
-  public var pending: Int
-  /// What those wait for.
-  public var missing: [OperationRange]
   /// Connected, the server has everything of this device, and this device has all that the server
   /// is known to have.
   public var synced: Bool
@@ -94,10 +88,7 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
   public var devices: [Device]
-  /// Digest mismatches that a snapshot repaired.
+  /// How often a copy of this program's running memory was found to write under the same ids, so that
+  /// what was done here got others.
   public var repairs: Int
-  /// How many compactions led to this device's state.
-  public var epoch: Int
-  /// Operations that the log holds; older ones are there as state alone.
-  public var loggedOperations: Int
 }

@@ -153,12 +153,6 @@ struct StatusAnswer: Decodable {
   }
 
   struct Sync: Decodable {
-    struct Missing: Decodable {
-      var replica: UInt64
-      var first: UInt32
-      var last: UInt32
-    }
-
     struct Device: Decodable {
       var name: String
       var connected: Bool
@@ -171,8 +165,6 @@ struct StatusAnswer: Decodable {
     var device: String
     var deviceName: String
     var outgoing: Int
-    var pending: Int
-    var missing: [Missing]
     var lastError: String?
     var refusalCode: String?
     var connectedSince: Int64?

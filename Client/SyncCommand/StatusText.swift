@@ -13,14 +13,6 @@ enum StatusText {
     if let server = sync.server { fields.append(.init("server", server)) }
     if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
     fields.append(.init("changes", changes(of: sync, style: style)))
-    for (index, range) in sync.missing.prefix(10).enumerated() {
-      let digits = String(range.replica, radix: 16)
-      let replica = String(repeating: "0", count: 16 - digits.count) + digits
-      fields.append(
-        .init(
-          index == 0 ? "missing" : "", "replica \(replica), \(range.first)…\(range.last)", .yellow))
-    }
-    if sync.missing.count > 10 { fields.append(.init("", "and \(sync.missing.count - 10) more")) }
     fields.append(.init("queues", queues(of: status)))
     if let awaited = status.queues.awaited, awaited > 0 {
       let requests = ReceiptText.counted(awaited, "request")
@@ -32,7 +24,8 @@ enum StatusText {
       fields.append(.init("trouble", trouble + code, .red))
     }
     if sync.repairs > 0 {
-      fields.append(.init("repairs", "\(sync.repairs), by a snapshot of the server"))
+      fields.append(
+        .init("repairs", "\(sync.repairs), after a copy of the running daemon worked too"))
     }
     for (index, device) in sync.devices.enumerated() {
       let connection = device.connected ? "connected" : "offline"
@@ -77,9 +70,6 @@ enum StatusText {
         ? "all sent" : "\(ReceiptText.counted(sync.outgoing, "change")) to send"
     ]
     if sync.server == nil { parts = ["kept on this device"] }
-    if sync.pending > 0 {
-      parts.append("\(ReceiptText.counted(sync.pending, "change")) waiting for others")
-    }
     if let last = sync.lastSyncedAt {
       let age = style.age(milliseconds: last)
       parts.append("last in sync \(age == "now" ? "now" : age + " ago")")

@@ -21,7 +21,7 @@ package enum SnapshotCodec {
 
   /// Opens a snapshot that this program wrote: sessions stay packed until something touches them.
   ///
-  /// Everything but their runs is checked now. Of layout 1, all is read.
+  /// Everything but their runs is checked now.
   ///
   /// - Parameter reader: stands at the number of the layout.
   package static func open(
@@ -40,8 +40,6 @@ package enum SnapshotCodec {
         return try Workspace(
           replicas: replicas, threadSlots: threadSlots, sessions: sessions,
           summaries: try sessions.summaries())
-      case SnapshotFormat.firstLayout:
-        return try Workspace(image: FirstSnapshotDecoder.decode(reader, budget: budget))
       case let layout:
         throw unknown(layout, at: offset)
       }
@@ -56,7 +54,7 @@ package enum SnapshotCodec {
     DecodingFault(.unsupported, at: offset, "snapshot layout \(layout) is unknown here: update")
   }
 
-  /// Reads a snapshot of any layout.
+  /// Reads a snapshot.
   ///
   /// Checks form, order and indexes; whether the state makes sense is the workspace's matter.
   package static func decode(
@@ -66,8 +64,6 @@ package enum SnapshotCodec {
     switch try reader.number() {
     case SnapshotFormat.layout:
       return try SnapshotDecoder(reader, budget: budget).image()
-    case SnapshotFormat.firstLayout:
-      return try FirstSnapshotDecoder.decode(reader, budget: budget)
     case let layout:
       throw unknown(layout, at: 0)
     }

@@ -4,9 +4,7 @@ import SequenceCRDT
 /// The numbers of the snapshot format; SPECIFICATION.md, section "Snapshot".
 enum SnapshotFormat {
   /// The first field: another layout has another number.
-  static let layout: UInt64 = 2
-  /// The layout of version 0.1.0, which is still read.
-  static let firstLayout: UInt64 = 1
+  static let layout: UInt64 = 1
 
   /// The streams, in the order in which they stand and in which the directory gives their parts.
   enum Stream: Int, CaseIterable {

@@ -9,6 +9,7 @@ struct SnapshotPartEncoder {
   private var texts = ByteWriter()
   /// The part's own table, in the order in which the part names them.
   private var replicas: [ReplicaID] = []
+  private var indexes: [ReplicaID: Int] = [:]
   private var context = SnapshotFormat.Context()
 
   /// The workspace's part: what is known of replicas, and the slots of the thread queue.
@@ -16,8 +17,7 @@ struct SnapshotPartEncoder {
     _ replicas: [WorkspaceImage.Replica], threadSlots: [WorkspaceImage.SlotRun]
   ) -> EncodedPart {
     var encoder = SnapshotPartEncoder()
-    encoder.numbers.count(replicas.count)
-    for replica in replicas { encoder.write(replica) }
+    encoder.write(replicas)
     encoder.writeRuns(threadSlots, visible: nil)
     return encoder.part
   }
@@ -39,14 +39,36 @@ struct SnapshotPartEncoder {
       identifiers: identifiersWithTable.bytes + identifiers.bytes, texts: texts.bytes)
   }
 
-  private mutating func write(_ replica: WorkspaceImage.Replica) {
-    identifiers.fixed(replica.id.rawValue)
-    numbers.count(Int(replica.seq))
-    identifiers.fixed(replica.digest)
-    numbers.count(Int(replica.announcement?.seq ?? 0))
-    guard let announcement = replica.announcement else { return }
-    identifiers.identifier(announcement.device)
-    write(announcement.name)
+  /// Devices, each with a name, stand once, however many replicas announced them.
+  private mutating func write(_ list: [WorkspaceImage.Replica]) {
+    struct Device: Hashable {
+      var id: DeviceID
+      // As UTF-8, since names that look alike are different ones.
+      var name: [UInt8]
+    }
+    var known: [Device: Int] = [:]
+    var devices: [Device] = []
+    let places = list.map { replica -> Int in
+      guard let announcement = replica.announcement else { return 0 }
+      let device = Device(id: announcement.device, name: Array(announcement.name.utf8))
+      if let place = known[device] { return place }
+      devices.append(device)
+      known[device] = devices.count
+      return devices.count
+    }
+    numbers.count(devices.count)
+    for device in devices {
+      identifiers.identifier(device.id)
+      numbers.count(device.name.count)
+      texts.raw(device.name)
+    }
+    numbers.count(list.count)
+    for (replica, place) in zip(list, places) {
+      identifiers.fixed(replica.id.rawValue)
+      numbers.count(Int(replica.seq))
+      numbers.count(place)
+      if let announcement = replica.announcement { numbers.count(Int(announcement.seq)) }
+    }
   }
 
   private mutating func write(_ session: WorkspaceImage.Session) {
@@ -232,8 +254,10 @@ extension SnapshotPartEncoder {
 
   /// The place in the part's table, where the replica is put if it is new.
   private mutating func index(of replica: ReplicaID) -> Int {
-    // A part names few replicas, mostly the last one again.
-    if let index = replicas.lastIndex(of: replica) { return index }
+    // Mostly it is the last one again.
+    if replicas.last == replica { return replicas.count - 1 }
+    if let index = indexes[replica] { return index }
+    indexes[replica] = replicas.count
     replicas.append(replica)
     context.addReplica()
     return replicas.count - 1

@@ -113,16 +113,7 @@ private struct SlotCursor {
 }
 
 // Runs and references
-extension SnapshotPartReader: SnapshotRunReader {
-  var shapes: ByteReader {
-    get { runs }
-    _modify { yield &runs }
-  }
-
-  mutating func readOrigin() throws(DecodingFault) -> OperationID {
-    try readUnit(.origin)
-  }
-
+extension SnapshotPartReader {
   mutating func readRuns(areText: Bool) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
     let offset = runs.position
     let count = try runs.count(ofAtLeast: 3, max: Int.max, "runs")
@@ -159,7 +150,7 @@ extension SnapshotPartReader: SnapshotRunReader {
   }
 
   /// A reference among the runs.
-  private mutating func readUnit(
+  mutating func readUnit(
     _ kind: SnapshotFormat.Kind
   ) throws(DecodingFault) -> OperationID {
     try SnapshotPartReader.reference(kind, from: &runs, &context, replicas)

@@ -44,30 +44,49 @@ struct SnapshotPartReader {
   mutating func readWorkspace() throws(DecodingFault) -> (
     [WorkspaceImage.Replica], [WorkspaceImage.SlotRun]
   ) {
+    let devices = try readDevices()
     let offset = numbers.position
     let count = try numbers.count(ofAtLeast: 2, max: budget.replicasMax, "replicas")
+    guard count <= identifiers.remaining / 8 else { throw identifiers.truncated() }
     var known: [WorkspaceImage.Replica] = []
-    for _ in 0..<count { known.append(try readReplica()) }
+    known.reserveCapacity(count)
+    for _ in 0..<count { known.append(try readReplica(of: devices)) }
     try requireAscending(known.map(\.id), at: offset, "replicas")
     let slots = try readRuns(areText: false).map(\.slots)
     try requireEnd()
     return (known, slots)
   }
 
-  private mutating func readReplica() throws(DecodingFault) -> WorkspaceImage.Replica {
+  private mutating func readDevices() throws(DecodingFault) -> [(id: DeviceID, name: String)] {
+    let count = try numbers.count(ofAtLeast: 1, max: budget.replicasMax, "devices")
+    guard count <= identifiers.remaining / 16 else { throw identifiers.truncated() }
+    var devices: [(id: DeviceID, name: String)] = []
+    devices.reserveCapacity(count)
+    for _ in 0..<count {
+      let id = try identifiers.identifier(DeviceID.self)
+      devices.append((id, try readText(max: Limits.nameBytesMax, "a device's name")))
+    }
+    return devices
+  }
+
+  private mutating func readReplica(
+    of devices: [(id: DeviceID, name: String)]
+  ) throws(DecodingFault) -> WorkspaceImage.Replica {
     let id = try SnapshotPartReader.replica(from: &identifiers)
     let seq = try numbers.count(max: Int(Limits.sequenceMax), "a sequence number")
-    let digest = try identifiers.fixed()
-    let announcedSeq = try numbers.count(max: Int(Limits.sequenceMax), "a sequence number")
-    var announcement: WorkspaceImage.Announcement?
-    if announcedSeq > 0 {
-      let device = try identifiers.identifier(DeviceID.self)
-      announcement = WorkspaceImage.Announcement(
-        seq: UInt32(truncatingIfNeeded: announcedSeq), device: device,
-        name: try readText(max: Limits.nameBytesMax, "a device's name"))
+    var replica = WorkspaceImage.Replica(
+      id: id, seq: UInt32(truncatingIfNeeded: seq), announcement: nil)
+    let offset = numbers.position
+    let place = try numbers.count(max: devices.count, "a device's place")
+    guard place > 0 else { return replica }
+    let announced = try numbers.count(max: seq, "a sequence number")
+    guard announced > 0 else {
+      throw DecodingFault(.invalidValue, at: offset, "an announcement has no number")
     }
-    return WorkspaceImage.Replica(
-      id: id, seq: UInt32(truncatingIfNeeded: seq), digest: digest, announcement: announcement)
+    replica.announcement = WorkspaceImage.Announcement(
+      seq: UInt32(truncatingIfNeeded: announced), device: devices[place - 1].id,
+      name: devices[place - 1].name)
+    return replica
   }
 
   /// A session's part, without the runs.

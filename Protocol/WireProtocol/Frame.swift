@@ -1,5 +1,4 @@
 package import QueueModel
-package import SequenceCRDT
 
 /// One message on the wire, in either direction; SPECIFICATION.md, section "Frames".
 package enum Frame: Hashable, Sendable {
@@ -18,10 +17,8 @@ package enum Frame: Hashable, Sendable {
   case changes(Changes)
   /// Both: everything up to a log position, or a client's batch, is durable at the sender.
   case ack(Ack)
-  /// Both: operations that the sender needs before it can go on.
-  case missing([OperationRange])
-  /// Server: the whole state, in parts, instead of a long delta. Client: the same, for a server
-  /// that lost what the device no longer has as operations.
+  /// Server: the whole state, in parts, instead of a long delta. Client: its own, for a server whose
+  /// log lacks some of it.
   case snapshot(SnapshotPart)
   /// Client: a question that wants one answer; idempotent by `id`.
   case request(Request)
@@ -33,10 +30,6 @@ package enum Frame: Hashable, Sendable {
   case goAway(GoAway)
   /// Both: the sender cannot go on with this connection.
   case error(ProtocolFault)
-  /// Server: the workspace is in a new epoch, whose base the device can make from what it has.
-  case compact(Compaction)
-  /// Client: what follows was made in this epoch.
-  case epoch(UInt64)
   /// Server: what became of a request that a task awaits.
   case answered(AnsweredNotice)
   /// Server: something that the person of this device should see.
@@ -91,46 +84,23 @@ package struct Hello: Hashable, Sendable {
   package var token: [UInt8]
   package var workspace: WorkspaceID
   package var device: DeviceID
-  /// The replica that authors new operations.
-  package var replica: ReplicaID
-  /// Counts the replica ids this store has had; rises with each.
-  package var incarnation: UInt32
+  /// The store that the client works on; leases hang on it.
+  package var store: StoreID
   package var deviceName: String
-  /// The epoch of the client's base; 0 before the first compaction, and to get a snapshot.
-  package var epoch: UInt64
-  /// What the client has stored, with the rolling digest of each replica at that point.
-  package var known: [KnownReplica]
-  /// Largest frame the client takes, in bytes.
-  package var frameBytesMax: UInt32
+  /// The prefix of the server's log that the client has stored.
+  package var prefix: LogPrefix
 
   package init(
     versions: ClosedRange<UInt16>, token: [UInt8], workspace: WorkspaceID, device: DeviceID,
-    replica: ReplicaID, incarnation: UInt32, deviceName: String, epoch: UInt64,
-    known: [KnownReplica], frameBytesMax: UInt32
+    store: StoreID, deviceName: String, prefix: LogPrefix
   ) {
     self.versions = versions
     self.token = token
     self.workspace = workspace
     self.device = device
-    self.replica = replica
-    self.incarnation = incarnation
+    self.store = store
     self.deviceName = deviceName
-    self.epoch = epoch
-    self.known = known
-    self.frameBytesMax = frameBytesMax
-  }
-}
-
-/// How far one replica is known, and the digest of its operations up to there.
-package struct KnownReplica: Hashable, Sendable {
-  package var replica: ReplicaID
-  package var seq: UInt32
-  package var digest: UInt64
-
-  package init(replica: ReplicaID, seq: UInt32, digest: UInt64) {
-    self.replica = replica
-    self.seq = seq
-    self.digest = digest
+    self.prefix = prefix
   }
 }
 
@@ -138,33 +108,25 @@ package struct KnownReplica: Hashable, Sendable {
 package struct Welcome: Hashable, Sendable {
   /// The chosen protocol version.
   package var version: UInt16
-  package var epoch: UInt64
-  /// What the server has stored durably.
-  package var known: [KnownReplica]
-  /// The head of the workspace's log.
-  package var logPosition: UInt64
-  /// Distinguishes this log from one restored from a backup or started anew: random, kept with it.
-  package var logIdentity: UInt64
+  /// The server's whole log. Where it is not what the client has, what is missing follows at once.
+  package var head: LogPrefix
+  /// Random; goes into the replica ids that the client draws, so that two copies of one machine that
+  /// draw the same random numbers draw different ids.
+  package var nonce: UInt64
   /// The server's wall clock, milliseconds since 1970.
   package var serverMilliseconds: Int64
-  /// Limits of this connection.
-  package var frameBytesMax: UInt32
   package var pingSeconds: UInt16
   /// Least backoff before a reconnection, milliseconds.
   package var backoffMillisecondsMin: UInt32
 
   package init(
-    version: UInt16, epoch: UInt64, known: [KnownReplica], logPosition: UInt64,
-    logIdentity: UInt64, serverMilliseconds: Int64, frameBytesMax: UInt32, pingSeconds: UInt16,
-    backoffMillisecondsMin: UInt32
+    version: UInt16, head: LogPrefix, nonce: UInt64, serverMilliseconds: Int64,
+    pingSeconds: UInt16, backoffMillisecondsMin: UInt32
   ) {
     self.version = version
-    self.epoch = epoch
-    self.known = known
-    self.logPosition = logPosition
-    self.logIdentity = logIdentity
+    self.head = head
+    self.nonce = nonce
     self.serverMilliseconds = serverMilliseconds
-    self.frameBytesMax = frameBytesMax
     self.pingSeconds = pingSeconds
     self.backoffMillisecondsMin = backoffMillisecondsMin
   }
@@ -213,45 +175,41 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let wrongCode = RefusalCode(rawValue: 5)
   /// Too many wrong codes; this code is dead or the server pauses pairing.
   package static let tooManyAttempts = RefusalCode(rawValue: 6)
-  /// The same (replica, seq) with other content: take a new replica id. Connection stays open
-  /// when `batch` is not 0.
-  package static let fork = RefusalCode(rawValue: 7)
-  /// A stamp is too far ahead of the server's clock: restamp. Connection stays open.
-  package static let clockAhead = RefusalCode(rawValue: 8)
-  /// A delta is invalid; the message says where. Connection stays open.
-  package static let invalidChanges = RefusalCode(rawValue: 9)
+  /// A delta or a state is invalid; the message says where. Connection stays open where `batch` is
+  /// not 0.
+  package static let invalidChanges = RefusalCode(rawValue: 7)
   /// A limit of the workspace or connection is reached.
-  package static let limitReached = RefusalCode(rawValue: 10)
+  package static let limitReached = RefusalCode(rawValue: 8)
   /// The server cannot store (disk full or failing): keep the data, try again later.
-  package static let storageFailed = RefusalCode(rawValue: 11)
+  package static let storageFailed = RefusalCode(rawValue: 9)
   /// The server is overloaded or stopping.
-  package static let unavailable = RefusalCode(rawValue: 12)
+  package static let unavailable = RefusalCode(rawValue: 10)
   /// The device has too many connections.
-  package static let tooManyConnections = RefusalCode(rawValue: 13)
-  /// The replica id belongs to another device.
-  package static let foreignReplica = RefusalCode(rawValue: 14)
+  package static let tooManyConnections = RefusalCode(rawValue: 11)
   /// The device did not authenticate in time, or sent too much before it did.
-  package static let authenticationBudget = RefusalCode(rawValue: 15)
-  /// The connection sends more than its share.
-  package static let rateLimited = RefusalCode(rawValue: 16)
-  /// The batch was made in another epoch than the server's: take over the new base, make the
-  /// operations fit it, and send them again. Connection stays open.
-  package static let otherEpoch = RefusalCode(rawValue: 17)
+  package static let authenticationBudget = RefusalCode(rawValue: 12)
+  /// The connection sends more than its share, or the device draws replica ids too fast.
+  package static let rateLimited = RefusalCode(rawValue: 13)
+  /// A batch follows on operations that are not here, such as those of one that was refused: send it
+  /// again behind them. Connection stays open.
+  package static let outOfOrder = RefusalCode(rawValue: 14)
 }
 
 /// Operations, encoded once for all receivers.
 package struct Changes: Hashable, Sendable {
-  /// Client → server: the sender's number of this batch, from 1, answered by `ack` or `refused`.
-  /// Server → client: 0.
+  /// Client → server: the sender's number of this batch, from 1, answered by `ack`, `changes` or
+  /// `refused`. Server → client: 0, or the client's batch, where it was logged with other stamps than
+  /// the client gave it.
   package var batch: UInt64
-  /// Server → client: log position of the last operation in it; client → server: 0.
-  package var logPosition: UInt64
+  /// Server → client: the client has this prefix once it has stored these operations and all that
+  /// came before them; client → server: empty.
+  package var prefix: LogPrefix
   /// An encoded delta; SPECIFICATION.md, section "Delta".
   package var delta: [UInt8]
 
-  package init(batch: UInt64, logPosition: UInt64, delta: [UInt8]) {
+  package init(batch: UInt64, prefix: LogPrefix = .empty, delta: [UInt8]) {
     self.batch = batch
-    self.logPosition = logPosition
+    self.prefix = prefix
     self.delta = delta
   }
 }
@@ -260,47 +218,44 @@ package struct Changes: Hashable, Sendable {
 package struct Ack: Hashable, Sendable {
   /// Server → client: the acknowledged batch. Client → server: 0.
   package var batch: UInt64
-  /// Server → client: where the batch lies in the log. Client → server: everything up to here is
-  /// stored on the device.
-  package var logPosition: UInt64
+  /// Server → client: the client has this prefix, with the batch and all that came before it.
+  /// Client → server: this prefix is stored on the device.
+  package var prefix: LogPrefix
 
-  package init(batch: UInt64, logPosition: UInt64) {
+  package init(batch: UInt64, prefix: LogPrefix) {
     self.batch = batch
-    self.logPosition = logPosition
+    self.prefix = prefix
   }
 }
 
 /// A part of an encoded snapshot; parts come in order, without others in between.
 package struct SnapshotPart: Hashable, Sendable {
-  package var epoch: UInt64
-  /// The log position whose state the snapshot holds.
-  package var logPosition: UInt64
+  /// Server → client: the prefix whose state the snapshot holds. Client → server: empty.
+  package var prefix: LogPrefix
   /// From 0.
   package var index: UInt32
   package var count: UInt32
   package var bytes: [UInt8]
 
-  package init(epoch: UInt64, logPosition: UInt64, index: UInt32, count: UInt32, bytes: [UInt8]) {
-    self.epoch = epoch
-    self.logPosition = logPosition
+  package init(prefix: LogPrefix = .empty, index: UInt32, count: UInt32, bytes: [UInt8]) {
+    self.prefix = prefix
     self.index = index
     self.count = count
     self.bytes = bytes
   }
 }
 
-/// The start of an epoch for a device that has everything its base is made of.
-package struct Compaction: Hashable, Sendable {
-  package var epoch: UInt64
-  /// The log position whose state became the base.
-  package var logPosition: UInt64
-  /// The operations that the base holds.
-  package var cut: VersionVector
-
-  package init(epoch: UInt64, logPosition: UInt64, cut: VersionVector) {
-    self.epoch = epoch
-    self.logPosition = logPosition
-    self.cut = cut
+extension SnapshotPart {
+  /// A packed snapshot in parts of at most so many bytes, one at least.
+  package static func parts(
+    of bytes: [UInt8], prefix: LogPrefix = .empty, bytesMax: Int
+  ) -> [SnapshotPart] {
+    let starts = Array(stride(from: 0, to: max(bytes.count, 1), by: bytesMax))
+    return starts.enumerated().map { index, start in
+      SnapshotPart(
+        prefix: prefix, index: UInt32(index), count: UInt32(starts.count),
+        bytes: Array(bytes[start..<min(start + bytesMax, bytes.count)]))
+    }
   }
 }
 

@@ -17,13 +17,12 @@ package enum FrameCodec {
     case .changes(let changes):
       writer.begin(.changes)
       writer.number(changes.batch)
-      writer.number(changes.logPosition)
+      writer.prefix(changes.prefix)
       writer.raw(changes.delta)
     case .ack(let ack):
       writer.begin(.ack)
       writer.number(ack.batch)
-      writer.number(ack.logPosition)
-    case .missing(let ranges): writer.write(ranges)
+      writer.prefix(ack.prefix)
     case .snapshot(let part): writer.write(part)
     case .request(let request):
       writer.begin(.request)
@@ -45,10 +44,6 @@ package enum FrameCodec {
       writer.begin(.error)
       writer.number(UInt64(fault.code))
       writer.message(fault.message)
-    case .compact(let compaction): writer.write(compaction)
-    case .epoch(let epoch):
-      writer.begin(.epoch)
-      writer.number(epoch)
     case .answered(let notice):
       writer.begin(.answered)
       writer.write(notice)
@@ -101,13 +96,9 @@ extension ByteWriter {
     number(UInt64(range.upperBound))
   }
 
-  fileprivate mutating func known(_ replicas: [KnownReplica]) {
-    count(replicas.count)
-    for replica in replicas {
-      fixed(replica.replica.rawValue)
-      number(UInt64(replica.seq))
-      fixed(replica.digest)
-    }
+  fileprivate mutating func prefix(_ prefix: LogPrefix) {
+    number(prefix.position)
+    if prefix.position > 0 { fixed(prefix.chain) }
   }
 
   fileprivate mutating func write(_ pair: PairRequest) {
@@ -132,23 +123,17 @@ extension ByteWriter {
     blob(hello.token)
     identifier(hello.workspace)
     identifier(hello.device)
-    fixed(hello.replica.rawValue)
-    number(UInt64(hello.incarnation))
+    fixed(hello.store.rawValue)
     text(hello.deviceName)
-    number(hello.epoch)
-    known(hello.known)
-    number(UInt64(hello.frameBytesMax))
+    prefix(hello.prefix)
   }
 
   fileprivate mutating func write(_ welcome: Welcome) {
     begin(.welcome)
     number(UInt64(welcome.version))
-    number(welcome.epoch)
-    known(welcome.known)
-    number(welcome.logPosition)
-    fixed(welcome.logIdentity)
+    prefix(welcome.head)
+    fixed(welcome.nonce)
     signed(Int(welcome.serverMilliseconds))
-    number(UInt64(welcome.frameBytesMax))
     number(UInt64(welcome.pingSeconds))
     number(UInt64(welcome.backoffMillisecondsMin))
   }
@@ -162,34 +147,12 @@ extension ByteWriter {
     message(refusal.message)
   }
 
-  fileprivate mutating func write(_ ranges: [OperationRange]) {
-    begin(.missing)
-    count(ranges.count)
-    for range in ranges {
-      fixed(range.replica.rawValue)
-      number(UInt64(range.first))
-      number(UInt64(range.last - range.first))
-    }
-  }
-
   fileprivate mutating func write(_ part: SnapshotPart) {
     begin(.snapshot)
-    number(part.epoch)
-    number(part.logPosition)
+    prefix(part.prefix)
     number(UInt64(part.index))
     number(UInt64(part.count))
     raw(part.bytes)
-  }
-
-  fileprivate mutating func write(_ compaction: Compaction) {
-    begin(.compact)
-    number(compaction.epoch)
-    number(compaction.logPosition)
-    count(compaction.cut.count)
-    for entry in compaction.cut.sorted {
-      fixed(entry.replica.rawValue)
-      number(UInt64(entry.seq))
-    }
   }
 
   fileprivate mutating func write(_ devices: [DevicePresence]) {

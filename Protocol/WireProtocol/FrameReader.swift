@@ -23,9 +23,8 @@ extension ByteReader {
     case .welcome: .welcome(try welcome())
     case .refused: .refused(try refusal())
     case .changes:
-      .changes(Changes(batch: try self.number(), logPosition: try self.number(), delta: rest()))
-    case .ack: .ack(Ack(batch: try self.number(), logPosition: try self.number()))
-    case .missing: .missing(try ranges())
+      .changes(Changes(batch: try self.number(), prefix: try prefix(), delta: rest()))
+    case .ack: .ack(Ack(batch: try self.number(), prefix: try prefix()))
     case .snapshot: .snapshot(try snapshotPart())
     case .request:
       .request(Request(id: try self.number(), kind: try short("a kind"), payload: rest()))
@@ -33,8 +32,6 @@ extension ByteReader {
       .response(Response(id: try self.number(), status: try short("a status"), payload: rest()))
     case .presence: .presence(try presence())
     case .goAway: .goAway(try goAway())
-    case .compact: .compact(try compaction())
-    case .epoch: .epoch(try self.number())
     case .error:
       .error(ProtocolFault(code: try short("a code"), message: try message()))
     case .answered: .answered(try answeredNotice())
@@ -85,25 +82,9 @@ extension ByteReader {
     return token
   }
 
-  private mutating func replica() throws(DecodingFault) -> ReplicaID {
-    let offset = position
-    let replica = try fixed()
-    guard replica != 0 else {
-      throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
-    }
-    return ReplicaID(rawValue: replica)
-  }
-
-  private mutating func known() throws(DecodingFault) -> [KnownReplica] {
-    let count = try count(ofAtLeast: 17, max: WireLimits.knownReplicasMax, "known replicas")
-    var replicas: [KnownReplica] = []
-    replicas.reserveCapacity(count)
-    for _ in 0..<count {
-      replicas.append(
-        KnownReplica(
-          replica: try replica(), seq: try word("a sequence number"), digest: try fixed()))
-    }
-    return replicas
+  private mutating func prefix() throws(DecodingFault) -> LogPrefix {
+    let position = try number()
+    return position == 0 ? .empty : LogPrefix(position: position, chain: try fixed())
   }
 
   private mutating func pairRequest() throws(DecodingFault) -> PairRequest {
@@ -121,16 +102,14 @@ extension ByteReader {
   private mutating func hello() throws(DecodingFault) -> Hello {
     Hello(
       versions: try versions(), token: try token(), workspace: try identifier(WorkspaceID.self),
-      device: try identifier(DeviceID.self), replica: try replica(),
-      incarnation: try word("an incarnation"), deviceName: try name(), epoch: try number(),
-      known: try known(), frameBytesMax: try word("a frame's length"))
+      device: try identifier(DeviceID.self), store: StoreID(rawValue: try fixed()),
+      deviceName: try name(), prefix: try prefix())
   }
 
   private mutating func welcome() throws(DecodingFault) -> Welcome {
     Welcome(
-      version: try short("a version"), epoch: try number(), known: try known(),
-      logPosition: try number(), logIdentity: try fixed(), serverMilliseconds: Int64(try signed()),
-      frameBytesMax: try word("a frame's length"), pingSeconds: try short("seconds"),
+      version: try short("a version"), head: try prefix(), nonce: try fixed(),
+      serverMilliseconds: Int64(try signed()), pingSeconds: try short("seconds"),
       backoffMillisecondsMin: try word("milliseconds"))
   }
 
@@ -145,54 +124,15 @@ extension ByteReader {
       serverMilliseconds: serverMilliseconds)
   }
 
-  private mutating func ranges() throws(DecodingFault) -> [OperationRange] {
-    let count = try count(ofAtLeast: 10, max: WireLimits.missingRangesMax, "ranges")
-    var ranges: [OperationRange] = []
-    ranges.reserveCapacity(count)
-    for _ in 0..<count {
-      let replica = try replica()
-      let offset = position
-      let first = try word("a sequence number")
-      let (last, overflow) = first.addingReportingOverflow(try word("a sequence number"))
-      guard first >= 1, !overflow else {
-        throw DecodingFault(.invalidValue, at: offset, "a range from \(first) that cannot be")
-      }
-      ranges.append(OperationRange(replica: replica, first: first, last: last))
-    }
-    return ranges
-  }
-
   private mutating func snapshotPart() throws(DecodingFault) -> SnapshotPart {
-    let epoch = try number()
-    let logPosition = try number()
+    let prefix = try prefix()
     let offset = position
     let index = try word("a part's index")
     let count = try word("parts")
     guard index < count, count <= WireLimits.snapshotPartsMax else {
       throw DecodingFault(.invalidValue, at: offset, "part \(index) of \(count)")
     }
-    return SnapshotPart(
-      epoch: epoch, logPosition: logPosition, index: index, count: count, bytes: rest())
-  }
-
-  /// Replicas ascend, so that equal cuts have equal bytes.
-  private mutating func compaction() throws(DecodingFault) -> Compaction {
-    let epoch = try number()
-    let logPosition = try number()
-    let count = try count(ofAtLeast: 9, max: WireLimits.knownReplicasMax, "replicas")
-    var cut = VersionVector()
-    var last = ReplicaID(rawValue: 0)
-    for _ in 0..<count {
-      let offset = position
-      let replica = try replica()
-      let seq = try word("a sequence number")
-      guard last < replica, seq >= 1 else {
-        throw DecodingFault(.invalidValue, at: offset, "replicas of a cut ascend, from number 1")
-      }
-      cut[replica] = seq
-      last = replica
-    }
-    return Compaction(epoch: epoch, logPosition: logPosition, cut: cut)
+    return SnapshotPart(prefix: prefix, index: index, count: count, bytes: rest())
   }
 
   private mutating func presence() throws(DecodingFault) -> [DevicePresence] {

@@ -7,24 +7,21 @@ enum FrameType: UInt8, CaseIterable {
   case refused = 5
   case changes = 6
   case ack = 7
-  case missing = 8
-  case snapshot = 9
-  case request = 10
-  case response = 11
-  case presence = 12
-  case goAway = 13
-  case error = 14
-  case compact = 15
-  case epoch = 16
-  case answered = 17
-  case notification = 18
-  case notified = 19
+  case snapshot = 8
+  case request = 9
+  case response = 10
+  case presence = 11
+  case goAway = 12
+  case error = 13
+  case answered = 14
+  case notification = 15
+  case notified = 16
 
   /// Set in the first byte of frames that a reader may skip when it does not know their number.
   static let optional: UInt8 = 0x80
 
   /// Whether a reader of an earlier version does without it.
-  var isOptional: Bool { rawValue > 16 }
+  var isOptional: Bool { rawValue > 13 }
 
   /// The first byte of such a frame.
   var head: UInt8 { isOptional ? rawValue | FrameType.optional : rawValue }

@@ -37,9 +37,9 @@ enum StripedChecksum {
     return total
   }
 
-  /// One step of the digest of operations; SPECIFICATION.md, section "Digest".
+  /// One step; SPECIFICATION.md, section "Envelope".
   @inline(__always)
-  private static func taking(_ word: UInt64, into sum: UInt64) -> UInt64 {
+  static func taking(_ word: UInt64, into sum: UInt64) -> UInt64 {
     let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
     return product ^ product >> 32
   }

@@ -2,10 +2,10 @@ import QueueModel
 
 /// Every maximum of the wire, in one place; SPECIFICATION.md, section "Limits".
 package enum WireLimits {
-  /// Bytes of one frame, before both sides agree on less.
+  /// Bytes of one frame.
   package static let frameBytesMax = 1 << 20
-  /// The least that a side may ask the other to keep frames below.
-  package static let frameBytesFloor = 16 << 10
+  /// Bytes of one delta as it is sent: a frame adds less than the rest.
+  package static let deltaBytesMax = frameBytesMax - 64
   /// Units that one delta may stand for: a message of the greatest length and what comes with it.
   package static let deltaItemsMax = 1_200_000
   /// Of these, units of operations other than insertText and deleteText, and the tags they clear:
@@ -22,18 +22,12 @@ package enum WireLimits {
   package static let inflateRatioMax = 1_000
   /// Bytes a connection may send before it has authenticated itself.
   package static let preAuthenticationBytesMax = 64 << 10
-  /// Seconds a connection may take to authenticate itself.
-  package static let authenticationSecondsMax = 10
   /// Bytes of a device token.
   package static let tokenBytes = 32
   /// UTF-8 bytes of a pairing code as typed.
   package static let codeBytesMax = 64
   /// UTF-8 bytes of a human-readable message in a frame; longer ones are cut by the writer.
   package static let messageBytesMax = 1_024
-  /// Replicas that one `hello` or `welcome` may name.
-  package static let knownReplicasMax = 50_000
-  /// Ranges that one `missing` may name.
-  package static let missingRangesMax = 50_000
   /// Devices that one `presence` may name.
   package static let presenceMax = 1_000
   /// Parts of one snapshot.

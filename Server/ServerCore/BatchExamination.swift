@@ -1,78 +1,73 @@
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
-/// What a batch of operations is to a server that knows `vector`: known, new, or not ready.
+/// What a batch of operations is to a server that knows `vector`.
 struct BatchExamination: Hashable, Sendable {
-  /// Operations, or their first parts, that the server has under the same ids already.
-  var known: [Operation] = []
-  /// Operations, or their last parts, that it has not, in the order of the batch.
-  var fresh: [Operation] = []
-  /// What has to come first, by replica.
-  var missing: [OperationRange] = []
+  /// Some of it is in the log already.
+  private(set) var hasKnown = false
+  /// Operations, or their last parts, that are not in the log, in the order of the batch.
+  private(set) var fresh: [Operation] = []
 
-  /// Why a batch is beyond repair.
+  /// Why a batch cannot be taken.
   struct Defect: Error, Hashable, Sendable {
-    var code: Code
+    var code: RefusalCode
     var message: String
-
-    enum Code: Hashable, Sendable {
-      case invalid
-      case limit
-    }
   }
 
   /// Sorts the operations of a batch.
   ///
+  /// What is known is not compared: a device hears of every entry that it did not send on this
+  /// connection before its batch is answered, and sees itself where a copy of it was first.
+  ///
+  /// - Throws: `Defect`, also where the batch names what is not here.
   /// - Complexity: O(operations + references).
   init(_ operations: [Operation], given vector: VersionVector) throws(Defect) {
     var reached: [ReplicaID: UInt32] = [:]
-    var needed: [ReplicaID: UInt32] = [:]
     func known(_ replica: ReplicaID) -> UInt32 { reached[replica] ?? vector[replica] }
-    func need(_ id: OperationID) {
-      needed[id.replica] = max(needed[id.replica] ?? 0, id.seq)
-    }
     for operation in operations {
       let id = operation.id
       guard id.replica.rawValue != 0, let range = operation.range else {
-        throw Defect(code: .invalid, message: "an operation has no usable id or length")
+        throw Defect(code: .invalidChanges, message: "an operation has no usable id or length")
       }
       guard range.last <= Limits.sequenceMax else {
-        throw Defect(code: .limit, message: "a replica has used up its sequence numbers")
+        throw Defect(code: .limitReached, message: "a replica has used up its sequence numbers")
       }
       let base = vector[id.replica]
       if range.last <= base {
-        self.known.append(operation)
+        hasKnown = true
         continue
       }
       var rest = operation
       if range.first <= base {
-        let count = Int(base - range.first) + 1
-        guard let first = operation.keepingFirst(count), let last = operation.droppingFirst(count)
-        else { throw Defect(code: .invalid, message: "operation \(id) cannot be cut") }
-        self.known.append(first)
+        hasKnown = true
+        guard let last = operation.droppingFirst(Int(base - range.first) + 1) else {
+          throw Defect(code: .invalidChanges, message: "operation \(id) cannot be cut")
+        }
         rest = last
       }
       let place = known(id.replica)
       guard rest.id.seq > place else {
-        throw Defect(code: .invalid, message: "operation \(id) is twice in the batch")
+        throw Defect(code: .invalidChanges, message: "operation \(id) is twice in the batch")
       }
-      if rest.id.seq > place + 1 {
-        need(OperationID(replica: id.replica, seq: rest.id.seq - 1))
+      guard rest.id.seq == place + 1 else {
+        throw Defect(
+          code: .outOfOrder, message: "operation \(id) does not follow on number \(place)")
       }
       for reference in rest.dependencies {
         guard reference.replica.rawValue != 0, reference.seq >= 1,
           reference.replica != id.replica || reference.seq < rest.id.seq
         else {
-          throw Defect(code: .invalid, message: "operation \(id) refers to what cannot be known")
+          throw Defect(
+            code: .invalidChanges, message: "operation \(id) refers to what cannot be known")
         }
-        if reference.seq > known(reference.replica) { need(reference) }
+        guard reference.seq <= known(reference.replica) else {
+          throw Defect(
+            code: .outOfOrder, message: "operation \(id) refers to \(reference), which is not here")
+        }
       }
       reached[id.replica] = range.last
       fresh.append(rest)
-    }
-    missing = needed.sorted { $0.key < $1.key }.compactMap { replica, last in
-      let first = vector[replica] + 1
-      return first <= last ? OperationRange(replica: replica, first: first, last: last) : nil
     }
   }
 }

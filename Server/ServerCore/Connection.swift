@@ -1,5 +1,4 @@
 import QueueModel
-import SequenceCRDT
 import WireProtocol
 
 /// One connection, from acceptance to close.
@@ -10,7 +9,7 @@ struct Connection: Sendable {
     /// The store looks the pairing code up.
     case pairing(PairRequest, token: [UInt8])
     /// The store looks the token up.
-    case authenticating(Hello, tokenHash: [UInt8])
+    case authenticating(Hello, nonce: UInt64, tokenHash: [UInt8])
     /// Authenticated; waits for its workspace to be read, or to be quiet.
     case joining(Hello, Session)
     /// Welcomed.
@@ -32,8 +31,10 @@ struct Connection: Sendable {
   /// Bytes of batches that wait to be stored.
   var unsettledBytes = 0
   var isReading = true
-  /// A state that is coming in, for a server that lost data.
-  var offer: StateOffer?
+  /// A state that is coming in.
+  var offer: OfferedState?
+  /// What it lacks is too much for entries of the log: it waits for a snapshot.
+  var awaitsSnapshot = false
   /// It has everything up to the present, so that notifications go out on it.
   var takesNotifications = false
   /// How many notifications it was sent, and how many of them it answered.
@@ -43,9 +44,6 @@ struct Connection: Sendable {
   var noticesOutdated = 0
   /// The person looks at the device.
   var isVisible = false
-  /// Why a batch was refused for which the client is to connect anew: what it sent behind that
-  /// follows on operations that are not here.
-  var objection: RefusalCode?
 
   var session: Session? {
     switch phase {
@@ -62,12 +60,13 @@ struct Session: Hashable, Sendable {
   var workspace: WorkspaceID
   var device: DeviceID
   var deviceName: String
-  var replica: ReplicaID
-  /// The epoch of the state that the client works on.
-  var epoch: UInt64
+  var store: StoreID
+  /// For `welcome`.
+  var nonce: UInt64
   var tokenHash: [UInt8]
-  /// Largest frame the client takes.
-  var frameBytesMax: Int
+  /// The client holds another log, or one of which the server no longer knows whether it is its own:
+  /// it may offer its state.
+  var hasDiverged = false
 }
 
 /// What waits for one receiver: first what it missed, then what happened since.

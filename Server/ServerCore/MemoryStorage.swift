@@ -1,6 +1,6 @@
 package import DispatchAuthority
 package import QueueModel
-package import SequenceCRDT
+package import WireProtocol
 
 /// The store's port in memory, with faults on demand: for tests and for simulation.
 ///
@@ -27,13 +27,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   /// A workspace's rows.
   package struct Tables: Sendable {
     package var name: String
-    package var logIdentity: UInt64
-    package var epoch: UInt64 = 0
-    package var base: StoredSnapshot?
-    package var request: CompactionRequest?
+    package var firstChain: UInt64
     package var log: [LogEntry] = []
-    package var rows: [(row: LogRow, position: UInt64)] = []
-    package var replicas: [ReplicaID: ReplicaMark] = [:]
     package var devices: [DeviceID: Device] = [:]
     package var snapshots: [StoredSnapshot] = []
     package var leases: [SessionID: Lease] = [:]
@@ -68,8 +63,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   }
 
   /// Adds an empty workspace.
-  package func addWorkspace(_ id: WorkspaceID, name: String, logIdentity: UInt64) {
-    stored.workspaces[id] = Tables(name: name, logIdentity: logIdentity)
+  package func addWorkspace(_ id: WorkspaceID, name: String, firstChain: UInt64) {
+    stored.workspaces[id] = Tables(name: name, firstChain: firstChain)
   }
 
   /// Adds an open pairing code.
@@ -165,9 +160,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     try read { state in
       state.workspaces[workspace].map { tables in
         WorkspaceHeader(
-          name: tables.name, logIdentity: tables.logIdentity, epoch: tables.epoch,
-          basePosition: tables.base?.position ?? 0, head: tables.head,
-          replicas: tables.replicas.values.sorted { $0.replica < $1.replica },
+          name: tables.name, firstChain: tables.firstChain, head: tables.head,
           devices: tables.records,
           authority: AuthorityRecords(
             leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values),
@@ -177,12 +170,22 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     }
   }
 
-  package func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
-    try read { $0.workspaces[workspace]?.base }
+  package func latestSnapshot(
+    of workspace: WorkspaceID, notBehind position: UInt64
+  ) throws(StorageFault) -> StoredSnapshot? {
+    try read { state in
+      state.workspaces[workspace]?.snapshots.last { $0.prefix.position <= position }
+    }
   }
 
-  package func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
-    try read { $0.workspaces[workspace]?.snapshots.last }
+  package func chain(
+    of workspace: WorkspaceID, at position: UInt64
+  ) throws(StorageFault) -> UInt64? {
+    try read { state in
+      let tables = state.workspaces[workspace]
+      let prefixes = (tables?.log.map(\.prefix) ?? []) + (tables?.snapshots.map(\.prefix) ?? [])
+      return prefixes.first { $0.position == position }?.chain
+    }
   }
 
   package func entries(
@@ -190,23 +193,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   ) throws(StorageFault) -> [LogEntry] {
     try read { state in
       let log = state.workspaces[workspace]?.log ?? []
-      return Array(log.drop { $0.position <= position }.prefix(limit))
-    }
-  }
-
-  package func entries(
-    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
-  ) throws(StorageFault) -> [LogEntry] {
-    try read { state in
-      guard let tables = state.workspaces[workspace] else { return [] }
-      let positions = Set(
-        tables.rows.filter { row, _ in
-          ranges.contains {
-            $0.replica == row.range.replica && $0.first <= row.range.last
-              && $0.last >= row.range.first
-          }
-        }.map(\.position))
-      return tables.log.filter { positions.contains($0.position) }
+      return Array(log.drop { $0.prefix.position <= position }.prefix(limit))
     }
   }
 
@@ -214,18 +201,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     try write { state in
       state.commits.append(batch.appends.count)
       for append in batch.appends {
-        let entry = LogEntry(position: append.position, delta: append.delta)
-        state.workspaces[append.workspace]?.log.append(entry)
-        for row in append.rows {
-          state.workspaces[append.workspace]?.rows.append((row, append.position))
-          let device =
-            state.workspaces[append.workspace]?.replicas[row.range.replica]?.device ?? row.device
-          let baseSeq =
-            state.workspaces[append.workspace]?.replicas[row.range.replica]?.baseSeq ?? 0
-          state.workspaces[append.workspace]?.replicas[row.range.replica] = ReplicaMark(
-            replica: row.range.replica, seq: row.range.last, digest: row.digest, device: device,
-            baseSeq: baseSeq)
-        }
+        state.workspaces[append.workspace]?.log.append(
+          LogEntry(prefix: append.prefix, content: .delta(append.delta)))
       }
       for (workspace, records) in batch.records {
         for lease in records.leases {
@@ -261,44 +238,33 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     try write { _ in }
   }
 
-  package func save(
-    _ snapshot: StoredSnapshot, of workspace: WorkspaceID
+  package func append(
+    _ entry: LogEntry, to workspace: WorkspaceID
   ) throws(StorageFault) {
-    try write { $0.workspaces[workspace]?.snapshots.append(snapshot) }
-  }
-
-  package func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault) {
-    let isCurrent = try write { state in
-      guard var tables = state.workspaces[workspace], tables.epoch == epoch.previous,
-        tables.head == epoch.position || epoch.replicas != nil && tables.head < epoch.position
+    let follows = try write { state in
+      guard let head = state.workspaces[workspace]?.head,
+        head.appending(entry.content.bytes) == entry.prefix
       else { return false }
-      tables.start(epoch)
-      state.workspaces[workspace] = tables
+      state.workspaces[workspace]?.log.append(entry)
       return true
     }
-    guard isCurrent else {
-      throw StorageFault(code: .conflict, message: "the workspace is in another epoch")
+    guard follows else {
+      throw StorageFault(code: .conflict, message: "the entry does not follow on the log")
     }
   }
 
-  package func compactionCandidates(
-    operationsMin: Int, waiting: Set<WorkspaceID>
-  ) throws(StorageFault) -> [CompactionCandidate] {
-    try read { state in
-      state.workspaces.sorted { $0.key < $1.key }.compactMap { id, tables in
-        let count = tables.replicas.values.reduce(0) { $0 + Int($1.seq) - Int($1.baseSeq) }
-        guard tables.request != nil || count >= operationsMin || waiting.contains(id) else {
-          return nil
-        }
-        return CompactionCandidate(
-          workspace: id, operations: count, request: tables.request, devices: tables.records)
-      }
-    }
+  package func save(
+    _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
+  ) throws(StorageFault) {
+    try write { $0.workspaces[workspace]?.save(snapshot, truncatingBefore: position) }
   }
 }
 
 extension MemoryStorage.Tables {
-  var head: UInt64 { max(log.last?.position ?? 0, base?.position ?? 0) }
+  package var head: LogPrefix {
+    let prefixes = [log.last?.prefix, snapshots.last?.prefix].compactMap { $0 }
+    return prefixes.max { $0.position < $1.position } ?? LogPrefix(position: 0, chain: firstChain)
+  }
 
   /// Devices that may connect.
   var records: [DeviceRecord] {
@@ -309,14 +275,10 @@ extension MemoryStorage.Tables {
     }.sorted { $0.id < $1.id }
   }
 
-  mutating func start(_ start: EpochStart) {
-    epoch = start.epoch
-    base = StoredSnapshot(position: start.position, bytes: start.base)
-    request = nil
-    snapshots = []
-    log.removeAll { $0.position <= start.position }
-    rows.removeAll { $0.position <= start.position }
-    for mark in start.replicas ?? [] { replicas[mark.replica] = mark }
-    for (replica, mark) in replicas { replicas[replica]?.baseSeq = mark.seq }
+  mutating func save(_ snapshot: StoredSnapshot, truncatingBefore position: UInt64) {
+    snapshots = Array((snapshots + [snapshot]).suffix(2))
+    guard snapshots.count == 2 else { return }
+    let limit = min(position, snapshots[0].prefix.position)
+    log.removeAll { $0.prefix.position < limit }
   }
 }

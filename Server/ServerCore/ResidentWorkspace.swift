@@ -6,9 +6,9 @@ import WireProtocol
 /// A workspace in memory: what is durable and told to others, and the content, which may be ahead
 /// of it by the one transaction in flight.
 ///
-/// `content` changes when a batch is staged; `head`, `marks` and `committed` change when the
-/// store has it. If the store fails, the content is thrown away and read again. So nothing that
-/// is not durable is ever told to anybody, and no copy of the content has to be kept.
+/// `content` changes when a batch is staged; `head` changes when the store has it. If the store fails,
+/// the content is thrown away and read again. So nothing that is not durable is ever told to anybody,
+/// and no copy of the content has to be kept.
 struct ResidentWorkspace: Sendable {
   /// A device of the workspace, as presence shows it.
   struct Device: Hashable, Sendable {
@@ -19,6 +19,8 @@ struct ResidentWorkspace: Sendable {
     var needsTouch = false
     /// Milliseconds since 1970; nil for never.
     var lastSeenAt: Int64?
+    /// How many replica ids it may still draw; nil before the first.
+    var replicas: TokenBucket?
 
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
@@ -39,25 +41,14 @@ struct ResidentWorkspace: Sendable {
 
   let id: WorkspaceID
   private(set) var name: String
-  private(set) var logIdentity: UInt64
-  private(set) var epoch: UInt64
-  /// The operations that the log no longer holds, because the epoch's base does.
-  private(set) var floor = VersionVector()
-  /// The position of the base.
-  private(set) var basePosition: UInt64 = 0
-  /// The position of the last durable log entry.
-  private(set) var head: UInt64
-  /// The durable operations of each replica.
-  private(set) var marks: [ReplicaID: ReplicaMark]
-  private(set) var committed: VersionVector
+  /// The durable log.
+  private(set) var head: LogPrefix
   var devices: [DeviceID: Device]
 
   /// nil after a failure and after long silence: to be read again before the next batch.
   var content: Workspace?
-  /// The position of the last staged entry; equals `head` when nothing is in flight.
-  private(set) var stagedHead: UInt64
-  /// Devices of replicas that are staged and not yet in `marks`.
-  private var stagedBindings: [ReplicaID: DeviceID] = [:]
+  /// The log with what is staged; equals `head` when nothing is in flight.
+  private(set) var stagedHead: LogPrefix
 
   /// Who runs which session's messages, and what was let out; ahead of the store by the transaction
   /// in flight, as the content is.
@@ -82,13 +73,13 @@ struct ResidentWorkspace: Sendable {
   var inboxAnswers: [(connection: ConnectionID, response: Response)] = []
   /// Batches that wait for validation, in order of arrival.
   private(set) var inbox: [PendingBatch] = []
-  /// The comparison with the store that the first batch waits for.
-  private(set) var comparison: ComparisonID?
   /// Connections that get what others write, in any order.
   var members: Set<ConnectionID> = []
   var usedAt: Int64
-  /// What is known about compacting it.
-  var compaction = CompactionOutlook()
+  /// Devices' states that wait to be joined.
+  var offers: [OfferedState] = []
+  /// The store joins one; nothing is staged meanwhile.
+  var isJoining = false
   var presenceSentAt: Int64 = .min / 2
   private(set) var tailEntries = 0
   private(set) var tailBytes = 0
@@ -101,12 +92,8 @@ struct ResidentWorkspace: Sendable {
   ) {
     self.id = id
     name = ""
-    logIdentity = 0
-    epoch = 0
-    head = 0
-    stagedHead = 0
-    marks = [:]
-    committed = VersionVector()
+    head = .empty
+    stagedHead = .empty
     devices = [:]
     usedAt = now.uptimeMilliseconds
     authority = Authority(uptime: usedAt)
@@ -127,31 +114,12 @@ struct ResidentWorkspace: Sendable {
   /// Nothing is in flight: the content is exactly what is durable.
   var isQuiet: Bool { stagedHead == head }
 
-  /// What `welcome` says, by replica.
-  var known: [KnownReplica] {
-    marks.values.sorted { $0.replica < $1.replica }.map {
-      KnownReplica(replica: $0.replica, seq: $0.seq, digest: $0.digest)
-    }
-  }
-
   /// Takes over what was read from the store.
   mutating func refresh(from loaded: LoadedWorkspace, at now: Moment) {
     let header = loaded.header
     name = header.name
-    logIdentity = header.logIdentity
-    epoch = header.epoch
-    basePosition = header.basePosition
     head = header.head
     stagedHead = header.head
-    stagedBindings = [:]
-    marks = [:]
-    committed = VersionVector()
-    floor = VersionVector()
-    for mark in header.replicas {
-      marks[mark.replica] = mark
-      committed[mark.replica] = mark.seq
-      floor[mark.replica] = mark.baseSeq
-    }
     for device in header.devices { note(device) }
     authority = Authority(header.authority, uptime: now.uptimeMilliseconds)
     content = loaded.workspace
@@ -174,45 +142,12 @@ struct ResidentWorkspace: Sendable {
   /// Takes all waiting batches, to refuse them.
   mutating func drainInbox() -> [PendingBatch] {
     defer { inbox = [] }
-    comparison = nil
     return inbox
-  }
-
-  /// Takes the waiting batches of a connection, to refuse them; nothing is being compared.
-  mutating func drainInbox(of connection: ConnectionID) -> [PendingBatch] {
-    precondition(comparison == nil, "what is being compared would be taken away")
-    defer { inbox.removeAll { $0.connection == connection } }
-    return inbox.filter { $0.connection == connection }
-  }
-
-  /// The first batch is being compared with the store.
-  mutating func comparisonBegan(_ id: ComparisonID) {
-    comparison = id
-  }
-
-  /// The first batch was compared with the store; what the server knew of it is the same.
-  mutating func comparisonPassed(position: UInt64) {
-    comparison = nil
-    guard !inbox.isEmpty else { return }
-    inbox[0].comparedPosition = position
-  }
-
-  /// The first batch was compared with the store and differs.
-  mutating func comparisonFailed() -> PendingBatch? {
-    comparison = nil
-    return inbox.isEmpty ? nil : inbox.removeFirst()
   }
 
   /// The store has everything staged.
   mutating func stagedBecameDurable(_ append: LogAppend) {
-    head = append.position
-    for row in append.rows {
-      marks[row.range.replica] = ReplicaMark(
-        replica: row.range.replica, seq: row.range.last, digest: row.digest, device: row.device,
-        baseSeq: floor[row.range.replica])
-      committed[row.range.replica] = row.range.last
-      stagedBindings[row.range.replica] = nil
-    }
+    head = append.prefix
     tailEntries += 1
     tailBytes += append.delta.count
   }
@@ -221,7 +156,6 @@ struct ResidentWorkspace: Sendable {
   mutating func stagedWasLost() {
     content = nil
     stagedHead = head
-    stagedBindings = [:]
   }
 
   /// Whether a snapshot would save a good part of the next load.
@@ -256,42 +190,26 @@ struct ResidentWorkspace: Sendable {
     }
   }
 
-  /// The store has the base of a new epoch.
-  mutating func epochStarted(_ start: StartedEpoch) {
-    epoch = start.epoch
-    basePosition = start.position
-    floor = committed
-    for (replica, mark) in marks { marks[replica]?.baseSeq = mark.seq }
-    // A transaction that failed meanwhile left more than the content to be read again.
-    if content != nil { content = start.workspace }
-    tailEntries = 0
-    tailBytes = 0
-    snapshotBytes = start.baseBytes
-    snapshotInFlight = nil
+  /// Up to where every device has the log that may still come back with a prefix of it.
+  ///
+  /// - Parameter connected: the devices that are there now.
+  func positionSeenByAll(
+    connected: Set<DeviceID>, since wallMilliseconds: Int64
+  ) -> UInt64 {
+    devices.reduce(head.position) { position, entry in
+      let counts =
+        connected.contains(entry.key) || entry.value.lastSeenAt ?? .min >= wallMilliseconds
+      return counts ? min(position, entry.value.seen) : position
+    }
   }
-
-  func binding(of replica: ReplicaID) -> DeviceID? {
-    marks[replica]?.device ?? stagedBindings[replica]
-  }
-}
-
-/// Names one comparison of a batch with the store, so that a late answer is not taken for another.
-struct ComparisonID: RawRepresentable, Hashable, Sendable {
-  var rawValue: UInt64
 }
 
 /// A batch as it came from a client.
 struct PendingBatch: Hashable, Sendable {
   var connection: ConnectionID
   var device: DeviceID
-  /// The replica its hello named.
-  var replica: ReplicaID
-  /// The epoch of the state it was made on.
-  var epoch: UInt64
   var batch: UInt64
   var delta: [UInt8]
-  /// Set when the known part was found equal to what is stored: the position of its last entry.
-  var comparedPosition: UInt64?
 }
 
 extension ResidentWorkspace {
@@ -299,27 +217,31 @@ extension ResidentWorkspace {
   enum Staging: Sendable {
     case nothingWaits
     case needsContent
-    /// It repeats what is being stored right now: look again afterwards.
+    /// It repeats what may be being stored right now: look again afterwards.
     case blockedUntilDurable
-    case needsComparison([Operation])
-    case refused(PendingBatch, RefusalCode, String)
-    case missing(PendingBatch, [OperationRange])
-    /// All of it is durable; its last operation at this position.
-    case duplicate(PendingBatch, position: UInt64)
+    case refused(PendingBatch, Objection)
+    /// All of it is in the log.
+    case duplicate(PendingBatch, LogPrefix)
     /// Validated and applied to the content; this is what people are told of it.
     case staged(PendingBatch, LogAppend, [NotificationNews])
     /// The content contradicts the validation and must be read again.
     case contentBroken(PendingBatch)
   }
 
-  /// Validates and applies the first waiting batch.
-  mutating func stageNext(
-    _ configuration: ServerConfiguration, wallMilliseconds: Int64
-  ) -> Staging {
-    guard let batch = inbox.first else { return .nothingWaits }
-    guard batch.epoch == epoch else {
-      return refuseFirst(.otherEpoch, "the batch was made in another epoch of the workspace")
+  /// Why a batch is refused.
+  struct Objection: Hashable, Sendable {
+    var code: RefusalCode
+    var message: String
+    var retryAfterMilliseconds: UInt32?
+
+    static func invalid(_ message: String) -> Objection {
+      Objection(code: .invalidChanges, message: message)
     }
+  }
+
+  /// Validates and applies the first waiting batch.
+  mutating func stageNext(_ configuration: ServerConfiguration, at now: Moment) -> Staging {
+    guard let batch = inbox.first else { return .nothingWaits }
     guard let vector = content?.vector else { return .needsContent }
     let operations: [Operation]
     let examination: BatchExamination
@@ -327,133 +249,106 @@ extension ResidentWorkspace {
       operations = try PackedDelta.unpack(batch.delta)
       examination = try BatchExamination(operations, given: vector)
     } catch let error as WireError {
-      return refuseFirst(.invalidChanges, error.message)
+      return refuseFirst(.invalid(error.message))
     } catch let defect as BatchExamination.Defect {
-      return refuseFirst(defect.code == .limit ? .limitReached : .invalidChanges, defect.message)
+      return refuseFirst(Objection(code: defect.code, message: defect.message))
     } catch {
-      return refuseFirst(.invalidChanges, "the delta cannot be read")
+      return refuseFirst(.invalid("the delta cannot be read"))
     }
-    guard !operations.isEmpty else {
-      return refuseFirst(.invalidChanges, "the delta holds no operations")
+    guard !operations.isEmpty else { return refuseFirst(.invalid("the delta holds no operations")) }
+    // The answer has to come behind the entry that it is about.
+    if examination.hasKnown, !isQuiet { return .blockedUntilDurable }
+    if examination.fresh.isEmpty { return .duplicate(inbox.removeFirst(), head) }
+    if let objection = objection(to: examination.fresh, of: batch, configuration, at: now) {
+      return refuseFirst(objection)
     }
-    guard examination.missing.isEmpty else {
-      return .missing(inbox.removeFirst(), examination.missing)
-    }
-    if !examination.known.isEmpty, batch.comparedPosition == nil {
-      let isDurable = examination.known.allSatisfy { operation in
-        operation.lastID.map(committed.contains) ?? false
-      }
-      guard isDurable else { return .blockedUntilDurable }
-      // What the base holds can no longer be compared; its digests were, when it was made.
-      let comparable = examination.known.compactMap { $0.droppingKnown(to: floor) }
-      if !comparable.isEmpty { return .needsComparison(comparable) }
-    }
-    if examination.fresh.isEmpty {
-      return .duplicate(inbox.removeFirst(), position: batch.comparedPosition ?? head)
-    }
-    if let refusal = objection(
-      to: examination.fresh, of: batch, configuration, wallMilliseconds: wallMilliseconds)
-    {
-      return refuseFirst(refusal.code, refusal.message)
-    }
-    return applyFirst(
-      operations, examination, wallMilliseconds: wallMilliseconds,
-      ageMax: configuration.notificationAgeMilliseconds)
+    return applyFirst(examination, configuration, at: now)
   }
 
-  private mutating func refuseFirst(_ code: RefusalCode, _ message: String) -> Staging {
-    .refused(inbox.removeFirst(), code, message)
+  private mutating func refuseFirst(_ objection: Objection) -> Staging {
+    .refused(inbox.removeFirst(), objection)
   }
 
   private mutating func applyFirst(
-    _ operations: [Operation], _ examination: BatchExamination, wallMilliseconds: Int64,
-    ageMax: Int64
+    _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: Moment
   ) -> Staging {
     let batch = inbox.removeFirst()
-    let reading = content.map { BatchNews(examination.fresh, before: $0) }
+    // Once, before it has a place in the log: what is logged never changes.
+    let lowered = examination.fresh.lowered(
+      to: now.wallMilliseconds + configuration.stampAheadMillisecondsMax,
+      behind: content?.latestStamp ?? .zero)
+    let operations = lowered ?? examination.fresh
+    let reading = content.map { BatchNews(operations, before: $0) }
     do {
-      let outcome = try content?.merge(examination.fresh)
+      let outcome = try content?.merge(operations)
       guard let outcome, outcome.waiting == 0 else { return .contentBroken(batch) }
     } catch {
       let code: RefusalCode =
         if case .limitReached = error { .limitReached } else { .invalidChanges }
-      return .refused(batch, code, error.description)
+      return .refused(batch, Objection(code: code, message: error.description))
     }
-    stagedHead += 1
+    noteReplicas(operations, of: batch.device, configuration, at: now)
+    let isAsSent = lowered == nil && !examination.hasKnown
+    let delta = isAsSent ? batch.delta : PackedDelta.pack(operations)
+    stagedHead = stagedHead.appending(delta)
     standingIsDue = true
-    let rows = rows(of: examination.fresh, from: batch)
-    for row in rows where marks[row.range.replica] == nil {
-      stagedBindings[row.range.replica] = row.device
-    }
-    let delta = examination.known.isEmpty ? batch.delta : PackedDelta.pack(examination.fresh)
     var news: [NotificationNews] = []
     if let reading, !reading.isEmpty, let content {
-      news = reading.news(after: content, wall: wallMilliseconds, ageMax: ageMax) {
+      news = reading.news(
+        after: content, wall: now.wallMilliseconds,
+        ageMax: configuration.notificationAgeMilliseconds
+      ) {
         content.device(of: $0)?.id
       }
       stagedTasks.formUnion(reading.sessionsWithTasks(after: content))
     }
-    return .staged(
-      batch, LogAppend(workspace: id, position: stagedHead, delta: delta, rows: rows), news)
-  }
-
-  private func rows(of operations: [Operation], from batch: PendingBatch) -> [LogRow] {
-    var ranges: [ReplicaID: OperationRange] = [:]
-    for operation in operations {
-      guard let range = operation.range else { continue }
-      ranges[range.replica, default: range].last = range.last
-    }
-    return ranges.values.sorted { $0.replica < $1.replica }.map { range in
-      LogRow(
-        range: range, digest: content?.digest(of: range.replica) ?? 0,
-        device: binding(of: range.replica) ?? announced(range.replica, in: operations)
-          ?? batch.device)
-    }
-  }
-
-  private func announced(_ replica: ReplicaID, in operations: [Operation]) -> DeviceID? {
-    for operation in operations where operation.id.replica == replica {
-      if case .announceDevice(let device, _) = operation.body { return device }
-    }
-    return nil
+    let append = LogAppend(
+      workspace: id, prefix: stagedHead, delta: delta, hasOtherStamps: lowered != nil)
+    return .staged(batch, append, news)
   }
 
   /// What speaks against new operations that are causally ready, if anything.
   private func objection(
     to operations: [Operation], of batch: PendingBatch, _ configuration: ServerConfiguration,
-    wallMilliseconds: Int64
-  ) -> (code: RefusalCode, message: String)? {
-    var bindings: [ReplicaID: DeviceID] = [:]
+    at now: Moment
+  ) -> Objection? {
+    var announcesReplica = false
     for operation in operations {
-      if let stamp = operation.stamp,
-        stamp.milliseconds > wallMilliseconds + configuration.stampAheadMillisecondsMax
-      {
-        return (
-          .clockAhead,
-          "the stamp of an operation is \(stamp.milliseconds - wallMilliseconds) ms ahead"
-        )
+      let isAnnouncement: Bool
+      if case .announceDevice = operation.body {
+        isAnnouncement = true
+      } else {
+        isAnnouncement = false
       }
-      let replica = operation.id.replica
-      let owner = bindings[replica] ?? binding(of: replica)
-      if case .announceDevice(let device, _) = operation.body {
-        if replica == batch.replica, device != batch.device {
-          return (.foreignReplica, "the replica announces itself for another device")
-        }
-        if let owner, owner != device {
-          return (.foreignReplica, "the replica belongs to another device")
-        }
-        bindings[replica] = device
-      } else if owner == nil {
-        return (.invalidChanges, "the first operation of a replica must announce its device")
+      guard isAnnouncement == (operation.id.seq == 1) else {
+        return .invalid("the first operation of a replica, and no other, announces its device")
       }
+      announcesReplica = announcesReplica || isAnnouncement
     }
-    let fresh = bindings.keys.filter { binding(of: $0) == nil }.count
-    if marks.count + stagedBindings.count + fresh > configuration.replicasMax {
-      return (
-        .limitReached, "a workspace holds at most \(configuration.replicasMax) replicas"
-      )
-    }
-    return nil
+    guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
+    replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
+    guard replicas.isEmpty else { return nil }
+    return Objection(
+      code: .rateLimited,
+      message: "the device draws replica ids too fast: more than "
+        + "\(configuration.replicaBurst) at once, or one in \(configuration.replicaSeconds) s",
+      retryAfterMilliseconds: UInt32(clamping: configuration.replicaSeconds * 1_000))
+  }
+
+  private mutating func noteReplicas(
+    _ operations: [Operation], of device: DeviceID, _ configuration: ServerConfiguration,
+    at now: Moment
+  ) {
+    let drawn = operations.count { $0.id.seq == 1 }
+    guard drawn > 0 else { return }
+    var bucket =
+      devices[device]?.replicas
+      ?? TokenBucket(
+        perSecond: 1, burst: Int64(configuration.replicaBurst * configuration.replicaSeconds),
+        uptimeMilliseconds: now.uptimeMilliseconds)
+    bucket.spend(
+      drawn * configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
+    devices[device]?.replicas = bucket
   }
 }
 

@@ -48,8 +48,8 @@ package enum ServerReport: Hashable, Sendable {
   case faulted(ConnectionID, message: String)
   case slowConsumerCut(ConnectionID, bytes: Int)
   case revoked(ConnectionID, device: DeviceID)
-  /// A workspace was compacted; the weight is that of the state before.
-  case epochStarted(WorkspaceID, epoch: UInt64, weight: DeadWeight)
+  /// A device held what the log lacked; its state was joined.
+  case stateJoined(WorkspaceID)
   case storageFailed(StorageFault)
   case storageRecovered
 }

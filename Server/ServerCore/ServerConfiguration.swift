@@ -9,8 +9,8 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var preAuthenticationBytesMax = WireLimits.preAuthenticationBytesMax
   /// Connections of the whole server.
   package var connectionsMax = 10_000
-  /// Connections one device may hold at a time.
-  package var connectionsPerDeviceMax = 4
+  /// Connections one device may hold at a time; copies of one directory share their device.
+  package var connectionsPerDeviceMax = 16
   /// Frames a connection may send per second in the long run, and at once.
   package var framesPerSecond: Int64 = 200
   package var frameBurst: Int64 = 2_000
@@ -27,8 +27,8 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var idleMilliseconds: Int64 = 60_000
   /// When the content of a workspace whose devices stay connected, but silent, leaves memory.
   package var connectedIdleMilliseconds: Int64 = 600_000
-  /// Operations a device may lack and still get a delta instead of a snapshot.
-  package var catchUpOperationsMax = 20_000
+  /// Log entries a device may lack and still get them instead of a snapshot.
+  package var catchUpEntriesMax = 4_096
   /// Largest delta and snapshot part that the server itself puts together.
   package var partBytesMax = 256 << 10
   /// What one transaction of the group commit may hold.
@@ -37,28 +37,19 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// Log entries after which a snapshot is due, and after which it is due however small they are.
   package var snapshotEntries = 256
   package var snapshotEntriesMax = 4_096
-  /// Slots without an owner and deleted scalars at which a compaction is due, where they are at
-  /// least half of all.
-  package var compactionDeadMin = 1_000
-  /// Operations that the log may hold beyond the base before a compaction is due all the same.
-  package var compactionOperationsMax = 50_000
-  /// Devices that were not seen for so long are not waited for: they get a snapshot.
-  package var compactionRetentionMilliseconds: Int64 = 30 * 86_400_000
-  /// Bytes of a state that a device gives back.
+  /// The log is kept for devices that were seen within this time; others get a snapshot.
+  package var logRetentionMilliseconds: Int64 = 30 * 86_400_000
+  /// Bytes of a state that a device offers.
   package var offeredBytesMax = 64 << 20
-  /// How often workspaces that nobody uses are looked through.
-  package var compactionCheckMilliseconds: Int64 = 300_000
-  /// How often requests of other processes are looked for.
-  package var compactionRequestMilliseconds: Int64 = 1_000
   /// How long a connected device may take to store a notification before it is pushed as well.
   package var notificationMilliseconds: Int64 = 10_000
   /// What is older when it comes in is not told any more.
   package var notificationAgeMilliseconds: Int64 = 7 * 86_400_000
   /// Questions about leases, dispatch and requests that may wait in a workspace.
   package var requestsMax = 1_000
-  /// Replicas a workspace may have had; a hello that names them all fits the budget of an
-  /// unauthenticated connection.
-  package var replicasMax = 2_000
+  /// Replica ids that a device may draw at once; in the long run one in so many seconds.
+  package var replicaBurst = 1_000
+  package var replicaSeconds = 60
   /// How far ahead of the server's clock a stamp may be.
   package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   /// Presence goes out at most this often per workspace.

@@ -38,7 +38,7 @@ extension ServerCore {
       workspaces[session.workspace]?.requests.append(
         PendingRequest(
           asker: .connection(connection.id),
-          holder: LeaseHolder(device: session.device, replica: session.replica), id: request.id,
+          holder: LeaseHolder(device: session.device, store: session.store), id: request.id,
           request: question))
       markReady(session.workspace)
       stageCommit(at: now)

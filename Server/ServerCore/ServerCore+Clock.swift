@@ -18,7 +18,6 @@ extension ServerCore {
     }
     sendDuePresence(at: now)
     checkTokens(at: now)
-    findCompactions(at: now)
     pushDue(at: now)
     stageCommit(at: now)
     unloadIdle(at: now)
@@ -53,7 +52,7 @@ extension ServerCore {
   private mutating func unloadIdle(at now: Moment) {
     for id in workspaces.keys.sorted() {
       guard let resident = workspaces[id], resident.isQuiet, !resident.hasWork,
-        !loading.contains(id), !isInFlight(id), !resident.compaction.isUnderWay
+        !loading.contains(id), !isInFlight(id), !resident.isJoining, resident.offers.isEmpty
       else { continue }
       let idle = now.uptimeMilliseconds - resident.usedAt
       let isWanted = waitingJoins[id]?.isEmpty == false

@@ -19,9 +19,7 @@ extension ServerCore {
       connections[id]?.unsettledBytes += changes.delta.count
       updateReading(id)
       let batch = PendingBatch(
-        connection: id, device: session.device, replica: session.replica,
-        epoch: session.epoch, batch: changes.batch, delta: changes.delta)
-      if let code = connection.objection { return refuseFollower(batch, code, at: now) }
+        connection: id, device: session.device, batch: changes.batch, delta: changes.delta)
       workspaces[session.workspace]?.enqueue(batch)
       markReady(session.workspace)
       stageCommit(at: now)
@@ -30,21 +28,12 @@ extension ServerCore {
         let device = workspaces[session.workspace]?.devices[session.device]
       else { return }
       var advanced = device
-      advanced.advance(to: min(ack.logPosition, head))
+      advanced.advance(to: min(ack.prefix.position, head.position))
       guard advanced != device else { return }
       workspaces[session.workspace]?.devices[session.device] = advanced
       touch(session.device, of: session.workspace)
       presenceDue.insert(session.workspace)
       sendPresenceIfDue(of: session.workspace, at: now)
-      compactIfDue(session.workspace, at: now)
-    case .epoch(let epoch):
-      // Where another epoch has begun meanwhile, its `compact` is under way.
-      guard epoch == workspaces[session.workspace]?.epoch else { return }
-      var session = session
-      session.epoch = epoch
-      connections[id]?.phase = .joined(session)
-    case .missing(let ranges):
-      asked(connection, session, for: ranges, at: now)
     case .request(let request):
       requested(request, by: connection, session, at: now)
     case .notified(let position):
@@ -56,8 +45,8 @@ extension ServerCore {
       close(id, .normal, "the client cannot go on")
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
-    case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .compact,
-      .notification, .answered:
+    case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .notification,
+      .answered:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }
@@ -111,9 +100,8 @@ extension ServerCore {
         commit.bytes < configuration.commitBytesMax
       else { return markReady(id) }
       guard
-        isComparing(id) == false, workspaces[id]?.compaction.isUnderWay != true,
-        let staging = workspaces[id]?.stageNext(
-          configuration, wallMilliseconds: now.wallMilliseconds)
+        workspaces[id]?.isJoining != true,
+        let staging = workspaces[id]?.stageNext(configuration, at: now)
       else { return }
       switch staging {
       case .nothingWaits:
@@ -123,19 +111,11 @@ extension ServerCore {
         return load(id)
       case .blockedUntilDurable:
         return markReady(id)
-      case .needsComparison(let operations):
-        lastComparison += 1
-        let comparison = ComparisonID(rawValue: lastComparison)
-        workspaces[id]?.comparisonBegan(comparison)
-        return ask(.compare(id, operations), for: .compare(id, comparison))
-      case .refused(let batch, let code, let message):
-        refuse(batch, code, message, at: now)
-        refuseFollowers(of: batch, in: id, code, at: now)
-      case .missing(let batch, let ranges):
-        settle(batch)
-        sendIfJoined(.missing(ranges), to: batch.connection)
-      case .duplicate(let batch, let position):
-        acknowledge(batch, at: position)
+      case .refused(let batch, let refusal):
+        refuse(
+          batch, refusal.code, refusal.message, retryAfter: refusal.retryAfterMilliseconds, at: now)
+      case .duplicate(let batch, let prefix):
+        acknowledge(batch, at: prefix)
       case .staged(let batch, let append, let news):
         commit.bytes += append.delta.count
         commit.entries.append((batch, append))
@@ -150,10 +130,6 @@ extension ServerCore {
         return markReady(id)
       }
     }
-  }
-
-  private func isComparing(_ id: WorkspaceID) -> Bool {
-    workspaces[id]?.comparison != nil
   }
 
   private mutating func takeTouches(at now: Moment) -> [DeviceTouch] {
@@ -183,11 +159,8 @@ extension ServerCore {
     case .findLapsed: foundLapsed(outcome, at: now)
     case .load(let id): loaded(id, outcome, at: now)
     case .catchUp(let id): caughtUp(id, outcome, at: now)
-    case .compare(let id, let comparison): compared(id, comparison, outcome, at: now)
     case .commit: committed(outcome, at: now)
-    case .startEpoch(let id): startedEpoch(of: id, outcome, at: now)
-    case .adopt(let id, let connection): adopted(id, from: connection, outcome, at: now)
-    case .findCompactions: foundCompactions(outcome, at: now)
+    case .join(let id, let connection): joined(id, from: connection, outcome, at: now)
     case .findUnpushed: foundUnpushed(outcome, at: now)
     case .probe:
       isProbing = false
@@ -205,32 +178,6 @@ extension ServerCore {
       default: preconditionFailure("the store answered another question")
       }
     }
-  }
-
-  private mutating func compared(
-    _ id: WorkspaceID, _ comparison: ComparisonID, _ outcome: StoreOutcome, at now: Moment
-  ) {
-    // The inbox may have been refused meanwhile: dropped.
-    guard workspaces[id]?.comparison == comparison else { return }
-    switch outcome {
-    case .comparison(.same(let position)):
-      workspaces[id]?.comparisonPassed(position: position)
-    case .comparison(.different(let replica)):
-      let owner = workspaces[id]?.marks[replica]?.device
-      if let batch = workspaces[id]?.comparisonFailed() {
-        let isOwn = replica == batch.replica || owner == batch.device
-        let code: RefusalCode = isOwn ? .fork : .foreignReplica
-        refuse(batch, code, "the same operation ids are stored with other content", at: now)
-        refuseFollowers(of: batch, in: id, code, at: now)
-      }
-    case .failed(let fault):
-      storageFailed(fault, at: now)
-      return refuseInbox(of: id, at: now)
-    default:
-      preconditionFailure("the store answered another question")
-    }
-    markReady(id)
-    stageCommit(at: now)
   }
 
   private mutating func committed(_ outcome: StoreOutcome, at now: Moment) {
@@ -253,9 +200,8 @@ extension ServerCore {
       publish(commit.verdicts)
       for id in changed {
         resumeJoins(of: id, at: now)
-        adoptIfPossible(id, at: now)
-        compactIfDue(id, at: now)
-        saveSnapshotIfDue(id)
+        joinIfPossible(id, at: now)
+        saveSnapshotIfDue(id, at: now)
         sendPresenceIfDue(of: id, at: now)
       }
     case .failed(let fault):
@@ -272,7 +218,10 @@ extension ServerCore {
       for (workspace, _) in commit.inboxes { workspaces[workspace]?.bookWasLost() }
       deliverFailure(of: commit.answers)
       for post in commit.posts { act(.answerSettled(post.id, .unavailable)) }
-      for (_, append) in commit.entries { resumeJoins(of: append.workspace, at: now) }
+      for id in Set(commit.entries.map(\.append.workspace)).sorted() {
+        resumeJoins(of: id, at: now)
+        joinIfPossible(id, at: now)
+      }
     default:
       preconditionFailure("the store answered another question")
     }
@@ -281,42 +230,48 @@ extension ServerCore {
 
   /// A batch became durable: tell its author, and everybody else.
   private mutating func publish(_ batch: PendingBatch, _ append: LogAppend) {
+    let prefix = append.prefix
     workspaces[append.workspace]?.stagedBecameDurable(append)
-    workspaces[append.workspace]?.devices[batch.device]?.wrote(append.position)
+    workspaces[append.workspace]?.devices[batch.device]?.wrote(prefix.position)
     touch(batch.device, of: append.workspace)
     presenceDue.insert(append.workspace)
-    acknowledge(batch, at: append.position)
-    let frame = FrameCodec.encode(
-      .changes(Changes(batch: 0, logPosition: append.position, delta: append.delta)))
-    var receivers: [ConnectionID] = []
-    for id in (workspaces[append.workspace]?.members ?? []).sorted() {
-      // A copied data directory is a second store of the same device: it needs the batch too.
-      guard id != batch.connection, let session = connections[id]?.session else { continue }
-      guard frame.count <= session.frameBytesMax else {
-        let parts = CatchUp.frames(
-          splitting: append.delta, position: append.position,
-          partBytesMax: session.frameBytesMax - CatchUp.frameOverheadBytes)
-        for part in parts { transmit(part, to: id) }
-        continue
-      }
-      receivers.append(id)
+    if append.hasOtherStamps {
+      settle(batch)
+      sendIfJoined(
+        .changes(Changes(batch: batch.batch, prefix: prefix, delta: append.delta)),
+        to: batch.connection)
+    } else {
+      acknowledge(batch, at: prefix)
     }
-    broadcast(frame, to: receivers)
+    let frame = FrameCodec.encode(
+      .changes(Changes(batch: 0, prefix: prefix, delta: append.delta)))
+    // A copied data directory is a second store of the same device: it needs the batch too.
+    let members = workspaces[append.workspace]?.members ?? []
+    broadcast(frame, to: members.sorted().filter { $0 != batch.connection })
   }
 
-  private mutating func saveSnapshotIfDue(_ id: WorkspaceID) {
+  private mutating func saveSnapshotIfDue(_ id: WorkspaceID, at now: Moment) {
     guard let resident = workspaces[id], resident.wantsSnapshot(configuration),
-      !resident.compaction.isUnderWay, let content = resident.content
+      !resident.isJoining, let content = resident.content
     else { return }
     workspaces[id]?.snapshotBegan()
-    ask(.saveSnapshot(id, content, position: resident.head), for: .saveSnapshot(id))
+    let seen = resident.positionSeenByAll(
+      connected: connectedDevices(of: resident),
+      since: now.wallMilliseconds - configuration.logRetentionMilliseconds)
+    ask(
+      .saveSnapshot(id, content, prefix: resident.head, truncatingBefore: seen),
+      for: .saveSnapshot(id))
+  }
+
+  func connectedDevices(of resident: ResidentWorkspace) -> Set<DeviceID> {
+    Set(resident.members.compactMap { connections[$0]?.session?.device })
   }
 
   // MARK: - Answers to batches
 
-  private mutating func acknowledge(_ batch: PendingBatch, at position: UInt64) {
+  private mutating func acknowledge(_ batch: PendingBatch, at prefix: LogPrefix) {
     settle(batch)
-    sendIfJoined(.ack(Ack(batch: batch.batch, logPosition: position)), to: batch.connection)
+    sendIfJoined(.ack(Ack(batch: batch.batch, prefix: prefix)), to: batch.connection)
   }
 
   private mutating func refuse(
@@ -331,30 +286,6 @@ extension ServerCore {
           code: code, message: message, batch: batch.batch, retryAfterMilliseconds: retryAfter,
           serverMilliseconds: now.wallMilliseconds)),
       to: batch.connection)
-  }
-
-  /// Refuses what a connection sent behind a batch for which it is to connect anew; it may be
-  /// closed already.
-  ///
-  /// That follows on operations which are not here, though a copy of the device's store may have
-  /// filled their numbers with others.
-  private mutating func refuseFollowers(
-    of batch: PendingBatch, in workspace: WorkspaceID, _ code: RefusalCode, at now: Moment
-  ) {
-    switch code {
-    case .fork, .foreignReplica, .clockAhead: break
-    default: return
-    }
-    connections[batch.connection]?.objection = code
-    for follower in workspaces[workspace]?.drainInbox(of: batch.connection) ?? [] {
-      refuseFollower(follower, code, at: now)
-    }
-  }
-
-  private mutating func refuseFollower(
-    _ batch: PendingBatch, _ code: RefusalCode, at now: Moment
-  ) {
-    refuse(batch, code, "it follows on a batch that was refused: connect again", at: now)
   }
 
   private mutating func sendIfJoined(_ frame: Frame, to id: ConnectionID) {

@@ -50,7 +50,7 @@ extension ServerCore {
     case .pair(let request):
       asked(connection, toPair: request, at: now, using: &generator)
     case .hello(let hello):
-      greeted(connection, with: hello, at: now)
+      greeted(connection, with: hello, nonce: generator.next(), at: now)
     default:
       fault(connection.id, .unexpected, "the first frame must be hello or pair")
     }
@@ -94,7 +94,9 @@ extension ServerCore {
       for: .redeem(id, request))
   }
 
-  private mutating func greeted(_ connection: Connection, with hello: Hello, at now: Moment) {
+  private mutating func greeted(
+    _ connection: Connection, with hello: Hello, nonce: UInt64, at now: Moment
+  ) {
     let id = connection.id
     guard ProtocolVersion.choose(hello.versions) != nil else {
       return refuseVersion(id, offered: hello.versions, at: now)
@@ -102,14 +104,11 @@ extension ServerCore {
     guard hello.token.count == 32 else {
       return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
     }
-    guard hello.replica.rawValue != 0, isUsableName(hello.deviceName),
-      hello.frameBytesMax >= WireLimits.frameBytesFloor,
-      hello.known.count <= configuration.replicasMax
-    else {
-      return fault(id, .malformed, "hello: a field is out of its range")
+    guard isUsableName(hello.deviceName) else {
+      return fault(id, .malformed, "hello: the device's name is empty or too long")
     }
     let hash = secretHash(hello.token)
-    connections[id]?.phase = .authenticating(hello, tokenHash: hash)
+    connections[id]?.phase = .authenticating(hello, nonce: nonce, tokenHash: hash)
     ask(.authenticate(tokenHash: hash), for: .authenticate(id))
   }
 
@@ -170,7 +169,7 @@ extension ServerCore {
   /// The store looked a token up.
   mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
     guard let connection = connections[id],
-      case .authenticating(let hello, let tokenHash) = connection.phase
+      case .authenticating(let hello, let nonce, let tokenHash) = connection.phase
     else { return }
     let record: TokenRecord?
     switch outcome {
@@ -206,8 +205,7 @@ extension ServerCore {
     }
     let session = Session(
       workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
-      replica: hello.replica, epoch: hello.epoch, tokenHash: tokenHash,
-      frameBytesMax: min(Int(hello.frameBytesMax), WireLimits.frameBytesMax))
+      store: hello.store, nonce: nonce, tokenHash: tokenHash)
     connections[id]?.phase = .joining(hello, session)
     act(.authenticated(id))
     if workspaces[session.workspace]?.devices[session.device] == nil {

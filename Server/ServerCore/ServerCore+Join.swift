@@ -13,78 +13,42 @@ extension ServerCore {
       return
     }
     workspaces[workspace]?.usedAt = now.uptimeMilliseconds
-    if let mark = resident.marks[hello.replica], mark.device != session.device {
-      return refuse(
-        id, .foreignReplica, "the replica id belongs to another device: take a new one", at: now)
-    }
-    guard let standing = compare(hello, with: resident) else {
-      return refuse(
-        id, .fork, "the replica's operations differ from the stored ones: take a new replica id",
-        at: now)
-    }
-    let missing = resident.committed.ranges(missingFrom: standing.vector)
-    let lacking = missing.reduce(0) { $0 + $1.count }
-    // The log no longer holds what the base does.
-    let hasBase = standing.vector.includes(resident.floor)
-    let isNext =
-      hello.epoch != EpochName.none
-      && EpochName.count(hello.epoch) + 1 == EpochName.count(resident.epoch)
-    let wantsSnapshot =
-      standing.wantsRepair || lacking > configuration.catchUpOperationsMax || !hasBase
-      || hello.epoch != resident.epoch && !isNext
-    if resident.compaction.isUnderWay
-      || wantsSnapshot && (resident.content == nil || !resident.isQuiet)
-    {
+    // What is being read may show that the log is longer than it was told here.
+    if resident.isJoining || loading.contains(workspace) {
       waitingJoins[workspace, default: []].append(id)
-      if resident.content == nil { load(workspace) }
       return
     }
     welcome(id, session, at: now)
-    if lacking == 0 {
-      workspaces[workspace]?.devices[session.device]?.advance(to: resident.head)
-    }
-    if !wantsSnapshot, isNext { send(.compact(resident.start), to: id) }
-    if wantsSnapshot, let content = resident.content {
-      catchUp(
-        id,
-        .snapshot(
-          content, epoch: resident.epoch, position: resident.head,
-          partBytesMax: partBytesMax(session)))
-    } else if !missing.isEmpty {
-      catchUp(
-        id,
-        .delta(workspace, missing, position: resident.head, partBytesMax: partBytesMax(session)))
-    } else {
+    let head = resident.head
+    guard hello.prefix != head, hello.prefix.position > 0 || head.position > 0 else {
+      workspaces[workspace]?.devices[session.device]?.advance(to: head.position)
       sendPresence(to: id)
-      beginNotifying(id, at: now)
+      return beginNotifying(id, at: now)
     }
+    // What happens meanwhile queues behind what the device lacks.
+    connections[id]?.outgoing.hold()
+    ask(
+      .catchUp(
+        CatchUpTask(
+          workspace: workspace, start: hello.prefix, end: head,
+          entriesMax: configuration.catchUpEntriesMax, partBytesMax: configuration.partBytesMax)),
+      for: .catchUp(id))
   }
 
-  private func partBytesMax(_ session: Session) -> Int {
-    min(configuration.partBytesMax, session.frameBytesMax - CatchUp.frameOverheadBytes)
-  }
-
-  /// Compares what a client says it knows with what is durable.
-  ///
-  /// - Returns: nil where the client's own replica differs. In another epoch that may be because
-  ///   operations were made to fit it; the client finds out when it takes over the base.
-  private func compare(
-    _ hello: Hello, with resident: ResidentWorkspace
-  ) -> (vector: VersionVector, wantsRepair: Bool)? {
-    var vector = VersionVector()
-    var wantsRepair = false
-    for entry in hello.known {
-      vector[entry.replica] = max(vector[entry.replica], entry.seq)
-      guard let mark = resident.marks[entry.replica], mark.seq == entry.seq,
-        mark.digest != entry.digest
-      else { continue }
-      if entry.replica == hello.replica {
-        if hello.epoch == resident.epoch { return nil }
-      } else {
-        wantsRepair = true
-      }
+  /// Sends the whole state to a connection that lacks too much of it for entries of the log, as soon
+  /// as the content is what is durable.
+  private mutating func sendSnapshot(to id: ConnectionID) {
+    guard let session = connections[id]?.session, let resident = workspaces[session.workspace]
+    else { return }
+    guard let content = resident.content, resident.isQuiet, !resident.isJoining else {
+      waitingJoins[session.workspace, default: []].append(id)
+      if resident.content == nil { load(session.workspace) }
+      return
     }
-    return (vector, wantsRepair)
+    connections[id]?.awaitsSnapshot = false
+    ask(
+      .packSnapshot(content, prefix: resident.head, partBytesMax: configuration.partBytesMax),
+      for: .catchUp(id))
   }
 
   private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: Moment) {
@@ -101,19 +65,11 @@ extension ServerCore {
     send(
       .welcome(
         Welcome(
-          version: ProtocolVersion.current, epoch: resident.epoch, known: resident.known,
-          logPosition: resident.head, logIdentity: resident.logIdentity,
+          version: ProtocolVersion.current, head: resident.head, nonce: session.nonce,
           serverMilliseconds: now.wallMilliseconds,
-          frameBytesMax: UInt32(clamping: min(session.frameBytesMax, WireLimits.frameBytesMax)),
           pingSeconds: configuration.pingSeconds,
           backoffMillisecondsMin: configuration.backoffMillisecondsMin)),
       to: id)
-  }
-
-  /// Lets a task put together what a device lacks; what happens meanwhile queues behind it.
-  private mutating func catchUp(_ id: ConnectionID, _ task: CatchUpTask) {
-    connections[id]?.outgoing.hold()
-    ask(.catchUp(task), for: .catchUp(id))
   }
 
   /// What a device lacks is ready to be sent.
@@ -125,41 +81,18 @@ extension ServerCore {
       flush(id)
       sendPresence(to: id)
       if !connection.takesNotifications { beginNotifying(id, at: now) }
+    case .snapshotNeeded(let isPrefix):
+      guard case .joined(var session) = connection.phase else { return }
+      session.hasDiverged = !isPrefix
+      connections[id]?.phase = .joined(session)
+      connections[id]?.awaitsSnapshot = true
+      sendSnapshot(to: id)
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(id, at: now)
     default:
       preconditionFailure("the store answered another question")
     }
-  }
-
-  /// A client asked for operations it lacks.
-  mutating func asked(
-    _ connection: Connection, _ session: Session, for ranges: [OperationRange], at now: Moment
-  ) {
-    // A client that is being caught up gets them anyway.
-    guard let resident = workspaces[session.workspace], !connection.outgoing.isHeld else { return }
-    guard ranges.allSatisfy({ $0.first > resident.floor[$0.replica] }) else {
-      return refuse(
-        connection.id, .limitReached, "the log no longer holds that: connect again to catch up",
-        retryAfter: 1_000, at: now)
-    }
-    let stored = ranges.compactMap { range in
-      let last = min(range.last, resident.committed[range.replica])
-      return range.first <= last
-        ? OperationRange(replica: range.replica, first: range.first, last: last) : nil
-    }
-    guard !stored.isEmpty else { return }
-    guard stored.reduce(0, { $0 + $1.count }) <= configuration.catchUpOperationsMax,
-      stored.count <= configuration.replicasMax
-    else {
-      return refuse(
-        connection.id, .limitReached, "too many operations at once: connect again to catch up",
-        retryAfter: 1_000, at: now)
-    }
-    catchUp(
-      connection.id,
-      .delta(session.workspace, stored, position: 0, partBytesMax: partBytesMax(session)))
   }
 
   // MARK: - Loading
@@ -177,8 +110,7 @@ extension ServerCore {
     case .workspace(let loaded?):
       damagedAt[id] = nil
       if let resident = workspaces[id] {
-        let moved =
-          resident.head != loaded.header.head || resident.epoch != loaded.header.epoch
+        let moved = resident.head != loaded.header.head
         workspaces[id]?.refresh(from: loaded, at: now)
         if resident.bookIsLost {
           notifyAnew(id, at: now)
@@ -192,18 +124,13 @@ extension ServerCore {
         resumeLiveStatus(of: id, at: now)
         repeatEnds(loaded.header.inboxes.endedStatuses, of: id)
       }
-      if let request = requestedCompactions.removeValue(forKey: id) {
-        workspaces[id]?.compaction.request = request
-      }
-      for connection in joins { join(connection, at: now) }
+      for connection in joins { resume(connection, at: now) }
       takePosts(of: id)
-      adoptIfPossible(id, at: now)
-      compactIfDue(id, at: now)
+      joinIfPossible(id, at: now)
       if workspaces[id]?.hasWork == true { markReady(id) }
       stageCommit(at: now)
     case .workspace(nil):
-      requestedCompactions[id] = nil
-      for connection in joins {
+      for connection in joins + takeOffers(of: id) {
         refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
       }
       refusePosts(of: id, .notAwaited)
@@ -211,7 +138,7 @@ extension ServerCore {
     case .failed(let fault):
       if fault.code == .corrupt { damagedAt[id] = now.uptimeMilliseconds }
       storageFailed(fault, at: now)
-      for connection in joins { refuseForStorage(connection, at: now) }
+      for connection in joins + takeOffers(of: id) { refuseForStorage(connection, at: now) }
       refusePosts(of: id, .unavailable)
       refuseInbox(of: id, at: now)
     default:
@@ -229,18 +156,22 @@ extension ServerCore {
     damage.map { now.uptimeMilliseconds - $0 < configuration.damageRetryMilliseconds } ?? false
   }
 
-  private mutating func restartMembers(of id: WorkspaceID) {
+  mutating func restartMembers(of id: WorkspaceID) {
     for member in (workspaces[id]?.members ?? []).sorted() {
       close(member, .serviceRestart, "connect again to catch up")
     }
   }
 
-  /// Lets those join who waited for the content to be durable.
+  /// Goes on with those who waited for the content to be durable.
   mutating func resumeJoins(of id: WorkspaceID, at now: Moment) {
-    guard !loading.contains(id), workspaces[id]?.compaction.isUnderWay != true,
+    guard !loading.contains(id), workspaces[id]?.isJoining != true,
       let joins = waitingJoins.removeValue(forKey: id)
     else { return }
-    for connection in joins { join(connection, at: now) }
+    for connection in joins { resume(connection, at: now) }
+  }
+
+  private mutating func resume(_ id: ConnectionID, at now: Moment) {
+    if connections[id]?.awaitsSnapshot == true { sendSnapshot(to: id) } else { join(id, at: now) }
   }
 
   // MARK: - Leaving

@@ -1,6 +1,5 @@
 import DispatchAuthority
 package import QueueModel
-import SequenceCRDT
 package import WireProtocol
 
 /// Names an answer that came without a connection, by the button of a notice.
@@ -62,8 +61,8 @@ extension ServerCore {
     workspaces[workspace]?.requests.append(
       PendingRequest(
         asker: .post(posted.id),
-        // No replica runs anything by an answer.
-        holder: LeaseHolder(device: posted.device, replica: ReplicaID(rawValue: 0)),
+        // No store runs anything by an answer.
+        holder: LeaseHolder(device: posted.device, store: StoreID(rawValue: 0)),
         id: posted.id.rawValue, request: .answer(posted.answer)))
     markReady(workspace)
   }

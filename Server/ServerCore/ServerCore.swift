@@ -1,5 +1,5 @@
 import DispatchAuthority
-package import QueueModel
+import QueueModel
 import SequenceCRDT
 import WireProtocol
 
@@ -27,7 +27,8 @@ package struct ServerCore: Sendable {
   var presenceDue: Set<WorkspaceID> = []
   /// Workspaces with devices whose rows in the store are out of date.
   var touchesDue: Set<WorkspaceID> = []
-  /// Connections that wait for a workspace to be read or to be quiet, in order.
+  /// Connections that wait for a workspace to be read or to be quiet, in order: to be welcomed, or
+  /// to be sent a snapshot.
   var waitingJoins: [WorkspaceID: [ConnectionID]] = [:]
   var loading: Set<WorkspaceID> = []
   /// Answers without a connection whose workspaces are still to be read.
@@ -37,7 +38,6 @@ package struct ServerCore: Sendable {
   var commitInFlight: CommitInFlight?
   var tasks: [StoreTaskID: Purpose] = [:]
   private var lastTask: UInt64 = 0
-  var lastComparison: UInt64 = 0
   var throttle: PairingThrottle
   /// When the store failed last, uptime; nil while it works.
   var storageFailedAt: Int64?
@@ -45,19 +45,11 @@ package struct ServerCore: Sendable {
   var tokensCheckedAt: Int64 = .min / 2
   var isCheckingTokens = false
   var isProbing = false
-  var compactionsCheckedAt: Int64 = .min / 2
-  var requestsCheckedAt: Int64 = .min / 2
-  var isFindingCompactions = false
   var hasLookedForUnpushed = false
   /// When what is to be pushed could not be read last because it is damaged, uptime.
   var unpushedDamagedAt: Int64?
   /// Workspaces that could not be read because they are damaged, and when that was tried last.
   var damagedAt: [WorkspaceID: Int64] = [:]
-  /// Wishes for workspaces that are still to be read.
-  var requestedCompactions: [WorkspaceID: CompactionRequest] = [:]
-  /// Workspaces whose content was read only to see whether they are worth compacting, with the
-  /// operations they had beyond the base.
-  var examinedCompactions: [WorkspaceID: Int] = [:]
   var stopping: Stopping?
   private var actions: [ServerAction] = []
 
@@ -67,13 +59,10 @@ package struct ServerCore: Sendable {
     case authenticate(ConnectionID)
     case findLapsed
     case load(WorkspaceID)
-    case compare(WorkspaceID, ComparisonID)
     case catchUp(ConnectionID)
     case commit
     case saveSnapshot(WorkspaceID)
-    case startEpoch(WorkspaceID)
-    case adopt(WorkspaceID, ConnectionID)
-    case findCompactions
+    case join(WorkspaceID, ConnectionID)
     case findUnpushed
     case probe
   }
@@ -235,15 +224,6 @@ package struct ServerCore: Sendable {
   /// Time has passed; wanted several times a second.
   package mutating func clockTicked(at now: Moment) -> [ServerAction] {
     tick(at: now)
-    return takeActions()
-  }
-
-  /// Somebody wants a workspace compacted. What stands in the way is waited for: batches in
-  /// flight, and, unless it is wanted now, devices that have not seen everything.
-  package mutating func compactionRequested(
-    of id: WorkspaceID, _ request: CompactionRequest, at now: Moment
-  ) -> [ServerAction] {
-    wantCompaction(of: id, request, at: now)
     return takeActions()
   }
 

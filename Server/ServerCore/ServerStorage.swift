@@ -1,6 +1,6 @@
 package import DispatchAuthority
 package import QueueModel
-package import SequenceCRDT
+package import WireProtocol
 
 /// The port to the server's durable store; `ServerStore` implements it over SQLite, a simulation
 /// in memory.
@@ -21,18 +21,15 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// What is known about a workspace besides its content; nil where there is none of that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
-  /// The latest snapshot.
-  func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot?
+  /// The latest snapshot of a prefix that ends at a position or before it.
+  func latestSnapshot(of workspace: WorkspaceID, notBehind position: UInt64)
+    throws(StorageFault) -> StoredSnapshot?
 
-  /// What the epoch starts with; nil before the first compaction.
-  func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot?
+  /// The chain at a position, where an entry or a snapshot there says it.
+  func chain(of workspace: WorkspaceID, at position: UInt64) throws(StorageFault) -> UInt64?
 
   /// Log entries after a position, in order, at most `limit`.
   func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int)
-    throws(StorageFault) -> [LogEntry]
-
-  /// Log entries that hold any operation of the ranges, in order.
-  func entries(of workspace: WorkspaceID, overlapping ranges: [OperationRange])
     throws(StorageFault) -> [LogEntry]
 
   /// Stores everything in one durable transaction, or nothing.
@@ -41,21 +38,16 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Writes something small and durable, to see whether that is possible.
   func probe() throws(StorageFault)
 
-  /// Stores a snapshot and drops those it makes superfluous.
-  func save(_ snapshot: StoredSnapshot, of workspace: WorkspaceID) throws(StorageFault)
-
-  /// Starts an epoch in one durable transaction, or does nothing: the base takes the place of the
-  /// log up to its position and of all snapshots, and a request for it is settled.
+  /// Appends an entry in one durable transaction.
   ///
-  /// - Throws: `StorageFault.conflict` where the workspace is not in the epoch and at the position
-  ///   that the start follows.
-  func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault)
+  /// - Throws: `StorageFault.conflict` where it does not follow on the head.
+  func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault)
 
-  /// The workspaces for which somebody asked for a compaction, those whose log holds at least so
-  /// many operations beyond the base, and the named ones.
-  func compactionCandidates(
-    operationsMin: Int, waiting: Set<WorkspaceID>
-  ) throws(StorageFault) -> [CompactionCandidate]
+  /// Stores a snapshot, and keeps the one before it. Log entries before a position that both hold are
+  /// dropped; the one at the position says the chain to devices that have the log up to there.
+  func save(
+    _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
+  ) throws(StorageFault)
 
   /// The workspaces in which the inbox of a device with valid push targets holds what was neither
   /// acknowledged nor pushed, or of whose tasks something is shown in place.
@@ -156,13 +148,9 @@ package enum RedemptionOutcome: Hashable, Sendable {
 /// What is known about a workspace besides its content.
 package struct WorkspaceHeader: Hashable, Sendable {
   package var name: String
-  package var logIdentity: UInt64
-  package var epoch: UInt64
-  /// The log position whose state is the base; 0 before the first compaction.
-  package var basePosition: UInt64
-  /// The position of the last log entry, or of the base where none is behind it.
-  package var head: UInt64
-  package var replicas: [ReplicaMark]
+  /// The chain of the empty log: random, so that no two logs are alike.
+  package var firstChain: UInt64
+  package var head: LogPrefix
   /// Devices that may connect.
   package var devices: [DeviceRecord]
   /// Leases and dispatches.
@@ -171,60 +159,50 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var inboxes: InboxRecords
 
   package init(
-    name: String, logIdentity: UInt64, epoch: UInt64, basePosition: UInt64 = 0, head: UInt64,
-    replicas: [ReplicaMark], devices: [DeviceRecord],
+    name: String, firstChain: UInt64, head: LogPrefix, devices: [DeviceRecord],
     authority: AuthorityRecords = AuthorityRecords(), inboxes: InboxRecords = InboxRecords()
   ) {
+    self.name = name
+    self.firstChain = firstChain
+    self.head = head
+    self.devices = devices
     self.authority = authority
     self.inboxes = inboxes
-    self.name = name
-    self.logIdentity = logIdentity
-    self.epoch = epoch
-    self.basePosition = basePosition
-    self.head = head
-    self.replicas = replicas
-    self.devices = devices
   }
 }
 
-/// How far a replica is stored, and whose it is.
-package struct ReplicaMark: Hashable, Sendable {
-  package var replica: ReplicaID
-  package var seq: UInt32
-  package var digest: UInt64
-  package var device: DeviceID
-  /// Up to here its operations are in the base and not in the log.
-  package var baseSeq: UInt32
-
-  package init(
-    replica: ReplicaID, seq: UInt32, digest: UInt64, device: DeviceID, baseSeq: UInt32 = 0
-  ) {
-    self.replica = replica
-    self.seq = seq
-    self.digest = digest
-    self.device = device
-    self.baseSeq = baseSeq
-  }
-}
-
-/// One accepted batch, as stored.
+/// An entry of a workspace's log.
 package struct LogEntry: Hashable, Sendable {
-  package var position: UInt64
-  package var delta: [UInt8]
+  package enum Content: Hashable, Sendable {
+    /// An accepted batch.
+    case delta([UInt8])
+    /// The whole state from here on, packed: what the log held joined with a device's state.
+    case state([UInt8])
 
-  package init(position: UInt64, delta: [UInt8]) {
-    self.position = position
-    self.delta = delta
+    package var bytes: [UInt8] {
+      switch self {
+      case .delta(let bytes), .state(let bytes): bytes
+      }
+    }
+  }
+
+  /// The log up to and with it.
+  package var prefix: LogPrefix
+  package var content: Content
+
+  package init(prefix: LogPrefix, content: Content) {
+    self.prefix = prefix
+    self.content = content
   }
 }
 
-/// A packed image of a workspace at a log position.
+/// A packed image of a workspace at a prefix of its log.
 package struct StoredSnapshot: Hashable, Sendable {
-  package var position: UInt64
+  package var prefix: LogPrefix
   package var bytes: [UInt8]
 
-  package init(position: UInt64, bytes: [UInt8]) {
-    self.position = position
+  package init(prefix: LogPrefix, bytes: [UInt8]) {
+    self.prefix = prefix
     self.bytes = bytes
   }
 }
@@ -244,34 +222,21 @@ package struct CommitBatch: Sendable {
   }
 }
 
-/// One log entry to be stored.
+/// One accepted batch to be stored.
 package struct LogAppend: Hashable, Sendable {
   package var workspace: WorkspaceID
-  package var position: UInt64
+  package var prefix: LogPrefix
   package var delta: [UInt8]
-  /// One per replica in the delta.
-  package var rows: [LogRow]
+  /// It was sent with stamps too far ahead: its author gets it back as it is here.
+  package var hasOtherStamps: Bool
 
-  package init(workspace: WorkspaceID, position: UInt64, delta: [UInt8], rows: [LogRow]) {
+  package init(
+    workspace: WorkspaceID, prefix: LogPrefix, delta: [UInt8], hasOtherStamps: Bool = false
+  ) {
     self.workspace = workspace
-    self.position = position
+    self.prefix = prefix
     self.delta = delta
-    self.rows = rows
-  }
-}
-
-/// The operations of one replica within a log entry.
-package struct LogRow: Hashable, Sendable {
-  package var range: OperationRange
-  /// The replica's rolling digest after the last of them.
-  package var digest: UInt64
-  /// The device the replica is bound to.
-  package var device: DeviceID
-
-  package init(range: OperationRange, digest: UInt64, device: DeviceID) {
-    self.range = range
-    self.digest = digest
-    self.device = device
+    self.hasOtherStamps = hasOtherStamps
   }
 }
 

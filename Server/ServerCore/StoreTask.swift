@@ -1,6 +1,6 @@
 package import QueueModel
-package import SequenceCRDT
-import WireProtocol
+import SequenceCRDT
+package import WireProtocol
 
 /// Work done away from the event loop: the store's, and packing that would hold up the loop.
 package enum StoreTask: Sendable {
@@ -8,25 +8,24 @@ package enum StoreTask: Sendable {
   case redeem(CodeRedemption)
   case findLapsed([ConnectedToken])
   case load(WorkspaceID)
-  case compare(WorkspaceID, [Operation])
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
-  case saveSnapshot(WorkspaceID, Workspace, position: UInt64)
-  /// Compacts the state at a position and starts an epoch with it.
-  case startEpoch(WorkspaceID, Workspace, previous: UInt64, position: UInt64)
-  /// Takes a device's state over.
-  case adopt(AdoptionTask)
-  case findCompactions(operationsMin: Int, waiting: Set<WorkspaceID>)
+  /// The whole state at a prefix, for one that lacks much of it.
+  case packSnapshot(Workspace, prefix: LogPrefix, partBytesMax: Int)
+  case saveSnapshot(WorkspaceID, Workspace, prefix: LogPrefix, truncatingBefore: UInt64)
+  case join(JoinTask)
   case findUnpushed
   case probe
 }
 
 /// What a device lacks, to be packed into frames.
-package enum CatchUpTask: Sendable {
-  /// The operations of the ranges; `position` is the log position they bring the device to.
-  case delta(WorkspaceID, [OperationRange], position: UInt64, partBytesMax: Int)
-  /// The whole state at a position.
-  case snapshot(Workspace, epoch: UInt64, position: UInt64, partBytesMax: Int)
+package struct CatchUpTask: Sendable {
+  package var workspace: WorkspaceID
+  /// What the device says it has.
+  package var start: LogPrefix
+  package var end: LogPrefix
+  package var entriesMax: Int
+  package var partBytesMax: Int
 }
 
 /// What became of a task.
@@ -36,14 +35,14 @@ package enum StoreOutcome: Sendable {
   case lapsed(LapsedAccess)
   /// nil where there is no such workspace.
   case workspace(LoadedWorkspace?)
-  case comparison(OperationComparison)
   case frames([[UInt8]])
+  /// The log does not hold what the device lacks as entries, or too many of them.
+  ///
+  /// - isPrefix: whether what the device has is known to be a prefix of this log.
+  case snapshotNeeded(isPrefix: Bool)
   case committed
   case snapshotSaved(bytes: Int)
-  case epochStarted(StartedEpoch)
-  /// nil where it was done, else why not.
-  case adopted(AdoptionRefusal?)
-  case compactions([CompactionCandidate])
+  case joined(JoinOutcome)
   /// Workspaces in which something is still to be pushed.
   case unpushed([WorkspaceID])
   case probed
@@ -60,14 +59,6 @@ package struct LoadedWorkspace: Sendable {
   package var snapshotBytes: Int
 }
 
-/// Whether operations that the server knows already are the same there.
-package enum OperationComparison: Hashable, Sendable {
-  /// They are; the last of them lies at this log position.
-  case same(position: UInt64)
-  /// The first replica whose operations differ.
-  case different(ReplicaID)
-}
-
 extension ServerStorage {
   /// Does a task; called on the store's thread.
   package func perform(_ task: StoreTask) -> StoreOutcome {
@@ -81,33 +72,23 @@ extension ServerStorage {
         return .lapsed(try lapsedAccess(among: tokens))
       case .load(let workspace):
         return .workspace(try load(workspace))
-      case .compare(let workspace, let operations):
-        return .comparison(try compare(operations, in: workspace))
-      case .catchUp(.delta(let workspace, let ranges, let position, let partBytesMax)):
-        let entries = try entries(of: workspace, overlapping: ranges)
-        return .frames(
-          try CatchUp.frames(
-            for: ranges, in: entries, position: position, partBytesMax: partBytesMax))
-      case .catchUp(.snapshot(let workspace, let epoch, let position, let partBytesMax)):
-        let bytes = PackedSnapshot.pack(workspace.image())
+      case .catchUp(let task):
+        return try catchUp(task)
+      case .packSnapshot(let workspace, let prefix, let partBytesMax):
         return .frames(
           CatchUp.frames(
-            forSnapshot: bytes, epoch: epoch, position: position, partBytesMax: partBytesMax))
+            forSnapshot: PackedSnapshot.pack(workspace), prefix: prefix,
+            partBytesMax: partBytesMax))
       case .commit(let batch):
         try commit(batch)
         return .committed
-      case .saveSnapshot(let id, let workspace, let position):
-        let bytes = PackedSnapshot.pack(workspace.image())
-        try save(StoredSnapshot(position: position, bytes: bytes), of: id)
+      case .saveSnapshot(let id, let workspace, let prefix, let position):
+        let bytes = PackedSnapshot.pack(workspace)
+        try save(
+          StoredSnapshot(prefix: prefix, bytes: bytes), of: id, truncatingBefore: position)
         return .snapshotSaved(bytes: bytes.count)
-      case .startEpoch(let id, let workspace, let previous, let position):
-        return .epochStarted(
-          try startEpoch(of: id, with: workspace, after: previous, at: position))
-      case .adopt(let task):
-        return .adopted(try adopt(task))
-      case .findCompactions(let operationsMin, let waiting):
-        return .compactions(
-          try compactionCandidates(operationsMin: operationsMin, waiting: waiting))
+      case .join(let task):
+        return .joined(try join(task))
       case .findUnpushed:
         return .unpushed(try workspacesWithUnpushed())
       case .probe:
@@ -119,102 +100,94 @@ extension ServerStorage {
     }
   }
 
-  /// Reads a workspace.
-  ///
-  /// Another process may begin an epoch between two readings. Then the log that the header spoke of is
-  /// gone, and a fresh look finds what is there now.
+  /// The entries behind a prefix, where the device's is one of this log's and the entries are there.
+  private func catchUp(_ task: CatchUpTask) throws(StorageFault) -> StoreOutcome {
+    let (start, end) = (task.start, task.end)
+    var isPrefix = start == .empty
+    if !isPrefix, start.position <= end.position {
+      isPrefix = try chain(of: task.workspace, at: start.position) == start.chain
+    }
+    guard isPrefix, end.position - start.position <= UInt64(task.entriesMax) else {
+      return .snapshotNeeded(isPrefix: isPrefix)
+    }
+    let count = Int(end.position - start.position)
+    let entries = try entries(of: task.workspace, after: start.position, limit: count)
+    guard entries.count == count, entries.last?.prefix == end,
+      let frames = try CatchUp.frames(for: entries, partBytesMax: task.partBytesMax)
+    else { return .snapshotNeeded(isPrefix: true) }
+    return .frames(frames)
+  }
+
+  /// Reads a workspace: the latest snapshot and the log behind it, or, where that does not lead to
+  /// the head, the snapshot before and the log behind that.
   private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
-    guard var header = try header(of: id) else { return nil }
+    guard let header = try header(of: id) else { return nil }
+    var contradiction = "it has neither log nor snapshot"
+    var limit = header.head.position
     while true {
-      do {
-        return try load(id, as: header)
-      } catch {
-        guard let now = try self.header(of: id) else { return nil }
-        guard now.epoch != header.epoch || now.basePosition != header.basePosition else {
-          throw error
-        }
-        header = now
-      }
-    }
-  }
-
-  /// Reads the latest snapshot and the log after it, or, where the snapshot does not lead to what the
-  /// log says, the epoch's base and the whole log.
-  private func load(
-    _ id: WorkspaceID, as header: WorkspaceHeader
-  ) throws(StorageFault) -> LoadedWorkspace {
-    if let snapshot = try latestSnapshot(of: id), snapshot.position <= header.head,
-      snapshot.position >= header.basePosition,
-      // A snapshot that cannot be read is no loss: the log holds everything.
-      let image = try? PackedSnapshot.unpack(snapshot.bytes),
-      let base = try? Workspace(image: image)
-    {
+      let snapshot = try latestSnapshot(of: id, notBehind: limit)
       var loaded = LoadedWorkspace(
-        header: header, workspace: base, tailEntries: 0, tailBytes: 0,
-        snapshotBytes: snapshot.bytes.count)
-      if try replay(id, after: snapshot.position, into: &loaded) == nil { return loaded }
-    }
-    var loaded = LoadedWorkspace(
-      header: header, workspace: Workspace(), tailEntries: 0, tailBytes: 0, snapshotBytes: 0)
-    if header.epoch != EpochName.none {
-      guard let base = try base(of: id), let image = try? PackedSnapshot.unpack(base.bytes),
-        let workspace = try? Workspace(image: image)
-      else {
-        throw StorageFault(
-          code: .corrupt, message: "the base of workspace \(id) cannot be read")
+        header: header, workspace: Workspace(), tailEntries: 0, tailBytes: 0,
+        snapshotBytes: snapshot?.bytes.count ?? 0)
+      var start = LogPrefix(position: 0, chain: header.firstChain)
+      var isReadable = true
+      if let snapshot {
+        start = snapshot.prefix
+        if let workspace = try? Workspace(image: PackedSnapshot.unpack(snapshot.bytes)) {
+          loaded.workspace = workspace
+        } else {
+          isReadable = false
+          contradiction = "the snapshot at \(start.position) is damaged"
+        }
       }
-      loaded.workspace = workspace
-      loaded.snapshotBytes = base.bytes.count
+      if isReadable {
+        guard let found = try replay(id, behind: start, into: &loaded) else { return loaded }
+        contradiction = found
+      }
+      guard let snapshot, snapshot.prefix.position > 0 else {
+        throw StorageFault(
+          code: .corrupt, message: "workspace \(id) cannot be read: \(contradiction)")
+      }
+      limit = snapshot.prefix.position - 1
     }
-    if let contradiction = try replay(id, after: header.basePosition, into: &loaded) {
-      throw StorageFault(
-        code: .corrupt, message: "workspace \(id) cannot be read: \(contradiction)")
-    }
-    return loaded
   }
 
-  /// Applies the log after a position.
+  /// Applies the log behind a prefix.
   ///
-  /// - Returns: what is wrong with the result, nil where it is what the header says.
+  /// - Returns: what is wrong with it; nil where it leads to the head.
   private func replay(
-    _ id: WorkspaceID, after start: UInt64, into loaded: inout LoadedWorkspace
+    _ id: WorkspaceID, behind start: LogPrefix, into loaded: inout LoadedWorkspace
   ) throws(StorageFault) -> String? {
-    var position = start
-    while position < loaded.header.head {
-      let entries = try entries(of: id, after: position, limit: 256)
-      guard let last = entries.last else { return "the log ends at \(position)" }
+    var reached = start
+    while reached.position < loaded.header.head.position {
+      let entries = try entries(of: id, after: reached.position, limit: 256)
+      guard !entries.isEmpty else { return "the log ends at \(reached.position)" }
       var operations: [Operation] = []
-      // What came since the header was read is another look's.
-      for entry in entries where entry.position <= loaded.header.head {
-        guard let delta = try? PackedDelta.unpackStored(entry.delta) else {
-          return "log entry \(entry.position) is damaged"
+      for entry in entries where entry.prefix.position <= loaded.header.head.position {
+        guard reached.appending(entry.content.bytes) == entry.prefix else {
+          return "log entry \(entry.prefix.position) does not follow on \(reached.position)"
         }
-        operations += delta
+        reached = entry.prefix
         loaded.tailEntries += 1
-        loaded.tailBytes += entry.delta.count
+        loaded.tailBytes += entry.content.bytes.count
+        switch entry.content {
+        case .delta(let delta):
+          guard let delta = try? PackedDelta.unpackStored(delta) else {
+            return "log entry \(reached.position) is damaged"
+          }
+          operations += delta
+        case .state(let bytes):
+          operations = []
+          guard let state = try? Workspace(image: PackedSnapshot.unpack(bytes)) else {
+            return "log entry \(reached.position) is damaged"
+          }
+          loaded.workspace = state
+        }
       }
       guard let outcome = try? loaded.workspace.merge(operations), outcome.waiting == 0 else {
-        return "log entries \(position + 1) to \(last.position) do not apply"
+        return "the log entries up to \(reached.position) do not apply"
       }
-      position = min(last.position, loaded.header.head)
     }
-    for mark in loaded.header.replicas
-    where loaded.workspace.vector[mark.replica] != mark.seq
-      || loaded.workspace.digest(of: mark.replica) != mark.digest
-    {
-      return "the digest of replica \(mark.replica.rawValue) differs"
-    }
-    guard loaded.workspace.vector.count == loaded.header.replicas.count else {
-      return "the log knows other replicas than the table of replicas"
-    }
-    return nil
-  }
-
-  private func compare(
-    _ operations: [Operation], in workspace: WorkspaceID
-  ) throws(StorageFault) -> OperationComparison {
-    let ranges = operations.compactMap(\.range)
-    let entries = try entries(of: workspace, overlapping: ranges)
-    return try CatchUp.compare(operations, with: entries)
+    return reached == loaded.header.head ? nil : "the log does not lead to its head"
   }
 }

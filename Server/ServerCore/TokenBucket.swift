@@ -23,7 +23,8 @@ struct TokenBucket: Hashable, Sendable {
 
   /// Adds what the time since the last call allows.
   mutating func refill(uptimeMilliseconds: Int64) {
-    let elapsed = min(max(uptimeMilliseconds - refilledAt, 0), 3_600_000)
+    // Of a day or a decade: what is rare may be owed for long.
+    let elapsed = min(max(uptimeMilliseconds - refilledAt, 0), 1 << 40)
     refilledAt = max(refilledAt, uptimeMilliseconds)
     level = min(level + elapsed * perSecond, burst * 1_000)
   }

@@ -20,13 +20,13 @@ package struct DeviceListing: Hashable, Sendable {
 package struct WorkspaceProposal: Hashable, Sendable {
   package var name: String
   package var id: WorkspaceID
-  package var logIdentity: UInt64
+  package var firstChain: UInt64
   package var createdAt: Int64
 
-  package init(name: String, id: WorkspaceID, logIdentity: UInt64, createdAt: Int64) {
+  package init(name: String, id: WorkspaceID, firstChain: UInt64, createdAt: Int64) {
     self.name = name
     self.id = id
-    self.logIdentity = logIdentity
+    self.firstChain = firstChain
     self.createdAt = createdAt
   }
 }
@@ -42,11 +42,11 @@ extension ServerDatabase {
     try write { db in
       try db.execute(
         sql: """
-          INSERT INTO workspaces (id, name, log_identity, created_at) VALUES (?, ?, ?, ?)
+          INSERT INTO workspaces (id, name, first_chain, created_at) VALUES (?, ?, ?, ?)
           ON CONFLICT (name) DO NOTHING
           """,
         arguments: [
-          proposal.id.column, proposal.name, proposal.logIdentity.column, proposal.createdAt,
+          proposal.id.column, proposal.name, proposal.firstChain.column, proposal.createdAt,
         ])
       guard
         let row = try Row.fetchOne(

@@ -2,21 +2,21 @@ import DispatchAuthority
 import Foundation
 import GRDB
 import QueueModel
-import SequenceCRDT
+import WireProtocol
 
 /// Leases and dispatches as rows.
 extension ServerDatabase {
   func authority(ofWorkspace number: Int64, in db: Database) throws -> AuthorityRecords {
     let leases = try Row.fetchAll(
-      db, sql: "SELECT session, token, device, replica FROM leases WHERE workspace = ?",
+      db, sql: "SELECT session, token, device, store FROM leases WHERE workspace = ?",
       arguments: [number]
     ).map { row in
       let device: Data? = row["device"]
-      let replica: Int64? = row["replica"]
+      let store: Int64? = row["store"]
       var holder: LeaseHolder?
-      if device != nil, let replica {
+      if device != nil, let store {
         holder = LeaseHolder(
-          device: try row.identifier("device"), replica: ReplicaID(column: replica))
+          device: try row.identifier("device"), store: StoreID(rawValue: UInt64(column: store)))
       }
       return Lease(
         session: try SessionID(row["session"] as String), token: UInt64(column: row["token"]),
@@ -84,13 +84,13 @@ extension ServerDatabase {
     for lease in records.leases {
       try db.cachedStatement(
         sql: """
-          INSERT INTO leases (workspace, session, token, device, replica) VALUES (?, ?, ?, ?, ?)
+          INSERT INTO leases (workspace, session, token, device, store) VALUES (?, ?, ?, ?, ?)
           ON CONFLICT (workspace, session) DO UPDATE
-          SET token = excluded.token, device = excluded.device, replica = excluded.replica
+          SET token = excluded.token, device = excluded.device, store = excluded.store
           """
       ).execute(arguments: [
         number, lease.session.rawValue, lease.token.column, lease.holder?.device.column,
-        lease.holder?.replica.column,
+        lease.holder?.store.rawValue.column,
       ])
     }
     if let limit = records.verdictsKeptSince {

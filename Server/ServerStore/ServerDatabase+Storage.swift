@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
 package import QueueModel
-package import SequenceCRDT
 package import ServerCore
 import Synchronization
 
@@ -103,7 +102,7 @@ extension ServerDatabase: ServerStorage {
       try Bool.fetchOne(
         db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
         arguments: [workspace, device]) ?? false
-    // It begins anew: what an earlier version left of it, or the server wrote before it noticed.
+    // It begins anew, without what the server wrote before it noticed.
     if wasRevoked { try forgetInbox(of: redemption.device, workspace: workspace, in: db) }
     try db.execute(
       sql: """
@@ -160,95 +159,41 @@ extension ServerDatabase: ServerStorage {
   package func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
     try read { db in
       let row = try Row.fetchOne(
-        db,
-        sql: """
-          SELECT number, name, log_identity, epoch,
-            (SELECT max(position) FROM log WHERE workspace = number) AS head,
-            coalesce((SELECT position FROM bases WHERE workspace = number), 0) AS base
-          FROM workspaces WHERE id = ?
-          """, arguments: [workspace.column])
+        db, sql: "SELECT number, name, first_chain FROM workspaces WHERE id = ?",
+        arguments: [workspace.column])
       guard let row else { return nil }
       let number: Int64 = row["number"]
-      let replicas = try Row.fetchAll(
-        db,
-        sql: "SELECT replica, device, seq, digest, base_seq FROM replicas WHERE workspace = ?",
-        arguments: [number]
-      ).map { row in
-        ReplicaMark(
-          replica: ReplicaID(column: row["replica"]), seq: try row.sequence("seq"),
-          digest: UInt64(column: row["digest"]), device: try row.identifier("device"),
-          baseSeq: try row.sequence("base_seq"))
-      }
-      let base = row.position("base")
-      let head: Int64? = row["head"]
       return WorkspaceHeader(
-        name: row["name"], logIdentity: UInt64(column: row["log_identity"]),
-        epoch: UInt64(column: row["epoch"]), basePosition: base,
-        head: max(head.map(UInt64.init(column:)) ?? 0, base), replicas: replicas,
+        name: row["name"], firstChain: UInt64(column: row["first_chain"]),
+        head: try head(ofWorkspace: number, in: db),
         devices: try records(ofWorkspace: number, in: db),
         authority: try authority(ofWorkspace: number, in: db),
         inboxes: try inboxes(ofWorkspace: number, in: db))
     }
   }
 
-  package func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
-    try read { db in
-      try Row.fetchOne(
-        db,
-        sql: """
-          SELECT position, bytes FROM snapshots
-          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?)
-          ORDER BY position DESC LIMIT 1
-          """, arguments: [workspace.column]
-      ).map { row in
-        StoredSnapshot(position: row.position("position"), bytes: Array(row["bytes"] as Data))
-      }
-    }
-  }
-
-  package func entries(
-    of workspace: WorkspaceID, after position: UInt64, limit: Int
-  ) throws(StorageFault) -> [LogEntry] {
-    try read { db in
-      try Row.fetchAll(
-        db,
-        sql: """
-          SELECT position, delta FROM log
-          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND position > ?
-          ORDER BY position LIMIT ?
-          """, arguments: [workspace.column, position.column, limit]
-      ).map(LogEntry.init(row:))
-    }
-  }
-
-  package func entries(
-    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
-  ) throws(StorageFault) -> [LogEntry] {
-    try read { db in
-      let number = try number(of: workspace, in: db)
-      let statement = try db.cachedStatement(
-        sql: """
-          SELECT DISTINCT position FROM log_ranges
-          WHERE workspace = ? AND replica = ? AND last_seq >= ? AND first_seq <= ?
-          """)
-      var positions: Set<Int64> = []
-      for range in ranges {
-        positions.formUnion(
-          try Int64.fetchAll(
-            statement,
-            arguments: [number, range.replica.column, Int64(range.first), Int64(range.last)]))
-      }
-      let entry = try db.cachedStatement(
-        sql: "SELECT position, delta FROM log WHERE workspace = ? AND position = ?")
-      return try positions.sorted().compactMap { position in
-        try Row.fetchOne(entry, arguments: [number, position]).map(LogEntry.init(row:))
-      }
+  /// Devices that may connect.
+  private func records(ofWorkspace number: Int64, in db: Database) throws -> [DeviceRecord] {
+    try Row.fetchAll(
+      db,
+      sql: """
+        SELECT id, name, seen_position, last_seen_at FROM devices
+        WHERE workspace = ? AND revoked_at IS NULL ORDER BY id
+        """, arguments: [number]
+    ).map { row in
+      DeviceRecord(
+        id: try row.identifier("id"), name: row["name"],
+        seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"])
     }
   }
 
   package func commit(_ batch: CommitBatch) throws(StorageFault) {
     try write { db in
-      for append in batch.appends { try insert(append, in: db) }
+      for append in batch.appends {
+        try insert(
+          LogEntry(prefix: append.prefix, content: .delta(append.delta)),
+          workspace: number(of: append.workspace, in: db), in: db)
+      }
       for change in batch.records {
         try save(change.records, workspace: number(of: change.workspace, in: db), in: db)
       }
@@ -269,53 +214,8 @@ extension ServerDatabase: ServerStorage {
     }
   }
 
-  private func insert(_ append: LogAppend, in db: Database) throws {
-    let number = try number(of: append.workspace, in: db)
-    try db.cachedStatement(
-      sql: "INSERT INTO log (workspace, position, delta) VALUES (?, ?, ?)"
-    ).execute(arguments: [number, append.position.column, Data(append.delta)])
-    for row in append.rows {
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO log_ranges (workspace, replica, last_seq, first_seq, position, digest)
-          VALUES (?, ?, ?, ?, ?, ?)
-          """
-      ).execute(arguments: [
-        number, row.range.replica.column, Int64(row.range.last), Int64(row.range.first),
-        append.position.column, row.digest.column,
-      ])
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO replicas (workspace, replica, device, seq, digest) VALUES (?, ?, ?, ?, ?)
-          ON CONFLICT (workspace, replica) DO UPDATE
-          SET seq = excluded.seq, digest = excluded.digest
-          """
-      ).execute(arguments: [
-        number, row.range.replica.column, row.device.column, Int64(row.range.last),
-        row.digest.column,
-      ])
-    }
-  }
-
   package func probe() throws(StorageFault) {
     try write { try $0.execute(sql: "UPDATE server SET probes = probes + 1") }
-  }
-
-  package func save(
-    _ snapshot: StoredSnapshot, of workspace: WorkspaceID
-  ) throws(StorageFault) {
-    try write { db in
-      let number = try number(of: workspace, in: db)
-      try db.execute(
-        sql: "INSERT OR REPLACE INTO snapshots (workspace, position, bytes) VALUES (?, ?, ?)",
-        arguments: [number, snapshot.position.column, Data(snapshot.bytes)])
-      // The one before is kept in case this one turns out unreadable in a backup.
-      try db.execute(
-        sql: """
-          DELETE FROM snapshots WHERE workspace = ? AND position NOT IN (
-            SELECT position FROM snapshots WHERE workspace = ? ORDER BY position DESC LIMIT 2)
-          """, arguments: [number, number])
-    }
   }
 
   func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
@@ -324,11 +224,5 @@ extension ServerDatabase: ServerStorage {
       arguments: [workspace.column])
     guard let number else { throw StorageFault(code: .internalError, message: "no such workspace") }
     return number
-  }
-}
-
-extension LogEntry {
-  init(row: Row) {
-    self.init(position: row.position("position"), delta: Array(row["delta"] as Data))
   }
 }

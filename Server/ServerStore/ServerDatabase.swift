@@ -82,7 +82,7 @@ package final class ServerDatabase: Sendable {
     var configuration = Configuration()
     configuration.label = "cospool.server.store"
     configuration.busyMode = .timeout(5)
-    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    configuration.prepareDatabase { try $0.waitForDiskOnCommit() }
     do {
       let queue = try DatabaseQueue(path: path, configuration: configuration)
       do {

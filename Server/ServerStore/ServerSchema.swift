@@ -1,33 +1,33 @@
 import GRDB
 
-/// The database's schema as a list of steps; steps are added at the end and never changed.
+/// The database's schema as a list of steps; once a version was released, steps are added at the end
+/// and never changed.
 ///
 /// Identifiers are blobs of 16 bytes, 64-bit unsigned numbers are stored by their bit pattern,
-/// times are milliseconds since 1970. Every table but `server` belongs to a workspace.
+/// times are milliseconds since 1970. Every table but `server` and `push_problems` belongs to a
+/// workspace.
 enum ServerSchema {
   static let steps: [(name: String, sql: String)] = [
-    ("2026-01 workspaces, log, access", first), ("2026-02 epochs", epochs),
-    ("2026-03 leases", leases), ("2026-04 dispatched texts", dispatchedTexts),
-    ("2026-05 verdicts", verdicts),
-    ("2026-06 notifications", notifications), ("2026-07 push deliveries", pushDeliveries),
-    ("2026-08 live statuses", liveStatuses), ("2026-09 ends of live statuses", liveStatusEnds),
+    (
+      "2026-01 first",
+      workspaces + access + authority + notifications + pushDeliveries + liveStatuses
+    )
   ]
 
-  static var migrator: DatabaseMigrator { migrator(steps: steps.count) }
-
-  /// The first steps only: a database as an earlier version left it.
-  static func migrator(steps count: Int) -> DatabaseMigrator {
+  static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
-    for step in steps.prefix(count) {
+    for step in steps {
       migrator.registerMigration(step.name) { try $0.execute(sql: step.sql) }
     }
     return migrator
   }
 
-  private static let first = """
+  private static let workspaces = """
     CREATE TABLE server (
       id INTEGER PRIMARY KEY CHECK (id = 1),
-      probes INTEGER NOT NULL DEFAULT 0
+      probes INTEGER NOT NULL DEFAULT 0,
+      -- Up to this number push orders have become deliveries.
+      push_orders_taken INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     INSERT INTO server (id) VALUES (1);
 
@@ -35,48 +35,37 @@ enum ServerSchema {
       number INTEGER PRIMARY KEY,
       id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
       name TEXT NOT NULL UNIQUE,
-      log_identity INTEGER NOT NULL,
-      epoch INTEGER NOT NULL DEFAULT 0,
+      -- The chain of the empty log, drawn at random.
+      first_chain INTEGER NOT NULL,
+      -- The position of the latest notification, whether it is still there or not.
+      notification_position INTEGER NOT NULL DEFAULT 0,
       created_at INTEGER NOT NULL
     ) STRICT;
 
-    -- One row per accepted batch, the delta as packed.
+    -- The end of a workspace's log: what snapshots hold may be missing. An entry is an accepted batch as
+    -- packed (1), or the whole state from there on (2).
     CREATE TABLE log (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       position INTEGER NOT NULL CHECK (position > 0),
-      delta BLOB NOT NULL,
-      UNIQUE (workspace, position)
-    ) STRICT;
-
-    -- Which operations a log entry holds; the ranges of a replica are disjoint and without gaps.
-    CREATE TABLE log_ranges (
-      workspace INTEGER NOT NULL,
-      replica INTEGER NOT NULL,
-      last_seq INTEGER NOT NULL,
-      first_seq INTEGER NOT NULL CHECK (first_seq > 0 AND first_seq <= last_seq),
-      position INTEGER NOT NULL,
-      digest INTEGER NOT NULL,
-      PRIMARY KEY (workspace, replica, last_seq),
-      FOREIGN KEY (workspace, position) REFERENCES log (workspace, position)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX log_ranges_by_position ON log_ranges (workspace, position);
-
-    CREATE TABLE replicas (
-      workspace INTEGER NOT NULL REFERENCES workspaces (number),
-      replica INTEGER NOT NULL,
-      device BLOB NOT NULL CHECK (length(device) = 16),
-      seq INTEGER NOT NULL,
-      digest INTEGER NOT NULL,
-      PRIMARY KEY (workspace, replica)
-    ) STRICT, WITHOUT ROWID;
-
-    CREATE TABLE snapshots (
-      workspace INTEGER NOT NULL REFERENCES workspaces (number),
-      position INTEGER NOT NULL,
+      -- The hash chain up to and with the entry.
+      chain INTEGER NOT NULL,
+      kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
       bytes BLOB NOT NULL,
       UNIQUE (workspace, position)
     ) STRICT;
 
+    -- The state at a prefix of the log; the latest two.
+    CREATE TABLE snapshots (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      position INTEGER NOT NULL CHECK (position > 0),
+      chain INTEGER NOT NULL,
+      bytes BLOB NOT NULL,
+      UNIQUE (workspace, position)
+    ) STRICT;
+
+    """
+
+  private static let access = """
     CREATE TABLE devices (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       id BLOB NOT NULL CHECK (length(id) = 16),
@@ -106,24 +95,10 @@ enum ServerSchema {
       failures INTEGER NOT NULL DEFAULT 0,
       used_at INTEGER
     ) STRICT, WITHOUT ROWID;
+
     """
 
-  private static let epochs = """
-    -- What the workspace's epoch starts with, in place of the log up to the position.
-    CREATE TABLE bases (
-      workspace INTEGER PRIMARY KEY REFERENCES workspaces (number),
-      position INTEGER NOT NULL,
-      bytes BLOB NOT NULL
-    ) STRICT;
-
-    -- Up to here a replica's operations are in the base and not in the log.
-    ALTER TABLE replicas ADD COLUMN base_seq INTEGER NOT NULL DEFAULT 0;
-
-    -- A wish for a compaction: 1 when every device has seen everything, 2 now.
-    ALTER TABLE workspaces ADD COLUMN compaction_request INTEGER;
-    """
-
-  private static let leases = """
+  private static let authority = """
     -- Who may run a session's messages; without a holder where the lease was given back. Rows stay,
     -- so that no token is granted twice.
     CREATE TABLE leases (
@@ -131,9 +106,9 @@ enum ServerSchema {
       session TEXT NOT NULL,
       token INTEGER NOT NULL CHECK (token > 0),
       device BLOB CHECK (length(device) = 16),
-      replica INTEGER,
+      store INTEGER,
       PRIMARY KEY (workspace, session),
-      CHECK ((device IS NULL) = (replica IS NULL))
+      CHECK ((device IS NULL) = (store IS NULL))
     ) STRICT, WITHOUT ROWID;
 
     -- The latest attempt of each message that was let out, and the request that was answered so.
@@ -143,11 +118,11 @@ enum ServerSchema {
       token INTEGER NOT NULL,
       attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 65535),
       request INTEGER NOT NULL,
+      -- The digest of the text that went out.
+      content INTEGER NOT NULL,
       PRIMARY KEY (workspace, message)
     ) STRICT, WITHOUT ROWID;
-    """
 
-  private static let verdicts = """
     -- What became of requests that tasks awaited; kept for 7 days.
     CREATE TABLE verdicts (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
@@ -159,17 +134,10 @@ enum ServerSchema {
       taken_at INTEGER NOT NULL,
       PRIMARY KEY (workspace, request)
     ) STRICT, WITHOUT ROWID;
-    """
 
-  private static let dispatchedTexts = """
-    -- The digest of the text that went out; 0 where an earlier version let it out.
-    ALTER TABLE dispatches ADD COLUMN content INTEGER NOT NULL DEFAULT 0;
     """
 
   private static let notifications = """
-    -- The position of the latest notification, whether it is still there or not.
-    ALTER TABLE workspaces ADD COLUMN notification_position INTEGER NOT NULL DEFAULT 0;
-
     -- What happened, once for all devices, while anybody's inbox or a push order names it.
     CREATE TABLE notifications (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
@@ -238,27 +206,10 @@ enum ServerSchema {
       FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
     ) STRICT;
     CREATE INDEX push_orders_by_position ON push_orders (workspace, position);
-    """
 
-  private static let liveStatuses = """
-    -- The sessions whose tasks are shown in place on devices, until that was ended.
-    CREATE TABLE live_statuses (
-      workspace INTEGER NOT NULL REFERENCES workspaces (number),
-      session TEXT NOT NULL,
-      started_at INTEGER NOT NULL,
-      PRIMARY KEY (workspace, session)
-    ) STRICT, WITHOUT ROWID;
-    """
-
-  private static let liveStatusEnds = """
-    -- When it ended: the row stays until every target was told, or it was given up.
-    ALTER TABLE live_statuses ADD COLUMN ended_at INTEGER;
     """
 
   private static let pushDeliveries = """
-    -- Up to this number orders have become deliveries.
-    ALTER TABLE server ADD COLUMN push_orders_taken INTEGER NOT NULL DEFAULT 0;
-
     -- One order for one target, until it was carried out or given up.
     CREATE TABLE push_deliveries (
       order_number INTEGER NOT NULL REFERENCES push_orders (number),
@@ -291,6 +242,19 @@ enum ServerSchema {
       kind TEXT PRIMARY KEY,
       reason TEXT NOT NULL,
       at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    """
+
+  private static let liveStatuses = """
+    -- The sessions whose tasks are shown in place on devices.
+    CREATE TABLE live_statuses (
+      workspace INTEGER NOT NULL REFERENCES workspaces (number),
+      session TEXT NOT NULL,
+      started_at INTEGER NOT NULL,
+      -- When it ended: the row stays until every target was told, or it was given up.
+      ended_at INTEGER,
+      PRIMARY KEY (workspace, session)
     ) STRICT, WITHOUT ROWID;
     """
 }

@@ -3,7 +3,7 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `pair`, `devices`, `revoke`, `compact` and `status` do; all work beside a serving process.
+/// What the commands `pair`, `devices`, `revoke` and `status` do; all work beside a serving process.
 package struct ServerAdministration: Sendable {
   /// The workspace that is used where none is named.
   package static let workspaceNameDefault = "default"
@@ -63,7 +63,7 @@ package struct ServerAdministration: Sendable {
     let now = ProcessClock.wallMilliseconds
     let expiresAt = now + PairingCode.lifetimeMilliseconds
     let proposal = WorkspaceProposal(
-      name: name, id: WorkspaceID(randomUsing: &generator), logIdentity: generator.next(),
+      name: name, id: WorkspaceID(randomUsing: &generator), firstChain: generator.next(),
       createdAt: now)
     let workspace = try withDatabase { database throws(StorageFault) in
       try database.addPairingCode(

@@ -296,9 +296,8 @@ final class ServerDriver {
       logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
     case .revoked(let id, let device):
       logger.notice("connection \(id.rawValue): device \(device) was revoked")
-    case .epochStarted(let workspace, let epoch, let weight):
-      let dead = "\(weight.dead) of \(weight.total) slots and characters were dead"
-      logger.notice("workspace \(workspace): compacted, epoch \(EpochName.count(epoch)); \(dead)")
+    case .stateJoined(let workspace):
+      logger.notice("workspace \(workspace): joined with the state of a device that held more")
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:

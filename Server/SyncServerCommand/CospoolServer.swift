@@ -21,8 +21,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server pair --workspace team --json      the same for another workspace
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
-        cospool-server compact --now                     drop deleted text and the log
-        cospool-server status                            epochs, logs, what is dead, pushes
+        cospool-server status                            logs, whether they can be read, pushes
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
                                                          buttons that approve and deny (ntfy)
@@ -37,7 +36,7 @@ struct CospoolServer: AsyncParsableCommand {
     version: ServerVersion.text,
     subcommands: [
       ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
-      CompactCommand.self, StatusCommand.self, PushCommand.self,
+      StatusCommand.self, PushCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 

@@ -1,14 +1,14 @@
 package import QueueModel
-package import SequenceCRDT
+package import WireProtocol
 
-/// Who holds a lease: one incarnation of one device's store. A copy of the store is another one.
+/// Who holds a lease: one device's store. Copies of its files are told apart by the lease's token.
 package struct LeaseHolder: Hashable, Sendable {
   package var device: DeviceID
-  package var replica: ReplicaID
+  package var store: StoreID
 
-  package init(device: DeviceID, replica: ReplicaID) {
+  package init(device: DeviceID, store: StoreID) {
     self.device = device
-    self.replica = replica
+    self.store = store
   }
 }
 

@@ -36,8 +36,8 @@ final class ColdSessions: Sendable {
   /// The ids of `openSession` and `addMessage` operations, as columns.
   private struct ReferenceList: Sendable {
     private var replicas: [ReplicaID] = []
-    private var replicaNumbers: [ReplicaID: UInt16] = [:]
-    private var replicaOfReference: [UInt16] = []
+    private var replicaNumbers: [ReplicaID: UInt32] = [:]
+    private var replicaOfReference: [UInt32] = []
     private var seqs: [UInt32] = []
     /// Twice the number of a message, or twice that of a session plus 1.
     private var targets: [UInt32] = []
@@ -62,17 +62,17 @@ final class ColdSessions: Sendable {
       return target & 1 == 0 ? .message(target >> 1) : .session(target >> 1)
     }
 
-    private mutating func number(ofReplica id: ReplicaID) -> UInt16? {
+    private mutating func number(ofReplica id: ReplicaID) -> UInt32 {
       if let known = replicaNumbers[id] { return known }
-      guard let new = UInt16(exactly: replicas.count) else { return nil }
+      let new = UInt32(replicas.count)
       replicas.append(id)
       replicaNumbers[id] = new
       return new
     }
 
-    /// - Returns: false where the id is there already, or more replicas wrote than can be.
+    /// - Returns: false where the id is there already.
     mutating func insert(_ id: OperationID, _ target: Target) -> Bool {
-      guard let replica = number(ofReplica: id.replica) else { return false }
+      let replica = number(ofReplica: id.replica)
       let isNew = table.insert(seqs.count, hash: id.hashValue) {
         seqs[$0] == id.seq && replicaOfReference[$0] == replica
       }

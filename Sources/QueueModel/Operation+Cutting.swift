@@ -8,6 +8,32 @@ extension Operation {
     return OperationRange(replica: id.replica, first: id.seq, last: last.seq)
   }
 
+  /// The operation as operations of one unit each, in the order of their ids.
+  ///
+  /// - Complexity: O(units).
+  package var units: [Operation] {
+    switch body {
+    case .insertText(let insertion):
+      return insertion.text.unicodeScalars.enumerated().compactMap { offset, scalar in
+        guard let id = id.advanced(by: offset) else { return nil }
+        var unit = insertion
+        unit.text = String(scalar)
+        if offset > 0 { unit.origins.left = self.id.advanced(by: offset - 1) }
+        return Operation(id: id, body: .insertText(unit))
+      }
+    case .deleteText(let deletion):
+      return (0..<deletion.count).compactMap { offset in
+        let place = deletion.backwards ? deletion.count - 1 - offset : offset
+        guard let id = id.advanced(by: offset), let first = deletion.first.advanced(by: place)
+        else { return nil }
+        let unit = DeleteText(message: deletion.message, first: first, count: 1)
+        return Operation(id: id, body: .deleteText(unit))
+      }
+    default:
+      return [self]
+    }
+  }
+
   /// The operation without its first `count` units, where those are known already.
   ///
   /// - Returns: nil where nothing is left, or where the operation cannot be cut.

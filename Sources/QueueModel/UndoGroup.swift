@@ -5,7 +5,7 @@ package import SequenceCRDT
 /// A step says what was before and names what the command itself wrote; undoing does it only as far
 /// as that is still what counts. So nothing that somebody else did later is taken back. Elements are
 /// named by their keys, slots, scalars and tags by operation ids.
-package struct UndoGroup: Hashable, Sendable, Codable {
+package struct UndoGroup: Hashable, Sendable {
   /// What the command did, for people.
   package var label: UndoLabel
   /// When, by the device's hybrid clock, in milliseconds since 1970.
@@ -26,13 +26,13 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// A session or a message.
-  package enum Element: Hashable, Sendable, Codable {
+  package enum Element: Hashable, Sendable {
     case session(SessionID)
     case message(MessageID)
   }
 
   /// A property that tags carry.
-  package struct TagStep: Hashable, Sendable, Codable {
+  package struct TagStep: Hashable, Sendable {
     package var element: Element
     package var field: TagField
     /// The tags the command put; undoing clears those that are left.
@@ -46,14 +46,14 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// A tag that carries on a property in place of another one.
-  package struct TagReplacement: Hashable, Sendable, Codable {
+  package struct TagReplacement: Hashable, Sendable {
     package var field: TagField
     package var old: OperationID
     package var new: OperationID
   }
 
   /// A register; undoing writes the old value while the command's is the latest.
-  package struct RegisterStep: Hashable, Sendable, Codable {
+  package struct RegisterStep: Hashable, Sendable {
     package var element: Element
     package var field: RegisterField
     /// nil where the register had never been written.
@@ -63,7 +63,7 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// A place in a queue; undoing moves back while the command's is the latest.
-  package struct PlaceStep<Key: Hashable & Sendable & Codable>: Hashable, Sendable, Codable {
+  package struct PlaceStep<Key: Hashable & Sendable>: Hashable, Sendable {
     package var key: Key
     /// The session whose queue it was; nil for the thread queue.
     package var session: SessionID?
@@ -77,7 +77,7 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// A thread's time of queueing.
-  package struct QueuedAtStep: Hashable, Sendable, Codable {
+  package struct QueuedAtStep: Hashable, Sendable {
     package var session: SessionID
     package var before: Int64
     package var beforeWriter: OperationID
@@ -85,7 +85,7 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// The text of one message.
-  package struct TextStep: Hashable, Sendable, Codable {
+  package struct TextStep: Hashable, Sendable {
     package var message: MessageID
     /// The `addMessage` that introduced the content.
     package var content: OperationID
@@ -96,7 +96,7 @@ package struct UndoGroup: Hashable, Sendable, Codable {
   }
 
   /// Deleted scalars with consecutive ids.
-  package struct DeletedText: Hashable, Sendable, Codable {
+  package struct DeletedText: Hashable, Sendable {
     package var range: OperationRange
     package var text: String
     /// The scalars that showed before and behind, for a time when the deleted ones are forgotten.

@@ -1,4 +1,4 @@
-package import SequenceCRDT
+import SequenceCRDT
 
 /// What a device can undo and redo: its own changes, the latest last, bounded.
 ///
@@ -214,25 +214,21 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// Anchors deleted text on its nearest surviving neighbours where a compaction forgot its scalars.
-  ///
-  /// - Parameters:
-  ///   - old: the state that still holds the deleted scalars.
-  ///   - new: the state that goes on.
-  package mutating func reanchor(from old: Workspace, to new: Workspace) -> Changes {
-    change { $0.reanchored(from: old, to: new) }
-  }
-
-  /// Gives operations other names, after they were made anew under another replica id.
-  package mutating func rename(_ newID: (OperationID) -> OperationID) -> Changes {
-    change { $0.renamed(newID) }
+  /// Forgets everything: what the groups speak of has other names now.
+  package mutating func forgetAll() -> Changes {
+    var changes = Changes()
+    changes.removed = entries.map(\.number)
+    let next = nextNumber
+    self = UndoHistory()
+    nextNumber = next
+    return changes
   }
 
   /// - Parameters:
   ///   - names: what a group has to speak of to be looked at; nil looks at all.
   ///   - body: what a group becomes; nil where it stays as it is.
   private mutating func change(
-    speakingOf names: Set<OperationID>? = nil, _ body: (UndoGroup) -> UndoGroup?
+    speakingOf names: Set<OperationID>, _ body: (UndoGroup) -> UndoGroup?
   ) -> Changes {
     var changes = Changes()
     var growth = 0

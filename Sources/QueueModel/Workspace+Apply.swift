@@ -96,7 +96,6 @@ extension Workspace {
       }
     }
     vector[id.replica] = operation.lastID?.seq ?? id.seq
-    digests[id.replica, default: OperationDigest()].add(operation)
     if let stamp = operation.stamp { latestStamp = max(latestStamp, stamp) }
   }
 

@@ -30,8 +30,7 @@ extension Workspace {
   package var imageReplicas: [WorkspaceImage.Replica] {
     vector.sorted.map { entry in
       WorkspaceImage.Replica(
-        id: entry.replica, seq: entry.seq, digest: digest(of: entry.replica),
-        announcement: announcements[entry.replica])
+        id: entry.replica, seq: entry.seq, announcement: announcements[entry.replica])
     }
   }
 
@@ -65,7 +64,7 @@ extension Workspace {
       WorkspaceImage.Addition(
         id: addition.id, stamp: addition.stamp,
         runs: addition.content.sequence.canonicalRuns.map {
-          WorkspaceImage.TextRun(slots: slotRun($0), isVisible: $0.isVisible)
+          WorkspaceImage.TextRun(slots: WorkspaceImage.SlotRun($0), isVisible: $0.isVisible)
         },
         text: addition.content.text)
     }
@@ -77,11 +76,12 @@ extension Workspace {
   }
 
   private func slotRuns(of sequence: RunSequence) -> [WorkspaceImage.SlotRun] {
-    sequence.canonicalRuns.map(slotRun)
+    sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
   }
+}
 
-  private func slotRun(_ run: RunSequence.Run) -> WorkspaceImage.SlotRun {
-    WorkspaceImage.SlotRun(
-      id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
+extension WorkspaceImage.SlotRun {
+  init(_ run: RunSequence.Run) {
+    self.init(id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
   }
 }

@@ -36,7 +36,7 @@ extension Workspace {
       throw InvariantViolation(reason: "a message stands in no session")
     }
     try checkPackedSessions()
-    for replica in Set(digests.keys).union(announcements.keys) where vector[replica] == 0 {
+    for replica in announcements.keys where vector[replica] == 0 {
       throw InvariantViolation(reason: "replica \(replica.rawValue) is noted but not known")
     }
   }

@@ -22,11 +22,10 @@ extension Workspace {
 
   mutating func restore(_ replicas: [WorkspaceImage.Replica]) throws(MergeError) {
     for replica in replicas {
-      guard replica.id.rawValue != 0, replica.seq >= 1, replica.seq <= Limits.sequenceMax else {
+      guard replica.isInRange else {
         throw .invalidImage(reason: "a replica entry is out of range")
       }
       vector[replica.id] = replica.seq
-      digests[replica.id] = OperationDigest(value: replica.digest)
       announcements[replica.id] = replica.announcement
     }
   }
@@ -67,6 +66,11 @@ extension Workspace {
     threadSlots = slots
     threadSlotOwners = SlotOwners(restored: owners, count: slots.unitCount)
   }
+}
+
+extension WorkspaceImage.Replica {
+  /// Whether the numbers are such as a replica can have.
+  var isInRange: Bool { id.rawValue != 0 && seq >= 1 && seq <= Limits.sequenceMax }
 }
 
 /// A session of an image with its messages, as a workspace keeps them.
@@ -143,7 +147,7 @@ extension Register<OperationID> {
 
 extension RunSequence {
   /// A sequence of slots, all visible, whose content is numbered in their order.
-  fileprivate static func restored(
+  static func restored(
     from images: [WorkspaceImage.SlotRun]
   ) throws(MergeError) -> RunSequence {
     do {
@@ -155,7 +159,8 @@ extension RunSequence {
 }
 
 extension TextContent {
-  fileprivate init(
+  /// A text whose scalars are numbered in their order.
+  init(
     restoring runs: [WorkspaceImage.TextRun], text: String
   ) throws(MergeError) {
     do {
@@ -167,7 +172,7 @@ extension TextContent {
 }
 
 extension RunSequence.Run {
-  fileprivate init(_ image: WorkspaceImage.SlotRun, isVisible: Bool) {
+  init(_ image: WorkspaceImage.SlotRun, isVisible: Bool) {
     self.init(
       id: image.id, length: image.length, left: image.origins.left, right: image.origins.right,
       isVisible: isVisible)

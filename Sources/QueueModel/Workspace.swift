@@ -8,8 +8,6 @@ public import SequenceCRDT
 public struct Workspace: Sendable {
   /// What is applied: every operation up to each entry.
   public internal(set) var vector = VersionVector()
-  /// The rolling digest of each replica's applied operations.
-  var digests: [ReplicaID: OperationDigest] = [:]
   var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
   /// Sessions of an opened snapshot; those that something touched are in the tables below too.
   var cold: ColdSessions?
@@ -28,11 +26,6 @@ public struct Workspace: Sendable {
 
   /// An empty workspace.
   package init() {}
-
-  /// The rolling digest of a replica's applied operations; 0 where none is known.
-  package func digest(of replica: ReplicaID) -> UInt64 {
-    digests[replica]?.value ?? 0
-  }
 
   /// Operations that wait until others are known, by replica and sequence number.
   package var pendingOperations: [Operation] { pending.operations }

@@ -9,8 +9,6 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
     public var replica: String
     /// Its last applied operation.
     public var seq: UInt32
-    /// The digest of its operations, 16 hexadecimal digits.
-    public var digest: String
     /// The device's id, nil before its announcement is known.
     public var device: DeviceID?
     /// The device's name, nil before its announcement is known.
@@ -82,7 +80,7 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
 }
 
 extension Workspace {
-  /// Everything a person can see, and the version vector with its digests.
+  /// Everything a person can see, and the version vector.
   ///
   /// - Complexity: O(state).
   public func dump() -> WorkspaceDump {
@@ -90,8 +88,7 @@ extension Workspace {
       replicas: vector.sorted.map { entry in
         let device = device(of: entry.replica)
         return WorkspaceDump.Replica(
-          replica: hexadecimal(entry.replica.rawValue), seq: entry.seq,
-          digest: hexadecimal(digest(of: entry.replica)), device: device?.id,
+          replica: hexadecimal(entry.replica.rawValue), seq: entry.seq, device: device?.id,
           deviceName: device?.name)
       },
       threads: threadQueue().threads.map {

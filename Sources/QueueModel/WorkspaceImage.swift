@@ -25,15 +25,12 @@ package struct WorkspaceImage: Hashable, Sendable {
     package var id: ReplicaID
     /// The last applied sequence number.
     package var seq: UInt32
-    /// The rolling digest of its operations up to `seq`.
-    package var digest: UInt64
     /// Its announcement, where it made one: the operation's seq, the device and its name.
     package var announcement: Announcement?
 
-    package init(id: ReplicaID, seq: UInt32, digest: UInt64, announcement: Announcement?) {
+    package init(id: ReplicaID, seq: UInt32, announcement: Announcement?) {
       self.id = id
       self.seq = seq
-      self.digest = digest
       self.announcement = announcement
     }
   }

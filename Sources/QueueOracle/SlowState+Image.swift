@@ -1,15 +1,14 @@
 package import QueueModel
-package import SequenceCRDT
+import SequenceCRDT
 
 /// The whole state in the form of a snapshot, from the contract of `WorkspaceImage`.
 extension SlowState {
-  /// The canonical image; the digests are the engine's own matter and are taken as given.
-  package func image(digests: (ReplicaID) -> UInt64) -> WorkspaceImage {
+  /// The canonical image.
+  package func image() -> WorkspaceImage {
     var image = WorkspaceImage()
     image.replicas = vector.sorted.map { entry in
       WorkspaceImage.Replica(
-        id: entry.replica, seq: entry.seq, digest: digests(entry.replica),
-        announcement: announcements[entry.replica])
+        id: entry.replica, seq: entry.seq, announcement: announcements[entry.replica])
     }
     image.threadSlots = runs(of: threadSlots).map(\.slots)
     image.sessions = sessions.sorted { $0.key < $1.key }.map { imageOf($0.value, $0.key) }
@@ -19,7 +18,7 @@ extension SlowState {
   /// Differences between the engine's image and the oracle's, in words; empty where none.
   package func imageDifferences(from workspace: Workspace) -> [String] {
     let engine = workspace.image()
-    let oracle = image(digests: workspace.digest(of:))
+    let oracle = image()
     if engine.isExactlyEqual(to: oracle) { return [] }
     var report = DifferenceReport()
     report.check("image replicas", engine.replicas, oracle.replicas)

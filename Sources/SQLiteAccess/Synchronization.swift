@@ -2,6 +2,15 @@ package import GRDB
 import GRDBSQLite
 
 extension Database {
+  /// Makes every commit return when the disk has it, and not the disk's own memory: `synchronous = FULL`,
+  /// and `fullfsync` where the platform knows it (<https://www.sqlite.org/pragma.html#pragma_fullfsync>).
+  ///
+  /// For a connection, before its first transaction: `Configuration.prepareDatabase`.
+  package func waitForDiskOnCommit() throws {
+    try execute(sql: "PRAGMA synchronous = FULL")
+    try execute(sql: "PRAGMA fullfsync = ON")
+  }
+
   /// Waits until the disk has the write-ahead log, and with it all transactions that were committed
   /// without waiting (SQLite, "PRAGMA synchronous", NORMAL in WAL mode).
   ///

@@ -39,12 +39,10 @@ final class DeviceStore: ReplicaStore {
   private struct Write {
     var transaction: StoreTransaction
     var entries: [DeviceFiles.Database.Entry]
-    var mark: DeviceFiles.Incarnation.Mark?
 
-    init(_ transaction: StoreTransaction, _ mark: DeviceFiles.Incarnation.Mark?) {
+    init(_ transaction: StoreTransaction) {
       entries = transaction.appended.map(DeviceStore.stored)
       self.transaction = transaction
-      self.mark = mark
     }
   }
 
@@ -68,12 +66,6 @@ final class DeviceStore: ReplicaStore {
     guard losingPower else { return files }
     var left = files
     left.database = synced
-    left.wasLeftOpen = true
-    let known = left.incarnation.unsynced
-    if !known.isEmpty, generator.chance(50) {
-      left.incarnation.content = known[generator.below(known.count)]
-    }
-    left.incarnation.unsynced = []
     return left
   }
 
@@ -91,28 +83,18 @@ final class DeviceStore: ReplicaStore {
 
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     try failIfDue()
-    let before = files.database.record?.replica
-    let record = transaction.record
-    var mark: DeviceFiles.Incarnation.Mark?
-    if before != record.replica {
-      let token = generator.next() | 1
-      files.incarnation.write(.init(token: token, replica: record.replica, seq: 0))
-      mark = .init(token: token, file: files.incarnation.file)
-    }
     if death == .beforeCommit { throw die() }
     var database = files.database
     // Moved, not copied: the next lines change it in place.
     files.database = DeviceFiles.Database()
-    let write = Write(transaction, mark)
+    let write = Write(transaction)
     DeviceStore.apply(write, to: &database)
     files.database = database
-    if mark != nil { files.wasLeftOpen = false }
     commits += 1
     unsynced.append(write)
     if death == .beforeSync, transaction.intents.begun != nil { throw die() }
     if reachesDisk(transaction) { reachDisk() }
     if death == .afterCommit { throw die() }
-    noteSequence(of: transaction)
   }
 
   private func reachesDisk(_ transaction: StoreTransaction) -> Bool {
@@ -135,17 +117,8 @@ final class DeviceStore: ReplicaStore {
     return StoreError(code: .failed, message: "the process died over its store")
   }
 
-  private func noteSequence(of transaction: StoreTransaction) {
-    let replica = transaction.record.replica
-    let last = transaction.appended.flatMap(\.operations)
-      .filter { $0.id.replica == replica }.compactMap { $0.lastID?.seq }.max()
-    guard let last, let content = files.incarnation.content, content.seq < last else { return }
-    files.incarnation.write(.init(token: content.token, replica: content.replica, seq: last))
-  }
-
   private static func apply(_ write: Write, to database: inout DeviceFiles.Database) {
     let transaction = write.transaction
-    if let mark = write.mark { database.mark = mark }
     if let pruned = transaction.prunedThrough {
       database.entries.removeAll { $0.id <= pruned }
       database.prunedThrough = pruned
@@ -153,13 +126,6 @@ final class DeviceStore: ReplicaStore {
     for entry in write.entries {
       precondition(entry.id > database.entries.last?.id ?? 0, "entries rise")
       database.entries.append(entry)
-    }
-    switch transaction.pending {
-    case .none: break
-    case .append(let operations):
-      if !operations.isEmpty { database.pending.append(PackedDelta.pack(operations)) }
-    case .replace(let operations):
-      database.pending = operations.isEmpty ? [] : [PackedDelta.pack(operations)]
     }
     switch transaction.base {
     case .none: break

@@ -28,7 +28,7 @@ final class SimulatedDevice {
   /// A running process.
   struct Process {
     var core: ClientCore
-    let store: DeviceStore
+    var store: DeviceStore
     /// What an observer was told.
     var mirror: QueueMirror
     /// What the observer was not told of yet, and how many changes that is.
@@ -40,6 +40,8 @@ final class SimulatedDevice {
     var clockOrigin: Int64
     var scheduledWake: Int64?
     var pipes: [ClientConnectionID: Pipe] = [:]
+    /// Connections that a copied memory takes for its own, and that are another machine's.
+    var foreignConnections: Set<ClientConnectionID> = []
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
     /// What people here wait to be told of withdrawals and edits, by question.
@@ -48,6 +50,19 @@ final class SimulatedDevice {
     var seenRequests: Set<RequestID> = []
     /// Notifications that are to be seen.
     var screen: Set<OperationID> = []
+  }
+
+  /// A running machine that was kept.
+  struct Memory {
+    var process: Process
+    var files: DeviceFiles
+    var savedAt: Int64
+
+    init(process: Process, savedAt: Int64) {
+      self.process = process
+      files = process.store.files
+      self.savedAt = savedAt
+    }
   }
 
   /// Tells the observer what changed.
@@ -89,6 +104,7 @@ final class SimulatedDevice {
   var condition = StoreCondition.working
   var generator: SeededGenerator
   var backups: [String: DeviceFiles] = [:]
+  var memories: [String: Memory] = [:]
   /// What executing came to in the processes that ended.
   var pastExecution = ExecutionReport()
   /// Notifications that came, by which a planted bug drops some.

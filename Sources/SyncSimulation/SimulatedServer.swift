@@ -35,8 +35,6 @@ final class SimulatedServer {
   /// What a backup of the server holds.
   struct Backup {
     var state: MemoryStorage.State
-    var truth: [LogAppend]
-    var isTruthWhole: Bool
   }
 
   let storage = MemoryStorage()
@@ -47,11 +45,8 @@ final class SimulatedServer {
   var condition = StoreCondition.working
   var generator: SeededGenerator
   var backups: [String: Backup] = [:]
-  /// Every batch that the store holds durably, whatever is compacted away.
-  var truth: [LogAppend] = []
-  /// Whether base and `truth` are all there is, in a form that the oracle reads; not after it
-  /// took over the state of a device, until it compacts.
-  var isTruthWhole = true
+  /// What another server holds that began with the same backup; nil where there is none.
+  var other: Backup?
   /// When the store last went back in time.
   var restoredAt: Int64?
   /// How often it went back in time.
@@ -66,7 +61,7 @@ final class SimulatedServer {
     self.generator = generator
     var identities = SeededGenerator(seed: generator.seed ^ 0x1D)
     storage.addWorkspace(
-      SimulatedServer.workspace, name: "simulated", logIdentity: identities.next() | 1)
+      SimulatedServer.workspace, name: "simulated", firstChain: identities.next())
   }
 
   func setCondition(_ condition: StoreCondition) {
@@ -86,7 +81,7 @@ final class SimulatedServer {
 
   /// A copy of what is stored; the faults of the disk are not part of it.
   func backup() -> Backup {
-    Backup(state: storage.withState { $0 }, truth: truth, isTruthWhole: isTruthWhole)
+    Backup(state: storage.withState { $0 })
   }
 
   func put(_ backup: Backup) {
@@ -95,24 +90,11 @@ final class SimulatedServer {
       state = backup.state
       (state.writeFault, state.readFault) = faults
     }
-    truth = backup.truth
-    isTruthWhole = backup.isTruthWhole
   }
 
   /// Who may run a session's messages, as far as the store knows.
   func lease(of session: SessionID) -> Lease? {
     storage.withState { $0.workspaces[SimulatedServer.workspace]?.leases[session] }
-  }
-
-  /// What the log builds on.
-  var storedBase: StoredSnapshot? {
-    storage.withState { $0.workspaces[SimulatedServer.workspace]?.base }
-  }
-
-  /// Every batch of the epoch, as it was made durable.
-  var epochTruth: [LogAppend] {
-    let position = storedBase?.position ?? 0
-    return truth.filter { $0.position > position }
   }
 
   /// The workspace as a start of the server would read it.

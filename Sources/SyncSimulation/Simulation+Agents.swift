@@ -84,13 +84,14 @@ extension Simulation {
     device.process?.agents[order.session] = nil
     let result = agentResult(on: device)
     log("device \(device.index): \(order.message) ends: \(result)")
-    if case .succeeded = result {
-      execution.successes += 1
-      note(.agentSucceeded(device: device.index, order))
-    }
+    if case .succeeded = result { execution.successes += 1 }
     tell(device) { core, occasion, store in
       core.agentEnded(
         order.session, attempt: order.attempt, with: result, at: occasion, store: store)
+    }
+    // Where its host died over the report, nobody knows what became of it.
+    if case .succeeded = result, device.currentFiles.database.intents[order.message] == nil {
+      note(.agentSucceeded(device: device.index, order))
     }
   }
 

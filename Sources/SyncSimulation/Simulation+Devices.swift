@@ -15,8 +15,7 @@ extension Simulation {
     var generator = Simulation.generator(options.seed, .device, index)
     let id = DeviceID(high: 0xD, low: UInt64(index + 1))
     let files = DeviceFiles(
-      device: id, credentials: pair(id, index, using: &generator),
-      incarnation: DeviceFiles.Incarnation(file: generator.next(), content: nil))
+      device: id, credentials: pair(id, index, using: &generator))
     let device = SimulatedDevice(
       index: index, name: "device \(index)", files: files, generator: generator)
     devices.append(device)
@@ -43,21 +42,63 @@ extension Simulation {
     let index = devices.count
     var generator = Simulation.generator(options.seed, .device, index)
     var files = original.currentFiles
-    switch method {
-    case .database:
+    if method == .database {
       // Another machine got the database alone: it has its own id and token.
       files.device = DeviceID(high: 0xD, low: UInt64(index + 1))
       files.credentials = pair(files.device, index, using: &generator)
-      files.incarnation = DeviceFiles.Incarnation(file: generator.next(), content: nil)
-    case .directory: files.incarnation.file = generator.next()
-    case .disk: break
     }
     let device = SimulatedDevice(
       index: index, name: method == .database ? "device \(index)" : original.name, files: files,
       generator: generator)
     devices.append(device)
-    start(device)
+    if method == .memory, let memory = memory(of: original) {
+      goOn(device, with: memory)
+      note(.memoryCloned(device: index))
+    } else {
+      start(device)
+    }
     note(.added(device: index))
+  }
+
+  /// The running machine; nil where it does not run, or has agents, which are no copies.
+  func memory(of device: SimulatedDevice) -> SimulatedDevice.Memory? {
+    guard !options.runsAgents else { return nil }
+    return device.process.map { SimulatedDevice.Memory(process: $0, savedAt: now) }
+  }
+
+  /// Goes on with a memory and files that were kept.
+  func goOn(_ device: SimulatedDevice, with memory: SimulatedDevice.Memory) {
+    device.life += 1
+    device.files = memory.files
+    var process = memory.process
+    process.store = DeviceStore(
+      files: memory.files, planted: options.planted,
+      generator: Simulation.generator(options.seed, .store, device.index << 16 | device.life))
+    process.store.condition = device.condition
+    // The clock that never steps stood still meanwhile.
+    process.clockOrigin += now - memory.savedAt
+    process.scheduledWake = nil
+    process.foreignConnections.formUnion(process.pipes.keys)
+    let connections = process.foreignConnections.sorted { $0.rawValue < $1.rawValue }
+    process.pipes = [:]
+    device.process = process
+    log("device \(device.index): goes on with a copy of a memory")
+    // What is sent meanwhile gets nowhere.
+    for id in connections {
+      queue.add(
+        .connectionEnd(device: device.index, life: device.life, id),
+        at: now + Int64(device.generator.below(3_000)))
+    }
+    scheduleWake(of: device)
+  }
+
+  /// A connection of a copied memory is found to be broken.
+  func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: ClientConnectionID) {
+    guard device.life == life else { return }
+    device.process?.foreignConnections.remove(id)
+    tell(device) { core, occasion, _ in
+      core.connectionLost(id, message: "the connection is another machine's", at: occasion)
+    }
   }
 
   /// Starts a process on the device's files.
@@ -83,8 +124,7 @@ extension Simulation {
       executed = loaded.execution
       let replica = try Replica(
         Replica.Opening(
-          loaded: loaded, device: device.files.device, deviceName: device.name,
-          needsFreshReplica: device.files.needsFreshReplica),
+          loaded: loaded, device: device.files.device, deviceName: device.name),
         at: occasion(of: device, origin: origin), store: store)
       var core = ClientCore(
         replica: replica, credentials: device.files.credentials,
@@ -199,7 +239,7 @@ extension Simulation {
     if store.hasDied { endOverItsStore(device) }
     // What was committed before a death counts.
     let after = store.files.database.record
-    if before?.ownReplicas != after?.ownReplicas || before?.repairs != after?.repairs {
+    if before?.repairs != after?.repairs {
       note(.reauthored(device: device.index))
     }
     guard !store.hasDied, let result else { return nil }

@@ -27,8 +27,8 @@ extension Simulation {
     case .settle:
       settleAndCheck()
       return .done
-    case .crashServer, .restartServer, .backUpServer, .restoreServer, .setServerClock,
-      .setServerStore, .compact:
+    case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
+      .setServerClock, .setServerStore:
       return performOnServer(event)
     case .disconnect, .reconnect, .cut, .partition, .heal, .clog, .dropAck:
       return performOnNetwork(event)
@@ -64,12 +64,13 @@ extension Simulation {
       return .done
     case .backUp(_, let label):
       device.backups[label] = device.currentFiles
+      device.memories[label] = memory(of: device)
       return .done
     case .restore(_, let label, let method):
       return restore(device, label, method)
     case .clone(_, let method):
       let copies = devices.filter { $0.files.device == device.files.device }.count
-      guard devices.count < 90, method == .database || copies < 3 else {
+      guard devices.count < 90, method == .database || copies < 12 else {
         return .skipped("there are copies enough")
       }
       clone(device, method)
@@ -107,13 +108,14 @@ extension Simulation {
     guard let backup = device.backups[label] else { return .skipped("no backup \(label)") }
     end(device, losesPower: false)
     switch method {
+    case .memory where device.memories[label] != nil:
+      if let memory = device.memories[label] { goOn(device, with: memory) }
+      note(.rolledBack(.device(device.index)))
+      note(.memoryCloned(device: device.index))
+      return .done
     case .database:
       device.files.database = backup.database
-    case .directory:
-      device.files = backup
-      device.files.incarnation.file = device.generator.next()
-    case .disk:
-      device.files = backup
+    case .directory, .memory: device.files = backup
     }
     note(.rolledBack(.device(device.index)))
     start(device)
@@ -250,25 +252,30 @@ extension Simulation {
       guard let backup = server.backups[label] else { return .skipped("no backup \(label)") }
       endServer("it is restored")
       server.put(backup)
-      server.restoredAt = now
-      server.restores += 1
-      server.synced = nil
-      repairDevices()
-      note(.rolledBack(.server))
-      startServerLater(50...200)
+      noteRestoredServer()
+    case .swapServers:
+      endServer("another one answers")
+      let other = server.other ?? server.backup()
+      server.other = server.backup()
+      server.put(other)
+      noteRestoredServer()
     case .setServerClock(let offset):
       server.clockOffset = offset
     case .setServerStore(let condition):
       server.setCondition(condition)
-    case .compact:
-      guard server.process != nil else { return .skipped("it is down") }
-      note(.compactionRequested)
-      let moment = serverMoment
-      runServer { $0.compactionRequested(of: SimulatedServer.workspace, .now, at: moment) }
     default:
       return .skipped("nothing to do")
     }
     return .done
+  }
+
+  private func noteRestoredServer() {
+    server.restoredAt = now
+    server.restores += 1
+    server.synced = nil
+    repairDevices()
+    note(.rolledBack(.server))
+    startServerLater(50...200)
   }
 
   /// Devices that were paired after the backup are paired again, with the tokens they have.
@@ -297,8 +304,8 @@ extension WorldEvent {
       .reconnect(let device), .cut(let device), .partition(let device, _), .heal(let device),
       .clog(let device, _), .dropAck(let device):
       device
-    case .crashServer, .restartServer, .backUpServer, .restoreServer, .setServerClock,
-      .setServerStore, .compact, .settle:
+    case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
+      .setServerClock, .setServerStore, .settle:
       nil
     }
   }
@@ -306,7 +313,8 @@ extension WorldEvent {
   /// Whether it makes something go wrong.
   package var isFault: Bool {
     switch self {
-    case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer, .settle:
+    case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer,
+      .settle:
       false
     case .setStore(_, let condition), .setServerStore(let condition): condition != .working
     default: true

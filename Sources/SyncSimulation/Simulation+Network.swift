@@ -250,11 +250,11 @@ extension Simulation {
   func describe(_ frame: Frame) -> String {
     switch frame {
     case .changes(let changes):
-      "changes batch \(changes.batch) at \(changes.logPosition), \(changes.delta.count) bytes"
+      "changes batch \(changes.batch) at \(changes.prefix.position), \(changes.delta.count) bytes"
     case .snapshot(let part):
-      "snapshot part \(part.index + 1) of \(part.count) at \(part.logPosition)"
-    case .hello(let hello): "hello of replica \(hello.replica.rawValue)"
-    case .welcome(let welcome): "welcome at \(welcome.logPosition)"
+      "snapshot part \(part.index + 1) of \(part.count) at \(part.prefix.position)"
+    case .hello(let hello): "hello at \(hello.prefix.position)"
+    case .welcome(let welcome): "welcome at \(welcome.head.position)"
     case .presence(let devices): "presence of \(devices.count(where: \.isConnected)) devices"
     default: "\(frame)"
     }

@@ -170,19 +170,9 @@ extension Simulation {
   /// Does a task of the store's thread, and keeps account of what is durable.
   private func perform(_ pending: SimulatedServer.PendingTask) -> StoreOutcome {
     let task = pending.task
-    let base = server.storedBase
     let outcome = server.storage.perform(task)
-    if case .epochStarted = outcome {
-      note(.compacted(since: base))
-      // Whatever the server took over before, all of it is in the base.
-      server.isTruthWhole = true
-    }
-    if case .adopt = task, case .adopted(nil) = outcome {
-      server.isTruthWhole = false
-      note(.adopted)
-    }
+    if case .joined(.appended) = outcome { note(.joined) }
     guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
-    server.truth += batch.appends
     for append in batch.appends { hash.add(append.delta) }
     if options.planted.contains(.ackBeforeFsync),
       server.synced == nil || server.generator.chance(10)
@@ -202,21 +192,10 @@ extension Simulation {
       ?? InboxRecords()
   }
 
-  /// The position of the last log entry that is stored.
-  var storedHead: UInt64 {
-    // What is stored does not depend on whether the disk can be read now.
-    let fault = server.storage.withState { state in
-      defer { state.readFault = nil }
-      return state.readFault
-    }
-    defer { server.storage.withState { $0.readFault = fault } }
-    return (try? server.storage.header(of: SimulatedServer.workspace))?.head ?? 0
-  }
-
-  /// What a crash at this moment would leave of the operations of each replica.
-  var durableMarks: [ReplicaID: ReplicaMark] {
+  /// What a crash at this moment would leave of the server's log.
+  var durableHead: LogPrefix {
     let state = server.synced?.state ?? server.storage.withState { $0 }
-    return state.workspaces[SimulatedServer.workspace]?.replicas ?? [:]
+    return state.workspaces[SimulatedServer.workspace]?.head ?? .empty
   }
 }
 

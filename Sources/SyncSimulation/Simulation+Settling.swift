@@ -61,7 +61,7 @@ extension Simulation {
     if isSettling, hasPushOrders || hasUnanswered { return false }
     for device in waitedFor {
       // A device can be content with a connection whose other end is long gone; it will find out.
-      guard let process = device.process, process.core.isSynced,
+      guard let process = device.process, process.core.isSynced, process.foreignConnections.isEmpty,
         process.pipes.values.allSatisfy({ $0.serverHolds && $0.serverLife == life })
       else { return false }
     }
@@ -90,10 +90,10 @@ extension Simulation {
         else { return false }
         // Hosts that run what waits always have something new to send; what was there has gone.
         return options.runsAgents
-          ? !replica.outgoing.contains {
+          ? !replica.record.outbox.ranges.contains {
             there.contains(OperationID(replica: $0.replica, seq: $0.first))
           }
-          : replica.outgoing.isEmpty
+          : replica.record.outbox.isEmpty
       }
     }
     drainMilliseconds = max(drainMilliseconds, now - healed)
@@ -127,7 +127,7 @@ extension Simulation {
       }
       guard !core.isSynced else { continue }
       parts.append(
-        "device \(device.index) has \(core.replica.outgoingCount) operations to send, is "
+        "device \(device.index) has \(core.replica.record.outbox.count) operations to send, is "
           + "\(core.condition), in trouble with \(core.trouble?.message ?? "nothing")")
     }
     let tasks = server.process?.tasks.count ?? 0

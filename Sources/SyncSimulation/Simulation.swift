@@ -20,6 +20,7 @@ package final class Simulation {
     case serverStart(life: Int)
     case timer(device: Int, life: Int)
     case wake(device: Int, until: Int64)
+    case connectionEnd(device: Int, life: Int, ClientConnectionID)
     case agentEnd(device: Int, life: Int, StartOrder)
     case ask(device: Int, life: Int, StartOrder)
     case answer(device: Int, life: Int, AnswerRequest)
@@ -69,10 +70,9 @@ package final class Simulation {
     self.options = options
     self.checkers = checkers ?? Simulation.standardCheckers(for: options)
     var configuration = ServerConfiguration()
-    configuration.catchUpOperationsMax = options.server.catchUpOperationsMax
+    configuration.catchUpEntriesMax = options.server.catchUpEntriesMax
     configuration.snapshotEntries = options.server.snapshotEntries
     configuration.partBytesMax = options.server.partBytesMax
-    configuration.compactionDeadMin = options.server.compactionDeadMin
     if options.planted.contains(.pushNeverDue) {
       configuration.notificationMilliseconds = .max / 4
     }
@@ -122,7 +122,7 @@ package final class Simulation {
 
   /// Operations that the server is not known to have; nil while the device is off.
   package func outboxCount(of device: Int) -> Int? {
-    devices[device].process?.core.replica.outgoingCount
+    devices[device].process?.core.replica.record.outbox.count
   }
 
   package func isSynced(_ device: Int) -> Bool {
@@ -167,6 +167,8 @@ package final class Simulation {
     case .timer(let index, let life): timerFired(devices[index], life: life)
     case .wake(let index, let until):
       if devices[index].sleepsUntil == until { wake(devices[index]) }
+    case .connectionEnd(let index, let life, let id):
+      connectionEnds(devices[index], life: life, id)
     case .agentEnd(let index, let life, let order):
       agentEnds(devices[index], life: life, order)
     case .ask(let index, let life, let order): agentAsks(devices[index], life: life, order)
@@ -178,7 +180,7 @@ package final class Simulation {
       guard devices[index].life == life else { return }
       tell(devices[index]) { core, occasion, store in
         core.frameReceived(
-          .ack(Ack(batch: batch, logPosition: 0)), on: id, at: occasion, store: store)
+          .ack(Ack(batch: batch, prefix: .empty)), on: id, at: occasion, store: store)
       }
     }
   }
@@ -221,7 +223,7 @@ extension Simulation {
     [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
-      BoundednessChecker(), CompactionChecker(),
+      BoundednessChecker(), ImmutabilityChecker(),
     ] + (options.runsAgents ? [ExecutionChecker()] : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])

@@ -19,8 +19,10 @@ package enum Observation {
   case advanced(device: Int)
   /// Observers on a device were told of a change.
   case changed(device: Int, TouchedQueues)
-  /// A device gave its unsent operations other ids.
+  /// A device found a copy of its memory and gave unsent operations other ids.
   case reauthored(device: Int)
+  /// A device's memory was copied, or set back: two processes may write under one replica.
+  case memoryCloned(device: Int)
   /// The files of a device, or the server's, went back in time.
   case rolledBack(Party)
   /// A device's machine went down, and with it commits that had not waited for the disk: of what was
@@ -30,12 +32,8 @@ package enum Observation {
   case committed([LogAppend], wallMilliseconds: Int64)
   /// The server acknowledged a batch of a device's.
   case acknowledged(device: Int)
-  /// The server took over the state of a device, because it had lost its own.
-  case adopted
-  /// The server compacted what it knew into the base of an epoch.
-  case compacted(since: StoredSnapshot?)
-  /// Somebody wants the server to compact at once, whoever has not seen everything.
-  case compactionRequested
+  /// The server's log has an entry more: its state joined with that of a device.
+  case joined
   /// The server complained of a connection.
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.

@@ -59,13 +59,11 @@ package struct NetworkConditions: Hashable, Sendable {
 
 /// The server's limits, small enough that short runs meet them.
 package struct ServerSettings: Hashable, Sendable {
-  /// Operations a device may lack and still get a delta instead of a snapshot.
-  package var catchUpOperationsMax = 400
+  /// Log entries a device may lack and still get them instead of a snapshot.
+  package var catchUpEntriesMax = 100
   /// Log entries after which a snapshot is due.
   package var snapshotEntries = 24
   package var partBytesMax = 2_048
-  /// Dead units at which the server compacts of its own accord, once all have seen everything.
-  package var compactionDeadMin = 1_000
   /// How long the store takes for a task.
   package var storeMilliseconds: ClosedRange<Int64> = 1...8
 

@@ -11,9 +11,8 @@ extension SwarmPlan {
     options.hasQuickAgents = true
     options.usesOracle = false
     options.queueSizeMax = 1_000
-    options.server.catchUpOperationsMax = [400, 20_000, 20_000][generator.below(3)]
+    options.server.catchUpEntriesMax = [100, 4_096, 4_096][generator.below(3)]
     options.server.snapshotEntries = 512
-    options.server.compactionDeadMin = [1_000, 10_000][generator.below(2)]
   }
 
   /// The next step of such a run; nil where everything was queued, worked off and decided.

@@ -10,8 +10,8 @@ struct SwarmPlan {
     case crash, crashAtCommit, sleep, cut, disconnect, partition, clog, dropAck
     case setClock, setServerClock
     case fillDisk, failDisk, backUp, restore, clone
-    case crashServer, restartServer, fillServerDisk, failServerDisk, backUpServer, restoreServer
-    case compact, requestSync
+    case crashServer, restartServer, fillServerDisk, failServerDisk, backUpServer, restoreServer, swapServers
+    case requestSync
   }
 
   private(set) var options: SimulationOptions
@@ -43,9 +43,6 @@ struct SwarmPlan {
     options.raisesRequests = raisesRequests
     options.asksOutcomes = asksOutcomes
     options.keepsTrace = keepsTrace
-    // From numbers of their own, so that what was drawn before this was there stays the same.
-    var compactions = Simulation.generator(seed, .plan, 1)
-    options.server.compactionDeadMin = [10, 100, 1_000][compactions.below(3)]
     SwarmPlan.drawConditions(&options, profile, using: &generator)
     let steps = SwarmPlan.stepRange(profile)
     stepCount = Int.random(in: steps, using: &generator)
@@ -120,7 +117,7 @@ struct SwarmPlan {
     let slowest: Int64 = [8, 60, 250][generator.below(3)]
     options.network.latencyMilliseconds = 1...slowest
     options.network.splitPercent = [0, 10, 50][generator.below(3)]
-    options.server.catchUpOperationsMax = [60, 400, 20_000][generator.below(3)]
+    options.server.catchUpEntriesMax = [10, 100, 4_096][generator.below(3)]
     options.server.snapshotEntries = [4, 24, 256][generator.below(3)]
     options.server.partBytesMax = [1_024, 2_048, 65_536][generator.below(3)]
     options.server.storeMilliseconds = 1...([2, 8, 40][generator.below(3)])
@@ -133,11 +130,11 @@ struct SwarmPlan {
     case .smoke, .standard, .hostile: Fault.allCases
     case .partition: [.cut, .disconnect, .partition, .clog, .dropAck, .requestSync, .sleep]
     case .crash:
-      [.crash, .crashAtCommit, .cut, .dropAck, .crashServer, .restartServer, .compact, .sleep]
+      [.crash, .crashAtCommit, .cut, .dropAck, .crashServer, .restartServer, .sleep]
     case .storage:
       [
         .fillDisk, .failDisk, .backUp, .restore, .clone, .crash, .crashAtCommit, .fillServerDisk,
-        .failServerDisk, .backUpServer, .restoreServer, .crashServer, .compact,
+        .failServerDisk, .backUpServer, .restoreServer, .swapServers, .crashServer,
       ]
     case .clock: [.setClock, .setServerClock, .sleep, .cut, .crash, .crashServer, .disconnect]
     }
@@ -224,6 +221,7 @@ struct SwarmPlan {
     case .backUp: return .backUp(device: device, label: freshLabel())
     case .restore: return restore(simulation.devices[device])
     case .clone: return .clone(device: device, method())
+    case .swapServers: return .swapServers
     case .crashServer: return .crashServer
     case .restartServer: return .restartServer
     case .fillServerDisk: return .setServerStore(.full)
@@ -232,7 +230,6 @@ struct SwarmPlan {
     case .restoreServer:
       let labels = simulation.server.backups.keys.sorted()
       return generator.pick(labels).map { .restoreServer(label: $0) }
-    case .compact: return .compact
     case .requestSync: return .requestSync(device: device)
     }
   }
@@ -244,7 +241,7 @@ struct SwarmPlan {
   }
 
   private mutating func method() -> CopyMethod {
-    generator.pick([.database, .directory, .disk] as [CopyMethod]) ?? .database
+    generator.pick([.database, .directory, .memory] as [CopyMethod]) ?? .database
   }
 
   private mutating func freshLabel() -> String {

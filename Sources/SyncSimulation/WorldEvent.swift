@@ -24,7 +24,7 @@ package enum WorldEvent: Hashable, Sendable {
   case setClock(device: Int, offsetMilliseconds: Int64)
   /// What the next commits of the store come to.
   case setStore(device: Int, StoreCondition)
-  /// Keeps a copy of the data directory under a label.
+  /// Keeps a copy of the data directory, and of the memory, under a label.
   case backUp(device: Int, label: String)
   /// Puts a copy back in place of what the device holds, and starts the device.
   case restore(device: Int, label: String, CopyMethod)
@@ -51,10 +51,11 @@ package enum WorldEvent: Hashable, Sendable {
   case restartServer
   case backUpServer(label: String)
   case restoreServer(label: String)
+  /// Another server answers from now on, which began with the same backup; the second time, the first
+  /// one does again.
+  case swapServers
   case setServerClock(offsetMilliseconds: Int64)
   case setServerStore(StoreCondition)
-  /// Drops what no device needs any longer.
-  case compact
 
   /// Ends every fault, lets all come to rest, and runs all checkers.
   case settle
@@ -90,10 +91,11 @@ package enum StoreCondition: Hashable, Sendable {
 package enum CopyMethod: Hashable, Sendable {
   /// The database is put back; the files beside it stay.
   case database
-  /// The whole directory is copied to new files.
+  /// All files, as a copy of the directory or of the disk.
   case directory
-  /// The disk as a whole goes back in time, so that no file shows it.
-  case disk
+  /// The running machine, memory and files, as one that was forked while it ran or set back to a
+  /// snapshot. Its connections break soon. Where it did not run, and with agents: the files.
+  case memory
 }
 
 /// Which bytes a partition holds back.

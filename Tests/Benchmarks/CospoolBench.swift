@@ -7,13 +7,13 @@ struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-bench",
     abstract: """
-      Measures editing, merging, opening, sizes on the wire, a server under load, running agents.
+      Measures typing, queues, merging, opening, sizes, a server under load, running agents.
       """,
     discussion: """
       EXAMPLES
         cospool-bench all --traces traces
         cospool-bench delta --json
-        cospool-bench text --traces traces --runs 9
+        cospool-bench prompt --traces traces --runs 9
         cospool-bench sync
         cospool-bench execution
 

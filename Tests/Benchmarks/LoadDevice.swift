@@ -24,7 +24,8 @@ final class LoadDevice {
   private(set) var sentCount = 0
   var onEvent: (Event) -> Void = { _ in }
   private var channel: (any Channel)?
-  private var target: VersionVector?
+  private var target: LogPrefix?
+  private var prefix = LogPrefix.empty
   private var isJoined = false
 
   init(seed: FleetSeed, merges: Bool, isEmpty: Bool = false) {
@@ -38,18 +39,12 @@ final class LoadDevice {
     self.channel = channel
     target = nil
     isJoined = false
-    let isFresh = sentCount == 0
-    let known = workspace.vector.sorted.filter { !isFresh || $0.replica != seed.replica }
     write(
       .hello(
         Hello(
           versions: ProtocolVersion.spoken, token: seed.token, workspace: seed.workspaceID,
-          device: seed.device, replica: seed.replica, incarnation: 1, deviceName: seed.name,
-          epoch: 0,
-          known: known.map {
-            KnownReplica(
-              replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
-          }, frameBytesMax: UInt32(WireLimits.frameBytesMax))))
+          device: seed.device, store: StoreID(rawValue: seed.replica.rawValue),
+          deviceName: seed.name, prefix: prefix)))
   }
 
   /// The next prepared batch; nil where none is left.
@@ -58,7 +53,7 @@ final class LoadDevice {
     guard sentCount < seed.deltas.count else { return nil }
     let delta = seed.deltas[sentCount]
     sentCount += 1
-    write(.changes(Changes(batch: UInt64(sentCount), logPosition: 0, delta: delta)))
+    write(.changes(Changes(batch: UInt64(sentCount), delta: delta)))
     return delta
   }
 
@@ -74,12 +69,11 @@ final class LoadDevice {
   func received(_ frame: Frame, at moment: NIODeadline) throws {
     switch frame {
     case .welcome(let welcome):
-      var vector = VersionVector()
-      for entry in welcome.known { vector[entry.replica] = entry.seq }
-      target = vector
+      target = welcome.head
     case .changes(let changes):
       if merges { try merge(PackedDelta.unpack(changes.delta)) }
-      write(.ack(Ack(batch: 0, logPosition: changes.logPosition)))
+      prefix = changes.prefix
+      write(.ack(Ack(batch: 0, prefix: prefix)))
       onEvent(.received(delta: changes.delta, at: moment))
     case .ack:
       onEvent(.acknowledged)
@@ -104,7 +98,7 @@ final class LoadDevice {
   /// presence, which follows what it lacked.
   private func noteJoining(isPresence: Bool) {
     guard !isJoined, let target else { return }
-    guard merges ? workspace.vector.includes(target) : isPresence else { return }
+    guard merges ? prefix.position >= target.position : isPresence else { return }
     isJoined = true
     onEvent(.joined)
   }

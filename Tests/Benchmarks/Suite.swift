@@ -1,5 +1,7 @@
 /// A group of measurements.
 enum Suite: String, CaseIterable {
+  case prompt
+  case queue
   case delta
   case workspace
   case sync
@@ -8,10 +10,13 @@ enum Suite: String, CaseIterable {
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
     return switch self {
+    case .prompt: try PromptSuite.measure(options)
+    case .queue: try QueueSuite.measure(runs: options.runs)
     case .delta: try DeltaSuite.measure()
     case .workspace:
-      try WorkspaceSuite.measure(runs: options.runs)
-        + WorkspaceScaleSuite.measure(runs: options.runs) + processes(options)
+      try TypicalWorkspace.measure(runs: options.runs)
+        + WorkspaceScaleSuite.measure(runs: options.runs) + JoinSuite.measure(runs: options.runs)
+        + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
     case .execution: try ExecutionSuite().measure()
     }
@@ -29,6 +34,8 @@ enum Suite: String, CaseIterable {
   /// What is missing to run the suite, and what to do about it; nil where nothing is.
   func obstacle(_ options: BenchOptions) -> String? {
     switch self {
+    case .prompt where options.traces == nil:
+      "the suite prompt needs --traces DIR with the editing traces; see RESULTS.md"
     case .sync: SyncSuite.obstacle
     case .execution: ExecutionSuite.obstacle
     default: nil

@@ -29,14 +29,6 @@ struct SequentialTrace: Equatable {
   var patches: [Patch]
   /// What the text is in the end.
   var endContent: String
-
-  /// Deletions and insertions; a patch with both counts as two.
-  var operationCount: Int {
-    patches.reduce(0) { $0 + ($1.deleted > 0 ? 1 : 0) + ($1.inserted.isEmpty ? 0 : 1) }
-  }
-
-  /// All scalars that were ever inserted.
-  var insertedCount: Int { patches.reduce(0) { $0 + $1.inserted.unicodeScalars.count } }
 }
 
 /// The edits of several authors; each knows the merge of its parents.

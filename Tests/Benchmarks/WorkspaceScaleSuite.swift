@@ -116,7 +116,7 @@ extension WorkspaceScaleSuite {
     image.sessions.sort { $0.key < $1.key }
     image.replicas = [
       WorkspaceImage.Replica(
-        id: replica, seq: author.seq, digest: author.generator.next(),
+        id: replica, seq: author.seq,
         announcement: WorkspaceImage.Announcement(
           seq: announcement.seq, device: DeviceID(high: 7, low: seed), name: "laptop"))
     ]

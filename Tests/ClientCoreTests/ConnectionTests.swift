@@ -23,7 +23,7 @@ import WireProtocol
     #expect(fleet.devices[0].store.record?.workspace == ModelServer.workspaceID)
   }
 
-  @Test func openedConnectionSaysHelloWithEverythingKnown() throws {
+  @Test func openedConnectionSaysHelloWithThePrefixOfTheLog() throws {
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
     let id = ConnectionID(rawValue: 1)
@@ -35,11 +35,9 @@ import WireProtocol
       Issue.record("no hello but \(action)")
       return
     }
-    let replica = fleet.devices[0].core.replica
-    #expect(hello.replica == replica.record.replica)
-    #expect(hello.known.map(\.replica) == [replica.record.replica])
-    #expect(hello.known.first?.digest == replica.workspace.digest(of: hello.replica))
-    #expect(hello.incarnation == 1)
+    let record = fleet.devices[0].core.replica.record
+    #expect(hello.device == record.device && hello.store == record.store)
+    #expect(hello.prefix == .empty)
   }
 
   @Test func serverThatNeverAnswersIsGivenUp() throws {
@@ -226,7 +224,7 @@ import WireProtocol
     #expect(fleet.devices[0].core.deadline == nil)
     try fleet.pass(3_600_000)
     #expect(fleet.devices[0].core.condition == .refused)
-    #expect(fleet.devices[0].core.replica.outgoingCount > 0)
+    #expect(fleet.devices[0].core.replica.record.outbox.count > 0)
     fleet.isServerDown = false
     fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
     try fleet.settle()
@@ -311,8 +309,7 @@ import WireProtocol
     let store = MemoryStore(copying: fleet.devices[0].store)
     let replica = try Replica(
       Replica.Opening(
-        loaded: store.loaded, device: fleet.devices[0].id, deviceName: "device 1",
-        needsFreshReplica: false),
+        loaded: store.loaded, device: fleet.devices[0].id, deviceName: "device 1"),
       at: fleet.occasion(), store: store)
     var other = Fleet.credentials()
     other.workspace = WorkspaceID(high: 9, low: 9)
@@ -338,11 +335,12 @@ import WireProtocol
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     let before = fleet.devices[0].core.replica.workspace.image()
-    fleet.deliver(.changes(Changes(batch: 0, logPosition: 9, delta: [1, 2, 3])), to: 0)
+    fleet.deliver(
+      .changes(Changes(batch: 0, prefix: LogPrefix(position: 9), delta: [1, 2, 3])), to: 0)
     try fleet.settle()
     #expect(fleet.devices[0].open == nil)
     #expect(fleet.devices[0].core.replica.workspace.image() == before)
-    #expect(fleet.devices[0].core.replica.record.logPosition < 9)
+    #expect(fleet.devices[0].core.replica.record.prefix == fleet.server.head)
   }
 
   /// A slow line brings the answers to a full window one by one.
@@ -365,7 +363,7 @@ import WireProtocol
       return !fleet.devices[0].actions.contains(.close(id))
     }
     #expect(passes(to: start + ClientLimits.answerMilliseconds - 1))
-    fleet.deliver(.ack(Ack(batch: batches[0], logPosition: 1)), to: 0)
+    fleet.deliver(.ack(Ack(batch: batches[0], prefix: fleet.server.head)), to: 0)
     #expect(passes(to: start + 2 * ClientLimits.answerMilliseconds - 2))
     #expect(fleet.devices[0].core.deadline == fleet.now + 1)
     #expect(!passes(to: start + 2 * ClientLimits.answerMilliseconds - 1))
@@ -396,7 +394,7 @@ import WireProtocol
     }
     #expect(fleet.devices[0].reports.map(\.message) == [])
     fleet.losses[0] = nil
-    fleet.deliver(.ack(Ack(batch: batch.batch, logPosition: fleet.server.head)), to: 0)
+    fleet.deliver(.ack(Ack(batch: batch.batch, prefix: fleet.server.head)), to: 0)
     try fleet.settle()
     try fleet.expectConvergence()
   }

@@ -62,7 +62,7 @@ struct ExecutorWorld {
       hosts.append(
         Host(
           holder: LeaseHolder(
-            device: device, replica: ReplicaID(rawValue: 70 + UInt64(number))),
+            device: device, store: StoreID(rawValue: 70 + UInt64(number))),
           executor: Executor(device: device, firstRequest: generator.next())))
       hosts[number].executor.authorityStands = true
     }
@@ -361,10 +361,12 @@ struct ExecutorWorld {
     var host = hosts[index]
     host.clock.observe(host.workspace.latestStamp)
     let announced = host.workspace.announce(
-      device: host.holder.device, name: "host", replica: host.holder.replica)
+      device: host.holder.device, name: "host",
+      replica: ReplicaID(rawValue: host.holder.store.rawValue))
     let stamp = host.clock.tick(milliseconds: wall)
     let outcome = try? host.workspace.perform(
-      command, in: CommandContext(replica: host.holder.replica, stamp: stamp))
+      command,
+      in: CommandContext(replica: ReplicaID(rawValue: host.holder.store.rawValue), stamp: stamp))
     made[index, default: []] += announced + (outcome?.operations ?? [])
     hosts[index] = host
   }

@@ -63,14 +63,12 @@ struct Fleet {
 
   @discardableResult
   mutating func addDevice(
-    isPaired: Bool = true, store: MemoryStore = MemoryStore(), needsFreshReplica: Bool = false,
-    id: DeviceID? = nil
+    isPaired: Bool = true, store: MemoryStore = MemoryStore(), id: DeviceID? = nil
   ) throws -> Int {
     let id = id ?? DeviceID(high: 0xD, low: UInt64(devices.count + 1))
     let replica = try Replica(
       Replica.Opening(
-        loaded: store.loaded, device: id, deviceName: "device \(id.low)",
-        needsFreshReplica: needsFreshReplica),
+        loaded: store.loaded, device: id, deviceName: "device \(id.low)"),
       at: occasion(), store: store)
     let core = ClientCore(
       replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 1_000)
@@ -78,15 +76,23 @@ struct Fleet {
     return devices.count - 1
   }
 
+  /// A second machine goes on from a device's memory and disk.
+  mutating func copyRunning(_ index: Int) -> Int {
+    var copy = devices[index]
+    copy.store = MemoryStore(copying: copy.store)
+    devices.append(copy)
+    return devices.count - 1
+  }
+
   /// A device's program ends and is started again, with what its store holds.
-  mutating func restart(_ index: Int) throws {
+  mutating func restart(_ index: Int, name: String? = nil) throws {
     cut(index)
     let (id, store) = (devices[index].id, devices[index].store)
     let loaded = store.loaded
     let occasion = occasion(devices[index].clockError)
     let replica = try Replica(
       Replica.Opening(
-        loaded: loaded, device: id, deviceName: "device \(id.low)", needsFreshReplica: false),
+        loaded: loaded, device: id, deviceName: name ?? "device \(id.low)"),
       at: occasion, store: store)
     devices[index].core = ClientCore(
       replica: replica, credentials: Fleet.credentials(), queueSizeMax: 1_000)
@@ -168,14 +174,16 @@ struct Fleet {
       let statesTaken = server.statesTaken
       let result = try server.receive(arrived, from: devices[index].id)
       if server.statesTaken > statesTaken {
-        // Everybody connects anew to a server with another base.
+        // Everybody connects anew.
         for other in devices.indices { cut(other) }
       }
-      if losses[index] != .received {
+      if losses[index] != .received, server.reaches(devices[index].id) {
         for answer in result.answers { deliver(answer, to: index) }
       }
       guard let fanOut = result.fanOut else { return }
-      for other in devices.indices where other != index { deliver(fanOut, to: other) }
+      for other in devices.indices where other != index && server.reaches(devices[other].id) {
+        deliver(fanOut, to: other)
+      }
     case .close(let id):
       if devices[index].open == id { devices[index].open = nil }
     case .report(let trouble):
@@ -201,12 +209,6 @@ struct Fleet {
     note(index) { core, occasion, store in
       core.frameReceived(frame, on: id, at: occasion, store: store)
     }
-  }
-
-  /// The server starts an epoch and tells those who are there.
-  mutating func compact() {
-    let frame = server.compact()
-    for index in devices.indices { deliver(frame, to: index) }
   }
 
   /// Breaks a connection off.
@@ -257,7 +259,6 @@ struct Fleet {
     let loaded = device.store.loaded
     var workspace = loaded.workspace ?? Workspace()
     for entry in loaded.tail { _ = try workspace.merge(entry.operations) }
-    _ = try workspace.merge(loaded.pending)
     let isEqual = workspace.image() == device.core.replica.workspace.image()
     #expect(isEqual, "the store of \(device.id) differs", sourceLocation: location)
     #expect(loaded.record == device.core.replica.record, sourceLocation: location)

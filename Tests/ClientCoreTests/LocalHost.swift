@@ -17,7 +17,7 @@ struct LocalHost {
     let occasion = Occasion(now: 0, wall: TestDevice.startOfTime, random: 5)
     let replica = try Replica(
       Replica.Opening(
-        loaded: store.loaded, device: LocalHost.device, deviceName: "a", needsFreshReplica: false),
+        loaded: store.loaded, device: LocalHost.device, deviceName: "a"),
       at: occasion, store: store)
     core = ClientCore(replica: replica, credentials: nil, queueSizeMax: 100)
   }

@@ -7,7 +7,6 @@ import WireProtocol
 /// A store in memory that can be told to fail; what it holds is what a file would hold.
 final class MemoryStore: ReplicaStore {
   private(set) var entries: [LogEntry] = []
-  private(set) var pending: [QueueModel.Operation] = []
   private(set) var baseImage: WorkspaceImage?
   /// The last entry that the base stands for.
   private(set) var prunedThrough: Int64 = 0
@@ -33,7 +32,6 @@ final class MemoryStore: ReplicaStore {
 
   init(copying other: MemoryStore) {
     entries = other.entries
-    pending = other.pending
     baseImage = other.baseImage
     prunedThrough = other.prunedThrough
     record = other.record
@@ -49,7 +47,7 @@ final class MemoryStore: ReplicaStore {
     var loaded = LoadedReplica(
       record: record, workspace: baseImage.map(restored), tail: entries,
       lastEntry: max(entries.last?.id ?? 0, prunedThrough),
-      pending: pending, receipts: receipts, undo: Array(undo.values))
+      receipts: receipts, undo: Array(undo.values))
     loaded.execution = LoadedReplica.Execution(
       intents: Array(intents.values), authority: authority)
     loaded.answers = Array(answers.values)
@@ -91,11 +89,6 @@ final class MemoryStore: ReplicaStore {
     for entry in transaction.appended {
       precondition(entry.id > (entries.last?.id ?? 0), "entries rise")
       entries.append(entry)
-    }
-    switch transaction.pending {
-    case .none: break
-    case .append(let operations): pending += operations
-    case .replace(let operations): pending = operations
     }
     switch transaction.base {
     case .none: break

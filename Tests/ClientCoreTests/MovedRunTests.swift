@@ -77,7 +77,7 @@ struct MovedRunTests {
         case .ask(let request, let id):
           asked.append(request)
           let holder = LeaseHolder(
-            device: Scene.device(host), replica: ReplicaID(rawValue: UInt64(host) + 70))
+            device: Scene.device(host), store: StoreID(rawValue: UInt64(host) + 70))
           let outcome = authority.answer(
             request, id: id, from: holder, in: queues.workspace, uptime: now,
             wall: occasion.wall)

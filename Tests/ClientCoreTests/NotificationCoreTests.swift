@@ -22,8 +22,7 @@ import WireProtocol
       self.store = store
       let replica = try Replica(
         Replica.Opening(
-          loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a",
-          needsFreshReplica: false),
+          loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a"),
         at: Occasion(now: 0, wall: TestDevice.startOfTime, random: 5), store: store)
       core = ClientCore(replica: replica, credentials: Fleet.credentials(), queueSizeMax: 100)
       core.notificationsLoaded(store.loaded.notifications)
@@ -50,17 +49,12 @@ import WireProtocol
     mutating func welcome() {
       guard let connection else { return }
       tell { $0.connectionOpened(connection, at: $1, store: $2) }
-      let known = core.replica.workspace.vector.sorted.map {
-        KnownReplica(
-          replica: $0.replica, seq: $0.seq,
-          digest: core.replica.workspace.digest(of: $0.replica))
-      }
       receive(
         .welcome(
           Welcome(
-            version: 1, epoch: 0, known: known, logPosition: 1, logIdentity: 1,
-            serverMilliseconds: TestDevice.startOfTime + now, frameBytesMax: 1 << 20,
-            pingSeconds: 20, backoffMillisecondsMin: 0)))
+            version: 1, head: core.replica.record.prefix, nonce: 1,
+            serverMilliseconds: TestDevice.startOfTime + now, pingSeconds: 20,
+            backoffMillisecondsMin: 0)))
     }
 
     mutating func receive(_ frame: Frame) {
@@ -82,7 +76,7 @@ import WireProtocol
           TaskReport(session: Scene.session, status: status, milliseconds: 1)))
       let fresh = Array(host.made[before...])
       receive(
-        .changes(Changes(batch: 0, logPosition: 2, delta: PackedDelta.pack(fresh))))
+        .changes(Changes(batch: 0, prefix: LogPrefix(position: 2), delta: PackedDelta.pack(fresh))))
     }
   }
 
@@ -147,7 +141,8 @@ import WireProtocol
     var host = TestDevice(2)
     try host.perform(.send("go", as: 1, in: "s"))
     scene.receive(
-      .changes(Changes(batch: 0, logPosition: 2, delta: PackedDelta.pack(host.made))))
+      .changes(
+        Changes(batch: 0, prefix: LogPrefix(position: 2), delta: PackedDelta.pack(host.made))))
     try scene.host(&host, says: .processing(operation: nil))
     let request = RequestID(high: 5, low: 5)
     try scene.host(
@@ -222,7 +217,9 @@ import WireProtocol
         scene.tell { $0.timePassed(at: $1, store: $2) }
       }
     }
-    // The device's announcement waits to be sent.
+    try scene.tell { core, occasion, store in
+      try core.commandGiven(.send("first", as: 9, in: "s"), at: occasion, store: store).actions
+    }
     pass(29_000)
     #expect(missed(scene.taken()) == 0)
     pass(2_000)
@@ -232,6 +229,7 @@ import WireProtocol
     if let deadline = scene.core.deadline { #expect(deadline > scene.now - 60_000) }
     scene.tell { core, occasion, _ in core.syncRequested(at: occasion) }
     scene.welcome()
+    scene.receive(.ack(Ack(batch: 1, prefix: LogPrefix(position: 1, chain: 1))))
     _ = scene.taken()
     if let connection = scene.connection {
       scene.tell { core, occasion, _ in

@@ -11,7 +11,7 @@ import WireProtocol
 @Suite struct SplitCommandTests {
   private let session = SessionID.named("a")
   private let host = LeaseHolder(
-    device: DeviceID(high: 0xE, low: 1), replica: ReplicaID(rawValue: 99))
+    device: DeviceID(high: 0xE, low: 1), store: StoreID(rawValue: 99))
 
   /// A text that hardly gets shorter.
   private func noise(_ bytes: Int, seed: UInt64) -> String {
@@ -21,20 +21,53 @@ import WireProtocol
     return String(text)
   }
 
-  /// A device whose commands the server knows so far, and who else is the session's host.
-  private func fleet(frameBytesMax: Int) throws -> (fleet: Fleet, token: UInt64) {
-    var fleet = try Fleet(devices: 1)
-    fleet.server.frameBytesMax = UInt32(frameBytesMax)
-    try fleet.start()
-    try fleet.perform(.addSession(session, name: nil, project: nil), on: 0)
-    try fleet.perform(.setHost(session, host.device), on: 0)
-    try fleet.settle()
-    let answer = fleet.server.authority.answer(
-      .lease(session: session, token: 0), id: 1, from: host, in: fleet.server.workspace, uptime: 0,
-      wall: fleet.wall
+  /// A writer whose commands come to the server in parts of so many bytes.
+  private struct Scene {
+    var author = TestDevice(1, queueSizeMax: 100)
+    var server = ModelServer()
+    let bytesMax: Int
+    var token: UInt64 = 0
+    /// The operations of each command that the server does not have yet.
+    var commands: [[QueueModel.Operation]] = []
+
+    var wall: Int64 { author.now }
+
+    mutating func perform(_ command: Command) throws {
+      commands.append(try author.perform(command).operations)
+    }
+
+    /// What goes over in one frame each.
+    mutating func parts() -> [[UInt8]] {
+      defer { commands = [] }
+      return PackedDelta.pack(commands: commands, bytesMax: bytesMax)
+    }
+
+    mutating func deliver() throws {
+      for part in parts() { try deliver(part) }
+    }
+
+    mutating func deliver(_ part: [UInt8]) throws {
+      _ = try server.append(PackedDelta.unpack(part))
+    }
+  }
+
+  /// Parts of 16 KiB, to cut what fits a frame.
+  private static let small = 16 << 10
+
+  /// The server knows the session, and who else is its host.
+  private func scene(bytesMax: Int = small) throws -> Scene {
+    var scene = Scene(bytesMax: bytesMax)
+    _ = try scene.server.append(scene.author.made)
+    try scene.perform(.addSession(session, name: nil, project: nil))
+    try scene.perform(.setHost(session, host.device))
+    try scene.deliver()
+    let answer = scene.server.authority.answer(
+      .lease(session: session, token: 0), id: 1, from: host, in: scene.server.workspace, uptime: 0,
+      wall: scene.wall
     ).answer
     guard case .leased(let token, _)? = answer else { throw NoLease() }
-    return (fleet, token)
+    scene.token = token
+    return scene
   }
 
   private struct NoLease: Error {}
@@ -48,7 +81,8 @@ import WireProtocol
   }
 
   /// The text that the host would be given now; nil where nothing may start.
-  private func offered(by server: ModelServer, token: UInt64, wall: Int64) throws -> String? {
+  private func offered(in scene: Scene) throws -> String? {
+    let (server, token, wall) = (scene.server, scene.token, scene.wall)
     var authority = server.authority
     let next = AuthorityRequest.next(session: session, token: token)
     let standing = authority.answer(
@@ -76,89 +110,77 @@ import WireProtocol
     return state.text
   }
 
-  /// Has the server take the device's frames one by one, breaking the connection behind each, and
-  /// gives every text that an agent might have been given in between.
-  private func texts(
-    offeredDuring fleet: inout Fleet, token: UInt64
-  ) throws -> (texts: Set<String>, frames: Int) {
+  /// Has the server take part after part, and gives every text that an agent might have been given in
+  /// between.
+  private func texts(offeredDuring scene: inout Scene) throws -> (texts: Set<String>, parts: Int) {
     var texts: Set<String> = []
-    let before = fleet.server.received.count
-    var frames = before
-    for _ in 0..<4_000 where !fleet.devices[0].core.isSynced {
-      try fleet.advance(1)
-      if fleet.devices[0].actions.isEmpty { try fleet.pass(1_000) }
-      guard fleet.server.received.count > frames else { continue }
-      frames = fleet.server.received.count
-      texts.formUnion(startable(fleet.server.workspace))
-      if let text = try offered(by: fleet.server, token: token, wall: fleet.wall) {
-        #expect(texts.contains(text))
-      }
-      fleet.cut(0)
+    let parts = scene.parts()
+    for part in parts {
+      try scene.deliver(part)
+      texts.formUnion(startable(scene.server.workspace))
+      if let text = try offered(in: scene) { #expect(texts.contains(text)) }
     }
-    #expect(fleet.devices[0].core.isSynced)
-    return (texts, frames - before)
+    #expect(scene.server.workspace.image() == scene.author.workspace.image())
+    return (texts, parts.count)
   }
 
   @Test(arguments: [
-    (WireLimits.frameBytesFloor, 100_000), (WireLimits.frameBytesMax, Limits.contentBytesMax),
+    (small, 100_000), (WireLimits.deltaBytesMax, Limits.contentBytesMax),
   ])
-  func aPromptIsLetOutWholeOrNotAtAll(frameBytesMax: Int, bytes: Int) throws {
-    var (fleet, token) = try fleet(frameBytesMax: frameBytesMax)
+  func aPromptIsLetOutWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
+    var scene = try scene(bytesMax: bytesMax)
     let text = noise(bytes, seed: 1)
-    try fleet.perform(.send(text, as: 1, in: "a"), on: 0)
-    let seen = try texts(offeredDuring: &fleet, token: token)
+    try scene.perform(.send(text, as: 1, in: "a"))
+    let seen = try texts(offeredDuring: &scene)
     #expect(seen.texts == [text])
-    #expect((seen.frames > 1) == (frameBytesMax == WireLimits.frameBytesFloor))
+    #expect((seen.parts > 1) == (bytesMax == SplitCommandTests.small))
   }
 
   /// Each fits a frame, all together do not: none is cut.
   @Test func manyPromptsAreCutBetweenThemAlone() throws {
-    var (fleet, token) = try fleet(frameBytesMax: WireLimits.frameBytesFloor)
-    fleet.isServerDown = true
-    fleet.cut(0)
+    var scene = try scene()
     let texts = (0..<40).map { noise(1_500, seed: UInt64($0)) }
     for (number, text) in texts.enumerated() {
-      try fleet.perform(.send(text, as: UInt64(number + 1), in: "a"), on: 0)
+      try scene.perform(.send(text, as: UInt64(number + 1), in: "a"))
     }
-    fleet.isServerDown = false
-    let seen = try self.texts(offeredDuring: &fleet, token: token)
+    let seen = try self.texts(offeredDuring: &scene)
     #expect(seen.texts == Set(texts))
-    #expect(seen.frames > 3)
+    #expect(seen.parts > 3)
   }
 
   @Test(arguments: [
-    (WireLimits.frameBytesFloor, 60_000), (WireLimits.frameBytesMax, Limits.contentBytesMax),
+    (small, 60_000), (WireLimits.deltaBytesMax, Limits.contentBytesMax),
   ])
-  func anEditIsLetOutWholeOrNotAtAll(frameBytesMax: Int, bytes: Int) throws {
-    var (fleet, token) = try fleet(frameBytesMax: frameBytesMax)
+  func anEditIsLetOutWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
+    var scene = try scene(bytesMax: bytesMax)
     let (old, new) = (noise(bytes, seed: 1), noise(bytes, seed: 2))
-    try fleet.perform(.send(old, as: 1, in: "a"), on: 0)
-    try fleet.settle()
-    try fleet.perform(.edit(.numbered(1), content: new, base: nil), on: 0)
-    let seen = try texts(offeredDuring: &fleet, token: token)
+    try scene.perform(.send(old, as: 1, in: "a"))
+    try scene.deliver()
+    try scene.perform(.edit(.numbered(1), content: new, base: nil))
+    let seen = try texts(offeredDuring: &scene)
     #expect(seen.texts == [new])
-    #expect(seen.frames > 1)
+    #expect(seen.parts > 1)
   }
 
   @Test func whatIsTypedAndUndoneIsLetOutWhole() throws {
-    var (fleet, token) = try fleet(frameBytesMax: WireLimits.frameBytesFloor)
+    var scene = try scene()
     let (old, more) = ("fix it", noise(50_000, seed: 3))
-    try fleet.perform(.send(old, as: 1, in: "a"), on: 0)
-    try fleet.settle()
-    try fleet.perform(.insertText(.numbered(1), at: 6, text: more), on: 0)
-    #expect(try texts(offeredDuring: &fleet, token: token).texts == [old + more])
-    try fleet.perform(.deleteText(.numbered(1), 3..<40_000), on: 0)
-    try fleet.settle()
-    let short = try #require(fleet.server.workspace.contents("a").first)
-    try fleet.perform(.undo, on: 0)
-    #expect(try texts(offeredDuring: &fleet, token: token).texts == [old + more])
-    try fleet.perform(.redo, on: 0)
-    #expect(try texts(offeredDuring: &fleet, token: token).texts == [short])
+    try scene.perform(.send(old, as: 1, in: "a"))
+    try scene.deliver()
+    try scene.perform(.insertText(.numbered(1), at: 6, text: more))
+    #expect(try texts(offeredDuring: &scene).texts == [old + more])
+    try scene.perform(.deleteText(.numbered(1), 3..<40_000))
+    try scene.deliver()
+    let short = try #require(scene.server.workspace.contents("a").first)
+    try scene.perform(.undo)
+    #expect(try texts(offeredDuring: &scene).texts == [old + more])
+    try scene.perform(.redo)
+    #expect(try texts(offeredDuring: &scene).texts == [short])
   }
 
   /// Each message of a document comes whole; one that was cancelled never stands.
   @Test func anImportIsLetOutWhole() throws {
-    var (fleet, token) = try fleet(frameBytesMax: WireLimits.frameBytesFloor)
+    var scene = try scene()
     var section = WorkspaceDocument.Session(
       id: session, name: nil, project: nil, pauses: [], locked: false, messages: [], cancelled: [])
     let texts = [30_000, 5_000, 50_000].map { noise($0, seed: UInt64($0)) }
@@ -169,29 +191,25 @@ import WireProtocol
       message.project = "/srv/\(number)"
       if number == 0 { section.cancelled = [message] } else { section.messages.append(message) }
     }
-    try fleet.perform(.importDocument(WorkspaceDocument(sessions: [section])), on: 0)
-    #expect(try self.texts(offeredDuring: &fleet, token: token).texts == Set(texts[1...]))
-    #expect(fleet.server.workspace.contents("a") == Array(texts[1...]))
+    try scene.perform(.importDocument(WorkspaceDocument(sessions: [section])))
+    #expect(try self.texts(offeredDuring: &scene).texts == Set(texts[1...]))
+    #expect(scene.server.workspace.contents("a") == Array(texts[1...]))
   }
 
   /// Whoever was to bring the rest may be gone for good: a person who cancels and restores what has
   /// come has it started as it is.
   @Test func whatIsRestoredStandsAsItIs() throws {
-    var (fleet, token) = try fleet(frameBytesMax: WireLimits.frameBytesFloor)
-    try fleet.addDevice()
-    try fleet.start(1)
-    try fleet.perform(.send(noise(60_000, seed: 4), as: 1, in: "a"), on: 0)
-    let frames = fleet.server.received.count
-    while fleet.server.received.count == frames { try fleet.advance(1) }
-    fleet.losses[0] = .sent
-    fleet.cut(0)
-    try fleet.settle()
-    #expect(try offered(by: fleet.server, token: token, wall: fleet.wall) == nil)
-    let half = try #require(fleet.devices[1].core.replica.workspace.contents("a").first)
+    var scene = try scene()
+    try scene.perform(.send(noise(60_000, seed: 4), as: 1, in: "a"))
+    var other = TestDevice(2)
+    try scene.deliver(try #require(scene.parts().first))
+    #expect(try offered(in: scene) == nil)
+    try other.merge(scene.server.operations)
+    let half = try #require(other.workspace.contents("a").first)
     #expect(half.count < 60_000)
-    try fleet.perform(.cancel([.numbered(1)]), on: 1)
-    try fleet.perform(.restore(.numbered(1)), on: 1)
-    try fleet.settle()
-    #expect(try offered(by: fleet.server, token: token, wall: fleet.wall) == half)
+    try other.perform(.cancel([.numbered(1)]))
+    try other.perform(.restore(.numbered(1)))
+    _ = try scene.server.append(other.made)
+    #expect(try offered(in: scene) == half)
   }
 }

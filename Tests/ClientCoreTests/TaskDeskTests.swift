@@ -25,7 +25,7 @@ struct TaskDeskTests {
       let loaded = store.loaded
       let replica = try Replica(
         Replica.Opening(
-          loaded: loaded, device: Scene.device, deviceName: "a", needsFreshReplica: false),
+          loaded: loaded, device: Scene.device, deviceName: "a"),
         at: occasion, store: store)
       core = ClientCore(
         replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 100)

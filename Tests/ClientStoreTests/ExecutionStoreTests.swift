@@ -46,7 +46,7 @@ import WireProtocol
     let shelf = try Shelf()
     let open = try shelf.open()
     let session = try SessionID("a")
-    let holder = LeaseHolder(device: DeviceID(high: 1, low: 2), replica: ReplicaID(rawValue: .max))
+    let holder = LeaseHolder(device: DeviceID(high: 1, low: 2), store: StoreID(rawValue: .max))
     func store(_ records: AuthorityRecords) throws {
       var transaction = StoreTransaction(record: open.replica.record)
       transaction.authority = records

@@ -31,7 +31,7 @@ import WireProtocol
     let shelf = try Shelf()
     var opened = try ClientStore.open(directory: shelf.path)
     let record = ReplicaRecord(
-      device: DeviceID(high: 1, low: 1), deviceName: "d", replica: ReplicaID(rawValue: 5))
+      device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     let first = notification(1, request: RequestID(high: 3, low: .max), body: "x\u{0}y")
     let second = notification(2)
     let over = notification(3)
@@ -70,7 +70,7 @@ import WireProtocol
     let shelf = try Shelf()
     let opened = try ClientStore.open(directory: shelf.path)
     let record = ReplicaRecord(
-      device: DeviceID(high: 1, low: 1), deviceName: "d", replica: ReplicaID(rawValue: 5))
+      device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     var transaction = StoreTransaction(record: record)
     // The same name twice.
     transaction.notifications.received = [notification(1), notification(1)]

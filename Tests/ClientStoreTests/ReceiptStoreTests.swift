@@ -11,8 +11,8 @@ import Testing
   @Test func receiptsDoNotGrowForEver() throws {
     let shelf = try Shelf()
     var open = try shelf.open()
-    try shelf.send(1, &open)
-    let replica = open.replica.record.replica
+    let sent = try shelf.send(1, &open)
+    let replica = try #require(sent.operations.first).id.replica
     let last: UInt32 = 2_000
     for seq in 1...last {
       var transaction = StoreTransaction(record: open.replica.record)
@@ -33,23 +33,27 @@ import Testing
     try opened.store.close()
   }
 
-  /// As earlier versions left them.
-  @Test func receiptsOfLongAgoGoWithTheFirstThatComes() throws {
+  /// Each run writes under another replica id.
+  @Test func receiptsOfManyReplicasAreOneList() throws {
     let shelf = try Shelf()
-    var open = try shelf.open()
-    try shelf.send(1, &open)
-    let replica = open.replica.record.replica
+    let open = try shelf.open()
     try open.store.database.write { database in
-      for seq in 1...3_000 {
+      for position in 1...3_000 {
         try database.execute(
-          sql: "INSERT INTO receipts VALUES (?, ?, ?)", arguments: [replica.column, seq, seq])
+          sql: "INSERT INTO receipts VALUES (?, ?, ?)",
+          arguments: [position, position % 700, position])
       }
     }
+    let replica = ReplicaID(rawValue: 5)
     var transaction = StoreTransaction(record: open.replica.record)
     transaction.receipts = [Receipt(replica: replica, lastSeq: 3_001, logPosition: 3_001)]
     try open.store.commit(transaction)
     let count = try open.store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM receipts") }
     #expect(count == ReceiptBook.receiptsMax)
+    let oldest = try open.store.read {
+      try Int.fetchOne($0, sql: "SELECT min(log_position) FROM receipts")
+    }
+    #expect(oldest == 3_001 - ReceiptBook.receiptsMax + 1)
     try open.store.close()
   }
 }

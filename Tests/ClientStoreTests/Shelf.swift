@@ -40,18 +40,16 @@ final class Shelf {
   struct Open {
     var store: ClientStore
     var replica: Replica
-    var needsFreshReplica: Bool
   }
 
-  func open(boot: String? = BootIdentity.current) throws -> Open {
-    let opened = try ClientStore.open(directory: path, boot: boot)
+  func open() throws -> Open {
+    let opened = try ClientStore.open(directory: path)
     let device = try DeviceIdentity.load(directory: path, fresh: DeviceID(high: 1, low: 1))
     let replica = try Replica(
       Replica.Opening(
-        loaded: opened.loaded, device: device, deviceName: "shelf",
-        needsFreshReplica: opened.needsFreshReplica),
+        loaded: opened.loaded, device: device, deviceName: "shelf"),
       at: occasion(), store: opened.store)
-    return Open(store: opened.store, replica: replica, needsFreshReplica: opened.needsFreshReplica)
+    return Open(store: opened.store, replica: replica)
   }
 
   @discardableResult

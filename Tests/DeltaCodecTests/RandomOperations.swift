@@ -190,9 +190,4 @@ struct Unit: Hashable {
       }
     }
   }
-
-  /// The rolling digests, which see every byte of every text.
-  static func digests(of operations: [Operation]) -> [ReplicaID: OperationDigest] {
-    operations.reduce(into: [:]) { $0[$1.id.replica, default: OperationDigest()].add($1) }
-  }
 }

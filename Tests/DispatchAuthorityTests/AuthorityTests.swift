@@ -17,7 +17,7 @@ struct AuthorityTests {
     var authority = Authority(uptime: 0)
     var now: Int64 = 0
     var holder = LeaseHolder(
-      device: DeviceID(high: 0xD, low: 1), replica: ReplicaID(rawValue: 1))
+      device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1))
     var requests: UInt64 = 0
     /// What was stored so far.
     var records = AuthorityRecords()
@@ -45,7 +45,7 @@ struct AuthorityTests {
     static func withTwoHosts() throws -> (scene: Scene, other: LeaseHolder) {
       var scene = try Scene(messages: 1)
       let other = LeaseHolder(
-        device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+        device: DeviceID(high: 0xD, low: 2), store: StoreID(rawValue: 2))
       try scene.device.perform(.send("text 9", as: 9, in: "t"))
       try scene.device.perform(.setHost(.named("t"), other.device))
       return (scene, other)
@@ -86,7 +86,7 @@ struct AuthorityTests {
   @Test func onlyTheHostGetsTheLease() throws {
     var scene = try Scene(messages: 1)
     let other = LeaseHolder(
-      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+      device: DeviceID(high: 0xD, low: 2), store: StoreID(rawValue: 2))
     #expect(scene.ask(.lease(session: session, token: 0), as: other) == .otherHost(host))
     #expect(scene.ask(.lease(session: .named("nowhere"), token: 0)) == .noSession)
     try scene.device.perform(.setHost(session, nil))
@@ -106,7 +106,7 @@ struct AuthorityTests {
   @Test func aCopiedStoreWaitsUntilTheLeaseEnds() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
-    let copy = LeaseHolder(device: host, replica: ReplicaID(rawValue: 9))
+    let copy = LeaseHolder(device: host, store: StoreID(rawValue: 9))
     scene.now = 12_000
     #expect(
       scene.ask(.lease(session: session, token: 0), as: copy)
@@ -231,7 +231,7 @@ struct AuthorityTests {
     try scene.device.perform(.setNotBefore(.numbered(1), start + 5_000))
     #expect(scene.ask(next) == nil)
     #expect(scene.ask(.next(session: session, token: token + 1)) == .fenced)
-    let copy = LeaseHolder(device: host, replica: ReplicaID(rawValue: 9))
+    let copy = LeaseHolder(device: host, store: StoreID(rawValue: 9))
     #expect(scene.ask(next, as: copy) == .fenced)
     // A holder that is silent for so long may be gone, though its lease lives.
     scene.now = Authority.nextMilliseconds
@@ -328,7 +328,7 @@ struct AuthorityTests {
     var scene = try Scene(messages: 1)
     try scene.device.perform(.send("text 9", as: 9, in: "t"))
     let other = LeaseHolder(
-      device: DeviceID(high: 0xD, low: 2), replica: ReplicaID(rawValue: 2))
+      device: DeviceID(high: 0xD, low: 2), store: StoreID(rawValue: 2))
     try scene.device.perform(.setHost(.named("t"), other.device))
     let token = try scene.lease()
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)

@@ -13,7 +13,7 @@ struct VerdictTests {
 
   private static func holder(_ number: UInt64) -> LeaseHolder {
     LeaseHolder(
-      device: DeviceID(high: 0xD, low: number), replica: ReplicaID(rawValue: number))
+      device: DeviceID(high: 0xD, low: number), store: StoreID(rawValue: number))
   }
 
   private static func device(_ number: UInt64) -> DeviceID { holder(number).device }

@@ -27,9 +27,7 @@ extension EndToEnd {
     }
 
     /// What an agent makes has the modes that its person wants; what the daemon makes is private.
-    @Test(arguments: ["022", "000"]) func agentsHaveTheMaskOfWhoStartedTheDaemon(mask: String)
-      async throws
-    {
+    @Test(arguments: ["022", "000"]) func agentsHaveTheDaemonsMask(mask: String) async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start(mask: mask)

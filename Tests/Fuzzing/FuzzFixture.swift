@@ -8,12 +8,25 @@ package enum FuzzFixture {
   package static let workspace = devices[0].workspace
   package static let operations = devices[0].made + devices[1].made
 
+  /// A state that went on from it by itself, which fuzzed snapshots are joined with.
+  package static let diverged: WorkspaceImage = {
+    var state = workspace
+    do {
+      for delta in laterDeltas(30, seed: 4, replica: 0x44) { _ = try state.merge(delta) }
+    } catch {
+      preconditionFailure("the fixture does not go on: \(error)")
+    }
+    return state.image()
+  }()
+
   /// Commands of a third device on top of it, one delta each: what seeds are made of.
-  package static func laterDeltas(_ count: Int, seed: UInt64) -> [[Operation]] {
+  package static func laterDeltas(
+    _ count: Int, seed: UInt64, replica: UInt64 = 0x33
+  ) -> [[Operation]] {
     var generator = SeededGenerator(seed: seed)
     var commands = CommandGenerator()
     var editors: CommandGenerator.OpenEditors = [:]
-    var device = TestDevice(0x33)
+    var device = TestDevice(replica)
     var deltas = [device.made]
     do {
       try device.merge(operations)

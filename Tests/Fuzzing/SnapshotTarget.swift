@@ -5,7 +5,8 @@ import SequenceCRDT
 import SyncTestSupport
 
 /// What decodes encodes and decodes to the same image; what a workspace takes from it is sound, goes
-/// through another snapshot, and takes whatever a person does next.
+/// through another snapshot, joins another state the same from either side, and takes whatever a
+/// person does next.
 enum SnapshotTarget {
   private static let budget = DecodingBudget(rowsMax: 5_000, itemsMax: 20_000, replicasMax: 200)
 
@@ -17,9 +18,22 @@ enum SnapshotTarget {
     }
     try require("another image comes back", again.isExactlyEqual(to: image))
     try require("encoding again gives other bytes", SnapshotCodec.encode(again) == encoded)
+    let joined = try? image.joined(with: FuzzFixture.diverged)
     guard let workspace = try? Workspace(image: image) else { return }
+    try checkJoined(joined, of: image)
     try DeltaTarget.checkSound(workspace)
     try work(in: workspace, seed: hash(of: bytes))
+  }
+
+  /// Whether a workspace takes the joined state of two that it takes.
+  private static func checkJoined(
+    _ joined: WorkspaceImage?, of image: WorkspaceImage
+  ) throws(FuzzFinding) {
+    let turned = try? FuzzFixture.diverged.joined(with: image)
+    try require("joined from one side alone", (joined == nil) == (turned == nil))
+    guard let joined, let turned else { return }
+    try require("another state from the other side", joined.isExactlyEqual(to: turned))
+    _ = try require("the joined state is refused") { try Workspace(image: joined) }
   }
 
   /// A few commands and a merge, drawn from the bytes; refusals are fine.

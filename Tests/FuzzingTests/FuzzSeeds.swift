@@ -30,7 +30,7 @@ enum FuzzSeeds {
       let frames = try vectors("frames.json", \.bytes)
       return try frames
         + vectors("deltas.json", \.bytes).map { delta in
-          let changes = Changes(batch: 1, logPosition: 0, delta: delta.bytes)
+          let changes = Changes(batch: 1, delta: delta.bytes)
           return FuzzFiles.Input(
             name: "changes-" + delta.name, bytes: FrameCodec.encode(.changes(changes)))
         }

@@ -60,6 +60,10 @@ struct ConflictScenario {
     let oracle = SlowWorkspace(all + reader).state()
     #expect(oracle.differences(from: expected.workspace) == [])
     let image = expected.workspace.image()
+    let joined = try authors.reduce(TestDevice(99).workspace.image()) { state, author in
+      try state.joined(with: author.workspace.image())
+    }
+    #expect(joined.isExactlyEqual(to: image), "the joined states of all are another")
     for var author in authors {
       try author.merge(all + reader)
       #expect(author.workspace.image().isExactlyEqual(to: image))

@@ -173,6 +173,10 @@ private struct Meeting {
     #expect(details == [], "\(name)")
     try expected.checkInvariants()
     let image = expected.image()
+    let joined = try devices.reduce(WorkspaceImage()) { state, device in
+      try state.joined(with: device.workspace.image())
+    }
+    #expect(joined.isExactlyEqual(to: image), "\(name): the joined states of all are another")
     let orders = orders()
     orderCount = orders.count
     for order in orders {

@@ -164,11 +164,11 @@ struct RunTests {
     #expect(opened.workspace.session(.named("s"))?.waiting == 1)
   }
 
-  @Test func loweringTheStampsOfAStateLeavesFences() throws {
+  @Test func loweringTheStampsOfOperationsLeavesFences() throws {
     var device = try device(sending: 1)
     try device.perform(.reportRun(.numbered(1), run(.running, token: 7, attempt: 3)))
-    let lowered = try Workspace(
-      image: device.workspace.image().lowered(to: Stamp(milliseconds: 1_000)))
+    var lowered = Workspace()
+    _ = try lowered.merge(#require(device.made.lowered(to: 1_000, behind: .zero)))
     #expect(lowered.latestStamp.milliseconds <= 1_001)
     let shown = try #require(try lowered.message(.numbered(1)).run)
     #expect(shown.token == 7 && shown.attempt == 3 && shown.phase == .running)

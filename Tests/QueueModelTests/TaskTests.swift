@@ -161,7 +161,7 @@ struct TaskTests {
     try device.perform(report(.processing(operation: "Bash")))
     try other.merge(device.made)
     #expect(other.workspace.task(of: .named("s"))?.status == .processing(operation: "Bash"))
-    let opened = try Workspace(image: other.workspace.compacted().image())
+    let opened = try Workspace(image: other.workspace.image())
     #expect(opened.task(of: .named("s")) == other.workspace.task(of: .named("s")))
   }
 

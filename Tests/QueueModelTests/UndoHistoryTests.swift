@@ -137,30 +137,14 @@ struct UndoHistoryTests {
     try device.workspace.checkInvariants()
   }
 
-  @Test func operationsMayGetOtherNames() throws {
+  @Test func whatIsForgottenIsToldToTheStore() throws {
     var device = TestDevice(1)
     try device.perform(.send("abcdef", as: 1, in: "s"))
-    try device.perform(.send("other", as: 2, in: "s"))
-    try device.perform(.move([.numbered(2)], to: .position(1)))
     try device.perform(.deleteText(.numbered(1), 1..<5))
-    try device.perform(.insertText(.numbered(1), at: 1, text: "xy"))
-    try device.perform(.clear(.named("s")))
-    // The same operations, made by another replica; its count begins elsewhere.
-    let shift: (OperationID) -> OperationID = { id in
-      OperationID(replica: ReplicaID(rawValue: 9), seq: id.seq + 100)
-    }
     var history = device.history
-    #expect(!history.rename(shift).isEmpty)
-    #expect(history.rename { $0 }.isEmpty)
-    var back = history
-    _ = back.rename { OperationID(replica: ReplicaID(rawValue: 1), seq: $0.seq - 100) }
-    #expect(back.entries == device.history.entries)
-    let names = history.entries.flatMap { entry in
-      entry.group.tags.flatMap { $0.put + $0.cleared } + entry.group.messagePlaces.map(\.writer)
-        + entry.group.texts.map(\.content)
-    }
-    #expect(names.count > 5)
-    #expect(names.allSatisfy { $0.replica.rawValue == 9 && $0.seq > 100 })
+    let numbers = history.entries.map(\.number)
+    #expect(history.forgetAll().removed == numbers)
+    #expect(history.entries.isEmpty && history.undoLabel == nil)
   }
 }
 

@@ -348,37 +348,4 @@ struct UndoTextTests {
     _ = try one.workspace.perform(.undo, in: undoing, history: &history)
     #expect(one.workspace.session(session)?.paused == false)
   }
-
-  @Test func deletedTextFindsItsPlaceAfterACompaction() throws {
-    var (one, two) = try pair("abc def ghi jkl")
-    // Backwards, letter by letter, and then a stretch that begins before it.
-    for offset in [6, 5, 4] { try one.perform(.deleteText(.numbered(1), offset..<offset + 1)) }
-    try one.perform(.deleteText(.numbered(1), 8..<9))
-    try two.merge(one.made)
-    try two.perform(.deleteText(.numbered(1), 3..<5))
-    try one.merge(two.made)
-    #expect(try text(one) == "abcghijkl")
-    let old = one.workspace
-    one.workspace = old.compacted()
-    var history = one.history
-    #expect(!history.reanchor(from: old, to: one.workspace).isEmpty)
-    let context = CommandContext(
-      replica: one.replica, stamp: Stamp(rawValue: old.latestStamp.rawValue + 1))
-    _ = try one.workspace.perform(.undo, in: context, history: &history)
-    #expect(try text(one) == "abcdefghi jkl")
-    _ = try one.workspace.perform(.redo, in: context, history: &history)
-    #expect(try text(one) == "abcghijkl")
-    try one.workspace.checkInvariants()
-  }
-
-  @Test func deletedTextThatLostItsPlaceComesBackNearby() throws {
-    var (one, _) = try pair("abc def")
-    try one.perform(.deleteText(.numbered(1), 3..<5))
-    let group = try #require(one.history.undoable.last?.group)
-    var compacted = one.workspace.compacted()
-    let context = CommandContext(
-      replica: one.replica, stamp: Stamp(rawValue: compacted.latestStamp.rawValue + 1))
-    _ = try compacted.undo(group, in: context)
-    #expect(try compacted.message(.numbered(1)).content == "abc def")
-  }
 }

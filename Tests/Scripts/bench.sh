@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and prints their table: name, ours, peer, ratio.
-#   TRACES=DIR  the folder with the editing traces; without it the suite text is left out
+#   TRACES=DIR  the folder with the editing traces; without it the suite prompt is left out
 #   PEERS=1     measures Loro and Yrs too, suite by suite right after ours (needs Python and pip)
 #   RUNS=N      repetitions of each measurement
 # The executables are looked for in BENCH_BIN. With PEERS the section for RESULTS.md is printed, and
@@ -35,9 +35,9 @@ load=$(cut -d ' ' -f 1 /proc/loadavg)
 ours=()
 theirs=()
 # Ours and theirs of one suite right after each other: the machine is the same for both.
-for suite in delta; do
-  if [ "$suite" = text ] && [ -z "${TRACES:-}" ]; then
-    echo "bench: text is left out: set TRACES to the folder with the editing traces" >&2
+for suite in prompt queue delta; do
+  if [ "$suite" = prompt ] && [ -z "${TRACES:-}" ]; then
+    echo "bench: prompt is left out: set TRACES to the folder with the editing traces" >&2
     continue
   fi
   "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"

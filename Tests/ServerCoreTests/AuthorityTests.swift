@@ -109,34 +109,37 @@ import WireProtocol
     #expect(try ask(request, as: 5, on: connection, &scene) == .go)
   }
 
-  /// An epoch that begins behind a transaction that failed must not hide that it failed.
-  @Test func whatCouldNotBeStoredIsNotLetOutThoughAnEpochBeginsBehindIt() throws {
-    var scene = ServerScene()
-    var (host, connection) = try host(&scene)
-    let token = try lease(&scene, on: connection)
-    let request = try dispatch(&host, token: token)
-    var reader = scene.device(2)
-    let behind = try scene.join(&reader)
-    scene.compact(.whenSeen)
-    let head = scene.storage.withState {
-      $0.workspaces[ServerScene.workspace]?.log.last?.position ?? 0
-    }
+  /// A state that is joined behind a transaction that failed must not hide that it failed.
+  @Test func whatCouldNotBeStoredIsNotLetOutThoughAStateIsJoinedBehindIt() throws {
+    var world = try DivergedWorld()
+    var scene = world.scene
+    let host = try scene.join(&world.other)
+    try world.other.write("first")
+    try world.other.perform(.setHost(session, world.other.id))
+    scene.send(world.other.changes(), on: host)
+    let token = try lease(&scene, on: host)
+    let message = try #require(
+      try world.other.workspace.messageQueue(session).messages.first { $0.content == "first" }?.id)
+    let state = try #require(world.other.workspace.dispatchState(of: message))
+    let request = AuthorityRequest.dispatch(
+      DispatchRequest(
+        session: session, message: message, token: token, attempt: 1, tags: state.tags,
+        content: DispatchRequest.contentDigest(state.text)))
+    let behind = scene.connect(world.author)
     scene.holdsTasks = true
-    #expect(try ask(request, as: 2, on: connection, &scene) == nil)
-    scene.send(.ack(Ack(batch: 0, logPosition: head)), on: behind)
-    #expect(scene.waitingTasks.count == 2, "the commit, and the epoch behind it")
+    #expect(try ask(request, as: 2, on: host, &scene) == nil)
+    for frame in world.author.offer() { scene.send(frame, on: behind) }
+    #expect(scene.waitingTasks.count == 2, "the commit, and the state behind it")
     scene.storage.withState { $0.writeFault = StorageFault(code: .busy, message: "locked") }
     scene.finishOneTask()
     scene.storage.withState { $0.writeFault = nil }
-    #expect(try answer(to: request, 2, on: connection, &scene) == .unavailable)
+    #expect(try answer(to: request, 2, on: host, &scene) == .unavailable)
     scene.holdsTasks = false
     scene.finishTasks()
-    #expect(scene.take(behind).compactions.count == 1)
-    #expect(try ask(request, as: 3, on: connection, &scene) == .go)
-    let stored = scene.storage.withState {
-      $0.workspaces[ServerScene.workspace]?.dispatches[MessageID(high: 1, low: 1)]?.request
-    }
-    #expect(stored == 3)
+    #expect(scene.closed[behind] == .serviceRestart)
+    let again = try scene.join(&world.other)
+    #expect(try ask(request, as: 3, on: again, &scene) == .go)
+    #expect(try scene.tables.dispatches[message]?.request == 3)
   }
 
   @Test func whatWasSentBeforeTheRequestCounts() throws {
@@ -233,11 +236,11 @@ import WireProtocol
       String.UnicodeScalarView(
         (0..<40_000).map { _ in Unicode.Scalar(UInt8(33 + generator.below(94))) }))
     try other.write(text)
-    let parts = PackedDelta.pack(other.outgoing, bytesMax: WireLimits.frameBytesFloor)
+    let parts = PackedDelta.pack(other.outgoing, bytesMax: 16_384)
     #expect(parts.count > 2)
     var answers: [AuthorityAnswer?] = []
     for part in parts {
-      scene.send(.changes(Changes(batch: 1, logPosition: 0, delta: part)), on: sender)
+      scene.send(.changes(Changes(batch: 1, delta: part)), on: sender)
       #expect(scene.take(sender).acks.count == 1)
       answers.append(try answer(to: next, 2, on: host, &scene))
       scene.drop(sender)

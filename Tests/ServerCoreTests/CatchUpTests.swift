@@ -16,16 +16,26 @@ import WireProtocol
       try author.write("message \(index)", in: "session \(index % 5)")
       scene.send(author.changes(), on: from)
     }
-    _ = scene.take(from)
+    try author.take(scene.take(from))
     return (scene, author, from)
+  }
+
+  /// A text that no compression makes small.
+  private func noise(_ count: Int, _ scene: ServerScene) -> String {
+    var generator = scene.generator
+    return String(
+      String.UnicodeScalarView(
+        (0..<count).compactMap { _ in
+          Unicode.Scalar(UInt32.random(in: 33...126, using: &generator))
+        }))
   }
 
   @Test func newDeviceGetsTheLogAsFewDeltas() throws {
     var (scene, author, _) = try scene(messages: 50)
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))
-    #expect(frames.changes.count == 1)
-    #expect(frames.changes.last?.logPosition == 50)
+    #expect(frames.changes.map(\.prefix) == [try scene.prefix(50)])
+    #expect(frames.changes.map(\.batch) == [0])
     #expect(frames.snapshots.isEmpty)
     try reader.take(frames)
     #expect(reader.workspace.image() == author.workspace.image())
@@ -40,14 +50,45 @@ import WireProtocol
     var (scene, author, _) = try scene(messages: 200) { $0.partBytesMax = 1_024 }
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))
-    let positions = frames.changes.map(\.logPosition)
-    #expect(positions.count > 3)
-    #expect(positions == positions.sorted())
-    #expect(positions.last == 200)
+    let prefixes = frames.changes.map(\.prefix)
+    #expect(prefixes.count > 3)
+    #expect(prefixes.map(\.position) == prefixes.map(\.position).sorted())
+    #expect(prefixes == (try prefixes.map { try scene.prefix($0.position) }))
+    #expect(prefixes.last?.position == 200)
     #expect(frames.changes.allSatisfy { $0.delta.count <= 1_024 })
     try reader.take(frames)
     #expect(reader.workspace.image() == author.workspace.image())
     author.outgoing = []
+  }
+
+  @Test func anEntryLargerThanAPartComesWhole() throws {
+    var (scene, author, from) = try scene(messages: 3) { $0.partBytesMax = 1_024 }
+    try author.write(noise(5_000, scene))
+    scene.send(author.changes(), on: from)
+    try author.write("behind it")
+    scene.send(author.changes(), on: from)
+    var reader = scene.device(2)
+    let frames = scene.take(scene.connect(reader))
+    #expect(frames.changes.contains { $0.delta.count > 1_024 })
+    try reader.take(frames)
+    #expect(reader.prefix == (try scene.prefix(5)))
+    #expect(reader.workspace.image() == author.workspace.image())
+  }
+
+  /// Several entries, each as large as a frame may be, are not merged into one that no frame holds.
+  @Test func largeEntriesAreNotMergedBeyondAFrame() throws {
+    var (scene, author, from) = try scene(messages: 1) { $0.partBytesMax = 4 << 20 }
+    for session in ["a", "b"] {
+      try author.write(noise(700_000, scene), in: session)
+      scene.send(author.changes(), on: from)
+    }
+    var reader = scene.device(2)
+    let id = scene.connect(reader)
+    #expect(scene.rawSent[id]?.allSatisfy { $0.count <= WireLimits.frameBytesMax } == true)
+    let frames = scene.take(id)
+    #expect(frames.changes.map(\.prefix.position) == [1, 2, 3])
+    try reader.take(frames)
+    #expect(reader.workspace.image() == author.workspace.image())
   }
 
   @Test func deviceGetsOnlyWhatItLacks() throws {
@@ -63,44 +104,54 @@ import WireProtocol
     #expect(operations == later)
   }
 
-  @Test func deviceThatKnowsHalfOfAnOperationGetsTheOtherHalf() throws {
-    var (scene, author, _) = try scene(messages: 1)
+  @Test(arguments: [5, 4])
+  func deviceThatLacksMoreThanTheLimitGetsTheState(limit: Int) throws {
+    var (scene, author, _) = try scene(messages: 5) { $0.catchUpEntriesMax = limit }
     var reader = scene.device(2)
-    let entries = try scene.storage.entries(of: ServerScene.workspace, after: 0, limit: 9)
-    var operations = try PackedDelta.unpack(try #require(entries.first).delta)
-    let index = try #require(operations.firstIndex { $0.length > 1 })
-    guard case .insertText(var insertion) = operations[index].body else { return }
-    insertion.text = String(insertion.text.prefix(3))
-    operations[index].body = .insertText(insertion)
-    _ = try reader.workspace.merge(Array(operations[...index]))
-    try reader.take(scene.take(scene.connect(reader)))
+    let id = scene.connect(reader)
+    let frames = scene.take(id)
+    #expect(frames.snapshots.isEmpty == (limit == 5))
+    #expect(frames.changes.isEmpty == (limit == 4))
+    try reader.take(frames)
+    #expect(reader.prefix == (try scene.prefix(5)))
     #expect(reader.workspace.image() == author.workspace.image())
-    author.outgoing = []
+    // What it has is a prefix of the log: there is nothing in it to be joined.
+    for frame in author.offer() { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .protocolError)
   }
 
-  @Test func farBehindDeviceGetsASnapshot() throws {
-    var (scene, author, _) = try scene(messages: 40) { $0.catchUpOperationsMax = 100 }
+  @Test func theStateComesInParts() throws {
+    var (scene, author, _) = try scene(messages: 60) {
+      $0.catchUpEntriesMax = 1
+      $0.partBytesMax = 256
+    }
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))
-    #expect(frames.changes.isEmpty)
-    #expect(frames.snapshots.first?.logPosition == 40)
+    #expect(frames.snapshots.count > 2)
+    #expect(frames.snapshots.allSatisfy { $0.bytes.count <= 256 })
+    #expect(Set(frames.snapshots.map(\.prefix)) == [try scene.prefix(60)])
     try reader.take(frames)
     #expect(reader.workspace.image() == author.workspace.image())
     author.outgoing = []
   }
 
-  @Test func deviceThatLacksExactlyTheLimitGetsADelta() throws {
-    var (scene, author, _) = try scene(messages: 5)
-    let lacking = Int(author.workspace.vector[author.replica])
-    for (limit, wantsSnapshot) in [(lacking, false), (lacking - 1, true)] {
-      var again = try self.scene(messages: 5) { $0.catchUpOperationsMax = limit }
-      let reader = again.0.device(2)
-      let frames = again.0.take(again.0.connect(reader))
-      #expect(frames.snapshots.isEmpty == !wantsSnapshot)
-      #expect(frames.changes.isEmpty == wantsSnapshot)
-    }
-    scene.pass(1)
-    author.outgoing = []
+  @Test func aStateInTheLogIsCrossedByTheWholeState() throws {
+    var world = try DivergedWorld()
+    var (scene, author) = (world.scene, world.author)
+    let id = scene.connect(author)
+    for frame in author.offer() { scene.send(frame, on: id) }
+    #expect(scene.closed[id] == .serviceRestart)
+    let frames = scene.take(scene.connect(world.other))
+    #expect(frames.changes.isEmpty)
+    #expect(frames.snapshots.map(\.prefix) == [try scene.prefix(2)])
+    // Behind it the log is entries again.
+    world.other.prefix = try scene.prefix(2)
+    let again = try scene.join(&author)
+    try author.write("goes on")
+    scene.send(author.changes(), on: again)
+    let later = scene.take(scene.connect(world.other))
+    #expect(later.snapshots.isEmpty)
+    #expect(later.changes.map(\.prefix) == [try scene.prefix(3)])
   }
 
   @Test func changesDuringCatchUpComeAfterIt() throws {
@@ -117,141 +168,62 @@ import WireProtocol
     #expect(scene.take(id).changes.isEmpty)
     scene.finishTasks()
     let frames = scene.take(id)
-    #expect(frames.changes.map(\.logPosition) == [5, 6])
+    #expect(frames.changes.map(\.prefix.position) == [5, 6])
     try reader.take(frames)
     #expect(reader.workspace.image() == author.workspace.image())
   }
 
   @Test func snapshotWaitsForTheCommitInFlight() throws {
-    var (scene, author, from) = try scene(messages: 5) { $0.catchUpOperationsMax = 1 }
+    var (scene, author, from) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
+    var reader = scene.device(2)
+    scene.holdsTasks = true
+    try author.write("in flight")
+    scene.send(author.changes(), on: from)
+    let id = scene.connect(reader)
+    // The token's lookup, then that the log is no use; the commit still waits.
+    scene.finishLastTask()
+    scene.finishLastTask()
+    #expect(scene.take(id).snapshots.isEmpty)
+    #expect(scene.waitingTasks.count == 1, "the commit")
+    scene.finishTasks()
+    let frames = scene.take(id)
+    #expect(frames.snapshots.first?.prefix == (try scene.prefix(6)))
+    try reader.take(frames)
+    #expect(reader.workspace.image() == author.workspace.image())
+  }
+
+  @Test func snapshotIsSentThoughTheCommitInFlightFails() throws {
+    var (scene, author, from) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
     var reader = scene.device(2)
     scene.holdsTasks = true
     try author.write("in flight")
     scene.send(author.changes(), on: from)
     let id = scene.connect(reader)
     scene.finishLastTask()
-    #expect(scene.take(id).isEmpty)
+    scene.finishLastTask()
+    scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }
     scene.finishTasks()
     let frames = scene.take(id)
-    #expect(frames.welcomes.first?.logPosition == 6)
-    #expect(frames.snapshots.first?.logPosition == 6)
+    #expect(frames.snapshots.first?.prefix == (try scene.prefix(5)))
     try reader.take(frames)
-    #expect(reader.workspace.image() == author.workspace.image())
+    #expect(reader.prefix == (try scene.prefix(5)))
   }
 
-  @Test func ownReplicaWithAnotherDigestIsAFork() throws {
+  @Test func entriesThatCannotBeReadAreRefusedForNow() throws {
     var (scene, author, from) = try scene(messages: 2)
-    scene.drop(from)
-    var hello = author.hello
-    hello.known = hello.known.map { KnownReplica(replica: $0.replica, seq: $0.seq, digest: 1) }
-    let id = scene.open()
-    scene.send(.hello(hello), on: id)
+    var reader = scene.device(2)
+    scene.holdsTasks = true
+    let id = scene.connect(reader)
+    scene.finishOneTask()
+    scene.storage.withState { $0.readFault = StorageFault(code: .unavailable, message: "") }
+    scene.finishTasks()
     let refusal = try #require(scene.take(id).refusals.first)
-    #expect(refusal.code == .fork)
-    #expect(refusal.batch == 0)
-    author.outgoing = []
-  }
-
-  @Test func otherReplicaWithAnotherDigestIsRepairedByASnapshot() throws {
-    var (scene, author, _) = try scene(messages: 2)
-    var reader = scene.device(2)
-    scene.drop(try scene.join(&reader))
-    var hello = reader.hello
-    hello.known = hello.known.map { KnownReplica(replica: $0.replica, seq: $0.seq, digest: 1) }
-    let id = scene.open()
-    scene.send(.hello(hello), on: id)
-    let frames = scene.take(id)
-    #expect(frames.welcomes.count == 1)
-    #expect(frames.snapshots.count == 1)
-    author.outgoing = []
-  }
-
-  @Test func clientCanAskForRanges() throws {
-    var (scene, author, _) = try scene(messages: 2)
-    var reader = scene.device(2)
-    let id = try scene.join(&reader)
-    scene.send(
-      .missing([OperationRange(replica: author.replica, first: 2, last: 3)]), on: id)
-    let operations = try scene.take(id).changes.flatMap { try PackedDelta.unpack($0.delta) }
-    #expect(operations.map(\.id.seq).min() == 2)
-    #expect(operations.compactMap(\.lastID?.seq).max() == 3)
-    scene.send(
-      .missing([OperationRange(replica: ReplicaID(rawValue: 5), first: 1, last: 9)]), on: id)
-    #expect(scene.take(id).isEmpty)
-    author.outgoing = []
-  }
-
-  @Test func receiverOfSmallFramesGetsALargeBatchInParts() throws {
-    var scene = ServerScene()
-    var (author, reader) = (scene.device(1), scene.device(2))
-    let from = try scene.join(&author)
-    var hello = reader.hello
-    hello.frameBytesMax = UInt32(WireLimits.frameBytesFloor)
-    let to = scene.open()
-    scene.send(.hello(hello), on: to)
-    _ = scene.take(to)
-    var generator = scene.generator
-    let text = String(
-      String.UnicodeScalarView(
-        (0..<60_000).compactMap { _ in
-          Unicode.Scalar(UInt32.random(in: 33...126, using: &generator))
-        }
-      ))
-    try author.write(text)
-    scene.send(author.changes(), on: from)
-    let raw = scene.rawSent[to] ?? []
-    #expect(raw.count > 2)
-    #expect(raw.allSatisfy { $0.count <= WireLimits.frameBytesFloor })
-    try reader.take(scene.take(to))
+    #expect(refusal.code == .storageFailed)
+    #expect(refusal.retryAfterMilliseconds != nil)
+    scene.storage.withState { $0.readFault = nil }
+    scene.holdsTasks = false
+    _ = try scene.join(&reader)
     #expect(reader.workspace.image() == author.workspace.image())
-  }
-
-  @Test func workspaceIsReadBackFromSnapshotAndTail() throws {
-    var (scene, author, from) = try scene(messages: 30) {
-      $0.snapshotEntries = 10
-      $0.snapshotEntriesMax = 10
-    }
-    let snapshots = scene.storage.withState { $0.workspaces[ServerScene.workspace]?.snapshots }
-    #expect(snapshots?.map(\.position) == [10, 20, 30])
     scene.drop(from)
-    scene.pass(1_500)
-    scene.pass(60_000)
-    #expect(scene.core.residentWorkspaces == 0)
-    var reader = scene.device(2)
-    try reader.take(scene.take(scene.connect(reader)))
-    #expect(reader.workspace.image() == author.workspace.image())
-    author.outgoing = []
-  }
-
-  @Test func unreadableSnapshotIsReplacedByTheLog() throws {
-    var (scene, author, from) = try scene(messages: 5)
-    scene.storage.withState {
-      $0.workspaces[ServerScene.workspace]?.snapshots = [
-        StoredSnapshot(position: 4, bytes: [1, 2, 3])
-      ]
-    }
-    scene.drop(from)
-    scene.pass(1_500)
-    scene.pass(60_000)
-    #expect(scene.core.residentWorkspaces == 0)
-    try author.write("after")
-    let id = scene.connect(author)
-    scene.send(author.changes(), on: id)
-    #expect(scene.take(id).acks.map(\.logPosition) == [6])
-  }
-
-  @Test func damagedLogIsReportedAndNotServed() throws {
-    var (scene, author, from) = try scene(messages: 5)
-    scene.storage.withState {
-      $0.workspaces[ServerScene.workspace]?.log[2].delta = [9, 9, 9]
-    }
-    scene.drop(from)
-    scene.pass(1_500)
-    scene.pass(60_000)
-    let id = scene.connect(author)
-    #expect(scene.take(id).refusals.map(\.code) == [.storageFailed])
-    let other = scene.device(7, workspace: ServerScene.otherWorkspace)
-    #expect(scene.take(scene.connect(other)).welcomes.count == 1)
-    author.outgoing = []
   }
 }

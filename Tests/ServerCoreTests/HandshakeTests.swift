@@ -12,9 +12,7 @@ import WireProtocol
     let frames = scene.take(id)
     let welcome = try #require(frames.welcomes.first)
     #expect(welcome.version == 1)
-    #expect(welcome.logIdentity == 42)
-    #expect(welcome.logPosition == 0)
-    #expect(welcome.known.isEmpty)
+    #expect(welcome.head == .empty)
     #expect(welcome.pingSeconds == 20)
     #expect(frames.presences.first?.map(\.device) == [device.id])
     #expect(scene.closed[id] == nil)
@@ -65,7 +63,7 @@ import WireProtocol
   @Test func otherFramesBeforeHelloAreFaults() {
     var scene = ServerScene()
     let id = scene.open()
-    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: id)
+    scene.send(.ack(Ack(batch: 0, prefix: .empty)), on: id)
     #expect(scene.take(id).faults.map(\.code) == [FaultCode.unexpected.rawValue])
     #expect(scene.closed[id] == .protocolError)
   }
@@ -75,7 +73,7 @@ import WireProtocol
     scene.holdsTasks = true
     let device = scene.device(1)
     let id = scene.connect(device)
-    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: id)
+    scene.send(.ack(Ack(batch: 0, prefix: .empty)), on: id)
     #expect(scene.closed[id] == .protocolError)
     scene.finishTasks()
     #expect(scene.take(id).welcomes.isEmpty)
@@ -129,8 +127,8 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.authenticationBudget])
   }
 
-  @Test func fourConnectionsOfADeviceAreAllowedAndAFifthIsNot() {
-    var scene = ServerScene()
+  @Test func connectionsOfADeviceAreCounted() {
+    var scene = ServerScene { $0.connectionsPerDeviceMax = 4 }
     let device = scene.device(1)
     let ids = (0..<5).map { _ in scene.connect(device) }
     #expect(ids.prefix(4).allSatisfy { scene.closed[$0] == nil })
@@ -140,16 +138,14 @@ import WireProtocol
     #expect(!scene.take(sixth).welcomes.isEmpty)
   }
 
-  @Test func replicaOfAnotherDeviceIsRefused() throws {
+  /// The nonce goes into the ids that devices draw.
+  @Test func everyWelcomeHasAnotherNonce() throws {
     var scene = ServerScene()
-    var first = scene.device(1)
-    let author = try scene.join(&first)
-    try first.write("one")
-    scene.send(first.changes(), on: author)
-    var second = scene.device(2)
-    second.replica = first.replica
-    let id = scene.connect(second)
-    #expect(scene.take(id).refusals.map(\.code) == [.foreignReplica])
+    let device = scene.device(1)
+    let nonces = try (0..<3).map { _ in
+      try #require(scene.take(scene.connect(device)).welcomes.first).nonce
+    }
+    #expect(Set(nonces).count == 3)
   }
 
   @Test func storeThatCannotReadTokensRefusesForNow() {

@@ -32,7 +32,7 @@ import WireProtocol
     let tasks = scene.waitingTasks.map(\.task)
     #expect(tasks.contains { if case .load = $0 { true } else { false } })
     scene.finishTasks()
-    #expect(scene.take(id).acks.map(\.logPosition) == [1, 2])
+    #expect(scene.take(id).acks.map(\.prefix.position) == [1, 2])
   }
 
   @Test func receiverThatReadsNothingIsCutAtEightMebibytes() throws {
@@ -72,7 +72,7 @@ import WireProtocol
     }
     #expect(scene.allSent(to).changes.count < 5)
     for _ in 0..<60 { scene.report(buffered: 0, on: to) }
-    let positions = scene.allSent(to).changes.map(\.logPosition)
+    let positions = scene.allSent(to).changes.map(\.prefix.position)
     #expect(positions == Array(1...20))
   }
 
@@ -124,7 +124,7 @@ import WireProtocol
     scene.send(author.changes(), on: from)
     scene.pass(1_000)
     _ = scene.take(from)
-    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: to)
+    scene.send(.ack(Ack(batch: 0, prefix: try scene.prefix(1))), on: to)
     scene.pass(1_000)
     let seen = try #require(scene.take(from).presences.last)
     #expect(seen.map(\.device) == [author.id, reader.id])
@@ -149,7 +149,7 @@ import WireProtocol
     scene.send(second.changes(), on: two)
     scene.pass(1_000)
     #expect(scene.take(one).presences.last?.map(\.seenLogPosition) == [1, 0])
-    scene.send(.ack(Ack(batch: 0, logPosition: 1)), on: two)
+    scene.send(.ack(Ack(batch: 0, prefix: try scene.prefix(1))), on: two)
     scene.pass(1_000)
     #expect(scene.take(one).presences.last?.map(\.seenLogPosition) == [1, 2])
   }
@@ -219,7 +219,7 @@ import WireProtocol
     }
     var device = scene.device(1)
     let id = try scene.join(&device)
-    let frame = Frame.ack(Ack(batch: 0, logPosition: 0))
+    let frame = Frame.ack(Ack(batch: 0, prefix: .empty))
     for _ in 0..<20 { scene.send(frame, on: id) }
     #expect(scene.isReading[id] == nil)
     scene.send(frame, on: id)

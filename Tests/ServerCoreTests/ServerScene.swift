@@ -39,8 +39,8 @@ struct ServerScene {
     var configuration = ServerConfiguration()
     adjust(&configuration)
     core = ServerCore(configuration: configuration) { $0 + [0] }
-    storage.addWorkspace(ServerScene.workspace, name: "default", logIdentity: 42)
-    storage.addWorkspace(ServerScene.otherWorkspace, name: "other", logIdentity: 43)
+    storage.addWorkspace(ServerScene.workspace, name: "default", firstChain: 42)
+    storage.addWorkspace(ServerScene.otherWorkspace, name: "other", firstChain: 43)
   }
 
   // MARK: - Driving
@@ -132,10 +132,6 @@ struct ServerScene {
     run(core.frameReceived(bytes, on: id, at: now, using: &generator))
   }
 
-  mutating func compact(_ request: CompactionRequest = .now) {
-    run(core.compactionRequested(of: ServerScene.workspace, request, at: now))
-  }
-
   /// The process ends and another one begins on the same store.
   mutating func restart(_ configuration: ServerConfiguration) {
     core = ServerCore(configuration: configuration) { $0 + [0] }
@@ -174,6 +170,25 @@ struct ServerScene {
     return sent.removeValue(forKey: id) ?? []
   }
 
+  // MARK: - The store
+
+  var tables: MemoryStorage.Tables {
+    get throws { try #require(storage.withState { $0.workspaces[Self.workspace] }) }
+  }
+
+  /// What is in the log at a position.
+  func prefix(_ position: UInt64) throws -> LogPrefix {
+    let chain = try storage.chain(of: Self.workspace, at: position)
+    return LogPrefix(position: position, chain: try #require(chain))
+  }
+
+  /// Leaves memory, so that the next use reads the store.
+  mutating func unload() {
+    pass(1_500)
+    pass(core.configuration.idleMilliseconds)
+    #expect(core.residentWorkspaces == 0)
+  }
+
   // MARK: - Devices
 
   /// A paired device of the scene's workspace.
@@ -206,8 +221,10 @@ struct ScriptedDevice {
   var workspace = Workspace()
   var outgoing: [Operation] = []
   var batch: UInt64 = 0
-  /// The epoch of `workspace`.
-  var epoch: UInt64 = 0
+  /// The prefix of the server's log that it has.
+  var prefix = LogPrefix.empty
+  /// The server's state lacks some of this one.
+  private(set) var hasDiverged = false
   private var texts: UInt64 = 0
 
   init(number: UInt64, workspace: WorkspaceID) {
@@ -222,12 +239,13 @@ struct ScriptedDevice {
 
   var hello: Hello {
     Hello(
-      versions: 1...1, token: token, workspace: workspaceID, device: id, replica: replica,
-      incarnation: 1, deviceName: name, epoch: epoch,
-      known: workspace.vector.sorted.map {
-        KnownReplica(
-          replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
-      }, frameBytesMax: UInt32(WireLimits.frameBytesMax))
+      versions: 1...1, token: token, workspace: workspaceID, device: id,
+      store: StoreID(rawValue: 2_000 + number), deviceName: name, prefix: prefix)
+  }
+
+  /// A process of the device ends and another begins: it writes under another id.
+  mutating func beginRun() {
+    replica = ReplicaID(rawValue: replica.rawValue + 1_000)
   }
 
   /// Queues a prompt.
@@ -255,50 +273,50 @@ struct ScriptedDevice {
     outgoing += try workspace.perform(command, in: context).operations
   }
 
-  /// Moves the last prompt of the queue to its front, again and again.
-  mutating func churn(_ count: Int) throws {
-    for _ in 0..<count {
-      texts += 1
-      let context = CommandContext(
-        replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(texts)),
-        queueSizeMax: Limits.queueSizeRange.upperBound)
-      let queue = try workspace.messageQueue(SessionID("main")).messages
-      let command = Command.move([try #require(queue.last).id], to: .position(1))
-      outgoing += try workspace.perform(command, in: context).operations
-    }
-  }
-
   /// What waits to be sent, as one batch.
   mutating func changes() -> Frame {
     batch += 1
     defer { outgoing = [] }
-    return .changes(Changes(batch: batch, logPosition: 0, delta: PackedDelta.pack(outgoing)))
+    return .changes(Changes(batch: batch, delta: PackedDelta.pack(outgoing)))
   }
 
-  /// Applies what the server sent.
+  /// Its whole state, for a server that lacks some of it.
+  func offer(parts: Int = 1) -> [Frame] {
+    let bytes = PackedSnapshot.pack(workspace.image())
+    return SnapshotPart.parts(of: bytes, bytesMax: (bytes.count + parts - 1) / parts)
+      .map(Frame.snapshot)
+  }
+
+  /// Applies what the server sent. A state that lacks some of its own is not taken.
   mutating func take(_ frames: [Frame]) throws {
     var parts: [[UInt8]] = []
     for frame in frames {
       switch frame {
       case .changes(let changes):
         _ = try workspace.merge(PackedDelta.unpack(changes.delta))
+        prefix = changes.prefix
+      case .ack(let ack):
+        prefix = ack.prefix
       case .snapshot(let part):
         #expect(Int(part.index) == parts.count)
         parts.append(part.bytes)
         guard parts.count == Int(part.count) else { continue }
-        workspace = try Workspace(image: PackedSnapshot.unpack(parts.flatMap { $0 }))
-        epoch = part.epoch
+        let state = try Workspace(image: PackedSnapshot.unpack(parts.flatMap { $0 }))
         parts = []
-      case .compact(let compaction):
-        try #require(workspace.vector == compaction.cut)
-        workspace = workspace.compacted()
-        #expect(EpochName.isName(compaction.epoch, ofBase: workspace.image()))
-        epoch = compaction.epoch
+        hasDiverged = !state.vector.includes(workspace.vector)
+        guard !hasDiverged else { continue }
+        workspace = state
+        prefix = part.prefix
       default: break
       }
     }
     #expect(parts.isEmpty)
     #expect(workspace.pendingOperations.isEmpty)
+  }
+
+  /// The texts of a session's prompts.
+  func texts(in session: String = "main") throws -> Set<String> {
+    Set(try workspace.messageQueue(SessionID(session)).messages.map(\.content))
   }
 }
 
@@ -307,12 +325,6 @@ extension [Frame] {
   var acks: [Ack] { compactMap { if case .ack(let it) = $0 { it } else { nil } } }
   var changes: [Changes] { compactMap { if case .changes(let it) = $0 { it } else { nil } } }
   var welcomes: [Welcome] { compactMap { if case .welcome(let it) = $0 { it } else { nil } } }
-  var compactions: [Compaction] {
-    compactMap { if case .compact(let it) = $0 { it } else { nil } }
-  }
-  var missing: [[OperationRange]] {
-    compactMap { if case .missing(let it) = $0 { it } else { nil } }
-  }
   var presences: [[DevicePresence]] {
     compactMap { if case .presence(let it) = $0 { it } else { nil } }
   }

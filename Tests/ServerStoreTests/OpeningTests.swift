@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import ServerCore
 import Testing
+import WireProtocol
 
 @testable import ServerStore
 
@@ -19,11 +20,12 @@ import Testing
       [
         try String.fetchOne(db, sql: "PRAGMA journal_mode"),
         try String.fetchOne(db, sql: "PRAGMA synchronous"),
+        try String.fetchOne(db, sql: "PRAGMA fullfsync"),
         try String.fetchOne(db, sql: "PRAGMA foreign_keys"),
         try String.fetchOne(db, sql: "PRAGMA busy_timeout"),
       ]
     }
-    #expect(settings == ["wal", "2", "1", "5000"])
+    #expect(settings == ["wal", "2", "1", "1", "5000"])
   }
 
   /// It may be shared on purpose; what is in it is for its owner alone.
@@ -39,46 +41,6 @@ import Testing
     #expect(try mode(folder.path) == 0o750)
     #expect(try mode(folder.databasePath) == 0o600)
   }
-
-  @Test(arguments: 0...ServerSchema.steps.count)
-  func everyEarlierSchemaIsBroughtUpToDate(steps: Int) throws {
-    let folder = try StoreFolder()
-    try FileManager.default.createDirectory(
-      atPath: folder.path, withIntermediateDirectories: true)
-    let queue = try DatabaseQueue(path: folder.databasePath)
-    try ServerSchema.migrator(steps: steps).migrate(queue)
-    if steps >= 1 {
-      try queue.write {
-        try $0.execute(
-          sql: """
-            INSERT INTO workspaces (id, name, log_identity, created_at)
-            VALUES (zeroblob(16), 'old', 5, 1)
-            """)
-      }
-    }
-    try queue.close()
-    let database = try folder.open()
-    #expect(try database.hasWorkspace(named: "old") == (steps >= 1))
-    let code = try database.addPairingCode(
-      hash: [1], for: Sample.proposal("new"), expiresAt: .max)
-    #expect(code == Sample.proposal("new").id)
-    try database.close()
-  }
-
-  @Test func stepsOfTheSchemaAreNeverChanged() {
-    // A changed step would leave databases in the field different from new ones: add a new step.
-    #expect(
-      ServerSchema.steps.map(\.name) == [
-        "2026-01 workspaces, log, access", "2026-02 epochs", "2026-03 leases",
-        "2026-04 dispatched texts", "2026-05 verdicts", "2026-06 notifications",
-        "2026-07 push deliveries", "2026-08 live statuses",
-        "2026-09 ends of live statuses",
-      ])
-    let sum = ServerSchema.steps[0].sql.utf8.reduce(UInt64(5_381)) { $0 &* 33 &+ UInt64($1) }
-    #expect(sum == OpeningTests.sumOfFirstStep)
-  }
-
-  private static let sumOfFirstStep: UInt64 = 15_439_838_610_367_971_408
 
   @Test func newerFileIsRefusedAndNotChanged() throws {
     let folder = try StoreFolder()
@@ -152,13 +114,11 @@ import Testing
     let database = try folder.open()
     let workspace = try database.addPairingCode(
       hash: [1], for: Sample.proposal("default"), expiresAt: .max)
-    for position in 1...200 {
-      var batch = CommitBatch()
-      let seq = UInt32(position)
-      var append = Sample.append(workspace, UInt64(position), seq, seq)
-      append.delta = [UInt8](repeating: 5, count: 2_000)
-      batch.appends = [append]
-      try database.commit(batch)
+    var prefix = try #require(try database.header(of: workspace)).head
+    let delta = [UInt8](repeating: 5, count: 2_000)
+    for _ in 0..<200 {
+      prefix = prefix.appending(delta)
+      try database.append(LogEntry(prefix: prefix, content: .delta(delta)), to: workspace)
     }
     try database.close()
     var bytes = try #require(FileManager.default.contents(atPath: folder.databasePath))

@@ -1,9 +1,9 @@
 import DispatchAuthority
 import GRDB
 import QueueModel
-import SequenceCRDT
 import ServerCore
 import Testing
+import WireProtocol
 
 @testable import ServerStore
 
@@ -21,39 +21,29 @@ import Testing
   @Test func everythingIsThereAfterReopening() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
+    let entries = try database.write(2, to: workspace)
     var batch = CommitBatch()
-    batch.appends = [
-      Sample.append(workspace, 1, 1, 10), Sample.append(workspace, 2, 11, 4_000_000_000),
-    ]
     batch.touches = [
       DeviceTouch(
         workspace: workspace, device: Sample.device, name: "renamed", seenLogPosition: 2,
         wallMilliseconds: 99)
     ]
     try database.commit(batch)
-    try database.save(StoredSnapshot(position: 2, bytes: [1, 2]), of: workspace)
+    let snapshot = StoredSnapshot(prefix: entries[1].prefix, bytes: [1, 2])
+    try database.save(snapshot, of: workspace, truncatingBefore: 2)
     try database.close()
 
     let again = try folder.open()
     let header = try #require(try again.header(of: workspace))
     #expect(header.name == "default")
-    #expect(header.logIdentity == Sample.proposal("default").logIdentity)
-    #expect(header.head == 2)
-    #expect(
-      header.replicas == [
-        ReplicaMark(
-          replica: Sample.replica, seq: 4_000_000_000, digest: UInt64.max - 2,
-          device: Sample.device)
-      ])
+    #expect(header.firstChain == Sample.proposal("default").firstChain)
+    #expect(header.head == entries[1].prefix)
     #expect(
       header.devices == [
         DeviceRecord(id: Sample.device, name: "renamed", seenLogPosition: 2, lastSeenAt: 99)
       ])
-    #expect(try again.latestSnapshot(of: workspace)?.bytes == [1, 2])
-    #expect(
-      try again.entries(of: workspace, after: 0, limit: 9).map(\.delta) == [
-        [1, 0, 255], [2, 0, 255],
-      ])
+    #expect(try again.latestSnapshot(of: workspace, notBehind: 2) == snapshot)
+    #expect(try again.entries(of: workspace, after: 0, limit: 9) == entries)
     #expect(try again.token(hash: [7, 7])?.workspace == workspace)
     #expect(try again.devices(inWorkspaceNamed: "default").first?.lastSeenAt == 99)
   }
@@ -61,7 +51,7 @@ import Testing
   @Test func leasesAndDispatchesAreThereAfterReopening() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
-    let holder = LeaseHolder(device: Sample.device, replica: ReplicaID(rawValue: .max))
+    let holder = LeaseHolder(device: Sample.device, store: StoreID(rawValue: .max))
     let first = Lease(session: try SessionID("a"), token: Fence.tokenMax, holder: holder)
     let second = Lease(session: try SessionID("b"), token: 2, holder: nil)
     let message = MessageID(high: .max, low: 1)
@@ -116,53 +106,36 @@ import Testing
         == AuthorityRecords(verdicts: Array(records.dropFirst())))
   }
 
-  @Test func entriesAreFoundByTheRangesTheyHold() throws {
-    let folder = try StoreFolder()
-    let (database, workspace) = try paired(folder)
-    let other = ReplicaID(rawValue: 5)
-    var batch = CommitBatch()
-    batch.appends = [
-      Sample.append(workspace, 1, 1, 10), Sample.append(workspace, 2, 1, 3, replica: other),
-      Sample.append(workspace, 3, 11, 20), Sample.append(workspace, 4, 21, 30),
-    ]
-    try database.commit(batch)
-    func positions(_ ranges: (ReplicaID, UInt32, UInt32)...) throws -> [UInt64] {
-      try database.entries(
-        of: workspace,
-        overlapping: ranges.map { OperationRange(replica: $0.0, first: $0.1, last: $0.2) }
-      ).map(\.position)
-    }
-    #expect(try positions((Sample.replica, 10, 11)) == [1, 3])
-    #expect(try positions((Sample.replica, 12, 19)) == [3])
-    #expect(try positions((Sample.replica, 31, 99)) == [])
-    #expect(try positions((Sample.replica, 20, 21), (other, 3, 3)) == [2, 3, 4])
-    #expect(try positions((ReplicaID(rawValue: 6), 1, 9)) == [])
-  }
-
   @Test func workspacesDoNotSeeEachOther() throws {
     let folder = try StoreFolder()
     let (database, first) = try paired(folder)
     let second = try database.addPairingCode(
       hash: [2], for: Sample.proposal("other", 2), expiresAt: .max)
-    var batch = CommitBatch()
-    batch.appends = [Sample.append(first, 1, 1, 5), Sample.append(second, 1, 1, 7)]
-    try database.commit(batch)
-    try database.save(StoredSnapshot(position: 1, bytes: [9]), of: first)
-    #expect(try database.header(of: first)?.replicas.map(\.seq) == [5])
-    #expect(try database.header(of: second)?.replicas.map(\.seq) == [7])
+    let one = try database.write(2, to: first)
+    let other = try database.write(1, to: second)
+    try database.save(
+      StoredSnapshot(prefix: one[1].prefix, bytes: [9]), of: first, truncatingBefore: 2)
+    #expect(try database.header(of: first)?.head == one[1].prefix)
+    #expect(try database.header(of: second)?.head == other[0].prefix)
+    #expect(try database.entries(of: second, after: 0, limit: 9) == other)
+    #expect(try database.chain(of: second, at: 1) != database.chain(of: first, at: 1))
     #expect(try database.header(of: second)?.devices.isEmpty == true)
-    #expect(try database.latestSnapshot(of: second) == nil)
+    #expect(try database.latestSnapshot(of: second, notBehind: .max >> 1) == nil)
     #expect(try database.header(of: WorkspaceID(high: 4, low: 4)) == nil)
   }
 
   @Test func commitIsAllOrNothing() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
+    let head = try #require(try database.header(of: workspace)).head
+    let entry = Sample.log(1, behind: head)[0]
     var batch = CommitBatch()
-    batch.appends = [Sample.append(workspace, 1, 1, 5), Sample.append(workspace, 1, 6, 9)]
+    batch.appends = [entry, entry].map {
+      LogAppend(workspace: workspace, prefix: $0.prefix, delta: $0.content.bytes)
+    }
     #expect(throws: StorageFault.self) { try database.commit(batch) }
-    #expect(try database.header(of: workspace)?.head == 0)
-    #expect(try database.header(of: workspace)?.replicas.isEmpty == true)
+    #expect(try database.header(of: workspace)?.head == head)
+    #expect(try database.entries(of: workspace, after: 0, limit: 9).isEmpty)
   }
 
   @Test func fullDiskIsToldApartAndNothingIsStored() throws {
@@ -172,32 +145,22 @@ import Testing
       let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
       try db.execute(sql: "PRAGMA max_page_count = \(pages)")
     }
+    let head = try #require(try database.header(of: workspace)).head
+    let delta = [UInt8](repeating: 1, count: 100_000)
     var batch = CommitBatch()
-    var append = Sample.append(workspace, 1, 1, 5)
-    append.delta = [UInt8](repeating: 1, count: 100_000)
-    batch.appends = [append]
+    batch.appends = [
+      LogAppend(workspace: workspace, prefix: head.appending(delta), delta: delta)
+    ]
     do {
       try database.commit(batch)
       Issue.record("a full disk took a batch")
     } catch {
       #expect(error.code == .full)
     }
-    #expect(try database.header(of: workspace)?.head == 0)
+    #expect(try database.header(of: workspace)?.head == head)
     try database.queue.inDatabase { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
     try database.commit(batch)
-    #expect(try database.header(of: workspace)?.head == 1)
-  }
-
-  @Test func onlyTheLastTwoSnapshotsAreKept() throws {
-    let folder = try StoreFolder()
-    let (database, workspace) = try paired(folder)
-    for position in 1...4 {
-      try database.save(
-        StoredSnapshot(position: UInt64(position), bytes: [UInt8(position)]), of: workspace)
-    }
-    #expect(try database.latestSnapshot(of: workspace)?.position == 4)
-    let count = try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM snapshots") }
-    #expect(count == 2)
+    #expect(try database.header(of: workspace)?.head.position == 1)
   }
 
   @Test func codesWorkOnceExpireAndDieOfWrongGuesses() throws {

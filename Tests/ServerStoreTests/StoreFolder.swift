@@ -1,8 +1,9 @@
 import Foundation
 import QueueModel
-import SequenceCRDT
 import ServerCore
 import ServerStore
+import Testing
+import WireProtocol
 
 /// A temporary data directory that goes with its owner.
 final class StoreFolder {
@@ -26,14 +27,14 @@ final class StoreFolder {
 
 enum Sample {
   static let device = DeviceID(high: 3, low: 0xFFFF_FFFF_FFFF_FFFF)
-  /// The upper half of the range, which SQLite's integers hold as negative numbers.
-  static let replica = ReplicaID(rawValue: 0xF000_0000_0000_0001)
+  /// In the upper half of the range, which SQLite's integers hold as negative numbers.
+  static let firstChain: UInt64 = 0xDEAD_BEEF_0000_0000
   static let now: Int64 = 1_700_000_000_000
 
   static func proposal(_ name: String, _ number: UInt64 = 1) -> WorkspaceProposal {
     WorkspaceProposal(
       name: name, id: WorkspaceID(high: 0x8000_0000_0000_0000, low: number),
-      logIdentity: 0xDEAD_BEEF_0000_0000 + number, createdAt: now)
+      firstChain: firstChain + number, createdAt: now)
   }
 
   static func redemption(
@@ -45,16 +46,26 @@ enum Sample {
       wallMilliseconds: wall, failuresMax: 5, devicesMax: devicesMax)
   }
 
-  static func append(
-    _ workspace: WorkspaceID, _ position: UInt64, _ first: UInt32, _ last: UInt32,
-    replica: ReplicaID = replica
-  ) -> LogAppend {
-    LogAppend(
-      workspace: workspace, position: position, delta: [UInt8(position), 0, 255],
-      rows: [
-        LogRow(
-          range: OperationRange(replica: replica, first: first, last: last),
-          digest: UInt64.max - position, device: device)
-      ])
+  /// A log of so many entries behind a prefix, each of three bytes.
+  static func log(_ count: Int, behind start: LogPrefix) -> [LogEntry] {
+    var prefix = start
+    return (0..<count).map { _ in
+      let delta: [UInt8] = [UInt8(truncatingIfNeeded: prefix.position + 1), 0, 255]
+      prefix = prefix.appending(delta)
+      return LogEntry(prefix: prefix, content: .delta(delta))
+    }
+  }
+}
+
+extension ServerDatabase {
+  /// Appends so many entries in one transaction.
+  func write(_ count: Int, to workspace: WorkspaceID) throws -> [LogEntry] {
+    let entries = Sample.log(count, behind: try #require(try header(of: workspace)).head)
+    var batch = CommitBatch()
+    batch.appends = entries.map {
+      LogAppend(workspace: workspace, prefix: $0.prefix, delta: $0.content.bytes)
+    }
+    try commit(batch)
+    return entries
   }
 }

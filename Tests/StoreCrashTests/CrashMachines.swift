@@ -7,6 +7,7 @@ import QueueOracle
 import SequenceCRDT
 import ServerCore
 import ServerStore
+import WireProtocol
 
 /// A device with its real store on a disk that can lose power.
 final class CrashDevice {
@@ -16,8 +17,6 @@ final class CrashDevice {
   let token: [UInt8]
   /// Nil while the machine is off.
   var process: Process?
-  /// How often the machine was started.
-  private var boots = 1
   /// What editors saw that were opened; the draft is with the person.
   var editors: [MessageID: EditBase] = [:]
   /// Operations of commands that were answered, in order.
@@ -34,10 +33,7 @@ final class CrashDevice {
   struct Durable {
     var vector = VersionVector()
     var image = Workspace().image()
-    var logPosition: UInt64 = 0
-    var logIdentity: UInt64 = 0
-    /// Contents that the incarnation file had; it is never synced.
-    var incarnations: [Data] = []
+    var prefix = LogPrefix.empty
   }
 
   init(number: Int, root: String) throws {
@@ -51,18 +47,15 @@ final class CrashDevice {
     CrashFileSystem.mount(disk)
   }
 
-  var incarnationPath: String { disk.directory + "/incarnation" }
-
   /// Opens the store and takes up what it holds, as the library does.
   ///
   /// - Returns: whether the power stayed on.
   func start(_ occasion: Occasion) throws -> Bool {
     do {
-      let opened = try ClientStore.open(directory: disk.directory, boot: "boot \(boots)")
+      let opened = try ClientStore.open(directory: disk.directory)
       let replica = try Replica(
         Replica.Opening(
-          loaded: opened.loaded, device: id, deviceName: name,
-          needsFreshReplica: opened.needsFreshReplica),
+          loaded: opened.loaded, device: id, deviceName: name),
         at: occasion, store: opened.store)
       var core = ClientCore(
         replica: replica,
@@ -84,29 +77,16 @@ final class CrashDevice {
     disk.failPowerNow()
     try? process?.store.close()
     process = nil
-    boots += 1
     try disk.crash(using: &generator)
-    try loseIncarnation(using: &generator)
   }
 
   /// Remembers what must survive from here on.
-  func remember() throws {
+  func remember() {
     guard let core = process?.core, !disk.isOff else { return }
-    let incarnation = try Data(contentsOf: URL(fileURLWithPath: incarnationPath))
-    if durable.incarnations.last != incarnation { durable.incarnations.append(incarnation) }
     guard process?.store.isSynchronized == true else { return }
     durable.vector = core.replica.workspace.vector
     durable.image = core.replica.workspace.image()
-    durable.logPosition = core.replica.record.logPosition
-    durable.logIdentity = core.replica.record.logIdentity
-  }
-
-  /// Puts the incarnation file back to something it held before: it is written without a sync.
-  private func loseIncarnation(using generator: inout SeededGenerator) throws {
-    guard generator.chance(50), let earlier = generator.pick(durable.incarnations) else { return }
-    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: incarnationPath))
-    try handle.write(contentsOf: earlier)
-    try handle.close()
+    durable.prefix = core.replica.record.prefix
   }
 }
 
@@ -142,7 +122,8 @@ final class CrashServer {
       let database = try ServerDatabase.open(directory: disk.directory, for: .serving)
       var configuration = ServerConfiguration()
       configuration.snapshotEntries = 20
-      configuration.catchUpOperationsMax = 300
+      configuration.snapshotEntriesMax = 40
+      configuration.catchUpEntriesMax = 60
       configuration.framesPerSecond = 1_000_000
       configuration.frameBurst = 1_000_000
       process = Process(
@@ -162,7 +143,7 @@ final class CrashServer {
       _ = try database.addPairingCode(
         hash: code,
         for: WorkspaceProposal(
-          name: "crash", id: Self.workspace, logIdentity: 0x10, createdAt: wall),
+          name: "crash", id: Self.workspace, firstChain: 0x10, createdAt: wall),
         expiresAt: wall + 60_000)
       _ = try database.redeem(
         CodeRedemption(

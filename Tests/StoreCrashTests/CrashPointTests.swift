@@ -41,7 +41,7 @@ import Testing
       server, \(total.midTransaction) in the middle of a transaction), \(total.commands) commands, \
       \(total.operations) operations; \(lostWrites) of \(unsyncedWrites) unsynced writes lost or \
       torn; \(total.sentAndLost) crashes over commands that were sent and not yet on the disk; \
-      \(total.freshReplicas) starts under a fresh replica id; 0 answered operations lost
+      \(total.writers) replica ids, none used twice; 0 answered operations lost
       """)
     // A run in which nothing was at stake would show nothing.
     #expect(total.midTransaction * 2 > total.crashes)
@@ -60,7 +60,7 @@ extension CrashWorld.Statistics {
     midTransaction += other.midTransaction
     commands += other.commands
     operations += other.operations
-    freshReplicas += other.freshReplicas
+    writers += other.writers
     sentAndLost += other.sentAndLost
   }
 }

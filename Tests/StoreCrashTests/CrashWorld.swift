@@ -30,6 +30,8 @@ final class CrashWorld {
   var parcels: [Parcel] = []
   var deviceActions: [(device: Int, action: ClientCore.Action)] = []
   var statistics = Statistics()
+  /// How far each replica ever wrote, also what a crash took.
+  private var written = VersionVector()
   /// What devices and server said lately.
   private(set) var reports: [String] = []
 
@@ -41,7 +43,8 @@ final class CrashWorld {
     var midTransaction = 0
     var commands = 0
     var operations = 0
-    var freshReplicas = 0
+    /// Replica ids that wrote.
+    var writers = 0
     /// Crashes between the sending of a command and the disk.
     var sentAndLost = 0
   }
@@ -110,6 +113,7 @@ final class CrashWorld {
         return []
       }
     }
+    if let operations { try note(operations, of: index) }
     // A command whose answer the power cut off was never answered.
     guard let operations, device.process?.store === process.store else { return }
     do {
@@ -121,10 +125,21 @@ final class CrashWorld {
       statistics.sentAndLost += operations.isEmpty ? 0 : 1
       return try crashDevice(index, midTransaction: true)
     }
-    try device.remember()
+    device.remember()
     device.answered += operations
     statistics.commands += 1
     statistics.operations += operations.count
+  }
+
+  /// No id is used a second time, whatever was lost of the first.
+  private func note(_ operations: [QueueModel.Operation], of index: Int) throws {
+    for range in operations.ranges {
+      guard range.first > written[range.replica] else {
+        throw fail("device \(index) wrote \(range) again")
+      }
+      if written[range.replica] == 0 { statistics.writers += 1 }
+      written[range.replica] = range.last
+    }
   }
 
   /// Runs an event of a device and what follows from it; deals with a power failure on the way.
@@ -144,7 +159,7 @@ final class CrashWorld {
     }
     // Without power, nothing leaves the machine.
     guard !device.disk.isOff else { return try crashDevice(index, midTransaction: true) }
-    try device.remember()
+    device.remember()
     deviceActions += actions.map { (index, $0) }
     try act()
   }
@@ -158,8 +173,10 @@ final class CrashWorld {
       case .send(let id, let frame):
         guard let connection = devices[index].process?.connection, connection.client == id
         else { continue }
-        if case .ack(let ack) = frame, ack.logPosition > devices[index].durable.logPosition {
-          throw fail("device \(index) acknowledged \(ack.logPosition), which is not durable")
+        if case .ack(let ack) = frame,
+          ack.prefix.position > devices[index].durable.prefix.position
+        {
+          throw fail("device \(index) acknowledged \(ack.prefix), which is not durable")
         }
         parcels.append(
           .toServer(device: index, connection.server, FrameCodec.encode(frame)))

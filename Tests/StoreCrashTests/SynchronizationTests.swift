@@ -3,6 +3,7 @@ import ClientStore
 import Foundation
 import QueueModel
 import Testing
+import WireProtocol
 
 /// What a device's store has not waited for yet.
 @Suite struct SynchronizationTests {
@@ -22,7 +23,7 @@ import Testing
   private func commit(_ round: UInt64, _ device: CrashDevice, _ process: CrashDevice.Process) throws
   {
     var record = process.core.replica.record
-    record.logPosition = round
+    record.prefix.position = round
     var transaction = StoreTransaction(record: record)
     transaction.waitsForDisk = false
     let before = device.disk.statistics.syncs
@@ -61,7 +62,7 @@ import Testing
           "a transaction",
           { store in
             var record = process.core.replica.record
-            record.logPosition = 99
+            record.prefix.position = 99
             try store.commit(StoreTransaction(record: record))
           }
         ),

@@ -56,7 +56,7 @@ import WireProtocol
         }
         // The device says how far it has come once it has stored it.
         for await frame in fixture.server.arrivals {
-          if case .ack(let ack) = frame, ack.logPosition == 2 { break }
+          if case .ack(let ack) = frame, ack.prefix.position == 1 { break }
         }
       }
     }
@@ -93,7 +93,7 @@ import WireProtocol
         try author.perform(.send("text \(number)", as: number, in: "a"))
       }
       try fixture.server.publish(author.made)
-      fixture.server.change { $0.snapshotThreshold = 50 }
+      fixture.server.change { $0.sendsSnapshots = true }
       try await fixture.running { client in
         try await client.perform(.text("mine", 1, in: "b"))
         try await client.waitUntilSynced(timeout: ClientFixture.patience)

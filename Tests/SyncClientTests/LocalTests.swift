@@ -34,7 +34,7 @@ import Testing
         try await client.perform(.text("  ", 1))
       }
       #expect(client.workspace().sessions().isEmpty)
-      #expect(client.syncStatus().outgoing == 1)
+      #expect(client.syncStatus().outgoing == 0)
       await client.close()
     }
   }

@@ -21,17 +21,30 @@ final class ScriptedServer: Sendable {
     var breaksOff: Set<String> = []
     /// Files that it was given, by hash.
     var files: Set<String> = []
-    /// Clients that lack more get a snapshot.
-    var snapshotThreshold = Int.max
+    /// Clients that lack anything get a snapshot.
+    var sendsSnapshots = false
   }
 
   private struct State {
     var script = Script()
     var workspace = Workspace()
-    var log: [[Operation]] = []
+    var log: [[UInt8]] = []
+    /// The prefixes of the log, from the empty one.
+    var prefixes: [LogPrefix] = [.empty]
     var received: [Frame] = []
     var open: [ObjectIdentifier: any Channel] = [:]
     var connections = 0
+
+    var head: LogPrefix { prefixes[log.count] }
+
+    /// Appends what is not there yet.
+    mutating func append(_ operations: [Operation]) throws {
+      let outcome = try workspace.merge(operations)
+      guard !outcome.applied.isEmpty else { return }
+      let delta = PackedDelta.pack(outcome.applied)
+      prefixes.append(head.appending(delta))
+      log.append(delta)
+    }
   }
 
   static let workspaceID = WorkspaceID(high: 5, low: 6)
@@ -116,11 +129,9 @@ final class ScriptedServer: Sendable {
   /// Stores operations of some other device and sends them to everybody.
   func publish(_ operations: [Operation]) throws {
     let (frame, channels) = try state.withLock { state in
-      _ = try state.workspace.merge(operations)
-      state.log.append(operations)
+      try state.append(operations)
       let frame = Frame.changes(
-        Changes(
-          batch: 0, logPosition: UInt64(state.log.count), delta: PackedDelta.pack(operations)))
+        Changes(batch: 0, prefix: state.head, delta: PackedDelta.pack(operations)))
       return (frame, Array(state.open.values))
     }
     for channel in channels { ScriptedServer.write(frame, to: channel) }
@@ -168,51 +179,32 @@ final class ScriptedServer: Sendable {
       if let refusal = state.script.greetingRefusal { return ([.refused(refusal)], false) }
       return (welcome(hello, state), false)
     case .changes(let changes):
-      let operations = try PackedDelta.unpack(changes.delta)
-      let outcome = try state.workspace.merge(operations)
-      if !outcome.applied.isEmpty { state.log.append(outcome.applied) }
+      try state.append(PackedDelta.unpack(changes.delta))
       if state.script.cutsAfterStoring > 0 {
         state.script.cutsAfterStoring -= 1
         return ([], true)
       }
-      let ack = Ack(batch: changes.batch, logPosition: UInt64(state.log.count))
-      return ([.ack(ack)], false)
+      return ([.ack(Ack(batch: changes.batch, prefix: state.head))], false)
     default:
       return ([], false)
     }
   }
 
   private func welcome(_ hello: Hello, _ state: State) -> [Frame] {
-    let position = UInt64(state.log.count)
-    var frames: [Frame] = [
-      .welcome(
-        Welcome(
-          version: 1, epoch: 0,
-          known: state.workspace.vector.sorted.map {
-            KnownReplica(
-              replica: $0.replica, seq: $0.seq,
-              digest: state.workspace.digest(of: $0.replica))
-          },
-          logPosition: position, logIdentity: 11,
-          serverMilliseconds: 1_767_225_600_000, frameBytesMax: 1 << 20, pingSeconds: 20,
-          backoffMillisecondsMin: 0))
-    ]
-    let client = VersionVector(
-      Dictionary(hello.known.map { ($0.replica, $0.seq) }) { first, _ in first })
-    let count = state.workspace.vector.operationCount(missingFrom: client)
-    if count > state.script.snapshotThreshold {
-      let bytes = PackedSnapshot.pack(state.workspace.image())
-      frames.append(
-        .snapshot(
-          SnapshotPart(epoch: 0, logPosition: position, index: 0, count: 1, bytes: bytes)))
-    } else if count > 0 {
-      frames.append(
-        .changes(
-          Changes(
-            batch: 0, logPosition: position,
-            delta: PackedDelta.pack(state.log.flatMap { $0 }))))
+    let welcome = Frame.welcome(
+      Welcome(
+        version: 1, head: state.head, nonce: UInt64(state.connections),
+        serverMilliseconds: 1_767_225_600_000, pingSeconds: 20, backoffMillisecondsMin: 0))
+    guard hello.prefix != state.head else { return [welcome] }
+    if let place = state.prefixes.firstIndex(of: hello.prefix), !state.script.sendsSnapshots {
+      return [welcome]
+        + (place..<state.log.count).map {
+          .changes(Changes(batch: 0, prefix: state.prefixes[$0 + 1], delta: state.log[$0]))
+        }
     }
-    return frames
+    let bytes = PackedSnapshot.pack(state.workspace.image())
+    return [welcome]
+      + SnapshotPart.parts(of: bytes, prefix: state.head, bytesMax: 1 << 18).map { .snapshot($0) }
   }
 }
 

@@ -165,9 +165,8 @@ import Testing
        "queues":{"messages":4,"sessions":1,"threads":3,"threadsReady":2},
        "sync":{"connectedSince":1767311940000,"device":"11111111-1111-4111-8111-111111111111",
         "deviceName":"desk","devices":[{"connected":true,"id":"x","name":"phone",
-        "seenEverything":false}],"lastSyncedAt":1767311995000,"missing":[],"outgoing":1,
-        "pending":0,"repairs":0,"replica":"0","server":"ws://h:1","state":"connected",
-        "workspace":"w"}}
+        "seenEverything":false}],"lastSyncedAt":1767311995000,"outgoing":1,"repairs":0,
+        "server":"ws://h:1","state":"connected","workspace":"w"}}
       """#
     #expect(
       try text("status", of: json) == """

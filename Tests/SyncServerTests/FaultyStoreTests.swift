@@ -13,7 +13,7 @@ import WireProtocol
     var scene = SwitchableScene()
     scene.options.lingerMilliseconds = 200
     scene.options.core.storageRetryMilliseconds = 100
-    let (storage, workspace) = (scene.storage, scene.workspace)
+    let storage = scene.storage
     let fixture = try await scene.start()
     let server = fixture.server
     var device = scene.device
@@ -36,23 +36,31 @@ import WireProtocol
     #expect(isHealthy)
     try await client.send(changes)
     let ack = try await client.frame { if case .ack = $0 { true } else { false } }
-    #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+    #expect(ack == .ack(Ack(batch: 1, prefix: try scene.prefix(1))))
     await server.stop()
+  }
 
-    // Another process begins an epoch between two readings: the log of the header is gone.
-    guard case .workspace(let before?) = storage.perform(.load(workspace)) else {
+  /// `status` reads beside a serving process, which saves snapshots and truncates the log.
+  @Test func aWorkspaceIsReadThoughTheLogIsTruncatedMeanwhile() throws {
+    let scene = SwitchableScene()
+    let (storage, workspace) = (scene.storage, scene.workspace)
+    var device = scene.device
+    for index in 0..<6 {
+      guard case .changes(let changes) = try device.write("message \(index)") else { return }
+      let head = try #require(try storage.header(of: workspace)).head
+      try storage.append(
+        LogEntry(prefix: head.appending(changes.delta), content: .delta(changes.delta)),
+        to: workspace)
+      if index == 2 { scene.saveSnapshot() }
+    }
+    storage.afterHeader { scene.saveSnapshot() }
+    guard case .workspace(let loaded?) = storage.perform(.load(workspace)) else {
       Issue.record("the workspace cannot be read")
       return
     }
-    storage.afterHeader {
-      _ = storage.perform(.startEpoch(workspace, before.workspace, previous: 0, position: 1))
-    }
-    guard case .workspace(let after?) = storage.perform(.load(workspace)) else {
-      Issue.record("the workspace cannot be read while an epoch begins")
-      return
-    }
-    #expect(before.header.epoch == 0 && after.header.epoch != 0)
-    #expect(after.workspace.vector == before.workspace.vector)
+    #expect(scene.memory.withState { $0.workspaces[workspace]?.log.count } == 4)
+    #expect(loaded.header.head.position == 6)
+    #expect(loaded.workspace.vector == device.workspace.vector)
   }
 }
 
@@ -98,13 +106,28 @@ private struct SwitchableScene {
   var options = SyncServerOptions(dataDirectory: "unused", port: 0)
 
   init() {
-    memory.addWorkspace(workspace, name: "default", logIdentity: 1)
+    memory.addWorkspace(workspace, name: "default", firstChain: 1)
     let token = [UInt8](repeating: 4, count: 32)
     memory.addDevice(
       DeviceID(high: 9, low: 1), name: "d1", to: workspace, token: secretHash(token))
     storage = SwitchableStorage(memory)
     device = WireDevice(number: 1, workspaceID: workspace, token: token)
     options.tickMilliseconds = 20
+  }
+
+  /// What is in the log at a position.
+  func prefix(_ position: UInt64) throws -> LogPrefix {
+    let chain = try memory.chain(of: workspace, at: position)
+    return LogPrefix(position: position, chain: try #require(chain))
+  }
+
+  /// Saves a snapshot of all there is, and drops what of the log it may.
+  func saveSnapshot() {
+    guard case .workspace(let loaded?) = memory.perform(.load(workspace)) else { return }
+    let prefix = loaded.header.head
+    _ = memory.perform(
+      .saveSnapshot(
+        workspace, loaded.workspace, prefix: prefix, truncatingBefore: prefix.position))
   }
 
   func start() async throws -> ServerFixture {
@@ -173,23 +196,14 @@ private final class SwitchableStorage: ServerStorage {
     return header
   }
 
-  func latestSnapshot(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
-    try base.latestSnapshot(of: workspace)
+  func latestSnapshot(
+    of workspace: WorkspaceID, notBehind position: UInt64
+  ) throws(StorageFault) -> StoredSnapshot? {
+    try base.latestSnapshot(of: workspace, notBehind: position)
   }
 
-  func base(of workspace: WorkspaceID) throws(StorageFault) -> StoredSnapshot? {
-    try base.base(of: workspace)
-  }
-
-  func start(_ epoch: EpochStart, of workspace: WorkspaceID) throws(StorageFault) {
-    try check()
-    try base.start(epoch, of: workspace)
-  }
-
-  func compactionCandidates(
-    operationsMin: Int, waiting: Set<WorkspaceID>
-  ) throws(StorageFault) -> [CompactionCandidate] {
-    try base.compactionCandidates(operationsMin: operationsMin, waiting: waiting)
+  func chain(of workspace: WorkspaceID, at position: UInt64) throws(StorageFault) -> UInt64? {
+    try base.chain(of: workspace, at: position)
   }
 
   func entries(
@@ -198,10 +212,9 @@ private final class SwitchableStorage: ServerStorage {
     try base.entries(of: workspace, after: position, limit: limit)
   }
 
-  func entries(
-    of workspace: WorkspaceID, overlapping ranges: [OperationRange]
-  ) throws(StorageFault) -> [LogEntry] {
-    try base.entries(of: workspace, overlapping: ranges)
+  func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault) {
+    try check()
+    try base.append(entry, to: workspace)
   }
 
   func commit(_ batch: CommitBatch) throws(StorageFault) {
@@ -217,9 +230,11 @@ private final class SwitchableStorage: ServerStorage {
     try check()
   }
 
-  func save(_ snapshot: StoredSnapshot, of workspace: WorkspaceID) throws(StorageFault) {
+  func save(
+    _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
+  ) throws(StorageFault) {
     try check()
-    try base.save(snapshot, of: workspace)
+    try base.save(snapshot, of: workspace, truncatingBefore: position)
   }
 
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {

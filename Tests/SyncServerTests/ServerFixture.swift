@@ -101,6 +101,8 @@ struct WireDevice {
   var workspaceID: WorkspaceID
   var token: [UInt8]
   var workspace = Workspace()
+  /// The prefix of the server's log that it has.
+  private(set) var prefix = LogPrefix.empty
   private var batch: UInt64 = 0
 
   init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
@@ -114,11 +116,8 @@ struct WireDevice {
   var hello: Hello {
     Hello(
       versions: 1...1, token: token, workspace: workspaceID,
-      device: DeviceID(high: 9, low: number), replica: replica, incarnation: 1,
-      deviceName: "d\(number)", epoch: 0,
-      known: workspace.vector.sorted.map {
-        KnownReplica(replica: $0.replica, seq: $0.seq, digest: workspace.digest(of: $0.replica))
-      }, frameBytesMax: UInt32(WireLimits.frameBytesMax))
+      device: DeviceID(high: 9, low: number), store: StoreID(rawValue: 2_000 + number),
+      deviceName: "d\(number)", prefix: prefix)
   }
 
   /// Queues a prompt; the batch to be sent.
@@ -139,13 +138,31 @@ struct WireDevice {
       replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: UInt16(batch)),
       queueSizeMax: Limits.queueSizeRange.upperBound)
     operations += try workspace.perform(command, in: context).operations
-    return .changes(Changes(batch: batch, logPosition: 0, delta: PackedDelta.pack(operations)))
+    return .changes(Changes(batch: batch, delta: PackedDelta.pack(operations)))
   }
 
   mutating func take(_ frame: Frame) throws {
-    if case .changes(let changes) = frame {
+    switch frame {
+    case .changes(let changes):
       _ = try workspace.merge(PackedDelta.unpack(changes.delta))
+      prefix = changes.prefix
+    case .ack(let ack): prefix = ack.prefix
+    case .snapshot(let part):
+      // Small enough for one part; one that lacks something is not taken.
+      let state = try Workspace(image: PackedSnapshot.unpack(part.bytes))
+      guard part.count == 1, state.vector.includes(workspace.vector) else { return }
+      workspace = state
+      prefix = part.prefix
+    default: break
     }
+  }
+}
+
+extension Frame {
+  /// Whether it says that a batch is in the log, and the log that long.
+  func acknowledges(_ batch: UInt64, at position: UInt64) -> Bool {
+    guard case .ack(let ack) = self else { return false }
+    return ack.batch == batch && ack.prefix.position == position
   }
 }
 

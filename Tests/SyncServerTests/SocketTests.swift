@@ -3,6 +3,7 @@ import NIOCore
 import NIOWebSocket
 import QueueModel
 import ServerCore
+import ServerStore
 import SyncServer
 import Testing
 import WireProtocol
@@ -14,11 +15,11 @@ import WireProtocol
       let (one, two) = (try await fixture.join(&first), try await fixture.join(&second))
       try await one.send(first.write("hello"))
       let ack = try await one.frame { if case .ack = $0 { true } else { false } }
-      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+      #expect(ack?.acknowledges(1, at: 1) == true)
       let changes = try await two.frame { if case .changes = $0 { true } else { false } }
       try second.take(try #require(changes))
       #expect(second.workspace.image() == first.workspace.image())
-      try await two.send(.ack(Ack(batch: 0, logPosition: 1)))
+      try await two.send(.ack(Ack(batch: 0, prefix: second.prefix)))
       let seen = try await one.frame {
         guard case .presence(let devices) = $0 else { return false }
         return devices.map(\.seenLogPosition) == [1, 1]
@@ -34,7 +35,7 @@ import WireProtocol
       var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))
       let one = try await fixture.join(&first)
       for index in 0..<20 { try await one.send(first.write("message \(index)")) }
-      _ = try await one.frame { $0 == .ack(Ack(batch: 20, logPosition: 20)) }
+      _ = try await one.frame { $0.acknowledges(20, at: 20) }
       try await fixture.restart()
       #expect(try await one.end() == CloseCode.goingAway.rawValue)
       let two = try await fixture.join(&second)
@@ -44,6 +45,38 @@ import WireProtocol
       let changes = try await two.frame { if case .changes = $0 { true } else { false } }
       try second.take(try #require(changes))
       #expect(second.workspace.image() == first.workspace.image())
+    }
+  }
+
+  @Test func aDataDirectoryThatIsPutBackGetsWhatADeviceHolds() async throws {
+    try await ServerFixture.with { fixture in
+      var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))
+      var client = try await fixture.join(&first)
+      try await client.send(first.write("before the backup"))
+      try first.take(try #require(try await client.frame { $0.acknowledges(1, at: 1) }))
+      await fixture.server.stop()
+      let file = fixture.directory + "/" + ServerDatabase.fileName
+      let backup = try #require(FileManager.default.contents(atPath: file))
+      try await fixture.restart()
+      client = try await fixture.join(&first)
+      try await client.send(first.write("after the backup"))
+      try first.take(try #require(try await client.frame { $0.acknowledges(2, at: 2) }))
+      await fixture.server.stop()
+      try backup.write(to: URL(fileURLWithPath: file))
+      try await fixture.restart()
+
+      let diverged = try await fixture.join(&first)
+      #expect(first.prefix.position == 2)
+      try await diverged.send(
+        .snapshot(
+          SnapshotPart(
+            index: 0, count: 1, bytes: PackedSnapshot.pack(first.workspace.image()))))
+      #expect(try await diverged.end() == CloseCode.serviceRestart.rawValue)
+      for _ in 0..<2 {
+        _ = try await fixture.join(&second)
+        #expect(second.workspace.image() == first.workspace.image())
+        try await fixture.restart()
+      }
     }
   }
 
@@ -139,7 +172,7 @@ import WireProtocol
       try await client.send(bytes: Array(bytes.prefix(10)), isFinal: false)
       try await client.send(bytes: Array(bytes.dropFirst(10)), opcode: .continuation)
       let ack = try await client.frame { if case .ack = $0 { true } else { false } }
-      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+      #expect(ack?.acknowledges(1, at: 1) == true)
     }
   }
 
@@ -186,7 +219,7 @@ import WireProtocol
       }
       try await client.send(raw: Array(rest))
       let ack = try await client.frame { if case .ack = $0 { true } else { false } }
-      #expect(ack == .ack(Ack(batch: 1, logPosition: 1)))
+      #expect(ack?.acknowledges(1, at: 1) == true)
     }
   }
 

@@ -106,6 +106,11 @@ import Testing
     #expect(report.violations == [])
   }
 
+  /// Its host died over the report that it succeeded: nobody knows of that.
+  @Test func aSuccessThatItsHostDidNotStoreMayBeTriedAgain() {
+    #expect(Simulation.run(seed: 75, profile: .crash, runsAgents: true).violations == [])
+  }
+
   /// The server let an attempt out twice, since it had forgotten the first time.
   @Test func aGrantThatTheServerForgotIsNoDoubleStart() {
     let report = Simulation.run(

@@ -16,16 +16,14 @@ import Testing
     .command(.send("text \(number)", as: number, in: session))
   }
 
-  /// Two live copies of one disk write under one replica id. What the other one wrote did not fit
-  /// to what this one held, the connection was given up before the server's answer told of the
-  /// fork, and so again at every connection, for ever.
-  @Test func aCopiedDiskFindsItsForkAlthoughTheOtherCopysOperationsDoNotFit() {
+  /// Two live copies of one memory write under one replica id.
+  @Test func copiesOfAMemoryShowWhatEachOfThemWrote() {
     var options = SimulationOptions(seed: 1_002, devices: 2)
     options.network.latencyMilliseconds = 1...60
     let steps = [
       Step(after: 0, .perform(device: 0, send(3, "a"))),
       Step(after: 0, .perform(device: 1, send(6, "b"))),
-      Step(after: 0, .clone(device: 0, .disk)),
+      Step(after: 0, .clone(device: 0, .memory)),
       Step(
         after: 1_060,
         .perform(device: 2, .command(.renameSession(.named("a"), name: "renamed")))),

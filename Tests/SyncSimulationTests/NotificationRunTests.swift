@@ -104,10 +104,10 @@ import WireProtocol
     let open = world.devices[0].core.replica.workspace.task(of: NotificationWorld.session)?
       .status.request
     let head = world.storage.withState {
-      $0.workspaces[NotificationWorld.workspace]?.log.last?.position
+      $0.workspaces[NotificationWorld.workspace]?.head
     }
     for (number, device) in world.devices.enumerated() {
-      if device.core.replica.record.logPosition != head { faults.append("\(number): behind") }
+      if device.core.replica.record.prefix != head { faults.append("\(number): behind") }
       for (name, count) in device.shown where count > 1 {
         faults.append("\(number): \(name) was shown \(count) times")
       }

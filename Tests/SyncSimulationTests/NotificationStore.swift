@@ -12,13 +12,8 @@ final class NotificationStore: ReplicaStore {
   func commit(_ transaction: StoreTransaction) throws(StoreError) {
     if let fault { throw fault }
     entries += transaction.appended
-    switch transaction.pending {
-    case .none: break
-    case .append(let operations): loaded.pending += operations
-    case .replace(let operations): loaded.pending = operations
-    }
     guard case .none = transaction.base else {
-      preconditionFailure("nothing is compacted in this world")
+      preconditionFailure("nobody gets a snapshot in this world")
     }
     loaded.notifications.apply(transaction.notifications)
     loaded.record = transaction.record

@@ -54,7 +54,7 @@ struct NotificationWorld {
 
   init(seed: UInt64) {
     generator = SeededGenerator(seed: seed)
-    storage.addWorkspace(NotificationWorld.workspace, name: "w", logIdentity: 7)
+    storage.addWorkspace(NotificationWorld.workspace, name: "w", firstChain: 7)
     for number in 0..<3 { addDevice(number) }
     startServer()
     for index in devices.indices { tell(index) { $0.started(at: $1, store: $2) } }
@@ -79,7 +79,7 @@ struct NotificationWorld {
     do {
       let replica = try Replica(
         Replica.Opening(
-          loaded: store.loaded, device: id, deviceName: "d", needsFreshReplica: false),
+          loaded: store.loaded, device: id, deviceName: "d"),
         at: occasion(), store: store)
       var core = ClientCore(
         replica: replica,

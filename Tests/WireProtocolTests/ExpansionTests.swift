@@ -182,12 +182,7 @@
     ]
 
     static let frames: [Bomb] = [
-      Bomb(name: "missing ranges", bytes: [FrameType.missing.rawValue] + number(50_000)),
-      Bomb(name: "ranges without end", bytes: [FrameType.missing.rawValue] + number(.max)),
       Bomb(name: "devices", bytes: [FrameType.presence.rawValue] + number(1_000)),
-      Bomb(
-        name: "known replicas",
-        bytes: [FrameType.welcome.rawValue] + number(1) + number(0) + number(50_000)),
       Bomb(name: "a message", bytes: [FrameType.error.rawValue] + number(1) + number(1 << 50)),
     ]
 

@@ -12,8 +12,6 @@ struct VectorFile: Codable {
     var value: [String]
     /// The uncompressed body, where there is an envelope.
     var body: String?
-    /// Of a delta: each replica with the digest of these operations, in hexadecimal.
-    var digests: [String]?
     /// The bytes as sent.
     var bytes: String
   }

@@ -21,7 +21,6 @@ struct VectorTests {
       #expect(vector.description == expected.description)
       #expect(vector.value == expected.value, "\(vector.name)")
       #expect(vector.body == expected.body, "\(vector.name)")
-      #expect(vector.digests == expected.digests, "\(vector.name)")
       #expect(vector.bytes == expected.bytes, "\(vector.name)")
     }
     return file.vectors
@@ -37,7 +36,6 @@ struct VectorTests {
           name: value.name, description: value.description,
           value: value.operations.map(VectorText.describe),
           body: Hex.encode(DeltaCodec.encode(value.operations)),
-          digests: VectorText.digests(of: value.operations),
           bytes: Hex.encode(PackedDelta.pack(value.operations)))
       })
     for (vector, value) in zip(vectors, values) {
@@ -89,21 +87,6 @@ struct VectorTests {
       let bytes = try #require(Hex.decode(vector.bytes))
       #expect(try PackedSnapshot.unpack(bytes) == value.2)
       #expect(try Workspace(image: value.2).image() == value.2)
-    }
-  }
-
-  /// Version 0.1.0 left them in local files; they hold the same states.
-  @Test func snapshotsOfTheFirstLayoutAreStillRead() throws {
-    let old = try VectorFile.read("snapshots-layout-1.json").vectors
-    let images = [WorkspaceImage(), try VectorValues.image()]
-    #expect(old.count == images.count)
-    for (vector, image) in zip(old, images) {
-      let bytes = try #require(Hex.decode(vector.bytes))
-      #expect(try PackedSnapshot.unpack(bytes) == image, "\(vector.name)")
-      let body = try #require(vector.body.flatMap(Hex.decode))
-      for length in body.indices {
-        #expect(throws: DecodingFault.self) { try SnapshotCodec.decode(Array(body[..<length])) }
-      }
     }
   }
 

@@ -28,16 +28,6 @@ enum VectorText {
     }
   }
 
-  static func digests(of operations: [Operation]) -> [String] {
-    var digests: [ReplicaID: OperationDigest] = [:]
-    for operation in operations {
-      digests[operation.id.replica, default: OperationDigest()].add(operation)
-    }
-    return digests.sorted { $0.key < $1.key }.map {
-      describe($0.key) + " " + Hex.encode($0.value.value)
-    }
-  }
-
   private static func reflect(_ value: Any) -> String {
     let mirror = Mirror(reflecting: value)
     switch mirror.displayStyle {

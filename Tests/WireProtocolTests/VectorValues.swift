@@ -195,6 +195,9 @@ enum VectorValues {
     return session
   }()
 
+  private static let store = StoreID(rawValue: 0x5702_E000_0000_0001)
+  private static let head = LogPrefix(position: 1_235, chain: 0x0123_4567_89AB_CDEF)
+
   static let frames: [(name: String, description: String, frame: Frame)] = [
     (
       "pair", "A device trades a code.",
@@ -206,24 +209,25 @@ enum VectorValues {
         PairGrant(workspace: workspace, workspaceName: "home", device: device, token: token))
     ),
     (
-      "hello", "A device that knows two replicas.",
+      "hello", "A device that has 1234 entries of the log.",
       .hello(
         Hello(
-          versions: 1...3, token: token, workspace: workspace, device: device, replica: alice,
-          incarnation: 2, deviceName: "laptop", epoch: 0,
-          known: [
-            KnownReplica(replica: bob, seq: 7, digest: 0x1122_3344_5566_7788),
-            KnownReplica(replica: alice, seq: 300, digest: .max),
-          ], frameBytesMax: 1 << 20))
+          versions: 1...3, token: token, workspace: workspace, device: device, store: store,
+          deviceName: "laptop", prefix: LogPrefix(position: 1_234, chain: 0xFEED_FACE_CAFE_BEEF)))
     ),
     (
-      "welcome", "The session begins.",
+      "hello/first", "A device that has nothing yet.",
+      .hello(
+        Hello(
+          versions: 1...3, token: token, workspace: workspace, device: device, store: store,
+          deviceName: "laptop", prefix: .empty))
+    ),
+    (
+      "welcome", "The session begins; the log has an entry more than the device.",
       .welcome(
         Welcome(
-          version: 1, epoch: 4, known: [KnownReplica(replica: bob, seq: 9, digest: 1)],
-          logPosition: 1_234, logIdentity: 0xFEED_FACE_CAFE_BEEF,
-          serverMilliseconds: 1_767_225_600_123, frameBytesMax: 1 << 20, pingSeconds: 20,
-          backoffMillisecondsMin: 500))
+          version: 1, head: head, nonce: 0x1122_3344_5566_7788,
+          serverMilliseconds: 1_767_225_600_123, pingSeconds: 20, backoffMillisecondsMin: 500))
     ),
     (
       "refused", "A batch was refused for a time.",
@@ -239,20 +243,25 @@ enum VectorValues {
     (
       "changes", "One typed character, as the 17th batch of a client.",
       .changes(
-        Changes(
-          batch: 17, logPosition: 0, delta: PackedDelta.pack([insertion(a(40), a(39), nil, "x")])))
+        Changes(batch: 17, delta: PackedDelta.pack([insertion(a(40), a(39), nil, "x")])))
     ),
-    ("ack", "The 17th batch lies at 1235.", .ack(Ack(batch: 17, logPosition: 1_235))),
     (
-      "missing", "Two stretches.",
-      .missing([
-        OperationRange(replica: alice, first: 3, last: 9),
-        OperationRange(replica: bob, first: 1, last: 1),
-      ])
+      "changes/from the log", "The same as entry 1235, for another device.",
+      .changes(
+        Changes(
+          batch: 0, prefix: head, delta: PackedDelta.pack([insertion(a(40), a(39), nil, "x")])))
     ),
+    ("ack", "The 17th batch is entry 1235.", .ack(Ack(batch: 17, prefix: head))),
     (
       "snapshot", "The second of three parts.",
-      .snapshot(SnapshotPart(epoch: 1, logPosition: 88, index: 1, count: 3, bytes: [1, 2, 3]))
+      .snapshot(
+        SnapshotPart(
+          prefix: LogPrefix(position: 88, chain: 0xFEED_FACE_CAFE_BEEF), index: 1, count: 3,
+          bytes: [1, 2, 3]))
+    ),
+    (
+      "snapshot/offered", "A device offers its state.",
+      .snapshot(SnapshotPart(index: 0, count: 1, bytes: [4]))
     ),
     (
       "request", "A question of kind 2.", .request(Request(id: 9, kind: 2, payload: [0xAA, 0xBB]))
@@ -276,14 +285,6 @@ enum VectorValues {
           reason: "restart"))
     ),
     ("error", "The peer broke the protocol.", .error(ProtocolFault(code: 3, message: "no hello"))),
-    (
-      "compact", "An epoch begins; its base holds 40 and 9 operations of two replicas.",
-      .compact(
-        Compaction(
-          epoch: 1 << 32 | 0x00C0_FFEE, logPosition: 1_235,
-          cut: VersionVector([alice: 40, bob: 9])))
-    ),
-    ("epoch", "What follows was made in it.", .epoch(1 << 32 | 0x00C0_FFEE)),
     (
       "request/answer", "A device denies what an agent asked leave for.",
       .request(

@@ -187,17 +187,14 @@ extension APIDescription {
         "state": Schema.choice([
           "notPaired", "disabled", "connecting", "connected", "waiting", "refused",
         ]),
-        "device": Schema.text, "deviceName": Schema.text, "replica": Schema.text,
-        "outgoing": Schema.count, "pending": Schema.count,
-        "missing": Schema.list(
-          Schema.object(["replica": Schema.count, "first": Schema.count, "last": Schema.count])),
+        "device": Schema.text, "deviceName": Schema.text, "outgoing": Schema.count,
         "synced": Schema.flag,
         "devices": Schema.list(
           Schema.object([
             "id": Schema.text, "name": Schema.text, "connected": Schema.flag,
             "seenEverything": Schema.flag,
           ])),
-        "repairs": Schema.count, "epoch": Schema.count, "loggedOperations": Schema.count,
+        "repairs": Schema.count,
       ],
       optional: [
         "server": Schema.text, "workspace": Schema.text, "lastError": Schema.text,
@@ -261,7 +258,7 @@ extension APIDescription {
     "Dump": Schema.object([
       "replicas": Schema.list(
         Schema.object(
-          ["replica": Schema.text, "seq": Schema.count, "digest": Schema.text],
+          ["replica": Schema.text, "seq": Schema.count],
           optional: ["device": Schema.text, "deviceName": Schema.text])),
       "threads": Schema.list(
         Schema.object([

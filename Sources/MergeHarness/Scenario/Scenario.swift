@@ -40,10 +40,9 @@ struct ScenarioWorld: Hashable, Sendable {
   var latencyMilliseconds: ClosedRange<Int64>?
   var splitPercent: Int?
   var storeMilliseconds: ClosedRange<Int64>?
-  var catchUpOperationsMax: Int?
+  var catchUpEntriesMax: Int?
   var snapshotEntries: Int?
   var partBytesMax: Int?
-  var compactionDeadMin: Int?
   /// Messages a session may hold for a local enqueue to be taken.
   var queueSizeMax: Int?
   /// Virtual milliseconds after healing within which outboxes must be empty.
@@ -148,10 +147,10 @@ enum WorldVerb: Hashable, Sendable {
   enum Method: String, Hashable, Sendable, CaseIterable {
     /// The database is put back; the files beside it stay.
     case database
-    /// The whole directory, as new files.
+    /// All files.
     case directory
-    /// The disk as a whole, so that no file shows it.
-    case disk
+    /// The running machine, memory and files.
+    case memory
   }
 
   /// What the next commits of a store come to.
@@ -188,7 +187,8 @@ enum WorldVerb: Hashable, Sendable {
   case backup(Machine, label: Label)
   case restore(Machine, label: Label, Method)
   case clone(Label, as: Label, Method)
-  case compact
+  /// Another server answers that began with the same backup.
+  case swapServers
 
   // Time.
   /// How far a wall clock is from the true time.

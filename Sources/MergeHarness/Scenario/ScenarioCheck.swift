@@ -182,7 +182,7 @@ struct ScenarioCheck {
     case .settle:
       // It restarts what is down and connects what is offline.
       for name in devices.keys where isStrict { devices[name] = .online }
-    case .crashServer, .restartServer, .compact, .advance:
+    case .crashServer, .restartServer, .swapServers, .advance:
       break
     }
   }

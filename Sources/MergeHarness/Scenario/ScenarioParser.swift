@@ -49,10 +49,9 @@ enum ScenarioParser {
     world.latencyMilliseconds = try fields.range("latencyMs", max: 3_600_000)
     world.splitPercent = try fields.optionalInteger("splitPercent", in: 0...100)
     world.storeMilliseconds = try fields.range("storeMs", max: 3_600_000)
-    world.catchUpOperationsMax = try fields.optionalInteger("catchUpOperationsMax", in: 0...1 << 30)
+    world.catchUpEntriesMax = try fields.optionalInteger("catchUpEntriesMax", in: 0...1 << 30)
     world.snapshotEntries = try fields.optionalInteger("snapshotEntries", in: 1...1 << 30)
     world.partBytesMax = try fields.optionalInteger("partBytesMax", in: 64...1 << 20)
-    world.compactionDeadMin = try fields.optionalInteger("compactionDeadMin", in: 1...1 << 30)
     world.queueSizeMax = try fields.optionalInteger("queueSizeMax", in: 1...1_000)
     world.drainMillisecondsMax = try fields.optionalInteger(
       "drainMs", in: 0...millisecondsMax

@@ -194,7 +194,7 @@ struct ScenarioRunner {
       [.restore(device: index(device), label: label.name, CopyMethod(method))]
     case .clone(let device, _, let method):
       [.clone(device: index(device), CopyMethod(method))]
-    case .compact: [.compact]
+    case .swapServers: [.swapServers]
     case .clock(.server, let offset): [.setServerClock(offsetMilliseconds: offset)]
     case .clock(.device(let device), let offset):
       [.setClock(device: index(device), offsetMilliseconds: offset)]

@@ -180,7 +180,7 @@ enum ScenarioTranscript {
       case .restoreServer(let label): .restore(.server, label: Self.label(label), .database)
       case .setServerClock(let offset): .clock(.server, offsetMilliseconds: offset)
       case .setServerStore(let condition): .store(.server, WorldVerb.Store(condition))
-      case .compact: .compact
+      case .swapServers: .swapServers
       case .settle: .settle
       }
     }
@@ -210,7 +210,7 @@ extension WorldVerb.Method {
       switch method {
       case .database: .database
       case .directory: .directory
-      case .disk: .disk
+      case .memory: .memory
       }
   }
 }

@@ -16,10 +16,9 @@ extension SimulationOptions {
     if let range = world.latencyMilliseconds { network.latencyMilliseconds = range }
     if let percent = world.splitPercent { network.splitPercent = percent }
     if let range = world.storeMilliseconds { server.storeMilliseconds = range }
-    if let max = world.catchUpOperationsMax { server.catchUpOperationsMax = max }
+    if let max = world.catchUpEntriesMax { server.catchUpEntriesMax = max }
     if let entries = world.snapshotEntries { server.snapshotEntries = entries }
     if let bytes = world.partBytesMax { server.partBytesMax = bytes }
-    if let dead = world.compactionDeadMin { server.compactionDeadMin = dead }
     if let size = world.queueSizeMax { queueSizeMax = size }
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
     runsAgents = world.runsAgents
@@ -36,10 +35,10 @@ extension ScenarioWorld {
       seed: options.seed, latencyMilliseconds: options.network.latencyMilliseconds,
       splitPercent: options.network.splitPercent,
       storeMilliseconds: options.server.storeMilliseconds,
-      catchUpOperationsMax: options.server.catchUpOperationsMax,
+      catchUpEntriesMax: options.server.catchUpEntriesMax,
       snapshotEntries: options.server.snapshotEntries,
       partBytesMax: options.server.partBytesMax,
-      compactionDeadMin: options.server.compactionDeadMin, queueSizeMax: options.queueSizeMax,
+      queueSizeMax: options.queueSizeMax,
       drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
       hasQuickAgents: options.hasQuickAgents, raisesRequests: options.raisesRequests,
       asksOutcomes: options.asksOutcomes,
@@ -165,7 +164,7 @@ extension CopyMethod {
       switch method {
       case .database: .database
       case .directory: .directory
-      case .disk: .disk
+      case .memory: .memory
       }
   }
 }

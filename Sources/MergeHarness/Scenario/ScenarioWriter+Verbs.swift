@@ -144,7 +144,7 @@ extension ScenarioWriter {
           ("device", .label(device)), ("as", .label(copy)), ("method", .string(method.rawValue)),
         ]
       )
-    case .compact: ("compact", [])
+    case .swapServers: ("swap-servers", [])
     case .clock(let machine, let offset):
       ("clock", [("device", json(of: machine)), ("offsetMs", .integer(offset))])
     case .advance(let milliseconds): ("advance", [("ms", .integer(milliseconds))])

@@ -20,14 +20,11 @@ enum ScenarioWriter {
     if let range = world.latencyMilliseconds { fields.append(("latencyMs", .range(range))) }
     if let percent = world.splitPercent { fields.append(("splitPercent", .integer(percent))) }
     if let range = world.storeMilliseconds { fields.append(("storeMs", .range(range))) }
-    if let max = world.catchUpOperationsMax {
-      fields.append(("catchUpOperationsMax", .integer(max)))
-    }
+    if let max = world.catchUpEntriesMax { fields.append(("catchUpEntriesMax", .integer(max))) }
     if let entries = world.snapshotEntries {
       fields.append(("snapshotEntries", .integer(entries)))
     }
     if let bytes = world.partBytesMax { fields.append(("partBytesMax", .integer(bytes))) }
-    if let dead = world.compactionDeadMin { fields.append(("compactionDeadMin", .integer(dead))) }
     if let size = world.queueSizeMax { fields.append(("queueSizeMax", .integer(size))) }
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
     if world.runsAgents { fields.append(("agents", .boolean(true))) }

@@ -87,7 +87,7 @@ enum WorldVerbParser {
             try choice("method", &fields, otherwise: .directory))
         }
       ),
-      ("compact", { _ throws(ScenarioError) in .compact }),
+      ("swap-servers", { _ throws(ScenarioError) in .swapServers }),
       (
         "clock",
         { fields throws(ScenarioError) in

@@ -2,6 +2,7 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 import ServerCore
+import WireProtocol
 
 /// What the server acknowledged would survive its crash, and what a device answered "done" to
 /// would survive the device's.
@@ -23,18 +24,14 @@ final class DurabilityChecker: SimulationChecker {
       let pipe = device.process?.pipes.values.first(where: \.serverHolds),
       pipe.serverLife == simulation.server.life
     else { return [] }
-    let marks = simulation.durableMarks
-    var found: [String] = []
-    for replica in core.replica.record.ownReplicas.sorted() {
-      let acknowledged = core.replica.record.acknowledged[replica]
-      let durable = marks[replica]?.seq ?? 0
-      if acknowledged > durable {
-        found.append(
-          "device \(device.index) counts on operation \(acknowledged) of replica "
-            + "\(replica.rawValue), of which the server's disk holds \(durable)")
-      }
-    }
-    return found
+    let prefix = core.replica.record.prefix
+    let durable = simulation.durableHead
+    return prefix.position <= durable.position
+      ? []
+      : [
+        "device \(device.index) counts on log entry \(prefix.position), and the server's disk holds "
+          + "\(durable.position)"
+      ]
   }
 
   private func performed(_ operations: [Operation], _ device: SimulatedDevice) -> [String] {

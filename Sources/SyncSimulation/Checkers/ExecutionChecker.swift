@@ -48,7 +48,7 @@ final class ExecutionChecker: SimulationChecker {
     case .rolledBack(.server):
       serverRestores += 1
       stored = nil
-    case .adopted, .compacted:
+    case .joined:
       stored = nil
     case .committed(let appends, _):
       learn(appends)

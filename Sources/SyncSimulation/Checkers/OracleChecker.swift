@@ -5,55 +5,45 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// What people see is what the base and the plain set of operations since amount to by the slow
-/// oracle; and a base shows what there was before it.
+/// What people see is what the plain set of operations amounts to by the slow oracle, whether they
+/// came as entries of a log or in states that were joined.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
+  /// Every operation that was ever logged, whatever the server lost since, in the order in which it was.
+  private var logged: [Operation] = []
+  private var known = VersionVector()
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
-    guard case .compacted(let base) = observation, simulation.server.isTruthWhole,
-      let fresh = simulation.server.storedBase
-    else { return [] }
-    let appends = simulation.server.truth.filter {
-      $0.position > base?.position ?? 0 && $0.position <= fresh.position
+    guard case .committed(let appends, _) = observation else { return [] }
+    for append in appends {
+      guard let operations = try? PackedDelta.unpack(append.delta) else {
+        return ["the delta at \(append.prefix.position) cannot be read"]
+      }
+      // What was lost with a backup and given back comes a second time.
+      for operation in operations {
+        let seen = Int(known[operation.id.replica]) - Int(operation.id.seq) + 1
+        guard let fresh = operation.droppingFirst(max(0, seen)), let last = fresh.lastID else {
+          continue
+        }
+        logged.append(fresh)
+        known[last.replica] = last.seq
+      }
     }
-    guard let state = try? PackedSnapshot.unpack(fresh.bytes),
-      let workspace = try? Workspace(image: state)
-    else { return ["the base of an epoch cannot be read"] }
-    return differences(of: workspace, from: base, appends, in: simulation)
-      .map { "the base of an epoch: \($0)" }
+    return []
   }
 
   func settled(in simulation: Simulation) -> [String] {
-    guard simulation.server.isTruthWhole,
-      let workspace = simulation.devices.first?.process?.core.replica.workspace
-    else { return [] }
-    return differences(
-      of: workspace, from: simulation.server.storedBase, simulation.server.epochTruth,
-      in: simulation)
-  }
-
-  private func differences(
-    of workspace: Workspace, from base: StoredSnapshot?, _ appends: [LogAppend],
-    in simulation: Simulation
-  ) -> [String] {
-    var operations: [Operation] = []
-    for append in appends {
-      guard let delta = try? PackedDelta.unpack(append.delta) else {
-        return ["the delta at \(append.position) cannot be read"]
-      }
-      operations += delta
+    guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
+      return []
+    }
+    let operations = logged.compactMap { operation in
+      operation.keepingFirst(
+        Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1)
     }
     let units = operations.reduce(0) { $0 + $1.length }
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
     var oracle = SlowWorkspace()
-    if let base {
-      guard let image = try? PackedSnapshot.unpack(base.bytes) else {
-        return ["the base at \(base.position) cannot be read"]
-      }
-      oracle = SlowWorkspace(base: image)
-    }
     oracle.add(operations)
     let state = oracle.state()
     var found = state.differences(from: workspace)
@@ -66,14 +56,13 @@ final class OracleChecker: SimulationChecker {
 final class LogChecker: SimulationChecker {
   let name = "log"
   private var vector = VersionVector()
-  private var head: UInt64 = 0
+  private var head = LogPrefix.empty
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .rolledBack(.server), .adopted:
-      vector = VersionVector()
-      for (replica, mark) in simulation.durableMarks { vector[replica] = mark.seq }
-      head = simulation.storedHead
+    case .rolledBack(.server), .joined:
+      vector = (try? simulation.serverWorkspace().vector) ?? VersionVector()
+      head = simulation.durableHead
       return []
     case .committed(let appends, let wall):
       return appends.flatMap { take($0, wall) }
@@ -84,12 +73,16 @@ final class LogChecker: SimulationChecker {
 
   private func take(_ append: LogAppend, _ wall: Int64) -> [String] {
     var found: [String] = []
-    if append.position != head + 1 {
-      found.append("log entry \(append.position) follows entry \(head)")
+    let position = append.prefix.position
+    if position != head.position + 1 {
+      found.append("log entry \(position) follows entry \(head.position)")
     }
-    head = append.position
+    if head.position > 0, head.appending(append.delta) != append.prefix {
+      found.append("log entry \(position) breaks the chain")
+    }
+    head = append.prefix
     guard let operations = try? PackedDelta.unpack(append.delta) else {
-      return ["the delta at \(append.position) cannot be read"]
+      return ["the delta at \(position) cannot be read"]
     }
     for operation in operations {
       let replica = operation.id.replica
@@ -100,7 +93,7 @@ final class LogChecker: SimulationChecker {
       }
       vector[replica] = max(vector[replica], last.seq)
     }
-    return found + stampsAhead(in: operations, append.position, wall)
+    return found + stampsAhead(in: operations, position, wall)
   }
 
   /// No stamp may be so far ahead that it wins against everybody for long.

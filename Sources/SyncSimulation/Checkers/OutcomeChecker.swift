@@ -28,18 +28,28 @@ final class OutcomeChecker: SimulationChecker {
     var asked: AskedRace
   }
 
+  /// What the server has stored.
+  private var stored = VersionVector()
   private var grants: [MessageID: [Grant]] = [:]
   private var promises: [MessageID: [Promise]] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
+    case .committed(let appends, _):
+      for operation in appends.flatMap({ (try? PackedDelta.unpack($0.delta)) ?? [] }) {
+        guard let last = operation.lastID else { continue }
+        stored[last.replica] = max(stored[last.replica], last.seq)
+      }
+      return []
+    case .rolledBack(.server), .joined:
+      stored = (try? simulation.serverWorkspace().vector) ?? VersionVector()
+      return []
     case .letOut(let dispatches):
-      let known = VersionVector(simulation.durableMarks.mapValues(\.seq))
       for dispatch in dispatches {
         grants[dispatch.message, default: []].append(
           Grant(
             attempt: dispatch.attempt, token: dispatch.token, content: dispatch.content,
-            known: known, serverRestores: simulation.server.restores))
+            known: stored, serverRestores: simulation.server.restores))
       }
       return []
     case .agentStarted(_, let order):

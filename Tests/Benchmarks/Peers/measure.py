@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""Gives Loro and Yrs the work that cospool-bench gives this project's engine.
+"""Gives Loro and Yrs the work that cospool-bench gives this project's workspace.
 
     python3 -m venv .venv-peers
     .venv-peers/bin/pip install -r Tests/Benchmarks/Peers/requirements.txt
     .venv-peers/bin/python Tests/Benchmarks/Peers/measure.py all --traces DIR
 
-Both are Rust libraries behind Python wheels. What is one call (import, export, merge, open) is
-their own speed. What is a call an edit (local replay, push, set, move) also pays for the language
-boundary, some tenths of a microsecond a call. Seconds are processor time of the process, as in cospool-bench,
-so that other programs on the machine do not count. One JSON object goes to standard output; a
-result is the median of the runs.
-
-Yrs drops the content of deleted text when it commits. That makes its update comparable with our
-snapshot without deleted text; the document is built here, from the trace.
+Both are Rust libraries behind Python wheels. What is one call (import, export, open) is their own
+speed. What is a call an edit (typing, sending, moving) also pays for the language boundary, some
+tenths of a microsecond a call, and does less than a command of ours: no undo group, thread queue,
+checks or change events. Seconds are processor time of the process, as in cospool-bench, so that
+other programs on the machine do not count. One JSON object goes to standard output; a result is the
+median of the runs.
 """
 import argparse
 import gzip
@@ -28,7 +26,7 @@ import loro
 import pycrdt
 
 SEQUENTIAL_TRACES = ("automerge-paper", "seph-blog1", "sveltecomponent")
-LIST_LENGTH = 100_000
+QUEUE_LENGTH, SHOWN = 10_000, 20
 AUTHORS, SHARED_ITEMS, MOVES_EACH = 10, 1_000, 2_000
 
 
@@ -74,7 +72,7 @@ def loro_opened(data):
     return document
 
 
-# Text
+# Typing
 
 
 def read_trace(folder, name):
@@ -90,11 +88,11 @@ def read_trace(folder, name):
     return patches, trace["endContent"]
 
 
-def loro_text(results, name, patches, end):
+def typed_prompt(results, name, patches, end):
     document = loro.LoroDoc()
     text = document.get_text("text")
 
-    def replay():
+    def typing():
         insert, delete = text.insert, text.delete
         for position, deleted, inserted in patches:
             if deleted:
@@ -103,110 +101,114 @@ def loro_text(results, name, patches, end):
                 insert(position, inserted)
         document.commit()
 
-    results.time("loro", f"{name}/local-replay", replay)
+    results.time("loro", f"{name}/typing", typing)
     require(text.to_string() == end, f"{name}: Loro's text differs")
     history = loro_history(document)
     snapshot = document.export(loro.ExportMode.Snapshot())
-    for case, data in (("load-history", history), ("open-snapshot", snapshot)):
+    for case, data in (("load-history", history), ("open", snapshot)):
         opened = results.time(
             "loro", f"{name}/{case}", lambda: loro_opened(data).get_text("text").to_string())
         require(opened == end, f"{name}/{case}: Loro's text differs")
-    results.add("loro", f"{name}/history-raw", len(history), "bytes")
-    results.add("loro", f"{name}/history-zlib", deflated_size(history), "bytes")
-    shallow = document.export(loro.ExportMode.ShallowSnapshot(document.oplog_frontiers))
-    results.add("loro", f"{name}/without-deleted-zlib", deflated_size(shallow), "bytes")
-    # Loro opens it as it opens a snapshot, without the state that Yrs and we load.
-    opened = results.time(
-        "loro", f"{name}/open-shallow-snapshot",
-        lambda: loro_opened(shallow).get_text("text").to_string())
-    require(opened == end, f"{name}/open-shallow-snapshot: Loro's text differs")
+    for case, data in (("history", history), ("snapshot", snapshot)):
+        results.add("loro", f"{name}/{case}-zlib", deflated_size(data), "bytes")
 
 
-def yrs_update(patches, end, name):
-    """The trace's document without deleted content, as one update.
-
-    Commits in stretches: the content of deleted text goes at the end of each.
-    """
-    document = pycrdt.Doc()
-    text = document.get("text", type=pycrdt.Text)
-    for start in range(0, len(patches), 1_000):
-        with document.transaction():
-            for position, deleted, inserted in patches[start:start + 1_000]:
-                if deleted:
-                    del text[position:position + deleted]
-                if inserted:
-                    text.insert(position, inserted)
-    require(str(text) == end, f"{name}: the text of Yrs differs")
-    return document.get_update()
-
-
-def yrs_text(results, name, update, end):
-    def load():
-        document = pycrdt.Doc()
-        text = document.get("text", type=pycrdt.Text)
-        document.apply_update(update)
-        return str(text)
-
-    loaded = results.time("yrs", f"{name}/load-without-deleted", load)
-    require(loaded == end, f"{name}/load-without-deleted: the text of Yrs differs")
-    results.add("yrs", f"{name}/without-deleted-zlib", deflated_size(update), "bytes")
-
-
-def text_suite(results, options):
+def prompt_suite(results, options):
     for trace in SEQUENTIAL_TRACES:
         patches, end = read_trace(options.traces, trace)
-        name = f"text/{trace}"
-        # The wheel of Yrs counts bytes; our positions are scalars.
-        is_ascii = all(inserted.isascii() for _, _, inserted in patches)
-        update = yrs_update(patches, end, name) if is_ascii else None
         for _ in range(options.runs):
-            loro_text(results, name, patches, end)
-            if update is not None:
-                yrs_text(results, name, update, end)
+            typed_prompt(results, f"prompt/{trace}", patches, end)
 
 
-# Lists with moves
+# A queue: a movable list of maps, each with a text and three fields
 
 
-def long_list(results):
+def prompt_text(number):
+    return (
+        f"Prompt {number}: write the failing test for the login page first, then make it pass, "
+        f"then tidy up {number * 7_919 % 10_007}")
+
+
+def send(document, queue, number):
+    prompt = queue.push_container(loro.LoroMap())
+    prompt.insert_container("content", loro.LoroText()).insert(0, prompt_text(number))
+    prompt.insert("status", "queued")
+    prompt.insert("priority", 0)
+    prompt.insert("at", 1_790_000_000_000)
+    document.commit()
+
+
+def queue_commands(results, name):
+    """Each command is a commit of its own."""
     document = loro.LoroDoc()
-    items = document.get_movable_list("list")
+    queue = document.get_movable_list("queue")
     numbers = random.Random(2_026)
-    places = [numbers.randrange(LIST_LENGTH) for _ in range(2 * LIST_LENGTH)]
+    draw = numbers.randrange
 
-    def committed(edits):
-        edits()
-        document.commit()
-
-    def push():
-        for value in range(LIST_LENGTH):
-            items.push(value)
-
-    def assign():
-        for value in range(LIST_LENGTH):
-            items.set(places[value], value)
+    def send_all():
+        for number in range(QUEUE_LENGTH):
+            send(document, queue, number)
 
     def move():
-        for first in range(0, LIST_LENGTH, 2):
-            items.mov(places[LIST_LENGTH + first], places[LIST_LENGTH + first + 1])
+        for _ in range(QUEUE_LENGTH):
+            queue.mov(draw(QUEUE_LENGTH), draw(QUEUE_LENGTH))
+            document.commit()
 
-    for case, edits in (("push", push), ("set", assign), ("move", move)):
-        results.time("loro", f"list/100k/{case}", lambda: committed(edits))
-    final = items.to_vec()
-    history = loro_history(document)
-    snapshot = document.export(loro.ExportMode.Snapshot())
-    for case, data in (("load-history", history), ("open-snapshot", snapshot)):
-        opened = results.time(
-            "loro", f"list/100k/{case}",
-            lambda: loro_opened(data).get_movable_list("list").to_vec())
-        require(opened == final, f"list/100k/{case}: Loro's list differs")
-    results.add("loro", "list/100k/history-zlib", deflated_size(history), "bytes")
+    def edit():
+        for _ in range(QUEUE_LENGTH):
+            queue.get(draw(QUEUE_LENGTH)).container.get("content").container.insert(3, "x")
+            document.commit()
+
+    def cancel():
+        for _ in range(QUEUE_LENGTH // 2):
+            queue.delete(draw(len(queue)), 1)
+            document.commit()
+
+    for case, edits in (
+        ("send", send_all), ("move", move), ("edit", edit), ("cancel-half", cancel)
+    ):
+        results.time("loro", f"{name}/{case}", edits)
+    require(len(queue) == QUEUE_LENGTH // 2, f"{name}: Loro's queue has {len(queue)} prompts")
 
 
-def concurrent_moves(results):
-    name = "list/concurrent-moves-10x2000"
+def queue_merges(results, name):
+    author = loro.LoroDoc()
+    queue = author.get_movable_list("queue")
+    deltas = []
+    for number in range(QUEUE_LENGTH):
+        known = author.oplog_vv
+        send(author, queue, number)
+        deltas.append(author.export(loro.ExportMode.Updates(known)))
+
+    def merge_one_by_one():
+        document = loro.LoroDoc()
+        for delta in deltas:
+            document.import_(delta)
+        return document
+
+    def opened_and_shown():
+        shown = loro_opened(snapshot).get_movable_list("queue")
+        return [shown.get(place).container.get("status").value for place in range(SHOWN)]
+
+    history = loro_history(author)
+    snapshot = author.export(loro.ExportMode.Snapshot())
+    for case, merge in (
+        ("merge-one-by-one", merge_one_by_one), ("merge-one-batch", lambda: loro_opened(history))
+    ):
+        merged = results.time("loro", f"{name}/{case}", merge)
+        length = len(merged.get_movable_list("queue"))
+        require(length == QUEUE_LENGTH, f"{name}/{case}: Loro's queue has {length} prompts")
+    statuses = results.time("loro", f"{name}/open", opened_and_shown)
+    require(statuses == ["queued"] * SHOWN, f"{name}/open: Loro shows {statuses}")
+    results.add("loro", f"{name}/send-bytes", sum(map(len, deltas)) / QUEUE_LENGTH, "bytes")
+    results.add("loro", f"{name}/history-zlib", deflated_size(history), "bytes")
+    results.add("loro", f"{name}/snapshot-zlib", deflated_size(snapshot), "bytes")
+
+
+def concurrent_moves(results, name):
+    """Of numbers, not prompts: what is merged are the moves."""
     origin = loro.LoroDoc()
-    items = origin.get_movable_list("list")
+    items = origin.get_movable_list("queue")
     for value in range(SHARED_ITEMS):
         items.push(value)
     origin.commit()
@@ -214,7 +216,7 @@ def concurrent_moves(results):
     deltas = []
     for author in range(AUTHORS):
         device = loro_opened(shared)
-        own = device.get_movable_list("list")
+        own = device.get_movable_list("queue")
         numbers = random.Random(author)
         for _ in range(MOVES_EACH):
             own.mov(numbers.randrange(SHARED_ITEMS), numbers.randrange(SHARED_ITEMS))
@@ -231,10 +233,11 @@ def concurrent_moves(results):
     results.add("loro", f"{name}/deltas-raw", sum(map(len, deltas)), "bytes")
 
 
-def list_suite(results, options):
+def queue_suite(results, options):
     for _ in range(options.runs):
-        long_list(results)
-        concurrent_moves(results)
+        concurrent_moves(results, "queue/concurrent-moves-10x2000")
+        queue_commands(results, "queue/10k")
+        queue_merges(results, "queue/10k")
 
 
 # Single edits on the wire
@@ -272,7 +275,7 @@ def delta_suite(results, _):
     results.add("yrs", "delta/one-character", len(document.get_update(known)), "bytes")
 
 
-SUITES = {"text": text_suite, "list": list_suite, "delta": delta_suite}
+SUITES = {"prompt": prompt_suite, "queue": queue_suite, "delta": delta_suite}
 
 
 def main():
@@ -283,12 +286,12 @@ def main():
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs takes 1 or more")
-    if options.suite == "text" and options.traces is None:
-        parser.error("the suite text needs --traces DIR")
+    if options.suite == "prompt" and options.traces is None:
+        parser.error("the suite prompt needs --traces DIR")
     results = Results()
     for name, suite in SUITES.items():
         if options.suite == name or (
-            options.suite == "all" and (name != "text" or options.traces is not None)
+            options.suite == "all" and (name != "prompt" or options.traces is not None)
         ):
             suite(results, options)
     print(json.dumps({"suite": options.suite, "results": results.medians()}, indent=1))

@@ -1,0 +1,240 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// What the log says of operations that are in the outbox.
+struct OutboxChange {
+  /// Something else is logged under these ids, so a copy of this program's memory wrote under the same
+  /// replica: what is here from there on gets fresh ids.
+  var cuts: [OperationID] = []
+  /// The same operations are logged with other stamps.
+  var replaced: [OperationID: Operation] = [:]
+}
+
+/// Rebuilding the state where the log has something else than the outbox; SPECIFICATION.md, section
+/// "Replicas". Nothing that is logged anywhere changes.
+extension Replica {
+  /// Compares operations of the log with those in the outbox under the same ids.
+  ///
+  /// - Returns: nil where they are the same.
+  func changeOfOutbox(
+    by operations: [Operation], store: some ReplicaStore
+  ) throws(Fault) -> OutboxChange? {
+    let shared = operations.ranges.compactMap(record.outbox.overlap)
+    guard !shared.isEmpty else { return nil }
+    let mine = try entries(of: store, in: shared).flatMap(\.operations)
+    var change = OutboxChange()
+    for range in shared {
+      let theirs = operations.units(in: range)
+      for (own, other) in zip(mine.units(in: range), theirs) where own != other {
+        guard own.isSame(as: other) else {
+          change.cuts.append(own.id)
+          break
+        }
+        change.replaced[own.id] = other
+      }
+    }
+    return change.cuts.isEmpty && change.replaced.isEmpty ? nil : change
+  }
+
+  /// Puts the log and the state together anew, in one transaction: what the log has under ids of the
+  /// outbox takes its place, and what it has something else for gets fresh ids, with all that names it.
+  ///
+  /// - Parameters:
+  ///   - base: the state to begin with; nil is the store's.
+  ///   - delivery: what brought the change.
+  /// - Complexity: O(the log).
+  mutating func rebuild(
+    _ change: OutboxChange, on base: Base? = nil, with delivery: Delivery? = nil,
+    at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    var next = self
+    var log = RebuiltLog(try startingState(base, store))
+    var renaming = Renaming(from: change.cuts)
+    for entry in try base == nil ? allEntries(of: store) : outgoingEntries(store: store) {
+      var kept: [Operation] = []
+      for operation in entry.operations {
+        let (logged, waiting) = record.outbox.parts(of: operation)
+        if let logged { kept.append(logged) }
+        if let left = waiting.flatMap({ renaming.kept(of: $0) }) {
+          kept.append(change.replaced[left.id] ?? left)
+        }
+      }
+      try log.append(kept, isLocal: entry.isLocal)
+    }
+    for (replica, first) in renaming.cuts { next.record.outbox.drop(replica, from: first) }
+    var foreign: [Operation] = []
+    if let delivery {
+      foreign = try log.append(delivery.operations, isLocal: false)
+      next.confirm(delivery)
+    }
+    if !renaming.taken.isEmpty {
+      let writer = Writer(device: record.device, nonce: nonce, at: occasion)
+      let fresh = renaming.operations(
+        of: writer.replica, announcing: record.device, name: record.deviceName)
+      try log.append(fresh, isLocal: true)
+      for range in fresh.ranges { next.record.outbox.add(range) }
+      next.record.repairs += 1
+      next.writer = nil
+    }
+    if let base {
+      for range in record.outbox.ranges {
+        next.record.outbox.confirm(range.replica, through: base.image.vector[range.replica])
+      }
+      if let writer, base.image.vector[writer.replica] > workspace.vector[writer.replica] {
+        next.writer = nil
+      }
+      // Positions may count anew.
+      next.record.prefix = base.prefix
+      next.receipts = ReceiptBook()
+    }
+    next.workspace = log.state
+    next.clock = HybridClock(latest: next.workspace.latestStamp)
+    var transaction = StoreTransaction(record: next.record)
+    transaction.forgetsReceipts = base != nil
+    transaction.base = .clear
+    if let base {
+      transaction.base = .install(base.image)
+    } else if let image = try storedImage(store) {
+      transaction.base = .install(image)
+    }
+    transaction.prunedThrough = lastEntry
+    next.number(&log.entries)
+    transaction.appended = log.entries
+    // What its groups speak of may have other ids.
+    transaction.undo =
+      renaming.taken.isEmpty
+      ? next.undo.noteForeign(foreign, in: next.workspace) : next.undo.forgetAll()
+    try commit(transaction, to: store)
+    let touched = TouchedQueues.all(of: workspace, next.workspace)
+    self = next
+    return touched
+  }
+
+  private func storedImage(_ store: some ReplicaStore) throws(Fault) -> WorkspaceImage? {
+    do {
+      return try store.base()
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// A base's state, or the store's.
+  func startingState(
+    _ base: Base?, _ store: some ReplicaStore
+  ) throws(Fault) -> Workspace {
+    if let base {
+      do {
+        return try Workspace(image: base.image)
+      } catch {
+        throw .merge(error)
+      }
+    }
+    do {
+      return try store.baseState() ?? Workspace()
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// Gives entries that take the place of the log their ids.
+  mutating func number(_ entries: inout [LogEntry]) {
+    for index in entries.indices {
+      lastEntry += 1
+      entries[index].id = lastEntry
+    }
+    latestLocal = nil
+    rebuilds += 1
+  }
+}
+
+/// A log that is put together, and the state that it leads to.
+struct RebuiltLog {
+  private(set) var state: Workspace
+  /// Without ids.
+  var entries: [LogEntry] = []
+
+  init(_ base: Workspace) {
+    state = base
+  }
+
+  /// Appends what of the operations is not there yet.
+  ///
+  /// - Returns: that.
+  @discardableResult
+  mutating func append(
+    _ operations: [Operation], isLocal: Bool
+  ) throws(Replica.Fault) -> [Operation] {
+    let outcome: Workspace.MergeOutcome
+    do {
+      outcome = try state.merge(operations)
+    } catch {
+      throw .merge(error)
+    }
+    guard outcome.waiting == 0 else { throw .outOfOrder }
+    if !outcome.applied.isEmpty {
+      entries.append(LogEntry(id: 0, isLocal: isLocal, operations: outcome.applied))
+    }
+    return outcome.applied
+  }
+}
+
+/// Gives operations of the outbox fresh ids.
+private struct Renaming {
+  /// From these numbers on operations are taken.
+  private(set) var cuts: [ReplicaID: UInt32] = [:]
+  /// In the order of the log.
+  private(set) var taken: [Operation] = []
+
+  init(from first: [OperationID]) {
+    for cut in first { cuts[cut.replica] = cut.seq }
+  }
+
+  private func isTaken(_ id: OperationID) -> Bool { cuts[id.replica].map { id.seq >= $0 } ?? false }
+
+  /// What stays of an operation: nothing of one that is behind a cut, or names one that is.
+  mutating func kept(of operation: Operation) -> Operation? {
+    guard !cuts.isEmpty else { return operation }
+    let id = operation.id
+    if !isTaken(id), operation.dependencies.contains(where: isTaken) { cuts[id.replica] = id.seq }
+    guard let cut = cuts[id.replica] else { return operation }
+    let count = max(0, Int(cut) - Int(id.seq))
+    if count < operation.length, let rest = operation.droppingFirst(count) { taken.append(rest) }
+    return operation.keepingFirst(count)
+  }
+
+  /// What was taken, in its order, as the operations of one replica.
+  func operations(of replica: ReplicaID, announcing device: DeviceID, name: String) -> [Operation] {
+    var fresh = [
+      Operation(
+        id: OperationID(replica: replica, seq: 1), body: .announceDevice(device: device, name: name)
+      )
+    ]
+    var names: [OperationID: OperationID] = [:]
+    var seq: UInt32 = 2
+    for operation in taken {
+      // The fresh replica has announced itself; nothing refers to an announcement.
+      if case .announceDevice = operation.body { continue }
+      for part in operation.renamed({ names[$0] ?? $0 }) {
+        fresh.append(Operation(id: OperationID(replica: replica, seq: seq), body: part))
+        seq += UInt32(fresh[fresh.count - 1].length)
+      }
+      let first = seq - UInt32(operation.length)
+      for offset in 0..<operation.length {
+        if let old = operation.id.advanced(by: offset) {
+          names[old] = OperationID(replica: replica, seq: first + UInt32(offset))
+        }
+      }
+    }
+    return fresh
+  }
+}
+
+extension [Operation] {
+  /// The single units with ids in a range, in the order of their ids.
+  fileprivate func units(in range: OperationRange) -> [Operation] {
+    let units = lazy.filter { $0.id.replica == range.replica }.flatMap(\.units)
+    return units.filter { range.first <= $0.id.seq && $0.id.seq <= range.last }
+      .sorted { $0.id < $1.id }
+  }
+}

@@ -1,0 +1,113 @@
+package import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+/// Whole states from the server and for it; SPECIFICATION.md, section "Join".
+extension Replica {
+  /// A state of the server and the prefix of its log that it holds.
+  package struct Base: Sendable {
+    package var image: WorkspaceImage
+    package var prefix: LogPrefix
+
+    package init(image: WorkspaceImage, prefix: LogPrefix) {
+      self.image = image
+      self.prefix = prefix
+    }
+  }
+
+  /// What there is of each replica without the outbox: some server's log held all of it.
+  private var logged: VersionVector {
+    var logged = workspace.vector
+    for range in record.outbox.ranges { logged[range.replica] = range.first - 1 }
+    return logged
+  }
+
+  /// Takes the server's whole state and applies the outbox again. One transaction.
+  ///
+  /// - Returns: what of the queues changed; nil where the state lacks what a log held once, so that
+  ///   the server has to join it first. Nothing changed then.
+  /// - Throws: `Fault.merge` where the state contradicts itself, `.store`.
+  package mutating func install(
+    _ base: Base, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues? {
+    let known = base.image.vector
+    guard known.includes(logged) else { return nil }
+    // As a rule its acknowledgement was lost; or a copy of this program's memory was first.
+    let shared = record.outbox.ranges.filter { $0.first <= known[$0.replica] }
+    var cuts: [OperationID] = []
+    if !shared.isEmpty {
+      let state = try startingState(base, store)
+      let waiting = try outgoingEntries(store: store).flatMap(\.operations)
+      cuts = waiting.lazy.compactMap(state.firstUnlike).prefix(1).map(\.self)
+    }
+    do {
+      return try rebuild(OutboxChange(cuts: cuts), on: base, at: occasion, store: store)
+    } catch {
+      guard case .merge = error, !shared.isEmpty else { throw error }
+      // Something else was unlike before, which the state does not show: what may be is all done anew.
+      cuts = shared.map { OperationID(replica: $0.replica, seq: $0.first) }
+      return try rebuild(OutboxChange(cuts: cuts), on: base, at: occasion, store: store)
+    }
+  }
+
+  /// The state without the outbox: what the server is to join. What is in the outbox goes the usual
+  /// way afterwards, past all checks.
+  ///
+  /// - Complexity: O(1) where the outbox is empty, else O(the log).
+  package func loggedState(store: some ReplicaStore) throws(Fault) -> Workspace {
+    guard !record.outbox.isEmpty else { return workspace }
+    var log = RebuiltLog(try startingState(nil, store))
+    let operations = try allEntries(of: store).flatMap(\.operations)
+    try log.append(operations.compactMap { record.outbox.parts(of: $0).logged }, isLocal: false)
+    return log.state
+  }
+
+  /// The entries of the log that hold operations of the outbox, and of these that alone.
+  func outgoingEntries(store: some ReplicaStore) throws(Fault) -> [LogEntry] {
+    try entries(of: store, in: record.outbox.ranges).map { entry in
+      LogEntry(
+        id: entry.id, isLocal: true,
+        operations: entry.operations.compactMap { record.outbox.parts(of: $0).waiting })
+    }
+  }
+
+  /// All entries that hold operations of the ranges.
+  func entries(
+    of store: some ReplicaStore, in ranges: [OperationRange]
+  ) throws(Fault) -> [LogEntry] {
+    guard !ranges.isEmpty else { return [] }
+    return try pages { last throws(StoreError) in
+      try store.entries(in: ranges, after: last, countMax: 1_000)
+    }
+  }
+
+  func allEntries(of store: some ReplicaStore) throws(Fault) -> [LogEntry] {
+    try pages { last throws(StoreError) in try store.entries(after: last, countMax: 1_000) }
+  }
+
+  private func pages(
+    _ page: (Int64) throws(StoreError) -> [LogEntry]
+  ) throws(Fault) -> [LogEntry] {
+    var all: [LogEntry] = []
+    do {
+      while true {
+        let more = try page(all.last?.id ?? 0)
+        if more.isEmpty { return all }
+        all += more
+      }
+    } catch {
+      throw .store(error)
+    }
+  }
+}
+
+extension Workspace {
+  /// The first id of an operation under which the state shows something else; nil where it shows
+  /// nothing else under those that it knows.
+  fileprivate func firstUnlike(_ operation: Operation) -> OperationID? {
+    let count = Int(vector[operation.id.replica]) - Int(operation.id.seq) + 1
+    guard let known = operation.keepingFirst(count), contradicts(known) else { return nil }
+    let units = (0..<known.length).lazy.compactMap { known.droppingFirst($0)?.keepingFirst(1) }
+    return units.first(where: contradicts)?.id ?? known.id
+  }
+}

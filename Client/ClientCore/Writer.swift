@@ -1,0 +1,42 @@
+import QueueModel
+import SequenceCRDT
+
+/// The author of new operations: drawn by a process when it makes its first one, and by no other
+/// process ever gone on with. SPECIFICATION.md, section "Replicas".
+///
+/// A copy of the files, or files that were set back, hold operations of a replica, but nobody who
+/// would go on with its numbers. What is left are copies of a running program's memory, of which one
+/// notices by the clocks that it is another now, by the connection that broke, or by what arrives.
+struct Writer: Hashable, Sendable {
+  let replica: ReplicaID
+  /// The clocks when it wrote last.
+  private var now: Int64
+  private var wall: Int64
+
+  /// - Parameter nonce: what the server gave; two copies of one machine may draw the same random
+  ///   numbers.
+  init(device: DeviceID, nonce: UInt64, at occasion: Occasion) {
+    var value = occasion.random(0)
+    let words = [nonce, UInt64(bitPattern: occasion.deviceWall), device.high, device.low]
+    for word in words {
+      value = Occasion.mixed(value ^ word)
+    }
+    // 0 is reserved.
+    replica = ReplicaID(rawValue: value == 0 ? 1 : value)
+    now = occasion.now
+    wall = occasion.deviceWall
+  }
+
+  /// Whether it may write: the clock that never steps and the wall clock have gone on alike, so that
+  /// the machine neither slept nor was set back or copied in between.
+  func mayWrite(at occasion: Occasion) -> Bool {
+    let (passed, shown) = (occasion.now &- now, occasion.deviceWall &- wall)
+    return passed >= 0
+      && (passed &- shown).magnitude <= UInt64(ClientLimits.clockToleranceMilliseconds)
+  }
+
+  mutating func wrote(at occasion: Occasion) {
+    now = occasion.now
+    wall = occasion.deviceWall
+  }
+}

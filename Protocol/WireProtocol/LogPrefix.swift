@@ -1,0 +1,40 @@
+/// A beginning of a workspace's log: how many entries it has, and a hash over all of them.
+///
+/// Two logs whose first *n* entries differ have different chains there, so whoever holds a prefix can
+/// say with 16 bytes which log it is of. SPECIFICATION.md, section "Log".
+package struct LogPrefix: Hashable, Sendable {
+  /// The position of the last entry; entries count from 1, and 0 is nothing.
+  package var position: UInt64
+  /// The hash chain over all entries up to there.
+  package var chain: UInt64
+
+  package init(position: UInt64 = 0, chain: UInt64 = 0) {
+    self.position = position
+    self.chain = chain
+  }
+
+  /// Nothing; a prefix of every log.
+  package static let empty = LogPrefix()
+
+  /// The prefix that ends with one more entry.
+  ///
+  /// - Complexity: O(bytes).
+  package func appending(_ entry: [UInt8]) -> LogPrefix {
+    LogPrefix(
+      position: position + 1,
+      chain: StripedChecksum.taking(
+        StripedChecksum.sum(entry[...], dictionary: nil), into: chain))
+  }
+}
+
+/// One store of one device: drawn when the store is made, kept in it.
+///
+/// Leases hang on it. A copy of the files has the same one; what tells the copies apart then is the
+/// lease's token. SPECIFICATION.md, section "Leases and dispatch".
+package struct StoreID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}

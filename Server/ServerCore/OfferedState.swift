@@ -1,0 +1,156 @@
+package import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+/// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section "Join".
+package struct OfferedState: Hashable, Sendable {
+  package var connection: ConnectionID
+  /// A packed snapshot, as far as it came in.
+  package private(set) var bytes: [UInt8] = []
+  private let count: UInt32
+  private var nextIndex: UInt32 = 0
+
+  /// What adding a part led to.
+  enum Addition {
+    case added
+    case outOfOrder
+    case tooLarge
+  }
+
+  init(connection: ConnectionID, first part: SnapshotPart) {
+    self.connection = connection
+    count = part.count
+  }
+
+  var isComplete: Bool { nextIndex == count }
+
+  mutating func add(_ part: SnapshotPart, bytesMax: Int) -> Addition {
+    guard part.index == nextIndex, part.count == count else { return .outOfOrder }
+    guard bytes.count + part.bytes.count <= bytesMax else { return .tooLarge }
+    bytes += part.bytes
+    nextIndex += 1
+    return .added
+  }
+}
+
+/// What the server has, for a state to be joined with.
+package struct JoinTask: Sendable {
+  package var workspace: WorkspaceID
+  package var state: [UInt8]
+  package var content: Workspace
+  package var head: LogPrefix
+}
+
+/// What became of an offered state.
+package enum JoinOutcome: Hashable, Sendable {
+  /// The log has an entry more: the joined state.
+  case appended
+  /// The log holds all of it already.
+  case nothingNew
+  /// It cannot be read, or contradicts itself or the log.
+  case refused(reason: String)
+}
+
+extension ServerStorage {
+  /// Joins a state with what is stored, and appends the outcome to the log.
+  func join(_ task: JoinTask) throws(StorageFault) -> JoinOutcome {
+    let joined: Workspace
+    do {
+      let offered = try Workspace(image: PackedSnapshot.unpack(task.state))
+      guard !task.content.vector.includes(offered.vector) else { return .nothingNew }
+      joined = try Workspace(image: task.content.image().joined(with: offered.image()))
+    } catch {
+      return .refused(reason: "\(error)")
+    }
+    let bytes = PackedSnapshot.pack(joined)
+    try append(
+      LogEntry(prefix: task.head.appending(bytes), content: .state(bytes)), to: task.workspace)
+    return .appended
+  }
+}
+
+extension ServerCore {
+  /// A part of a device's state arrived.
+  mutating func offered(
+    _ part: SnapshotPart, by connection: Connection, _ session: Session, at now: Moment
+  ) {
+    let id = connection.id
+    guard session.hasDiverged else {
+      return fault(id, .unexpected, "snapshot: the log holds what this client has")
+    }
+    var offer =
+      part.index == 0 ? OfferedState(connection: id, first: part) : connection.offer
+    switch offer?.add(part, bytesMax: configuration.offeredBytesMax) {
+    case .added?: break
+    case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
+    case .tooLarge?:
+      return refuse(
+        id, .limitReached,
+        "the device's state has more than \(configuration.offeredBytesMax) bytes: raise the limit "
+          + "of the server", retryAfter: 60_000, at: now)
+    }
+    connections[id]?.offer = offer
+    guard let offer, offer.isComplete else { return }
+    connections[id]?.offer = nil
+    workspaces[session.workspace]?.offers.append(offer)
+    joinIfPossible(session.workspace, at: now)
+  }
+
+  /// Takes the offered states away, since they cannot be joined now.
+  ///
+  /// - Returns: the connections that are to be told.
+  mutating func takeOffers(of id: WorkspaceID) -> [ConnectionID] {
+    defer { workspaces[id]?.offers = [] }
+    return workspaces[id]?.offers.map(\.connection) ?? []
+  }
+
+  /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches wait
+  /// meanwhile: they would come between the state that is joined and its place in the log.
+  mutating func joinIfPossible(_ id: WorkspaceID, at now: Moment) {
+    guard let resident = workspaces[id], let offer = resident.offers.first, !resident.isJoining,
+      resident.isQuiet, !loading.contains(id)
+    else { return }
+    guard let content = resident.content else { return load(id) }
+    workspaces[id]?.offers.removeFirst()
+    workspaces[id]?.isJoining = true
+    ask(
+      .join(
+        JoinTask(workspace: id, state: offer.bytes, content: content, head: resident.head)),
+      for: .join(id, offer.connection))
+  }
+
+  /// The store has joined a state, or could not.
+  mutating func joined(
+    _ id: WorkspaceID, from connection: ConnectionID, _ outcome: StoreOutcome, at now: Moment
+  ) {
+    workspaces[id]?.isJoining = false
+    switch outcome {
+    case .joined(.appended):
+      storageWorked()
+      act(.report(.stateJoined(id)))
+      // Whoever connects anew waits until it is read.
+      restartMembers(of: id)
+      workspaces[id]?.content = nil
+      load(id)
+    case .joined(.nothingNew):
+      storageWorked()
+      close(connection, .serviceRestart, "connect again to catch up")
+    case .joined(.refused(let reason)):
+      refuse(
+        connection, .invalidChanges, "the device's state cannot be joined: \(reason)",
+        retryAfter: 30_000, at: now)
+    case .failed(let fault):
+      storageFailed(fault, at: now)
+      refuseForStorage(connection, at: now)
+      // Whether it is stored or not can only be read.
+      workspaces[id]?.content = nil
+      load(id)
+    default:
+      preconditionFailure("the store answered another question")
+    }
+    resumeJoins(of: id, at: now)
+    joinIfPossible(id, at: now)
+    if workspaces[id]?.hasWork == true { markReady(id) }
+    stageCommit(at: now)
+  }
+}

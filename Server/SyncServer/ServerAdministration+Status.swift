@@ -1,0 +1,75 @@
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// What the command `status` does.
+extension ServerAdministration {
+  /// A workspace's log, as it is printed.
+  package struct Log: Codable, Hashable, Sendable {
+    package var workspace: String
+    package var workspaceName: String
+    /// How many entries the log has had.
+    package var logPosition: UInt64
+    /// Entries that are kept, and their bytes; what snapshots hold is dropped in time.
+    package var logEntries: Int
+    package var logBytes: Int
+    /// The latest snapshot holds the log up to here; 0 where there is none yet.
+    package var snapshotPosition: UInt64
+    package var snapshotBytes: Int
+    /// Why the workspace cannot be read.
+    package var problem: String?
+
+    /// What a person reads.
+    package var text: String {
+      let log = "\(logPosition) log entries so far, \(logEntries) kept (\(logBytes) bytes)"
+      let snapshot =
+        snapshotPosition == 0
+        ? "no snapshot yet" : "a snapshot of \(snapshotPosition) (\(snapshotBytes) bytes)"
+      return
+        "\(ShownName.text(workspaceName)): \(log), \(snapshot)\(problem.map { ". \($0)" } ?? "")"
+    }
+  }
+
+  package struct LogList: Codable, Hashable, Sendable {
+    package var workspaces: [Log]
+    /// What the command `status` shows of pushes.
+    package var pushes: PushState?
+
+    /// What is wrong with a workspace; nil where all can be read.
+    package var problem: SyncServerError? {
+      let damaged = workspaces.filter { $0.problem != nil }.map { ShownName.text($0.workspaceName) }
+      guard !damaged.isEmpty else { return nil }
+      return SyncServerError(
+        .corrupt, "Workspaces that cannot be read: \(damaged.joined(separator: ", ")).")
+    }
+  }
+
+  /// The logs of one workspace, or of all. One that is damaged has a `problem` and keeps no other
+  /// from being shown.
+  package func logs(workspaceName: String?) throws(SyncServerError) -> LogList {
+    try requireData()
+    return try withDatabase { database throws(StorageFault) in
+      var logs: [Log] = []
+      for listing in try database.logs(ofWorkspaceNamed: workspaceName) {
+        var log = Log(listing)
+        // Read as the serving process reads it: only that shows whether it can be.
+        if case .failed(let fault) = database.perform(.load(listing.workspace)) {
+          guard fault.code == .corrupt else { throw fault }
+          log.problem = SyncServerError(fault).message
+        }
+        logs.append(log)
+      }
+      return LogList(workspaces: logs)
+    }
+  }
+}
+
+extension ServerAdministration.Log {
+  fileprivate init(_ listing: LogListing) {
+    self.init(
+      workspace: listing.workspace.description, workspaceName: listing.workspaceName,
+      logPosition: listing.headPosition, logEntries: listing.entries, logBytes: listing.bytes,
+      snapshotPosition: listing.snapshotPosition, snapshotBytes: listing.snapshotBytes)
+  }
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import SyncServer
+
+/// Shows the logs.
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Show each workspace's log, whether it can be read, and pushes.")
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: "Only this workspace.")
+  var workspace: String?
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func run() throws {
+    let administration = ServerAdministration(dataDirectory: data.resolved)
+    var list = try administration.logs(workspaceName: workspace)
+    let pushes = try administration.pushState()
+    list.pushes = pushes
+    if json {
+      try StandardOutput.write(json: list)
+    } else if list.workspaces.isEmpty {
+      StandardError.write("No workspace yet. `cospool-server pair` creates one.\n")
+    } else {
+      for log in list.workspaces { try StandardOutput.write(log.text) }
+      try StandardOutput.write(pushes.text)
+    }
+    if let problem = list.problem { throw problem }
+  }
+}

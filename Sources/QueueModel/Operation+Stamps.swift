@@ -1,0 +1,52 @@
+package import SequenceCRDT
+
+extension Operation {
+  /// The operation with another stamp, where it has one.
+  func withStamp(_ change: (Stamp) -> Stamp) -> Operation {
+    var changed = self
+    switch body {
+    case .addMessage(var addition):
+      addition.stamp = change(addition.stamp)
+      changed.body = .addMessage(addition)
+    case .placeMessage(let message, let session, let origins, let stamp):
+      changed.body = .placeMessage(
+        message: message, session: session, origins: origins, stamp: change(stamp))
+    case .placeThread(let session, let origins, let stamp):
+      changed.body = .placeThread(session: session, origins: origins, stamp: change(stamp))
+    case .enqueueThread(var enqueue):
+      enqueue.stamp = change(enqueue.stamp)
+      changed.body = .enqueueThread(enqueue)
+    case .setRegister(let element, let field, let value, let stamp):
+      changed.body = .setRegister(
+        element: element, field: field, value: value,
+        // A fence is no time: it orders by lease and attempt, and no clock moves it.
+        stamp: field.isFenced ? stamp : change(stamp))
+    case .announceDevice, .openSession, .insertText, .deleteText, .addTag, .clearTags:
+      break
+    }
+    return changed
+  }
+}
+
+extension [Operation] {
+  /// The operations with all stamps of later milliseconds than a limit moved down to it, in their
+  /// order, and behind the other stamps of that millisecond.
+  ///
+  /// - Parameter latest: the latest stamp so far.
+  /// - Returns: nil where none is later than the limit.
+  /// - Complexity: O(operations + stamps moved · log).
+  package func lowered(to milliseconds: Int64, behind latest: Stamp) -> [Operation]? {
+    let stamps = Set(compactMap(\.stamp))
+    let limit = Stamp(milliseconds: milliseconds, counter: .max)
+    let ahead = stamps.filter { $0 > limit }
+    guard !ahead.isEmpty else { return nil }
+    let start = Stamp(milliseconds: milliseconds)
+    let others = stamps.union([latest]).filter { start <= $0 && $0 <= limit }
+    let first = others.max().map { $0.rawValue + 1 } ?? start.rawValue
+    var lowered: [Stamp: Stamp] = [:]
+    for (index, stamp) in ahead.sorted().enumerated() {
+      lowered[stamp] = Stamp(rawValue: first + UInt64(index))
+    }
+    return map { operation in operation.withStamp { lowered[$0] ?? $0 } }
+  }
+}

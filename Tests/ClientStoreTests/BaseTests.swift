@@ -1,0 +1,102 @@
+import ClientCore
+import ClientStore
+import QueueModel
+import SequenceCRDT
+import Testing
+import WireProtocol
+
+/// A state of the server takes the place of the log.
+@Suite struct BaseTests {
+  /// What a server has that holds everything of a device.
+  private func base(of workspace: Workspace) -> Replica.Base {
+    Replica.Base(image: workspace.image(), prefix: LogPrefix(position: 5, chain: 9))
+  }
+
+  @Test func baseTakesThePlaceOfTheLogAndSurvivesReopening() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    try shelf.send(2, &open)
+    let base = base(of: open.replica.workspace)
+    try shelf.send(3, &open)
+    let before = open.replica.lastEntry
+    let size = try open.store.logSize()
+    _ = try open.replica.install(base, at: shelf.occasion(), store: open.store)
+    #expect(try open.store.logSize().entries == 1)
+    #expect(try open.store.logSize().bytes < size.bytes)
+    #expect(open.replica.lastEntry > before)
+    try open.store.close()
+    let again = try shelf.open()
+    #expect(again.replica.record == open.replica.record)
+    #expect(again.replica.record.prefix == base.prefix)
+    #expect(again.replica.record.outbox.ranges.count == 1)
+    #expect(again.replica.lastEntry == open.replica.lastEntry)
+    let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
+    #expect(isEqual)
+    #expect(try shelf.contents(again.replica) == ["text 1", "text 2", "text 3"])
+    try again.store.close()
+  }
+
+  @Test func emptyLogBehindABaseGoesOn() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    _ = try open.replica.install(
+      base(of: open.replica.workspace), at: shelf.occasion(), store: open.store)
+    #expect(try open.store.logSize().entries == 0)
+    #expect(open.replica.record.outbox.isEmpty)
+    let last = open.replica.lastEntry
+    try open.store.close()
+    var again = try shelf.open()
+    #expect(again.replica.lastEntry == last)
+    try shelf.send(2, &again)
+    try again.store.close()
+    let third = try shelf.open()
+    #expect(try shelf.contents(third.replica) == ["text 1", "text 2"])
+    try third.store.close()
+  }
+
+  @Test func cachedImageOfBeforeIsNotTakenForTheBase() throws {
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    for number in 1...4 as ClosedRange<UInt64> { try shelf.send(number, &open) }
+    try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
+    _ = try open.replica.install(
+      base(of: open.replica.workspace), at: shelf.occasion(), store: open.store)
+    try shelf.send(5, &open)
+    try open.store.close()
+    let again = try shelf.open()
+    let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
+    #expect(isEqual)
+    try again.store.close()
+  }
+
+  @Test func fullDiskLeavesLogAndRecordAsTheyWere() throws {
+    // Another device's text that hardly packs: the base needs more pages than the log frees.
+    let donor = try Shelf(seed: 1 << 50)
+    var source = try donor.open()
+    var text = String.UnicodeScalarView()
+    for index in 0..<60_000 as Range<UInt32> {
+      let mixed = index &* 2_654_435_761 >> 8
+      if let scalar = Unicode.Scalar(0x4E00 + mixed % 20_000) { text.append(scalar) }
+    }
+    try donor.send(9, &source, text: String(text))
+    let base = base(of: source.replica.workspace)
+    try source.store.close()
+    let shelf = try Shelf()
+    var open = try shelf.open()
+    try shelf.send(1, &open)
+    let before = open.replica
+    try open.store.limitPages(to: try open.store.pageCount())
+    #expect(throws: Replica.Fault.self) {
+      _ = try open.replica.install(base, at: shelf.occasion(), store: open.store)
+    }
+    #expect(open.replica.record == before.record)
+    try open.store.close()
+    let again = try shelf.open()
+    #expect(again.replica.record == before.record)
+    let isEqual = again.replica.workspace.image() == before.workspace.image()
+    #expect(isEqual)
+    try again.store.close()
+  }
+}

@@ -1,0 +1,162 @@
+import GRDB
+import QueueModel
+import ServerCore
+import Testing
+import WireProtocol
+
+@testable import ServerStore
+
+/// The log, its snapshots, and what of it goes with them.
+@Suite struct LogTests {
+  private let folder: StoreFolder
+  private let database: ServerDatabase
+  private let workspace: WorkspaceID
+
+  init() throws {
+    folder = try StoreFolder()
+    database = try folder.open()
+    workspace = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("default"), expiresAt: .max)
+  }
+
+  private var empty: LogPrefix {
+    LogPrefix(position: 0, chain: Sample.proposal("default").firstChain)
+  }
+
+  private func positions(_ database: ServerDatabase) throws -> [UInt64] {
+    try database.entries(of: workspace, after: 0, limit: 999).map(\.prefix.position)
+  }
+
+  private func snapshot(_ entry: LogEntry) -> StoredSnapshot {
+    StoredSnapshot(prefix: entry.prefix, bytes: [UInt8(entry.prefix.position)])
+  }
+
+  @Test func anEmptyLogHasItsOwnChain() throws {
+    #expect(try database.header(of: workspace)?.head == empty)
+    #expect(try database.chain(of: workspace, at: 1) == nil)
+  }
+
+  @Test func entriesOfBothKindsComeBackInOrder() throws {
+    let first = try database.write(3, to: workspace)
+    let bytes: [UInt8] = [7, 0, 7]
+    let state = LogEntry(prefix: first[2].prefix.appending(bytes), content: .state(bytes))
+    try database.append(state, to: workspace)
+    let last = try database.write(1, to: workspace)
+    try database.close()
+    let again = try folder.open()
+    #expect(try again.entries(of: workspace, after: 0, limit: 9) == first + [state] + last)
+    #expect(try again.entries(of: workspace, after: 1, limit: 2) == Array(first[1...]))
+    #expect(try again.header(of: workspace)?.head == last[0].prefix)
+    #expect(try again.chain(of: workspace, at: 4) == state.prefix.chain)
+  }
+
+  @Test func anEntryThatDoesNotFollowIsAConflictAndChangesNothing() throws {
+    let entries = try database.write(3, to: workspace)
+    let bytes: [UInt8] = [1]
+    for wrong in [
+      entries[1].prefix.appending(bytes), entries[2].prefix.appending([2]),
+      LogPrefix(position: 5, chain: entries[2].prefix.chain),
+      LogPrefix(position: 4, chain: 7), entries[2].prefix,
+    ] {
+      do {
+        try database.append(LogEntry(prefix: wrong, content: .state(bytes)), to: workspace)
+        Issue.record("\(wrong) was taken")
+      } catch {
+        #expect(error.code == .conflict)
+      }
+    }
+    #expect(try database.entries(of: workspace, after: 0, limit: 9) == entries)
+  }
+
+  @Test func onlyTheLastTwoSnapshotsAreKept() throws {
+    let entries = try database.write(4, to: workspace)
+    for entry in entries {
+      try database.save(snapshot(entry), of: workspace, truncatingBefore: 0)
+    }
+    #expect(try database.latestSnapshot(of: workspace, notBehind: 4) == snapshot(entries[3]))
+    #expect(try database.latestSnapshot(of: workspace, notBehind: 3) == snapshot(entries[2]))
+    #expect(try database.latestSnapshot(of: workspace, notBehind: 2) == nil)
+    #expect(try positions(database) == [1, 2, 3, 4])
+  }
+
+  /// The entry at the position says its chain to the device for which the log is kept.
+  @Test func theLogIsDroppedBeforeThePositionAndTheOlderSnapshot() throws {
+    let entries = try database.write(9, to: workspace)
+    try database.save(snapshot(entries[3]), of: workspace, truncatingBefore: 9)
+    #expect(try positions(database) == Array(1...9), "one snapshot may be damaged")
+    try database.save(snapshot(entries[7]), of: workspace, truncatingBefore: 3)
+    #expect(try positions(database) == Array(3...9))
+    try database.save(snapshot(entries[8]), of: workspace, truncatingBefore: 99)
+    #expect(try positions(database) == [8, 9])
+    #expect(try database.chain(of: workspace, at: 8) == entries[7].prefix.chain)
+    #expect(try database.chain(of: workspace, at: 7) == nil)
+    #expect(try database.header(of: workspace)?.head == entries[8].prefix)
+    let later = try database.write(1, to: workspace)
+    #expect(later[0].prefix.position == 10)
+  }
+
+  @Test func aSnapshotAloneSaysTheHead() throws {
+    let entries = try database.write(2, to: workspace)
+    try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
+    try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 9)
+    try database.write { try $0.execute(sql: "DELETE FROM log") }
+    #expect(try database.header(of: workspace)?.head == entries[1].prefix)
+    #expect(try database.chain(of: workspace, at: 1) == entries[0].prefix.chain)
+    let later = try database.write(1, to: workspace)
+    #expect(later[0].prefix == entries[1].prefix.appending([3, 0, 255]))
+  }
+
+  @Test func savingIsAllOrNothing() throws {
+    let entries = try database.write(3, to: workspace)
+    try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
+    try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 0)
+    // The last statement of the transaction fails.
+    try database.write {
+      try $0.execute(
+        sql: """
+          CREATE TRIGGER broken BEFORE DELETE ON log
+          BEGIN SELECT raise(ABORT, 'the disk went away'); END
+          """)
+    }
+    #expect(throws: StorageFault.self) {
+      try database.save(snapshot(entries[2]), of: workspace, truncatingBefore: 9)
+    }
+    try database.close()
+    let again = try folder.open()
+    #expect(try again.latestSnapshot(of: workspace, notBehind: 9) == snapshot(entries[1]))
+    #expect(try again.latestSnapshot(of: workspace, notBehind: 1) == snapshot(entries[0]))
+    #expect(try positions(again) == [1, 2, 3])
+  }
+
+  @Test func anUnknownKindIsDamage() throws {
+    _ = try database.write(1, to: workspace)
+    try database.write { db in
+      try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+      try db.execute(sql: "UPDATE log SET kind = 9")
+    }
+    let fault = #expect(throws: StorageFault.self) {
+      try database.entries(of: workspace, after: 0, limit: 9)
+    }
+    #expect(fault?.code == .corrupt)
+  }
+
+  @Test func logsAreListed() throws {
+    let entries = try database.write(3, to: workspace)
+    _ = try database.addPairingCode(
+      hash: [2], for: Sample.proposal("zero", 2), expiresAt: .max)
+    for entry in entries[1...] {
+      try database.save(snapshot(entry), of: workspace, truncatingBefore: 9)
+    }
+    let all = try database.logs(ofWorkspaceNamed: nil)
+    #expect(
+      all == [
+        LogListing(
+          workspace: workspace, workspaceName: "default", headPosition: 3, entries: 2, bytes: 6,
+          snapshotPosition: 3, snapshotBytes: 1),
+        LogListing(
+          workspace: Sample.proposal("zero", 2).id, workspaceName: "zero", headPosition: 0,
+          entries: 0, bytes: 0, snapshotPosition: 0, snapshotBytes: 0),
+      ])
+    #expect(try database.logs(ofWorkspaceNamed: "zero") == [all[1]])
+  }
+}
