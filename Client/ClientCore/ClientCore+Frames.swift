@@ -174,6 +174,7 @@ extension ClientCore {
     var exchange = exchange
     if changes.batch != 0 {
       // A batch of this device with other stamps than it gave it.
+      trouble = nil
       if exchange.takeFlight(changes.batch, at: occasion.now) == nil {
         exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
       }

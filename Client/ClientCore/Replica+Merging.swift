@@ -71,8 +71,10 @@ extension Replica {
     for range in delivery.operations.ranges {
       record.outbox.confirm(range.replica, through: range.last)
     }
-    for name in delivery.operations.flatMap(\.dependencies) where record.outbox.contains(name) {
-      record.outbox.confirm(name.replica, through: name.seq)
+    if !record.outbox.isEmpty {
+      for name in delivery.operations.flatMap(\.dependencies) where record.outbox.contains(name) {
+        record.outbox.confirm(name.replica, through: name.seq)
+      }
     }
     advance(to: delivery.prefix)
   }

@@ -27,8 +27,8 @@ struct Writer: Hashable, Sendable {
     wall = occasion.deviceWall
   }
 
-  /// Whether it may write: the clock that never steps and the wall clock have gone on alike, so that
-  /// the machine neither slept nor was set back or copied in between.
+  /// Whether it may write: the clock that never steps and the wall clock have gone on alike. A machine
+  /// that was stopped, set back or copied in between shows another time, as a rule, once it knows it.
   func mayWrite(at occasion: Occasion) -> Bool {
     let (passed, shown) = (occasion.now &- now, occasion.deviceWall &- wall)
     return passed >= 0
