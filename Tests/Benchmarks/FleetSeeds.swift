@@ -47,7 +47,7 @@ enum FleetSeeds {
       hash: code,
       for: WorkspaceProposal(
         name: "workspace \(workspace)", id: WorkspaceID(randomUsing: &generator),
-        logIdentity: generator.next(), createdAt: now),
+        firstChain: generator.next(), createdAt: now),
       expiresAt: now + 600_000)
     let device = DeviceID(randomUsing: &generator)
     let name = "device \(number)"

@@ -51,8 +51,7 @@ enum TypicalWorkspace {
       store = opened.store
       replica = try Replica(
         Replica.Opening(
-          loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop",
-          needsFreshReplica: opened.needsFreshReplica),
+          loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop"),
         at: Occasion(now: 0, wall: wall, random: 0xD1B5_4A32_D192_ED03), store: store)
       threads = replica.workspace.threadQueue()
       let first = threads.threads.first?.session
