@@ -314,8 +314,8 @@ let rooms: [Room] = [
   test(
     "EndToEndTests",
     [
-      "AgentFormats", "QueueModel", "SyncServerCommand", "SyncDaemon", "SyncCommand",
-      "PushTestSupport",
+      "SequenceCRDT", "AgentFormats", "QueueModel", "WireProtocol", "SyncServerCommand",
+      "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),
 ]

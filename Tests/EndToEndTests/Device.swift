@@ -160,9 +160,7 @@ struct StatusAnswer: Decodable {
 struct Status: Decodable {
   var state: String
   var device: String
-  var replica: String
   var outgoing: Int
-  var pending: Int
   var refusalCode: String?
   var lastError: String?
   var repairs: Int?

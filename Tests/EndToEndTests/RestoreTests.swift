@@ -1,11 +1,15 @@
 import Foundation
 import GRDB
+import QueueModel
+import SequenceCRDT
 import Testing
+import WireProtocol
 
 extension EndToEnd {
-  /// Backups brought back on either side, and copies of a device.
+  /// Backups brought back on either side, and copies of a device; SPECIFICATION.md, section
+  /// "Identity".
   @Suite struct RestoreTests {
-    @Test func restoredClientDatabaseTakesANewReplica() async throws {
+    @Test func restoredClientDatabaseCatchesUpAndGoesOn() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let (a, b) = (
@@ -13,7 +17,6 @@ extension EndToEnd {
         )
         try await a.send("s", "in the backup")
         try await bed.agreement(a, b)
-        let replica = try await a.status().replica
         try await a.stop()
         try Files.copyDatabase(from: a.data, to: bed.path("backup"))
         try await a.start()
@@ -23,7 +26,6 @@ extension EndToEnd {
         try Files.copyDatabase(from: bed.path("backup"), to: a.data)
 
         try await a.start()
-        #expect(try await a.status().replica != replica)
         try await a.send("s", "after the restore")
         try await bed.agreement(a, b)
         #expect(
@@ -60,7 +62,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func clonedDataDirectoryIsAnotherReplica() async throws {
+    @Test func aCopiedDataDirectoryIsUsedBesideTheFirst() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let (a, b) = (
@@ -73,7 +75,6 @@ extension EndToEnd {
         try FileManager.default.copyItem(atPath: a.data, toPath: clone.data)
         try await a.start()
         try await clone.start()
-        #expect(try await a.status().replica != clone.status().replica)
         try await a.send("s", "from the original")
         try await clone.send("s", "from the clone")
         try await bed.agreement(a, b, clone)
@@ -125,6 +126,127 @@ extension EndToEnd {
       }
     }
 
+    /// One device is connected while the server of yesterday comes back; another is away with
+    /// unsent work and with what only it and the lost log had.
+    @Test func yesterdaysServerMeetsDevicesThatWereOnlineAndOffline() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        let old = try await a.send("s", "in the backup")
+        try await bed.agreement(a, b)
+        try await server.stop()
+        try FileManager.default.copyItem(atPath: server.data, toPath: bed.path("backup"))
+        try await server.start()
+        try await a.send("s", "today, before a left")
+        try await bed.agreement(a, b)
+        try await a.cospool("sync", "off")
+        try await a.send("s", "a, offline")
+        try await a.cospool("queue", "edit", old, "in the backup, edited offline")
+        try await b.send("s", "b, while a is away")
+        try await b.synchronise()
+
+        try await server.kill()
+        try FileManager.default.removeItem(atPath: server.data)
+        try FileManager.default.copyItem(atPath: bed.path("backup"), toPath: server.data)
+        try await server.start()
+        // Somebody writes to the server of yesterday before anyone brings back today.
+        let c = try await bed.device("c", of: server)
+        try await c.send("s", "c, new")
+        try await b.send("s", "b, after the restore")
+        try await bed.agreement(b, c)
+        try await a.cospool("sync", "on")
+        try await bed.agreement(a, b, c)
+        #expect(
+          try await c.contents("s").sorted() == [
+            "a, offline", "b, after the restore", "b, while a is away", "c, new",
+            "in the backup, edited offline", "today, before a left",
+          ])
+        try await expectDistinctOperations(server)
+      }
+    }
+
+    @Test func twoServersOfOneBackupWithDevicesThatMoveBetweenThem() async throws {
+      try await TestBed.run { bed in
+        let one = try await bed.server()
+        let (a, b) = (try await bed.device("a", of: one), try await bed.device("b", of: one))
+        try await a.send("s", "in the backup")
+        try await bed.agreement(a, b)
+        let other = Server(bed, data: bed.path("other"), port: one.port)
+        try await change(from: one, to: other) {
+          try FileManager.default.copyItem(atPath: one.data, toPath: other.data)
+        }
+
+        try await a.send("s", "a, on the other")
+        try await a.synchronise()
+        try await b.cospool("sync", "off")
+        try await change(from: other, to: one)
+        try await b.cospool("sync", "on")
+        try await b.send("s", "b, on the one")
+        try await bed.agreement(a, b)
+        try await a.send("s", "a, on the one")
+        try await bed.agreement(a, b)
+        try await change(from: one, to: other)
+        try await b.send("s", "b, on the other")
+        try await bed.agreement(a, b)
+        let c = try await bed.device("c", of: other)
+        try await bed.agreement(a, b, c)
+        #expect(
+          try await c.contents("s").sorted() == [
+            "a, on the one", "a, on the other", "b, on the one", "b, on the other",
+            "in the backup",
+          ])
+        try await expectDistinctOperations(other)
+        try await expectDistinctOperations(one)
+      }
+    }
+
+    /// The disk forgets what was written last though the server had it: what a disk without
+    /// barriers does when its power goes.
+    @Test func aLostTailOfTheFileAfterAKillComesBack() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        try await a.send("s", "kept")
+        try await bed.agreement(a, b)
+        // From here on everything stands in the journal.
+        try await a.stop()
+        try await a.start()
+        try await a.send("s", "in the tail, 1")
+        let edited = try await a.send("s", "in the tail, 2")
+        try await a.cospool("queue", "edit", edited, "in the tail, 2, edited")
+        try await bed.agreement(a, b)
+        try await a.kill()
+        let journal = try FileHandle(forWritingTo: URL(filePath: a.database + "-wal"))
+        let size = try journal.seekToEnd()
+        #expect(size > 8_192)
+        try journal.truncate(atOffset: size / 3)
+        try journal.close()
+
+        try await a.start()
+        try await a.cospool("sync", "off")
+        try await a.send("s", "after the loss")
+        try await a.cospool("sync", "on")
+        try await bed.agreement(a, b)
+        #expect(
+          try await b.contents("s").sorted()
+            == ["after the loss", "in the tail, 1", "in the tail, 2, edited", "kept"])
+        try await expectDistinctOperations(server)
+      }
+    }
+
+    /// One server's process ends and the other's begins at its address.
+    private func change(
+      from one: Server, to other: Server, between: () throws -> Void = {}
+    ) async throws {
+      try await one.stop()
+      try between()
+      try await other.start()
+    }
+
     @Test func corruptClientDatabaseIsKeptAsideAndSyncedAgain() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -155,26 +277,29 @@ extension EndToEnd {
       }
     }
 
-    /// Stops the server and looks into its log: every operation id stands there once, and no
-    /// replica has a gap.
+    /// Stops the server and looks into its log: every operation id is logged once, and each
+    /// replica's numbers follow on what the log had of it.
     private func expectDistinctOperations(_ server: Server) async throws {
       try await server.stop()
       let path = "\(server.data)/cospool.sqlite"
       try TestBed.expectIntact(path)
-      let ranges = try TestBed.database(path) { database in
+      let entries = try TestBed.database(path) { database in
         try Row.fetchAll(
-          database,
-          sql: """
-            SELECT workspace, replica, first_seq, last_seq FROM log_ranges
-            ORDER BY workspace, replica, first_seq
-            """
-        ).map { row -> (replica: [Int64], first: Int64, last: Int64) in
-          ([row["workspace"], row["replica"]], row["first_seq"], row["last_seq"])
-        }
+          database, sql: "SELECT kind, bytes FROM log ORDER BY workspace, position")
       }
-      #expect(!ranges.isEmpty)
-      for (range, next) in zip(ranges, ranges.dropFirst()) where range.replica == next.replica {
-        #expect(next.first == range.last + 1)
+      #expect(!entries.isEmpty)
+      var logged = VersionVector()
+      for entry in entries {
+        let bytes = Array(entry["bytes"] as Data)
+        guard entry["kind"] == 1 else {
+          logged = try PackedSnapshot.unpack(bytes).vector
+          continue
+        }
+        for operation in try PackedDelta.unpack(bytes) {
+          let id = operation.id
+          #expect(id.seq == logged[id.replica] + 1, "\(id)")
+          logged[id.replica] = try #require(operation.range).last
+        }
       }
     }
   }

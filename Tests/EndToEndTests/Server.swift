@@ -7,9 +7,11 @@ final class Server: Sendable {
   let data: String
   private let state = Mutex<(process: ChildProcess?, port: Int)>((nil, 0))
 
-  init(_ bed: TestBed, data: String? = nil) {
+  /// - Parameter port: 0 lets the system choose.
+  init(_ bed: TestBed, data: String? = nil, port: Int = 0) {
     self.bed = bed
     self.data = data ?? bed.path("server")
+    state.withLock { $0.port = port }
   }
 
   var process: ChildProcess? { state.withLock { $0.process } }

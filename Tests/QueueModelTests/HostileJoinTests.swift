@@ -37,7 +37,6 @@ import Testing
     ("replicas out of order", { $0.replicas.reverse() }),
     ("replica 0", { $0.replicas[0].id = ReplicaID(rawValue: 0) }),
     ("sequence number past the limit", { $0.replicas[0].seq = .max }),
-    ("a known announcement missing", { $0.replicas[1].announcement = nil }),
     ("a known announcement with another name", { $0.replicas[1].announcement?.name = "other" }),
     ("sessions out of order", { $0.sessions.reverse() }),
     ("a session twice", { $0.sessions.append($0.sessions[$0.sessions.count - 1]) }),
@@ -48,22 +47,17 @@ import Testing
     ("a tag nobody put", { $0.sessions[2].change(.paused) { $0.id = stranger } }),
     ("a tag twice", { $0.sessions[2].tags[0].tags += $0.sessions[2].tags[0].tags }),
     ("tags out of order", { $0.sessions[2].tags.reverse() }),
-    ("a known place missing", { $0.sessions[2].threadPosition = nil }),
-    ("a known place with another time", { $0.sessions[2].threadPosition?.stamp = .zero }),
     ("two threads at one place", { $0.sessions[0].threadPosition = $0.sessions[2].threadPosition }),
-    ("a known requeue missing", { $0.sessions[2].enqueued = nil }),
     ("a known message missing", { $0.sessions[2].messages = [] }),
     ("a message twice", { $0.sessions[1].messages.append($0.sessions[1].messages[0]) }),
     ("a message of another session twice", { $0.sessions[1].messages += $0.sessions[2].messages }),
     ("two messages at one place", { $0.sessions[1].messages[3].position = $0.message(1).position }),
     ("a message at no place", { $0.sessions[0].messages[0].position.slot = stranger }),
     ("a known addition missing", { $0.sessions[2].messages[0].additions = [] }),
-    ("an addition at another time", { $0.sessions[2].messages[0].additions[0].stamp = .zero }),
     (
       "a register with another value",
       { $0.sessions[2].messages[0].registers[0].value = .number(9) }
     ),
-    ("a known write missing", { $0.sessions[2].messages[0].registers = [] }),
     ("registers twice", { $0.sessions[1].registers += $0.sessions[1].registers }),
     ("a known slot missing", { $0.sessions[2].slots = [] }),
     ("a slot with other origins", { $0.sessions[2].slots[0].origins.left = stranger }),
@@ -82,6 +76,28 @@ import Testing
       { $0.changeAddition(of: 1) { $0.runs[1].slots.origins.right = stranger } }
     ),
   ]
+
+  /// Changes of the first state that the second makes good: it has the later.
+  private static let losses: [(String, @Sendable (inout WorkspaceImage) -> Void)] = [
+    ("a known announcement missing", { $0.replicas[1].announcement = nil }),
+    ("a known place missing", { $0.sessions[2].threadPosition = nil }),
+    ("a known place with another time", { $0.sessions[2].threadPosition?.stamp = .zero }),
+    ("a known requeue missing", { $0.sessions[2].enqueued = nil }),
+    ("an addition at another time", { $0.sessions[2].messages[0].additions[0].stamp = .zero }),
+    ("a known write missing", { $0.sessions[2].messages[0].registers = [] }),
+  ]
+
+  @Test func theLaterOfTwoWritesCountsWhereOneStateLacksIt() throws {
+    let (good, other) = try HostileJoinTests.divergedStates()
+    let joined = try good.joined(with: other)
+    for (name, change) in HostileJoinTests.losses {
+      var bad = good
+      change(&bad)
+      #expect(!bad.isExactlyEqual(to: good), "\(name)")
+      #expect(try bad.joined(with: other).isExactlyEqual(to: joined), "\(name)")
+      #expect(try other.joined(with: bad).isExactlyEqual(to: joined), "\(name)")
+    }
+  }
 
   @Test func statesThatContradictEachOtherAreRefused() throws {
     let (good, other) = try HostileJoinTests.divergedStates()

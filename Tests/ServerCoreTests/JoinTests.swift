@@ -130,7 +130,8 @@ import WireProtocol
     var world = try DivergedWorld()
     // Under the ids of what the server has stands another text.
     var forged = world.author.workspace.image()
-    forged.sessions[0].messages[0].additions[0].stamp = Stamp(milliseconds: 1)
+    let text = forged.sessions[0].messages[0].additions[0].text
+    forged.sessions[0].messages[0].additions[0].text = String(text.map { _ in "x" })
     let member = try world.scene.join(&world.other)
     try world.other.write("so that neither has all of the other")
     world.scene.send(world.other.changes(), on: member)
