@@ -184,7 +184,7 @@ private struct SnapshotMap {
 
   init?(_ bytes: [UInt8]) {
     var reader = ByteReader(bytes)
-    guard (try? reader.number()) == 2, let sessions = try? reader.number() else { return nil }
+    guard (try? reader.number()) == 1, let sessions = try? reader.number() else { return nil }
     var columns: [[Int]] = []
     for _ in 0..<4 {
       var column: [Int] = []
