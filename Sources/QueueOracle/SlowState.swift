@@ -67,29 +67,6 @@ package struct SlowState {
     self.vector = vector
   }
 
-  /// The same state with more operations to come, up to a vector.
-  init(_ base: SlowState, vector: VersionVector) {
-    self = base
-    self.vector = vector
-  }
-
-  /// What a base says: its lists are chains from left to right.
-  package init(base image: WorkspaceImage) {
-    vector = VersionVector(
-      Dictionary(image.replicas.map { ($0.id, $0.seq) }) { first, _ in first })
-    for replica in image.replicas { announcements[replica.id] = replica.announcement }
-    threadSlots.insert(chain: image.threadSlots)
-    for session in image.sessions {
-      sessions[session.key] = Session(base: session)
-      if let slot = session.threadPosition?.slot { threadSlotOwners[slot] = session.key }
-      for reference in session.references { sessionKeys[reference] = session.key }
-      for message in session.messages {
-        messages[message.id] = Message(base: message, in: session.key)
-        for addition in message.additions { messageIDs[addition.id] = message.id }
-      }
-    }
-  }
-
   /// Adds an operation all of whose references were applied before.
   mutating func apply(_ operation: Operation) {
     let id = operation.id

@@ -9,18 +9,9 @@ package struct SlowWorkspace {
   /// Everything received, by author and then by number; overlapping runs stay as they came.
   private var received: [ReplicaID: [Operation]] = [:]
 
-  /// What the operations build on.
-  private let base: SlowState?
-
-  package init() { base = nil }
-
-  /// Begins with the base of an epoch.
-  package init(base image: WorkspaceImage) {
-    base = SlowState(base: image)
-  }
+  package init() {}
 
   package init(_ operations: some Sequence<Operation>) {
-    base = nil
     add(operations)
   }
 
@@ -43,7 +34,7 @@ package struct SlowWorkspace {
   /// What the operations amount to.
   package func state() -> SlowState {
     let (known, vector) = knownOperations()
-    var state = base.map { SlowState($0, vector: vector) } ?? SlowState(vector: vector)
+    var state = SlowState(vector: vector)
     for operation in known { state.apply(operation) }
     return state
   }
@@ -52,7 +43,7 @@ package struct SlowWorkspace {
   /// that an earlier one had already.
   package func knownOperations() -> (operations: [Operation], vector: VersionVector) {
     var known: [Operation] = []
-    var vector = base?.vector ?? VersionVector()
+    var vector = VersionVector()
     var next: [ReplicaID: Int] = [:]
     let replicas = received.keys.sorted()
     var madeProgress = true

@@ -10,7 +10,8 @@ struct SwarmPlan {
     case crash, crashAtCommit, sleep, cut, disconnect, partition, clog, dropAck
     case setClock, setServerClock
     case fillDisk, failDisk, backUp, restore, clone
-    case crashServer, restartServer, fillServerDisk, failServerDisk, backUpServer, restoreServer, swapServers
+    case crashServer, restartServer, fillServerDisk, failServerDisk
+    case backUpServer, restoreServer, swapServers
     case requestSync
   }
 

@@ -127,7 +127,7 @@ import Testing
       #"{"expect": {"on": "a", "status": {"message": "m1", "value": "done"}}}"#, at: 61,
       "must be a status")
     expectStepError(
-      #"{"do": "restore", "device": "server", "label": "l", "method": "disk"}"#, at: 1,
+      #"{"do": "restore", "device": "server", "label": "l", "method": "memory"}"#, at: 1,
       "no \"method\"")
   }
 

@@ -9,7 +9,7 @@ import Testing
       "name": "every \\"verb\\"",
       "description": "näme",
       "world": {"seed": 9, "latencyMs": [1, 20], "splitPercent": 30, "storeMs": [1, 4], \
-    "catchUpOperationsMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "compactionDeadMin": 30, "queueSizeMax": 20, "drainMs": 5000, \
+    "catchUpEntriesMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "queueSizeMax": 20, "drainMs": 5000, \
     "agents": true, "quickAgents": true, "requests": true, "planted": ["stamp-clamp-off"]},
       "devices": ["a", "b"],
       "steps": [
@@ -70,11 +70,11 @@ import Testing
         {"do": "store", "device": "a", "value": "full"},
         {"do": "store", "device": "server", "value": "working"},
         {"do": "backup", "device": "a", "label": "old"},
-        {"do": "restore", "device": "a", "label": "old", "method": "disk"},
+        {"do": "restore", "device": "a", "label": "old", "method": "memory"},
         {"do": "backup", "device": "server", "label": "old"},
         {"do": "restore", "device": "server", "label": "old"},
         {"do": "clone", "device": "a", "as": "c", "method": "directory"},
-        {"do": "compact"},
+        {"do": "swap-servers"},
         {"do": "clock", "device": "b", "offsetMs": -3600000},
         {"do": "clock", "device": "server", "offsetMs": 5},
         {"do": "advance", "ms": 1000},

@@ -20,6 +20,9 @@ final class ImmutabilityChecker: SimulationChecker {
     case .memoryCloned:
       hasMemoryClones = true
       return []
+    case .reauthored(let device):
+      return hasMemoryClones
+        ? [] : ["device \(device) gives operations other ids, and no memory was copied"]
     case .performed(let device, _, _, let outcome):
       return note(outcome.operations, in: &authored, "device \(device) authors")
     case .committed(let appends, _):

@@ -135,7 +135,9 @@ final class MarkLedger: SimulationChecker {
     var found: [String] = []
     if !lostMessages.isEmpty { found.append("lost messages \(lostMessages.prefix(4))") }
     if !lost.isEmpty { found.append("lost texts \(describe(lost))") }
-    if !repeated.isEmpty, !hasMemoryClones { found.append("texts that came twice \(describe(repeated))") }
+    if !repeated.isEmpty, !hasMemoryClones {
+      found.append("texts that came twice \(describe(repeated))")
+    }
     return found
   }
 

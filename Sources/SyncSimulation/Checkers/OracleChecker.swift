@@ -7,11 +7,18 @@ import WireProtocol
 
 /// What people see is what the plain set of operations amounts to by the slow oracle, whether they
 /// came as entries of a log or in states that were joined.
+///
+/// A server that was put back may lower an operation that it gets again by another clock than the first
+/// time. Whatever then hangs on the stamp must be as one of both has it.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
   /// Every operation that was ever logged, whatever the server lost since, in the order in which it was.
   private var logged: [Operation] = []
   private var known = VersionVector()
+  /// Units that were logged with several stamps, as they were, in their order.
+  private var lowered: [OperationID: [Operation]] = [:]
+  /// Of units that have a stamp, the operation as it was logged first, and last.
+  private var stamped: [OperationID: Operation] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     guard case .committed(let appends, _) = observation else { return [] }
@@ -21,6 +28,7 @@ final class OracleChecker: SimulationChecker {
       }
       // What was lost with a backup and given back comes a second time.
       for operation in operations {
+        noteStamps(of: operation)
         let seen = Int(known[operation.id.replica]) - Int(operation.id.seq) + 1
         guard let fresh = operation.droppingFirst(max(0, seen)), let last = fresh.lastID else {
           continue
@@ -30,6 +38,15 @@ final class OracleChecker: SimulationChecker {
       }
     }
     return []
+  }
+
+  private func noteStamps(of operation: Operation) {
+    guard operation.withoutStamp != operation else { return }
+    for unit in operation.units {
+      if let before = stamped.updateValue(unit, forKey: unit.id), before != unit {
+        lowered[unit.id, default: [before]].append(unit)
+      }
+    }
   }
 
   func settled(in simulation: Simulation) -> [String] {
@@ -43,12 +60,37 @@ final class OracleChecker: SimulationChecker {
     let units = operations.reduce(0) { $0 + $1.length }
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
+    var found = differences(of: operations, from: workspace)
+    guard !lowered.isEmpty else { return summary(found) }
+    let choices: [([Operation]) -> Operation?] = [
+      \.last,
+      { $0.max { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
+      { $0.min { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
+    ]
+    for choice in choices where !found.isEmpty {
+      let others = operations.flatMap { operation in
+        operation.units.contains { lowered[$0.id] != nil }
+          ? operation.units.map { lowered[$0.id].flatMap(choice) ?? $0 } : [operation]
+      }
+      let places = Set(differences(of: others, from: workspace).map(place(of:)))
+      found = found.filter { places.contains(place(of: $0)) }
+    }
+    return summary(found)
+  }
+
+  private func differences(of operations: [Operation], from workspace: Workspace) -> [String] {
     var oracle = SlowWorkspace()
     oracle.add(operations)
-    let state = oracle.state()
-    var found = state.differences(from: workspace)
-    if state.vector != workspace.vector { found.append("the oracle knows other operations") }
-    return found.isEmpty ? [] : [found.prefix(4).joined(separator: "; ")]
+    return oracle.state().differences(from: workspace)
+  }
+
+  /// What a difference is about.
+  private func place(of difference: String) -> String {
+    difference.firstRange(of: ": engine ").map { String(difference[..<$0.lowerBound]) } ?? difference
+  }
+
+  private func summary(_ differences: [String]) -> [String] {
+    differences.isEmpty ? [] : [differences.prefix(4).joined(separator: "; ")]
   }
 }
 
