@@ -86,7 +86,8 @@ final class OracleChecker: SimulationChecker {
 
   /// What a difference is about.
   private func place(of difference: String) -> String {
-    difference.firstRange(of: ": engine ").map { String(difference[..<$0.lowerBound]) } ?? difference
+    guard let range = difference.firstRange(of: ": engine ") else { return difference }
+    return String(difference[..<range.lowerBound])
   }
 
   private func summary(_ differences: [String]) -> [String] {
