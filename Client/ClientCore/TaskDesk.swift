@@ -123,9 +123,10 @@ struct TaskDesk: Sendable {
   /// Verdicts that are remembered; as many sessions as may await something at once are fewer.
   static let toldMax = 1_000
 
-  /// A request was answered: it is shown no longer, whenever its host says so.
+  /// A request was answered: it is shown no longer, whenever its host says so. A server that was put
+  /// back may have taken another answer since; that one counts.
   mutating func noteTold(_ request: RequestID, _ given: GivenVerdict) {
-    guard verdict(on: request) == nil else { return }
+    told.removeAll { $0.request == request }
     if told.count == TaskDesk.toldMax { told.removeFirst() }
     told.append((request, given))
   }

@@ -99,6 +99,28 @@ struct AnswerRaceTests {
     }
   }
 
+  @Test func theAnswerCountsThatAServerTookAfterItWasPutBack() throws {
+    var world = try World(seed: 4)
+    try world.raise()
+    try world.fleet.settle()
+    for (author, verdict) in [Verdict.allowed, .denied].enumerated() {
+      let given = GivenVerdict(verdict: verdict, device: world.fleet.devices[author].id)
+      world.fleet.deliver(
+        .answered(
+          AnsweredNotice(session: AnswerRaceTests.session, request: world.asks[0], given: given)),
+        to: 2)
+    }
+    let request = AnswerRequest(
+      session: AnswerRaceTests.session, request: world.asks[0], verdict: .allowed)
+    var ending: AnswerEnding?
+    try world.fleet.note(2) { core, occasion, store in
+      let result = try core.answerGiven(request, at: occasion, store: store)
+      ending = result.ending
+      return result.actions
+    }
+    #expect(ending == .answeredAlready(.denied, by: world.fleet.devices[1].id))
+  }
+
   // N-2
   @Test func whoIsToldOfAnAnswerShowsTheRequestNoLonger() throws {
     var world = try World(seed: 3)

@@ -24,16 +24,25 @@ final class RequestChecker: SimulationChecker {
   }
 
   private var raised: [RequestID: Asking] = [:]
-  private var decided: [RequestID: AskDecision] = [:]
+  /// What agents were told, with the number of times that the server's store had gone back before.
+  private var decided: [RequestID: (decision: AskDecision, serverRestores: Int)] = [:]
   /// With the number of times that the server's store had gone back before.
   private var taken: [RequestID: (answer: Taken, serverRestores: Int)] = [:]
+  /// Answers that were taken before the server's store went back. Who was told of one then may say so
+  /// until the server tells of another.
+  private var outdated: [RequestID: Set<Taken>] = [:]
   private var serverRestores = 0
+  /// The server's life that ended with its store being put back; what it said may still arrive.
+  private var restoredLife = 0
   /// Hosts whose files went back in time, or that there are several of.
   private var doubtfulHosts: Set<DeviceID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .rolledBack(.server): serverRestores += 1
+    case .rolledBack(.server):
+      serverRestores += 1
+      restoredLife = simulation.server.life
+      for (request, entry) in taken { outdated[request, default: []].insert(entry.answer) }
     case .rolledBack(.device(let index)): doubtfulHosts.insert(id(of: index, simulation))
     case .added(let index):
       let copied = id(of: index, simulation)
@@ -46,18 +55,22 @@ final class RequestChecker: SimulationChecker {
     case .decided(let device, let request, let decision):
       simulation.execution.decisions += 1
       if decision.ending == .expired { simulation.execution.expiries += 1 }
-      defer { decided[request] = decision }
-      if let earlier = decided[request] {
+      defer { decided[request] = (decision, serverRestores) }
+      if let earlier = decided[request]?.decision {
         return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
       }
       return contradiction(of: request, decision)
+    case .answerEnded(let index, _, _) where !hearsServer(index, simulation):
+      break
     case .answerEnded(let index, let answer, .taken):
       return take(
         Taken(verdict: answer.verdict, device: id(of: index, simulation)), answer.request,
         in: simulation)
     case .answerEnded(let index, let answer, .answeredAlready(let verdict, let device)):
       let told = Taken(verdict: verdict, device: device)
-      guard let counts = standing(answer.request), counts != told else { return [] }
+      guard let counts = standing(answer.request), counts != told,
+        outdated[answer.request]?.contains(told) != true
+      else { return [] }
       return [
         "device \(index) is told that \(answer.request) has \(told), and \(counts) was taken"
       ]
@@ -68,6 +81,12 @@ final class RequestChecker: SimulationChecker {
 
   private func id(of index: Int, _ simulation: Simulation) -> DeviceID {
     simulation.devices[index].currentFiles.device
+  }
+
+  /// Whether what a device is told comes from the server as it is now, not from before it was put back.
+  private func hearsServer(_ index: Int, _ simulation: Simulation) -> Bool {
+    let pipes = simulation.devices[index].process?.pipes ?? [:]
+    return pipes.values.allSatisfy { $0.serverLife >= restoredLife }
   }
 
   /// The answer that was taken, where the server must still know of it.
@@ -84,7 +103,9 @@ final class RequestChecker: SimulationChecker {
       return ["of \(request) two answers are taken: \(earlier) and \(answer)"]
     }
     taken[request] = (answer, serverRestores)
-    return decided[request].map { contradiction(of: request, $0) } ?? []
+    // A server that was put back does not know what the agent was told.
+    guard let told = decided[request], told.serverRestores == serverRestores else { return [] }
+    return contradiction(of: request, told.decision)
   }
 
   /// An agent that is told of an answer is told of the one that was taken.
