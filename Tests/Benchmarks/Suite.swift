@@ -16,6 +16,7 @@ enum Suite: String, CaseIterable {
     case .workspace:
       try TypicalWorkspace.measure(runs: options.runs)
         + WorkspaceScaleSuite.measure(runs: options.runs) + JoinSuite.measure(runs: options.runs)
+        + PastWriterSuite.measure(runs: options.runs)
         + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
     case .execution: try ExecutionSuite().measure()
