@@ -7,6 +7,10 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 /// Runs the core on one event loop: sockets' events go in, actions come out and are done in order.
 ///
 /// Everything here happens on `loop`; closures that leave it carry the driver in a `NIOLoopBound`.
@@ -95,7 +99,11 @@ final class ServerDriver {
     let bound = bound
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
+      let releases = driver.core.releases
       driver.run(driver.core.clockTicked(at: driver.clock.now))
+      #if canImport(Glibc)
+        if driver.core.releases != releases { malloc_trim(0) }
+      #endif
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
     }
