@@ -11,6 +11,15 @@ extension Engine {
   /// The same where something always changes.
   private static let unrestMilliseconds: Int64 = 60_000
 
+  /// Says how many days to keep what is over; 0 is for ever.
+  func keep(days: Int) {
+    enqueue { state in
+      guard !state.isClosed else { return }
+      state.core.retentionChanged(toDays: days, at: self.occasion())
+      self.settle(&state, [])
+    }
+  }
+
   /// What is unpacked is packed once nothing has changed for a while.
   func packLater(_ state: inout State) {
     state.changedAt = now

@@ -6,6 +6,7 @@ enum Suite: String, CaseIterable {
   case workspace
   case sync
   case execution
+  case soak
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -19,6 +20,7 @@ enum Suite: String, CaseIterable {
         + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
     case .execution: try ExecutionSuite().measure()
+    case .soak: try SoakSuite.measure()
     }
   }
 
@@ -38,6 +40,7 @@ enum Suite: String, CaseIterable {
       "the suite prompt needs --traces DIR with the editing traces; see RESULTS.md"
     case .sync: SyncSuite.obstacle
     case .execution: ExecutionSuite.obstacle
+    case .soak: SoakSuite.obstacle
     default: nil
     }
   }
