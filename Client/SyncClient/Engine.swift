@@ -267,6 +267,7 @@ extension Engine {
       }
       guard state.runner == nil else { return nil }
       state.runner = continuation
+      self.packLater(&state)
       self.settle(&state, state.core.started(at: self.occasion(), store: self.store))
       return stream
     }

@@ -7,6 +7,7 @@ enum Suite: String, CaseIterable {
   case sync
   case execution
   case soak
+  case year
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -21,6 +22,7 @@ enum Suite: String, CaseIterable {
     case .sync: try SyncSuite().measure(runs: options.runs)
     case .execution: try ExecutionSuite().measure()
     case .soak: try SoakSuite.measure()
+    case .year: try YearSuite.measure(runs: options.runs)
     }
   }
 
