@@ -1,9 +1,5 @@
 import Dispatch
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// Packing what nobody touches, so that memory follows from what waits and not from what was.
 extension Engine {
   /// Sessions are packed once nothing has changed for so long.
@@ -43,9 +39,7 @@ extension Engine {
       state.unpackedSince = nil
       state.core.replica.pack()
       publish(state.core)
-      #if canImport(Glibc)
-        malloc_trim(0)
-      #endif
+      HeapMemory.giveBackFreed()
     }
   }
 }

@@ -7,10 +7,6 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-#if canImport(Glibc)
-  import Glibc
-#endif
-
 /// Runs the core on one event loop: sockets' events go in, actions come out and are done in order.
 ///
 /// Everything here happens on `loop`; closures that leave it carry the driver in a `NIOLoopBound`.
@@ -101,9 +97,7 @@ final class ServerDriver {
       let driver = bound.value
       let releases = driver.core.releases
       driver.run(driver.core.clockTicked(at: driver.clock.now))
-      #if canImport(Glibc)
-        if driver.core.releases != releases { malloc_trim(0) }
-      #endif
+      if driver.core.releases != releases { HeapMemory.giveBackFreed() }
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
     }
