@@ -69,6 +69,11 @@ package struct ClientCore: Sendable {
     self.queueSizeMax = queueSizeMax
   }
 
+  /// Packs the sessions that something touched; nothing shows it.
+  package mutating func pack() {
+    replica.pack()
+  }
+
   /// The address of the paired server.
   package var server: String? { credentials?.server }
 

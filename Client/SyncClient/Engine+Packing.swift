@@ -1,4 +1,6 @@
+import ClientCore
 import Dispatch
+import Synchronization
 
 /// Packing what nobody touches, so that memory follows from what waits and not from what was.
 extension Engine {
@@ -37,7 +39,7 @@ extension Engine {
         state.changedAt + Engine.restMilliseconds, since + Engine.unrestMilliseconds)
       guard now >= due else { return packAfter(due - now) }
       state.unpackedSince = nil
-      state.core.replica.pack()
+      state.core.pack()
       publish(state.core)
       HeapMemory.giveBackFreed()
     }
