@@ -59,6 +59,9 @@ package struct ClientCore: Sendable {
   /// When something about tasks is due.
   var taskDeadline: Int64?
   var notices = Notices()
+  /// Days for which what is over is kept; 0 is for ever.
+  var retentionDays = 0
+  var forgetting: Forgetting?
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
     self.replica = replica
@@ -66,12 +69,18 @@ package struct ClientCore: Sendable {
     self.queueSizeMax = queueSizeMax
   }
 
+  /// Packs the sessions that something touched; nothing shows it.
+  package mutating func pack() {
+    replica.pack()
+  }
+
   /// The address of the paired server.
   package var server: String? { credentials?.server }
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
-    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline].compactMap { $0 }.min()
+    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline, forgettingDeadline]
+      .compactMap { $0 }.min()
   }
 
   private var linkDeadline: Int64? {
@@ -181,6 +190,12 @@ extension ClientCore {
 
   /// The deadline came, or something before it.
   package mutating func timePassed(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    forgetIfDue(at: occasion, store: store) + linkTimePassed(at: occasion, store: store)
+  }
+
+  private mutating func linkTimePassed(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     switch link {

@@ -40,4 +40,9 @@ package enum ClientLimits {
   package static let snapshotBytesMax = 64 << 20
   /// The wall clock is corrected where it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
+  /// How often what is over for long is looked for; the first time within so long of a start.
+  package static let forgettingMilliseconds: Int64 = 86_400_000
+  package static let forgettingMillisecondsFirst: Int64 = 3_600_000
+  /// Messages that are forgotten at once.
+  package static let forgettingMessagesMax = 20
 }

@@ -1,3 +1,4 @@
+import DeltaCodec
 package import QueueModel
 import SequenceCRDT
 package import WireProtocol
@@ -60,6 +61,11 @@ extension Replica {
     let operations = try allEntries(of: store).flatMap(\.operations)
     try log.append(operations.compactMap { record.outbox.parts(of: $0).logged }, isLocal: false)
     return log.state
+  }
+
+  /// Packs the sessions that something touched, as if the workspace were stored and opened again.
+  package mutating func pack() {
+    SnapshotCodec.pack(&workspace)
   }
 
   /// The entries of the log that hold operations of the outbox, and of these that alone.

@@ -106,6 +106,29 @@ package struct Replica: Sendable {
     )
   }
 
+  /// Makes operations that no person asked for, in one transaction.
+  mutating func author(
+    wall: Int64, at occasion: Occasion, store: some ReplicaStore,
+    _ body: (inout Workspace, CommandContext) throws(QueueError) -> CommandOutcome
+  ) throws(Fault) -> CommandOutcome {
+    var next = self
+    let (author, announcement) = next.preparedWriter(at: occasion)
+    next.clock.observe(workspace.latestStamp)
+    let context = CommandContext(
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), recordsUndo: false)
+    let outcome: CommandOutcome
+    do {
+      outcome = try body(&next.workspace, context)
+    } catch {
+      throw .queue(error)
+    }
+    guard !outcome.operations.isEmpty else { return outcome }
+    try commitLocal(
+      announcement + outcome.operations, waitsForDisk: false, next: &next, store: store)
+    self = next
+    return outcome
+  }
+
   func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SentText? = nil,
     sent: QueuedMessage? = nil, intents: IntentChanges = .init(), waitsForDisk: Bool = true,

@@ -90,10 +90,13 @@ package struct StoreTransaction: Sendable {
     self.record = record
   }
 
+  /// The base takes the place of entries that it was made of, and nothing else changes.
+  package var shortensHistory = false
+
   /// Whether a state derived from the log before does not follow by appending alone.
   package var rewritesHistory: Bool {
     if case .none = base { return false }
-    return true
+    return !shortensHistory
   }
 }
 

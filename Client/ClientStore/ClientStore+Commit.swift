@@ -18,6 +18,10 @@ extension ClientStore {
         try write(transaction.base, entry: transaction.prunedThrough ?? 0, to: database)
         if transaction.rewritesHistory {
           try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
+        } else if let pruned = transaction.prunedThrough {
+          // It builds on entries that are gone.
+          try database.execute(
+            sql: "DELETE FROM images WHERE kind = 'cache' AND entry < ?", arguments: [pruned])
         }
         if transaction.forgetsReceipts { try database.execute(sql: "DELETE FROM receipts") }
         for receipt in transaction.receipts { try write(receipt, to: database) }

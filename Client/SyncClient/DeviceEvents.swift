@@ -176,6 +176,7 @@ extension QueueClient {
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
     engine.prefer(settings.notifications.preferences)
+    engine.keep(days: settings.retention)
   }
 
   /// What happens on this device, from now on. The stream of a reader that falls a thousand events

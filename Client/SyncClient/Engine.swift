@@ -28,6 +28,9 @@ final class Engine: Sendable {
     /// Where connection requests go while somebody runs the sync.
     var runner: AsyncStream<ConnectionID>.Continuation?
     var scheduled: Int64?
+    /// When the queues changed last, and since when something may be unpacked.
+    var changedAt: Int64 = 0
+    var unpackedSince: Int64?
     var isClosed = false
     /// What the stored image holds.
     var imageVector: VersionVector
@@ -57,11 +60,11 @@ final class Engine: Sendable {
   let feedLog: FeedLog
   let logger: Logger
   private let directory: DataDirectory
-  private let queue: DispatchQueue
+  let queue: DispatchQueue
   /// For tasks that do nothing but hand events over.
   let executor: QueueExecutor
   private let origin = ContinuousClock.now
-  private let state: Mutex<State>
+  let state: Mutex<State>
   private let published: Mutex<Published>
 
   init(
@@ -83,7 +86,7 @@ final class Engine: Sendable {
         workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
   }
 
-  private var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
+  var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
 
   func occasion() -> Occasion {
     Occasion(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
@@ -177,7 +180,7 @@ final class Engine: Sendable {
     if state.tailCount >= Engine.tailMax { keepImage(&state) }
   }
 
-  private func publish(_ core: ClientCore) {
+  func publish(_ core: ClientCore) {
     let status = SyncStatus(of: core, now: now)
     published.withLock {
       $0 = Published(workspace: core.replica.workspace, status: status, core: core)
@@ -197,6 +200,7 @@ final class Engine: Sendable {
     case .changed(let touched):
       state.observers.show(
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
+      packLater(&state)
     case .report(let trouble):
       logger.warning("\(trouble.message)")
     case .agent(let order):
@@ -263,6 +267,7 @@ extension Engine {
       }
       guard state.runner == nil else { return nil }
       state.runner = continuation
+      self.packLater(&state)
       self.settle(&state, state.core.started(at: self.occasion(), store: self.store))
       return stream
     }

@@ -86,6 +86,7 @@ public final class QueueClient: Sendable {
     core.notificationsLoaded(opened.loaded.notifications)
     _ = core.notificationPreferencesChanged(
       configuration.settings.notifications.preferences, at: occasion)
+    core.retentionChanged(toDays: configuration.settings.retention, at: occasion)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger)

@@ -61,6 +61,7 @@ struct SettingsEvent: Codable, Equatable, Sendable {
   var queueEnabled: Bool
   var onFailure: FailurePolicy
   var autoRemoveOnView: Bool
+  var retention: Int
   var retentionDays: Int
   var attachmentQuota: Int
 
@@ -69,6 +70,7 @@ struct SettingsEvent: Codable, Equatable, Sendable {
     queueEnabled = settings.queueEnabled
     onFailure = settings.onFailure
     autoRemoveOnView = settings.autoRemoveOnView
+    retention = settings.retention
     retentionDays = settings.retentionDays
     attachmentQuota = settings.attachmentQuota
   }

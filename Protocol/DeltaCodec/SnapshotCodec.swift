@@ -50,6 +50,23 @@ package enum SnapshotCodec {
     }
   }
 
+  /// Packs the sessions of a workspace that are not, as if it were written and opened again.
+  ///
+  /// - Complexity: O(state), a copy of the bytes for what is packed already.
+  package static func pack(_ workspace: inout Workspace) {
+    guard workspace.hasUnpackedSessions else { return }
+    let bytes = encodeParts(workspace).bytes
+    do {
+      var reader = ByteReader(bytes)
+      _ = try reader.number()
+      let snapshot = try SnapshotDecoder(reader, budget: .snapshot)
+      let sessions = SnapshotSessions(snapshot, known: workspace.imageReplicas)
+      try workspace.pack(into: sessions, summaries: try sessions.summaries())
+    } catch {
+      // A state that no snapshot may hold, since it passes a limit, stays as it is.
+    }
+  }
+
   private static func unknown(_ layout: UInt64, at offset: Int) -> DecodingFault {
     DecodingFault(.unsupported, at: offset, "snapshot layout \(layout) is unknown here: update")
   }

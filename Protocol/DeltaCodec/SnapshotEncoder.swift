@@ -9,28 +9,30 @@ enum SnapshotEncoder {
   static func encode(_ image: WorkspaceImage) -> EncodedBody {
     var parts = [SnapshotPartEncoder.encode(image.replicas, threadSlots: image.threadSlots)]
     parts.reserveCapacity(image.sessions.count + 1)
-    for session in image.sessions { parts.append(SnapshotPartEncoder.encode(session)) }
+    for session in image.sessions {
+      parts.append(SnapshotPartEncoder.encode(SessionToWrite(session)))
+    }
     return join(parts)
   }
 
   /// Untouched sessions of an opened snapshot are copied as they stand there.
   static func encode(_ workspace: Workspace) -> EncodedBody {
-    guard let packed = workspace.packedSessions as? SnapshotSessions else {
-      return encode(workspace.image())
-    }
     var parts = [
       SnapshotPartEncoder.encode(
         workspace.imageReplicas, threadSlots: workspace.imageThreadSlots)
     ]
-    var touched = workspace.touchedSessionImages()[...]
-    for (key, index) in workspace.untouchedSessions {
-      while let session = touched.first, session.key < key {
-        parts.append(SnapshotPartEncoder.encode(session))
-        touched.removeFirst()
+    var sessions: [(key: SessionID, part: EncodedPart)] = []
+    if let packed = workspace.packedSessions {
+      guard let packed = packed as? SnapshotSessions else { return encode(workspace.image()) }
+      sessions = workspace.untouchedSessions.map { key, index in
+        (key, EncodedPart(copying: index, of: packed))
       }
-      parts.append(EncodedPart(copying: index, of: packed))
     }
-    parts += touched.map(SnapshotPartEncoder.encode)
+    for touched in workspace.touchedSessions {
+      sessions.append((touched.session.key, SnapshotPartEncoder.encode(touched)))
+    }
+    sessions.sort { $0.key < $1.key }
+    parts += sessions.map(\.part)
     return join(parts)
   }
 

@@ -23,9 +23,9 @@ struct SnapshotPartEncoder {
   }
 
   /// - Precondition: the messages stand at slots of the session, in their order.
-  static func encode(_ session: WorkspaceImage.Session) -> EncodedPart {
+  static func encode(_ whole: SessionToWrite) -> EncodedPart {
     var encoder = SnapshotPartEncoder()
-    encoder.write(session)
+    encoder.write(whole)
     return encoder.part
   }
 
@@ -71,13 +71,14 @@ struct SnapshotPartEncoder {
     }
   }
 
-  private mutating func write(_ session: WorkspaceImage.Session) {
+  private mutating func write(_ whole: SessionToWrite) {
+    let session = whole.session
     write(session.key.rawValue)
     numbers.count(session.references.count)
     for reference in session.references { write(reference, .element) }
     write(session.tags)
     write(session.registers)
-    let isPlain = session.hasPlainSlots
+    let isPlain = whole.hasPlainSlots
     let isThere = session.enqueued != nil && session.enqueued == session.threadPosition
     var flags: UInt8 = isPlain ? SnapshotFormat.SessionFlag.plainSlots : 0
     if session.threadPosition != nil { flags |= SnapshotFormat.SessionFlag.threadPosition }
@@ -89,14 +90,19 @@ struct SnapshotPartEncoder {
     numbers.byte(flags)
     if let position = session.threadPosition { write(position) }
     if !isThere, let enqueued = session.enqueued { write(enqueued) }
-    numbers.count(session.messages.count)
-    for (message, gap) in zip(session.messages, session.deadSlotsBeforeMessages) {
+    numbers.count(whole.places.count)
+    var isExplicit = [Bool](repeating: false, count: whole.places.count)
+    for (index, gap) in whole.deadSlotsBeforeMessages.enumerated() {
+      let message = whole.message(index)
       write(message, deadSlotsBefore: gap)
+      isExplicit[index] = message.additions.contains { $0.form == .explicit }
     }
     if !isPlain { writeRuns(session.slots, visible: nil) }
-    for addition in session.messages.flatMap(\.additions) where addition.form == .explicit {
-      context.expect(.slot, index(of: addition.id.replica), Int(addition.id.seq) + 1)
-      writeRuns(addition.runs.map(\.slots), visible: addition.runs.map(\.isVisible))
+    for index in isExplicit.indices where isExplicit[index] {
+      for addition in whole.message(index).additions where addition.form == .explicit {
+        context.expect(.slot, self.index(of: addition.id.replica), Int(addition.id.seq) + 1)
+        writeRuns(addition.runs.map(\.slots), visible: addition.runs.map(\.isVisible))
+      }
     }
   }
 

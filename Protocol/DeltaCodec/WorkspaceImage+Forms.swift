@@ -2,21 +2,21 @@ import QueueModel
 import SequenceCRDT
 
 /// What an image need not say because the usual course of things implies it.
-extension WorkspaceImage.Session {
+extension SessionToWrite {
   /// Whether each slot is the one its message was added at, behind the one before it.
   var hasPlainSlots: Bool {
-    guard messages.allSatisfy({ $0.isWhereItWasAdded }) else { return false }
-    return slots == WorkspaceImage.SlotRun.plain(messages.map(\.position.slot))
+    guard places.allSatisfy({ $0.slot == $0.addition }) else { return false }
+    return session.slots == WorkspaceImage.SlotRun.plain(places.map(\.slot))
   }
 
   /// For each message, how many dead slots stand between the message before it and its own slot.
   var deadSlotsBeforeMessages: [Int] {
     var gaps: [Int] = []
     var gap = 0
-    for run in slots {
+    for run in session.slots {
       var offset = 0
-      while gaps.count < messages.count {
-        let slot = messages[gaps.count].position.slot
+      while gaps.count < places.count {
+        let slot = places[gaps.count].slot
         guard slot.replica == run.id.replica, slot.seq >= run.id.seq,
           Int(slot.seq - run.id.seq) < run.length, Int(slot.seq - run.id.seq) >= offset
         else { break }
@@ -26,7 +26,7 @@ extension WorkspaceImage.Session {
       }
       gap += run.length - offset
     }
-    precondition(gaps.count == messages.count, "messages stand at their slots, in order")
+    precondition(gaps.count == places.count, "messages stand at their slots, in order")
     return gaps
   }
 }
@@ -52,8 +52,6 @@ extension WorkspaceImage.SlotRun {
 }
 
 extension WorkspaceImage.Message {
-  fileprivate var isWhereItWasAdded: Bool { position.slot == additions.first?.id }
-
   /// The message's form byte.
   func form(deadSlotsBefore gap: Int) -> UInt8 {
     guard let first = additions.first else { return 0 }

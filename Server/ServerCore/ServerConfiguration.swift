@@ -26,7 +26,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// When a workspace without connections leaves memory.
   package var idleMilliseconds: Int64 = 60_000
   /// When the content of a workspace whose devices stay connected, but silent, leaves memory.
-  package var connectedIdleMilliseconds: Int64 = 600_000
+  package var connectedIdleMilliseconds: Int64 = 30_000
   /// Log entries a device may lack and still get them instead of a snapshot.
   package var catchUpEntriesMax = 4_096
   /// Largest delta and snapshot part that the server itself puts together.

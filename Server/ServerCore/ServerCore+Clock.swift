@@ -61,10 +61,12 @@ extension ServerCore {
       {
         guard !resident.devices.values.contains(where: \.needsTouch) else { continue }
         workspaces[id] = nil
+        releases += 1
       } else if resident.content != nil, !isWanted,
         idle >= configuration.connectedIdleMilliseconds
       {
         workspaces[id]?.content = nil
+        releases += 1
       }
     }
   }

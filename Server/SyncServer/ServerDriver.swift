@@ -95,7 +95,9 @@ final class ServerDriver {
     let bound = bound
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
+      let releases = driver.core.releases
       driver.run(driver.core.clockTicked(at: driver.clock.now))
+      if driver.core.releases != releases { HeapMemory.giveBackFreed() }
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
     }

@@ -43,6 +43,7 @@ struct CospoolServer: AsyncParsableCommand {
   static func main() async {
     // What it writes is for its owner alone, from the first moment on, also in a shared directory.
     umask(0o077)
+    HeapMemory.limitArenas()
     let arguments = CommandLineArguments.movingGlobalOptions(
       Array(ProcessInfo.processInfo.arguments.dropFirst()),
       behind: configuration.subcommands.compactMap { $0.configuration.commandName })

@@ -42,8 +42,8 @@ struct TagSet: Hashable, Sendable {
 struct ElementState: Sendable {
   /// By id; never empty.
   private(set) var references: [OperationID] = []
-  private(set) var tags: [TagField: TagSet] = [:]
-  private(set) var registers: [RegisterField: Register<RegisterValue>] = [:]
+  private(set) var tags = FieldTable<TagField, TagSet>()
+  private(set) var registers = FieldTable<RegisterField, Register<RegisterValue>>()
 
   init() {}
 
@@ -78,9 +78,10 @@ struct ElementState: Sendable {
   mutating func updateTags(
     _ field: TagField, clearing ids: [OperationID], adding tag: OperationID?, note: String = ""
   ) {
-    tags[field, default: TagSet()].clear(ids)
-    if let tag { tags[field, default: TagSet()].insert(tag, note: note) }
-    if tags[field]?.isEmpty ?? false { tags[field] = nil }
+    var set = tags[field] ?? TagSet()
+    set.clear(ids)
+    if let tag { set.insert(tag, note: note) }
+    tags[field] = set.isEmpty ? nil : set
   }
 
   mutating func write(_ field: RegisterField, _ write: Register<RegisterValue>) {
@@ -95,14 +96,13 @@ struct ElementState: Sendable {
   func milliseconds(_ field: RegisterField) -> Int64? { registers[field]?.value.milliseconds }
 
   var imageTags: [WorkspaceImage.Tags] {
-    tags.sorted { $0.key.rawValue < $1.key.rawValue }
-      .map { WorkspaceImage.Tags(field: $0.key, tags: $0.value.tags) }
+    tags.entries.map { WorkspaceImage.Tags(field: $0.field, tags: $0.value.tags) }
   }
 
   var imageRegisters: [WorkspaceImage.Register] {
-    registers.sorted { $0.key < $1.key }.map {
+    registers.entries.map {
       WorkspaceImage.Register(
-        field: $0.key, value: $0.value.value, stamp: $0.value.stamp, writer: $0.value.writer)
+        field: $0.field, value: $0.value.value, stamp: $0.value.stamp, writer: $0.value.writer)
     }
   }
 }
@@ -150,11 +150,17 @@ struct MessageState: Sendable {
   struct Addition: Sendable {
     var id: OperationID
     var stamp: Stamp
-    var content = TextContent()
+    var text = MessageText()
+
+    /// The text with its structure.
+    var content: TextContent {
+      get { text.content }
+      set { text.content = newValue }
+    }
 
     /// Whether the content is more or less than the one insertion that came with the message.
     var isEdited: Bool {
-      let runs = content.sequence.runs
+      let runs = text.canonicalRuns
       guard let run = runs.first, runs.count == 1, run.isVisible else { return true }
       // In front of a long text stands the mark that says so.
       return run.id != id.advanced(by: 1) && run.id != id.advanced(by: 2)
@@ -179,10 +185,17 @@ struct MessageState: Sendable {
     additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
   }
 
-  mutating func withContent<Result, Failure: Error>(
-    of addition: OperationID, _ body: (inout TextContent) throws(Failure) -> Result
-  ) throws(Failure) -> Result? {
-    guard let index = additions.firstIndex(where: { $0.id == addition }) else { return nil }
-    return try body(&additions[index].content)
+  /// Whether a text is open that nobody is likely to edit: the message is over.
+  var hasOpenTextThoughOver: Bool { additions.contains(where: \.text.isOpen) && !stands }
+
+  mutating func packTexts() {
+    for index in additions.indices { additions[index].text.pack() }
+  }
+
+  mutating func editText(
+    of addition: OperationID, _ body: (inout MessageText) throws(SequenceFault) -> Void
+  ) throws(SequenceFault) {
+    guard let index = additions.firstIndex(where: { $0.id == addition }) else { return }
+    try body(&additions[index].text)
   }
 }

@@ -68,6 +68,9 @@ struct SessionTable: Sendable {
     return [AnySequence(warm.values), AnySequence(untouched)].lazy.joined()
   }
 
+  /// Whether something touched any.
+  var hasWarmValues: Bool { warm.count > 0 }
+
   /// Those that something touched, in no particular order.
   var warmValues: some Sequence<SessionState> { warm.values }
 }
@@ -87,6 +90,9 @@ struct MessageTable: Sendable {
   func contains(_ id: MessageID) -> Bool {
     warm.contains(id) || cold?.place(of: id) != nil
   }
+
+  /// Whether messages of any session of the snapshot are kept here.
+  var hasTouchedSessions: Bool { !touchedSessions.isEmpty }
 
   /// Whether messages of a session of the snapshot are kept here.
   func isTouched(session index: Int) -> Bool {

@@ -18,6 +18,26 @@ package protocol PackedSessions: Sendable {
   func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session
 }
 
+/// A session to be packed: all but its messages, and these one by one, since an image takes several
+/// times what it is packed to.
+package struct SessionToWrite {
+  /// The session without its messages.
+  package var session: WorkspaceImage.Session
+  /// Of each message its slot, and the operation that added it first; in the order of the slots.
+  package var places: [(slot: OperationID, addition: OperationID?)]
+  /// Puts a message together, by its number in that order.
+  package var message: (Int) -> WorkspaceImage.Message
+}
+
+extension SessionToWrite {
+  /// A session whose image is there already.
+  package init(_ image: WorkspaceImage.Session) {
+    self.init(
+      session: image, places: image.messages.map { ($0.position.slot, $0.additions.first?.id) },
+      message: { image.messages[$0] })
+  }
+}
+
 /// What is needed to find a packed session and its messages.
 package struct SessionSummary: Sendable {
   package var key: SessionID

@@ -39,7 +39,7 @@ extension ShownMessage {
       attempts: Self.count(state.element.registers[.attempts]?.value),
       lastError: Self.text(state.element.registers[.lastError]?.value),
       attachments: Attachment.shown(by: state.element.notes(.attachment)),
-      text: { primary?.content.text ?? "" }, tags: { state.element.tagIDs(.live) })
+      text: { primary?.text.string ?? "" }, tags: { state.element.tagIDs(.live) })
   }
 
   /// A message of a packed session.

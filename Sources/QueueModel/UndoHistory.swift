@@ -147,6 +147,20 @@ package struct UndoHistory: Hashable, Sendable {
     changes.removed.append(entry.number)
   }
 
+  /// Forgets the changes of before a time, in milliseconds since 1970.
+  package mutating func forget(before milliseconds: Int64) -> Changes {
+    var changes = Changes()
+    while let entry = undoable.first, entry.group.milliseconds < milliseconds {
+      _ = undoable.popFirst()
+      forget(entry, &changes)
+    }
+    while let entry = redoable.first, entry.group.milliseconds < milliseconds {
+      _ = redoable.popFirst()
+      forget(entry, &changes)
+    }
+    return changes
+  }
+
   /// Forgets the oldest changes; with them what was undone beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
     var dropped: [Entry] = []

@@ -47,6 +47,7 @@ package struct UndoStack: Sendable {
   }
 
   package var isEmpty: Bool { count == 0 }
+  package var first: Entry? { chunks.first?.entries.first }
   package var last: Entry? { chunks.last?.entries.last }
 
   /// - Complexity: O(the chunk and what the group speaks of).
@@ -67,7 +68,7 @@ package struct UndoStack: Sendable {
   }
 
   mutating func popFirst() -> Entry? {
-    guard let entry = chunks.first?.entries.first else { return nil }
+    guard let entry = first else { return nil }
     chunks[0].entries.removeFirst()
     if chunks[0].entries.isEmpty { chunks.removeFirst() }
     count -= 1

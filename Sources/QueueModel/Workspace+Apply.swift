@@ -57,16 +57,14 @@ extension Workspace {
     case .addMessage(let addition):
       try addMessage(addition, id: id, touched: &touched)
     case .insertText(let insertion):
-      try editContent(insertion.message, operation: id, touched: &touched) {
-        content throws(SequenceFault) in
-        try content.insert(
-          id: id, text: insertion.text, left: insertion.origins.left,
-          right: insertion.origins.right)
+      try editText(insertion.message, operation: id, touched: &touched) {
+        text throws(SequenceFault) in
+        try text.insert(id: id, text: insertion.text, origins: insertion.origins)
       }
     case .deleteText(let deletion):
-      try editContent(deletion.message, operation: id, touched: &touched) {
-        content throws(SequenceFault) in
-        try content.delete(first: deletion.first, count: deletion.count)
+      try editText(deletion.message, operation: id, touched: &touched) {
+        text throws(SequenceFault) in
+        try text.delete(first: deletion.first, count: deletion.count)
       }
     case .placeMessage(let message, let session, let origins, let stamp):
       let key = try messageKey(message, operation: id)
@@ -251,20 +249,36 @@ extension Workspace {
     change(&state)
     if state.stands { sessionStates[state.session]?.standing.insert(id) }
     touched.sessions.insert(state.session)
+    noteTexts(of: state)
     messageStates[id] = state
   }
 
-  private mutating func editContent(
+  private mutating func editText(
     _ reference: OperationID, operation: OperationID, touched: inout TouchedQueues,
-    _ edit: (inout TextContent) throws(SequenceFault) -> Void
+    _ edit: (inout MessageText) throws(SequenceFault) -> Void
   ) throws(MergeError) {
     let key = try messageKey(reference, operation: operation)
     do {
-      _ = try messageStates[key]?.withContent(of: reference, edit)
+      try messageStates[key]?.editText(of: reference, edit)
     } catch {
       throw MergeError(error, operation: operation)
     }
-    if let session = messageStates[key]?.session { touched.sessions.insert(session) }
+    guard let state = messageStates[key] else { return }
+    touched.sessions.insert(state.session)
+    noteTexts(of: state)
+  }
+
+  private mutating func noteTexts(of message: MessageState) {
+    if message.hasOpenTextThoughOver { textsToPack.insert(message.id) }
+  }
+
+  /// Packs the texts of messages that are over; once for all operations of a merge or a command.
+  mutating func packTexts() {
+    guard !textsToPack.isEmpty else { return }
+    for id in textsToPack where messageStates[id]?.hasOpenTextThoughOver == true {
+      messageStates[id]?.packTexts()
+    }
+    textsToPack = []
   }
 }
 

@@ -14,7 +14,8 @@ extension Workspace {
           project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
           pauses: element?.notes(.paused) ?? [], locked: view.locked,
           messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
-          cancelled: cancelledMessages(of: view.id).map(WorkspaceDocument.Message.init))
+          cancelled: cancelledMessages(of: view.id).filter { !$0.content.isEmpty }
+            .map(WorkspaceDocument.Message.init))
         session.task = view.task
         return session
       },

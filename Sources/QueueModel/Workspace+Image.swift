@@ -10,7 +10,8 @@ extension Workspace {
     var image = WorkspaceImage()
     image.replicas = imageReplicas
     image.threadSlots = imageThreadSlots
-    image.sessions = (packedSessionImages() + touchedSessionImages()).sorted { $0.key < $1.key }
+    image.sessions = packedSessionImages() + touchedStates.map(self.image)
+    image.sessions.sort { $0.key < $1.key }
     return image
   }
 
@@ -35,6 +36,12 @@ extension Workspace {
   }
 
   func image(of session: SessionState) -> WorkspaceImage.Session {
+    var image = imageWithoutMessages(of: session)
+    image.messages = messagesInPlace(of: session).map(self.image)
+    return image
+  }
+
+  func imageWithoutMessages(of session: SessionState) -> WorkspaceImage.Session {
     var image = WorkspaceImage.Session(key: session.key)
     image.references = session.element.references
     image.tags = session.element.imageTags
@@ -42,7 +49,6 @@ extension Workspace {
     image.threadPosition = session.threadPosition.map(position)
     image.enqueued = session.enqueued.map(position)
     image.slots = slotRuns(of: session.slots)
-    image.messages = messagesInPlace(of: session).map(self.image)
     return image
   }
 
@@ -56,17 +62,17 @@ extension Workspace {
     }
   }
 
-  private func image(of message: MessageState) -> WorkspaceImage.Message {
+  func image(of message: MessageState) -> WorkspaceImage.Message {
     var image = WorkspaceImage.Message(id: message.id, position: position(message.position))
     image.tags = message.element.imageTags
     image.registers = message.element.imageRegisters
     image.additions = message.additions.map { addition in
       WorkspaceImage.Addition(
         id: addition.id, stamp: addition.stamp,
-        runs: addition.content.sequence.canonicalRuns.map {
+        runs: addition.text.canonicalRuns.map {
           WorkspaceImage.TextRun(slots: WorkspaceImage.SlotRun($0), isVisible: $0.isVisible)
         },
-        text: addition.content.text)
+        text: addition.text.string)
     }
     return image
   }

@@ -36,6 +36,9 @@ extension Workspace {
       throw InvariantViolation(reason: "a message stands in no session")
     }
     try checkPackedSessions()
+    guard textsToPack.isEmpty else {
+      throw InvariantViolation(reason: "texts wait for being packed")
+    }
     for replica in announcements.keys where vector[replica] == 0 {
       throw InvariantViolation(reason: "replica \(replica.rawValue) is noted but not known")
     }
@@ -73,7 +76,19 @@ extension Workspace {
       message.additions.allSatisfy({ messageKeys[$0.id] == message.id })
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(message.element, name)
-    for addition in message.additions { try check(addition.content.sequence, name) }
+    guard !message.hasOpenTextThoughOver else {
+      throw InvariantViolation(reason: "\(name) is over and its text is not packed")
+    }
+    for addition in message.additions { try check(addition.text, name) }
+  }
+
+  /// Checks that a packed text is the same when it is opened.
+  private func check(_ text: MessageText, _ name: String) throws(InvariantViolation) {
+    let content = text.content
+    try check(content.sequence, name)
+    guard content.sequence.canonicalRuns == text.canonicalRuns, content.text == text.string else {
+      throw InvariantViolation(reason: "\(name): its text is another one when it is opened")
+    }
   }
 
   private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {

@@ -17,14 +17,37 @@ extension Workspace {
   ) throws(MergeError) {
     self.init()
     let cold = try ColdSessions(sessions, summaries: summaries)
+    take(cold)
+    latestStamp = cold.latestStamp
+    try restore(replicas)
+    try restoreThreadQueue(threadSlots, places: cold.threadPlaces)
+  }
+
+  /// Takes packed sessions, and a summary of each, in the place of all that it holds of sessions.
+  ///
+  /// - Precondition: they hold the same.
+  /// - Throws: `MergeError.invalidImage` where they contradict themselves.
+  /// - Complexity: O(sessions + messages).
+  package mutating func pack(
+    into sessions: some PackedSessions, summaries: [SessionSummary]
+  ) throws(MergeError) {
+    let cold = try ColdSessions(sessions, summaries: summaries)
+    let owners = try threadOwners(of: threadSlots, places: cold.threadPlaces)
+    take(cold)
+    threadSlotOwners = owners
+  }
+
+  private mutating func take(_ cold: ColdSessions) {
     self.cold = cold
     sessionStates = SessionTable(over: cold)
     messageStates = MessageTable(over: cold)
     sessionKeys = ReferenceTable(over: cold) { $0.session(introducedBy: $1) }
     messageKeys = ReferenceTable(over: cold) { $0.message(introducedBy: $1) }
-    latestStamp = cold.latestStamp
-    try restore(replicas)
-    try restoreThreadQueue(threadSlots, places: cold.threadPlaces)
+  }
+
+  /// Whether any session is unpacked.
+  package var hasUnpackedSessions: Bool {
+    sessionStates.hasWarmValues || messageStates.hasTouchedSessions
   }
 
   /// The packed sessions, where the workspace was opened from a snapshot.
@@ -36,13 +59,23 @@ extension Workspace {
       .map { (key: $0.element, index: $0.offset) }
   }
 
-  /// The sessions that are not packed or were touched since, by id.
-  package func touchedSessionImages() -> [WorkspaceImage.Session] {
+  /// The sessions that are not packed or were touched since, by id, to be written one by one.
+  package var touchedSessions: some Sequence<SessionToWrite> {
+    touchedStates.lazy.map { session in
+      let messages = messagesInPlace(of: session)
+      return SessionToWrite(
+        session: imageWithoutMessages(of: session),
+        places: messages.map { ($0.position.value, $0.additions.first?.id) },
+        message: { image(of: messages[$0]) })
+    }
+  }
+
+  var touchedStates: [SessionState] {
     var keys = Set(sessionStates.warmValues.map(\.key))
     for (index, key) in (cold?.keys ?? []).enumerated() where !isUntouched(index) {
       keys.insert(key)
     }
-    return keys.sorted().compactMap { sessionStates[$0].map(image) }
+    return keys.sorted().compactMap { sessionStates[$0] }
   }
 
   /// Whether a packed session is as the snapshot says.

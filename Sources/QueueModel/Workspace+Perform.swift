@@ -18,6 +18,7 @@ extension Workspace {
       self = before
       throw .stateDamaged(reason: damage)
     }
+    packTexts()
     return CommandOutcome(
       operations: author.operations, touched: author.touched, notice: notice,
       undo: command.undoLabel.flatMap { author.group($0, in: self) })
@@ -344,7 +345,7 @@ extension Workspace {
     return message.additions.contains { addition in
       slots.contains(addition.id)
         && (addition.isEdited
-          || addition.content.text.unicodeScalars.elementsEqual(text.unicodeScalars))
+          || addition.text.string.unicodeScalars.elementsEqual(text.unicodeScalars))
     }
   }
 

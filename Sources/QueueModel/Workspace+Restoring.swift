@@ -52,6 +52,14 @@ extension Workspace {
     _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {
     let slots = try RunSequence.restored(from: runs)
+    threadSlotOwners = try threadOwners(of: slots, places: places)
+    threadSlots = slots
+  }
+
+  /// Whom the slots of the thread queue were made for, of the winning ones.
+  func threadOwners(
+    of slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
+  ) throws(MergeError) -> SlotOwners<SessionID> {
     var owners: [(index: Int, owner: SessionID)] = []
     for place in places {
       guard let unit = slots.contentIndex(of: place.slot) else {
@@ -63,8 +71,7 @@ extension Workspace {
     guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
       throw .invalidImage(reason: "two sessions stand at one slot")
     }
-    threadSlots = slots
-    threadSlotOwners = SlotOwners(restored: owners, count: slots.unitCount)
+    return SlotOwners(restored: owners, count: slots.unitCount)
   }
 }
 
@@ -109,7 +116,7 @@ struct RestoredSession {
       message.additions.append(
         MessageState.Addition(
           id: addition.id, stamp: addition.stamp,
-          content: try TextContent(restoring: addition.runs, text: addition.text)))
+          text: try MessageText(restoring: addition.runs, text: addition.text)))
       note([addition.stamp])
     }
     note(image.registers)
@@ -163,8 +170,28 @@ extension TextContent {
   init(
     restoring runs: [WorkspaceImage.TextRun], text: String
   ) throws(MergeError) {
+    self = try MergeError.ofRuns { () throws(SequenceFault) in
+      try TextContent(runs: runs.map(RunSequence.Run.init), text: text)
+    }
+  }
+}
+
+extension MessageText {
+  fileprivate init(
+    restoring runs: [WorkspaceImage.TextRun], text: String
+  ) throws(MergeError) {
+    self = try MergeError.ofRuns { () throws(SequenceFault) in
+      try MessageText(runs: runs.map(RunSequence.Run.init), text: text)
+    }
+  }
+}
+
+extension MergeError {
+  fileprivate static func ofRuns<Text>(
+    _ body: () throws(SequenceFault) -> Text
+  ) throws(MergeError) -> Text {
     do {
-      try self.init(runs: runs.map { .init($0.slots, isVisible: $0.isVisible) }, text: text)
+      return try body()
     } catch {
       throw .invalidImage(reason: "the runs of a text are wrong: \(error)")
     }
@@ -176,5 +203,9 @@ extension RunSequence.Run {
     self.init(
       id: image.id, length: image.length, left: image.origins.left, right: image.origins.right,
       isVisible: isVisible)
+  }
+
+  init(_ image: WorkspaceImage.TextRun) {
+    self.init(image.slots, isVisible: image.isVisible)
   }
 }

@@ -33,6 +33,7 @@ extension Workspace {
       self = before
       throw .stateDamaged(reason: damage)
     }
+    packTexts()
     return CommandOutcome(
       operations: author.operations, touched: author.touched,
       notice: author.operations.isEmpty ? .unchanged : .done,

@@ -21,6 +21,8 @@ public struct Workspace: Sendable {
   /// By content index of the thread slots: the session each slot was made for.
   var threadSlotOwners = SlotOwners<SessionID>()
   var pending = PendingOperations()
+  /// Messages with texts to be packed at the end of a merge or a command; empty between them.
+  var textsToPack: Set<MessageID> = []
   /// The latest stamp of any applied operation; a device's clock must not fall behind it.
   package internal(set) var latestStamp = Stamp.zero
 
@@ -70,6 +72,7 @@ extension Workspace {
       do {
         for operation in operations { try admit(operation, into: &outcome) }
         if !pending.isEmpty { try drain(into: &outcome) }
+        packTexts()
         outcome.waiting = pending.count
         outcome.dropped = dropped
         return outcome

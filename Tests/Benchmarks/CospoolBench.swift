@@ -16,6 +16,7 @@ struct CospoolBench: ParsableCommand {
         cospool-bench prompt --traces traces --runs 9
         cospool-bench sync
         cospool-bench execution
+        cospool-bench soak
 
       sync starts the cospool-server that lies beside cospool-bench, or in $COSPOOL_BIN, on a free \
       port of 127.0.0.1 with data in a temporary folder, and connects up to 2,000 devices to it \
@@ -24,6 +25,9 @@ struct CospoolBench: ParsableCommand {
 
       execution starts a server and two cospoold, and has one run what the other sends: 320 \
       messages and as many approvals, one after the other, and 30 seconds of idling.
+
+      soak has a server and two cospoold in three minutes do what a long day brings, and looks at \
+      their memory at the end and a minute later.
 
       Values are medians of the runs. On a shared machine compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.

@@ -6,6 +6,8 @@ enum Suite: String, CaseIterable {
   case workspace
   case sync
   case execution
+  case soak
+  case year
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -20,6 +22,8 @@ enum Suite: String, CaseIterable {
         + processes(options)
     case .sync: try SyncSuite().measure(runs: options.runs)
     case .execution: try ExecutionSuite().measure()
+    case .soak: try SoakSuite.measure()
+    case .year: try YearSuite.measure(runs: options.runs)
     }
   }
 
@@ -39,6 +43,7 @@ enum Suite: String, CaseIterable {
       "the suite prompt needs --traces DIR with the editing traces; see RESULTS.md"
     case .sync: SyncSuite.obstacle
     case .execution: ExecutionSuite.obstacle
+    case .soak: SoakSuite.obstacle
     default: nil
     }
   }

@@ -83,4 +83,9 @@ final class SyncServerProcess {
       )
     }
   }
+
+  /// Bytes of memory of its own that it holds now, without pages of files.
+  var anonymousMemory: Double {
+    get throws { try ProcessMemory.bytes("RssAnon", of: process.processIdentifier) }
+  }
 }

@@ -77,6 +77,7 @@ package struct MergeRun {
       guard let batch = network.deliver(using: &generator) else { return try command(on: index) }
       try deliver(batch)
     case ..<94: network.repeatLost()
+    case ..<97: try pack(index)
     default: try restore(index)
     }
   }
@@ -136,6 +137,24 @@ package struct MergeRun {
     } catch let error as MergeError {
       try fail(index, action, ["refused: \(error)"])
     }
+  }
+
+  /// Packing must change nothing that anybody sees, nor what waits.
+  private mutating func pack(_ index: Int) throws {
+    let before = participants[index].device.workspace
+    participants[index].device.packSessions()
+    let after = participants[index].device.workspace
+    var details: [String] = []
+    if after.hasUnpackedSessions { details.append("a session is still unpacked") }
+    if !after.image().isExactlyEqual(to: before.image()) { details.append("the image differs") }
+    if after.dump() != before.dump() { details.append("the dump differs") }
+    if after.latestStamp != before.latestStamp || after.vector != before.vector
+      || after.pendingOperations != before.pendingOperations
+    {
+      details.append("what is known, or waits, differs")
+    }
+    try fail(index, "packing", details)
+    try check(index, "packing", touched: TouchedQueues())
   }
 
   private mutating func restore(_ index: Int) throws {

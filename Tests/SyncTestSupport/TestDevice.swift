@@ -82,6 +82,11 @@ package struct TestDevice: Sendable {
     workspace = try SnapshotCodec.open(ByteReader(bytes))
     _ = try workspace.merge(pending)
   }
+
+  /// Packs what was touched, as a device does that nobody uses for a while.
+  package mutating func packSessions() {
+    SnapshotCodec.pack(&workspace)
+  }
 }
 
 /// Short ways to make values in tests.

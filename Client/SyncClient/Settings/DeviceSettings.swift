@@ -11,6 +11,8 @@ public struct DeviceSettings: Hashable, Sendable {
   public var onFailure: FailurePolicy
   /// Whether looking at a thread takes it out of the thread queue (S2-93).
   public var autoRemoveOnView: Bool
+  /// Days for which messages that are done or cancelled are kept; 0 is for ever.
+  public var retention: Int
   /// Days for which the attachments of messages that left their queue are kept.
   public var retentionDays: Int
   /// What the attachments on this device may take together, in MiB.
@@ -26,6 +28,7 @@ public struct DeviceSettings: Hashable, Sendable {
   public init(
     maxQueueSize: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
+    retention: Int = SettingName.retentionDefault,
     retentionDays: Int = SettingName.retentionDaysDefault,
     attachmentQuota: Int = SettingName.attachmentQuotaDefault,
     approvalPatience: Int = SettingName.approvalPatienceDefault,
@@ -36,6 +39,7 @@ public struct DeviceSettings: Hashable, Sendable {
     self.queueEnabled = queueEnabled
     self.onFailure = onFailure
     self.autoRemoveOnView = autoRemoveOnView
+    self.retention = retention.clamped(to: SettingName.retentionRange)
     self.retentionDays = retentionDays.clamped(to: SettingName.retentionDaysRange)
     self.approvalPatience = approvalPatience.clamped(to: SettingName.approvalPatienceRange)
     self.agents = agents

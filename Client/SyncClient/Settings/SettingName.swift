@@ -12,6 +12,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case onUnknown
   case approvalPatience
   case autoRemoveOnView
+  case retention
   case retentionDays
   case attachmentQuota
   case notifyOff
@@ -22,6 +23,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case certificate
   case logLevel
 
+  /// Days that `retention` may say; 0 is for ever.
+  public static let retentionRange = 0...3_650
+  /// `retention` where nothing is said.
+  public static let retentionDefault = 90
   /// Days that `retentionDays` may say.
   public static let retentionDaysRange = 1...3_650
   /// `retentionDays` where nothing is said.
@@ -67,6 +72,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
     case .approvalPatience: .number(SettingName.approvalPatienceRange)
+    case .retention: .number(SettingName.retentionRange)
     case .retentionDays: .number(SettingName.retentionDaysRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
@@ -89,6 +95,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentGrace: .number(SettingName.agentGraceDefault)
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
     case .approvalPatience: .number(SettingName.approvalPatienceDefault)
+    case .retention: .number(SettingName.retentionDefault)
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
     case .command, .notifyCommand, .deviceName, .certificate: nil
@@ -109,6 +116,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onUnknown: "COSPOOL_ON_UNKNOWN"
     case .approvalPatience: "COSPOOL_APPROVAL_PATIENCE"
     case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
+    case .retention: "COSPOOL_RETENTION"
     case .retentionDays: "COSPOOL_RETENTION_DAYS"
     case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
     case .notifyOff: "COSPOOL_NOTIFY_OFF"
@@ -143,6 +151,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       "what happens to a message whose attempt was cut off; retry: at most three in a row"
     case .approvalPatience: "seconds that other devices have to answer what an agent here asks"
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
+    case .retention:
+      "days after which messages that are done or cancelled are forgotten everywhere; 0 is never"
     case .retentionDays: "days for which attachments of messages that left the queue are kept"
     case .attachmentQuota: "MiB that attachments may take on this device"
     case .notifyOff: "categories of notifications that do not come, separated by commas"
@@ -160,6 +170,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// - Throws: `SettingFault` with the reason.
   public func value(fromText text: String) throws(SettingFault) -> SettingValue {
     switch kind {
+    case .number where self == .retention && text.lowercased() == "never":
+      return .number(0)
     case .number:
       guard let number = Int(text) else { throw fault("\"\(text)\" is no whole number") }
       return try checked(.number(number))

@@ -70,6 +70,7 @@ public struct SettingsLayers: Hashable, Sendable {
       queueEnabled: flag(.queueEnabled),
       onFailure: text(.onFailure).flatMap(FailurePolicy.init) ?? .pause,
       autoRemoveOnView: flag(.autoRemoveOnView),
+      retention: number(.retention) ?? SettingName.retentionDefault,
       retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
       attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault,
       approvalPatience: number(.approvalPatience) ?? SettingName.approvalPatienceDefault,

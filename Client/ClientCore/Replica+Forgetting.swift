@@ -1,0 +1,82 @@
+package import QueueModel
+import SequenceCRDT
+
+/// Forgetting what was over long ago; SPECIFICATION.md, section "Retention".
+extension Replica {
+  private static let pageEntries = 128
+
+  /// Shortens the log to what came since a time, in milliseconds since 1970, and with it what can be
+  /// undone.
+  ///
+  /// - Returns: the messages that were over by then and can be forgotten, with what they hold.
+  /// - Complexity: O(log before that time + messages).
+  package mutating func shortenLog(
+    to milliseconds: Int64, store: some ReplicaStore
+  ) throws(Fault) -> [MessageID] {
+    // What waits in the outbox is found in the log.
+    guard record.outbox.isEmpty else { return [] }
+    guard let last = try lastEntry(before: milliseconds, store: store) else {
+      return workspace.forgettable(asIn: try startingState(nil, store))
+    }
+    var base = try startingState(nil, store)
+    var cursor: Int64 = 0
+    while cursor < last {
+      let page = try page(after: cursor, store: store).filter { $0.id <= last }
+      guard let end = page.last else { break }
+      do {
+        _ = try base.merge(page.flatMap(\.operations))
+      } catch {
+        throw .merge(error)
+      }
+      cursor = end.id
+    }
+    var next = self
+    var transaction = StoreTransaction(record: record)
+    transaction.base = .install(base.image())
+    transaction.prunedThrough = last
+    transaction.shortensHistory = true
+    transaction.undo = next.undo.forget(before: milliseconds)
+    try commit(transaction, to: store)
+    self = next
+    return workspace.forgettable(asIn: base)
+  }
+
+  /// The last entry that is certainly from before a time: operations without a stamp are as old as
+  /// the stamped one behind them.
+  private func lastEntry(
+    before milliseconds: Int64, store: some ReplicaStore
+  ) throws(Fault) -> Int64? {
+    var last: Int64?
+    var cursor: Int64 = 0
+    while true {
+      let page = try page(after: cursor, store: store)
+      guard let end = page.last else { return last }
+      cursor = end.id
+      for entry in page {
+        let stamps = entry.operations.compactMap(\.stamp?.milliseconds)
+        guard let latest = stamps.max() else { continue }
+        guard latest < milliseconds else { return last }
+        last = entry.id
+      }
+    }
+  }
+
+  private func page(
+    after cursor: Int64, store: some ReplicaStore
+  ) throws(Fault) -> [LogEntry] {
+    do {
+      return try store.entries(after: cursor, countMax: Replica.pageEntries)
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// Deletes texts and files of messages that are over, by ordinary operations.
+  package mutating func forget(
+    _ ids: some Sequence<MessageID>, wall: Int64, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome {
+    try author(wall: wall, at: occasion, store: store) { workspace, context throws(QueueError) in
+      try workspace.forget(ids, in: context)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+@testable import QueueModel
+
+/// Forgetting what was over long ago.
+struct ForgettingTests {
+  private func forget(_ device: inout TestDevice, asIn earlier: Workspace) throws -> [Operation] {
+    let ids = device.workspace.forgettable(asIn: earlier)
+    let outcome = try device.workspace.forget(
+      ids,
+      in: CommandContext(
+        replica: device.replica, stamp: Stamp(milliseconds: 1 << 40), recordsUndo: false))
+    return outcome.operations
+  }
+
+  private func text(_ number: UInt64, on device: TestDevice) -> String? {
+    device.workspace.text(of: .numbered(number))
+  }
+
+  @Test func onlyWhatWasOverAndStillIsIsForgotten() throws {
+    var device = TestDevice(1)
+    for number in 1...4 as ClosedRange<UInt64> {
+      try device.perform(.send("text \(number)", as: number, in: "s"))
+    }
+    try device.perform(.cancel([.numbered(1), .numbered(2)]))
+    let earlier = device.workspace
+    try device.perform(.restore(.numbered(2)))
+    try device.perform(.cancel([.numbered(3)]))
+    let operations = try forget(&device, asIn: earlier)
+    #expect(text(1, on: device) == "")
+    #expect(text(2, on: device) == "text 2")
+    #expect(text(3, on: device) == "text 3")
+    #expect(device.workspace.contents("s") == ["text 2", "text 4"])
+    #expect(operations.count == 1)
+    try device.workspace.checkInvariants()
+    // A second time there is nothing to do.
+    #expect(try forget(&device, asIn: earlier).isEmpty)
+    #expect(device.workspace.document().sessions.first?.cancelled.count == 1)
+  }
+
+  @Test func whatSomebodyTypesMeanwhileStays() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.cancel([.numbered(1)]))
+    var peer = TestDevice(2)
+    try peer.merge(device.made)
+    try peer.perform(.restore(.numbered(1)))
+    try peer.perform(.edit(.numbered(1), content: "old and new", base: nil))
+    let operations = try forget(&device, asIn: device.workspace)
+    try device.merge(peer.made)
+    _ = try peer.workspace.merge(operations)
+    #expect(text(1, on: device) == " and new")
+    #expect(device.workspace.image().isExactlyEqual(to: peer.workspace.image()))
+    try device.workspace.checkInvariants()
+  }
+
+  /// Two devices forget at the same time, one of them over packed sessions.
+  @Test func forgettingTwiceIsHarmless() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.cancel([.numbered(1)]))
+    var peer = TestDevice(2)
+    try peer.merge(device.made)
+    try device.merge(peer.made)
+    peer.packSessions()
+    let mine = try forget(&device, asIn: device.workspace)
+    let theirs = try forget(&peer, asIn: peer.workspace)
+    #expect(!mine.isEmpty && !theirs.isEmpty)
+    _ = try device.workspace.merge(theirs)
+    _ = try peer.workspace.merge(mine)
+    #expect(device.workspace.image().isExactlyEqual(to: peer.workspace.image()))
+    #expect(text(1, on: device) == "")
+  }
+}
