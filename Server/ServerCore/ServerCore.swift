@@ -55,7 +55,7 @@ package struct ServerCore: Sendable {
 
   /// Why a task was given to the store.
   enum Purpose: Sendable {
-    case redeem(ConnectionID, PairRequest)
+    case redeem(ConnectionID, PairRequest, source: String)
     case authenticate(ConnectionID)
     case findLapsed
     case load(WorkspaceID)

@@ -67,7 +67,7 @@ package struct ServerAdministration: Sendable {
       createdAt: now)
     let workspace = try withDatabase { database throws(StorageFault) in
       try database.addPairingCode(
-        hash: secretHash(code.bytes), for: proposal, expiresAt: expiresAt)
+        hash: code.stored(by: secretHash), for: proposal, expiresAt: expiresAt)
     }
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
