@@ -58,6 +58,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   private func received(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
+    guard driver.requested(head, on: context.channel) else { return }
     if head.uri.hasPrefix(BlobRequest.pathPrefix) {
       route = .blob
       conversation(context).received(head)
@@ -76,7 +77,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   /// What a button posted is there as a whole.
   private func post(_ body: [UInt8], context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    driver.answer(body).whenSuccess { reply in
+    driver.answer(body, from: driver.source(of: context.channel)).whenSuccess { reply in
       let (handler, context) = bound.value
       handler.write(reply, goesOn: false, context: context)
     }

@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
 import PushDelivery
@@ -15,6 +16,8 @@ final class ServerDriver {
   /// A WebSocket connection as the driver holds it.
   private struct Peer {
     var channel: any Channel
+    /// The address it came from.
+    var source: String
     /// Bytes of messages that were handed over and are not in the kernel's hands yet.
     var unsentBytes = 0
     /// It stands in `unflushed`.
@@ -38,13 +41,14 @@ final class ServerDriver {
   private var lastPostedAnswer: UInt64 = 0
   /// Requests for files under way.
   var blobSeats = 0
-  private let logger: Logger
+  let logger: Logger
   private var core: ServerCore
   private var generator = SystemRandomNumberGenerator()
   private var peers: [ConnectionID: Peer] = [:]
   private var lastConnection: UInt64 = 0
-  /// TCP connections, upgraded or not.
-  private var channels: [ObjectIdentifier: any Channel] = [:]
+  /// TCP connections, upgraded or not, and where they come from.
+  private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
+  private var places: Places
   private var actions: CircularBuffer<ServerAction> = []
   private var isActing = false
   /// Connections with something to write out. The latest goes first: somebody waits for what a batch
@@ -65,6 +69,7 @@ final class ServerDriver {
     self.blobThread = blobThread
     blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
     self.logger = logger
+    places = Places(rules: options.places)
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
     gear = PushGear(
@@ -88,6 +93,8 @@ final class ServerDriver {
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
   var isHealthy: Bool { core.isHealthy }
   var connectionCount: Int { peers.count }
+  /// The address that a connection came from.
+  func source(of id: ConnectionID) -> String { peers[id]?.source ?? "unknown" }
   var residentWorkspaces: Int { core.residentWorkspaces }
 
   func start() {
@@ -116,14 +123,54 @@ final class ServerDriver {
   ///
   /// - Returns: whether there is room for it.
   func channelOpened(_ channel: any Channel) -> Bool {
-    guard channels.count < options.core.connectionsMax + 256, !isStopped else { return false }
-    channels[ObjectIdentifier(channel)] = channel
+    guard !isStopped else { return false }
+    let source = channel.remoteAddress?.ipAddress ?? "local"
+    guard takePlace(for: channel, from: source) else { return false }
+    channels[ObjectIdentifier(channel)] = (channel, source)
     return true
   }
 
   func channelClosed(_ channel: any Channel) {
     channels[ObjectIdentifier(channel)] = nil
+    places.gone(ObjectIdentifier(channel))
     finishStopIfDone()
+  }
+
+  /// The device of a connection is known.
+  func authenticated(_ channel: any Channel) {
+    places.authenticated(ObjectIdentifier(channel))
+  }
+
+  /// Where a connection comes from, or, where a proxy that is trusted passes it on, its request.
+  func source(of channel: any Channel) -> String {
+    channels[ObjectIdentifier(channel)]?.source ?? "local"
+  }
+
+  /// The head of a request came. Behind a proxy that is trusted, it says where from.
+  ///
+  /// - Returns: whether there is room for it.
+  func requested(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
+    guard !options.trustedProxies.isEmpty, let peer = channel.remoteAddress?.ipAddress else {
+      return true
+    }
+    let forwarded = head.headers[canonicalForm: "x-forwarded-for"].map(String.init)
+    let source = ForwardedSource.find(
+      peer: peer, forwarded: forwarded, trusted: options.trustedProxies)
+    guard source != self.source(of: channel) else { return true }
+    channels[ObjectIdentifier(channel)]?.source = source
+    guard places.isUnknown(ObjectIdentifier(channel)) else { return true }
+    places.gone(ObjectIdentifier(channel))
+    let hasPlace = takePlace(for: channel, from: source)
+    if !hasPlace { channel.closeAtOnce() }
+    return hasPlace
+  }
+
+  private func takePlace(for channel: any Channel, from source: String) -> Bool {
+    let arrival = places.arrived(
+      ObjectIdentifier(channel), from: source, uptime: clock.now.uptimeMilliseconds)
+    guard case .taken(let other) = arrival else { return false }
+    if let other { channels[other]?.channel.closeAtOnce() }
+    return true
   }
 
   // MARK: - WebSocket
@@ -132,8 +179,8 @@ final class ServerDriver {
   func opened(_ channel: any Channel, acceptedAt: Moment) -> ConnectionID {
     lastConnection += 1
     let id = ConnectionID(rawValue: lastConnection)
-    peers[id] = Peer(channel: channel)
-    let source = channel.remoteAddress?.ipAddress ?? "local"
+    let source = source(of: channel)
+    peers[id] = Peer(channel: channel, source: source)
     run(core.connectionOpened(id, source: source, acceptedAt: acceptedAt, at: clock.now))
     return id
   }
@@ -210,7 +257,7 @@ final class ServerDriver {
       ticks?.cancel()
       for promise in postedAnswers.values { promise.succeed(.unavailable) }
       postedAnswers = [:]
-      for channel in channels.values { linger(channel) }
+      for (channel, _) in channels.values { linger(channel) }
       finishStopIfDone()
     }
   }
@@ -277,32 +324,6 @@ final class ServerDriver {
   private func finishStopIfDone() {
     guard isStopped, channels.isEmpty else { return }
     stopPromise?.succeed()
-  }
-
-  private func log(_ report: ServerReport) {
-    switch report {
-    case .paired(let workspace, let device, let name):
-      logger.info(
-        "paired device \(device) (\(ShownName.text(name))) with workspace \(workspace)")
-    case .joined(let id, let workspace, let device, let name):
-      let shown = ShownName.text(name)
-      logger.debug(
-        "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
-    case .refused(let id, let code, let message):
-      logger.info("connection \(id.rawValue): refused (\(code.rawValue)): \(message)")
-    case .faulted(let id, let message):
-      logger.info("connection \(id.rawValue): protocol fault: \(message)")
-    case .slowConsumerCut(let id, let bytes):
-      logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
-    case .revoked(let id, let device):
-      logger.notice("connection \(id.rawValue): device \(device) was revoked")
-    case .stateJoined(let workspace):
-      logger.notice("workspace \(workspace): joined with the state of a device that held more")
-    case .storageFailed(let fault):
-      logger.error("the store failed: \(fault)")
-    case .storageRecovered:
-      logger.notice("the store works again")
-    }
   }
 }
 

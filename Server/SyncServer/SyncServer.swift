@@ -207,7 +207,8 @@ package final class SyncServer: Sendable {
     let upgrader = NIOWebSocketServerUpgrader(
       maxFrameSize: WireLimits.frameBytesMax,
       shouldUpgrade: { channel, head in
-        channel.eventLoop.makeSucceededFuture(upgradeHeaders(for: head))
+        let mayCome = bound.value.0.requested(head, on: channel)
+        return channel.eventLoop.makeSucceededFuture(mayCome ? upgradeHeaders(for: head) : nil)
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {

@@ -1,3 +1,4 @@
+package import NetworkAddresses
 package import PushNotices
 package import ServerCore
 import WireProtocol
@@ -14,6 +15,10 @@ package struct SyncServerOptions: Sendable {
   package var certificate: ServerCertificate?
   /// Limits and intervals of the protocol.
   package var core = ServerConfiguration()
+  /// Who gets a place among the connections.
+  package var places = Places.Rules()
+  /// Proxies whose `X-Forwarded-For` is believed.
+  package var trustedProxies: [AddressRange] = []
   /// How often idle connections are pinged, and how long one may be silent.
   package var pingMilliseconds: Int64 = 20_000
   package var silenceMilliseconds: Int64 = 45_000

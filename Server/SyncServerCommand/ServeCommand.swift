@@ -1,5 +1,6 @@
 import ArgumentParser
 import Logging
+import NetworkAddresses
 import SyncServer
 
 /// Serves until SIGTERM or SIGINT.
@@ -38,6 +39,13 @@ struct ServeCommand: AsyncParsableCommand {
       "MiB that the attachments of one workspace may take.", valueName: "n"))
   var blobQuota = 1_024
 
+  @Option(
+    name: .customLong("trusted-proxy"),
+    help: ArgumentHelp(
+      "A proxy whose X-Forwarded-For says where devices come from; may be given several times.",
+      valueName: "address[/bits]"))
+  var trustedProxies: [String] = []
+
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
 
@@ -47,6 +55,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
     guard (1...1_048_576).contains(blobQuota) else {
       throw ValidationError("--blob-quota takes 1 to 1048576.")
+    }
+    for proxy in trustedProxies where AddressRange(proxy) == nil {
+      throw ValidationError(
+        "--trusted-proxy takes an address or a range of them, such as 127.0.0.1 or 10.0.0.0/8.")
     }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
@@ -62,6 +74,7 @@ struct ServeCommand: AsyncParsableCommand {
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.blobQuotaBytes = blobQuota << 20
+    options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }

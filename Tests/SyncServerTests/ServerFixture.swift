@@ -16,7 +16,7 @@ struct ServerFixture: Sendable {
   let options: SyncServerOptions
 
   static func start(
-    _ adjust: (inout SyncServerOptions) -> Void = { _ in }
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in }, logger: Logger = quiet
   ) async throws -> ServerFixture {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     var options = SyncServerOptions(dataDirectory: directory, port: 0)
@@ -26,7 +26,7 @@ struct ServerFixture: Sendable {
     options.core.authenticationMilliseconds = 60_000
     options.silenceMilliseconds = 120_000
     adjust(&options)
-    let server = try await SyncServer.start(options, logger: quiet)
+    let server = try await SyncServer.start(options, logger: logger)
     return ServerFixture(directory: directory, server: server, options: options)
   }
 
@@ -36,10 +36,10 @@ struct ServerFixture: Sendable {
 
   /// Runs a test against a server and stops it, however the test ends.
   static func with(
-    _ adjust: (inout SyncServerOptions) -> Void = { _ in },
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in }, logger: Logger = quiet,
     _ body: (inout ServerFixture) async throws -> Void
   ) async throws {
-    var fixture = try await start(adjust)
+    var fixture = try await start(adjust, logger: logger)
     do {
       try await body(&fixture)
     } catch {
