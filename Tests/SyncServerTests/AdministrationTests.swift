@@ -49,6 +49,23 @@ import WireProtocol
     }
   }
 
+  /// A device calls itself by another one's id, or by the beginning of it.
+  @Test func noNameStandsForAnId() async throws {
+    try await ServerFixture.with { fixture in
+      let id = DeviceID(high: 9, low: 1).description
+      _ = try await fixture.pair(1)
+      _ = try await fixture.pair(2, name: id)
+      _ = try await fixture.pair(3, name: String(id.prefix(35)))
+      let administration = fixture.administration
+      #expect(throws: SyncServerError.self) {
+        try administration.revoke(device: String(id.prefix(35)), workspaceName: nil)
+      }
+      #expect(try administration.revoke(device: id, workspaceName: nil).id == id)
+      let revoked = try administration.devices(workspaceName: nil).devices.filter(\.revoked)
+      #expect(revoked.map(\.id) == [id])
+    }
+  }
+
   @Test func absentDataAreSaidAndNotCreated() {
     let path = directory()
     #expect(throws: SyncServerError.self) {

@@ -63,12 +63,16 @@ struct ServerFixture: Sendable {
   }
 
   /// Pairs a device over the wire.
-  func pair(_ number: UInt64, workspace: String = "default") async throws -> WireDevice {
+  func pair(
+    _ number: UInt64, workspace: String = "default", name: String? = nil
+  ) async throws -> WireDevice {
     let code = try administration.pair(workspaceName: workspace).code
     let client = try await RawClient.connect(port: server.port)
     let device = DeviceID(high: 9, low: number)
     try await client.send(
-      .pair(PairRequest(versions: 1...1, code: code, device: device, deviceName: "d\(number)")))
+      .pair(
+        PairRequest(
+          versions: 1...1, code: code, device: device, deviceName: name ?? "d\(number)")))
     guard case .paired(let grant) = try await client.frame() else {
       throw RawClient.NotUpgraded()
     }
