@@ -34,6 +34,9 @@ struct ServeCommand: AsyncParsableCommand {
       "The certificate's private key, PEM without a passphrase.", valueName: "file"))
   var key: String?
 
+  @Flag(help: "Without a certificate, listen also where others than a private network come from.")
+  var insecure = false
+
   @Option(
     help: ArgumentHelp(
       "MiB that the attachments of one workspace may take.", valueName: "n"))
@@ -62,6 +65,12 @@ struct ServeCommand: AsyncParsableCommand {
     }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
+    }
+    guard certificate != nil || insecure || !ListeningAddress.mayBeReachedFromAfar(host: host) else {
+      throw ValidationError(
+        "Without a certificate nothing is encrypted, and \(host) can be reached from everywhere. Give "
+          + "--certificate and --key; or a private address of this machine as --host; or listen on "
+          + "127.0.0.1 behind a proxy that speaks TLS; or say --insecure.")
     }
     guard Logger.Level(rawValue: logLevel) != nil else {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning or error.")
