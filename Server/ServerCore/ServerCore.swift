@@ -162,6 +162,15 @@ package struct ServerCore: Sendable {
     return takeActions()
   }
 
+  /// A ping or a pong of WebSocket arrived: it costs what a frame does.
+  package mutating func controlFrameReceived(
+    _ count: Int, on id: ConnectionID, at now: Moment
+  ) -> [ServerAction] {
+    guard let connection = connections[id], !connection.isClosing else { return [] }
+    _ = admit(count, from: connection, at: now)
+    return takeActions()
+  }
+
   /// One WebSocket message arrived.
   ///
   /// - Parameter generator: where tokens come from.

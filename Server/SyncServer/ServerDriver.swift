@@ -32,6 +32,8 @@ final class ServerDriver {
   let storeThread: NIOThreadPool
   let blobs: BlobShelf
   let blobThread: NIOThreadPool
+  /// The certificate of new connections; nil where TLS is none of the server's.
+  let security: CertificateKeeper?
   /// What is pushed with.
   let gear: PushGear
   /// Carries push orders out; nil where the store keeps none.
@@ -51,6 +53,8 @@ final class ServerDriver {
   private var places: Places
   private var actions: CircularBuffer<ServerAction> = []
   private var isActing = false
+  /// When the store was given what it has not done yet, uptime.
+  private var storeTasks: [StoreTaskID: Int64] = [:]
   /// Connections with something to write out. The latest goes first: somebody waits for what a batch
   /// leads to elsewhere, nobody for the answer to whoever sent it.
   private var unflushed: [ConnectionID] = []
@@ -60,7 +64,8 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading,
+    security: CertificateKeeper.Reading?, logger: Logger
   ) {
     self.loop = loop
     self.options = options
@@ -69,6 +74,9 @@ final class ServerDriver {
     self.blobThread = blobThread
     blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
     self.logger = logger
+    self.security = security.map {
+      CertificateKeeper($0, loop: loop, thread: blobThread, logger: logger)
+    }
     places = Places(rules: options.places)
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
@@ -91,7 +99,13 @@ final class ServerDriver {
   }
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
-  var isHealthy: Bool { core.isHealthy }
+  /// Whether the server does its work: also the store's thread, of which a question that waits too long
+  /// tells. The loop tells by answering at all.
+  var isHealthy: Bool {
+    let oldest = storeTasks.values.min() ?? .max
+    let waited = clock.now.uptimeMilliseconds - min(oldest, clock.now.uptimeMilliseconds)
+    return core.isHealthy && waited < options.storeMilliseconds
+  }
   var connectionCount: Int { peers.count }
   /// The address that a connection came from.
   func source(of id: ConnectionID) -> String { peers[id]?.source ?? "unknown" }
@@ -105,6 +119,7 @@ final class ServerDriver {
       driver.run(driver.core.clockTicked(at: driver.clock.now))
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
+      driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
     }
   }
 
@@ -187,6 +202,11 @@ final class ServerDriver {
 
   func received(_ count: Int, on id: ConnectionID) {
     run(core.bytesReceived(count, on: id, at: clock.now))
+  }
+
+  /// A ping or a pong arrived: it counts as a frame does.
+  func receivedControl(_ count: Int, on id: ConnectionID) {
+    run(core.controlFrameReceived(count, on: id, at: clock.now))
   }
 
   func received(_ message: [UInt8], on id: ConnectionID) {
@@ -309,8 +329,10 @@ final class ServerDriver {
   private func perform(_ task: StoreTask, as id: StoreTaskID) {
     let storage = storage
     let bound = bound
+    storeTasks[id] = clock.now.uptimeMilliseconds
     storeThread.runIfActive(eventLoop: loop) { storage.perform(task) }.whenComplete { result in
       let driver = bound.value
+      driver.storeTasks[id] = nil
       let outcome: StoreOutcome =
         switch result {
         case .success(let outcome): outcome

@@ -22,6 +22,8 @@ package struct SyncServerOptions: Sendable {
   /// How often idle connections are pinged, and how long one may be silent.
   package var pingMilliseconds: Int64 = 20_000
   package var silenceMilliseconds: Int64 = 45_000
+  /// How long the store's thread may leave a question unanswered before the server counts as unwell.
+  package var storeMilliseconds: Int64 = 10_000
   /// How often the core hears that time has passed.
   package var tickMilliseconds: Int64 = 100
   /// What the files of attachments of one workspace may take together, in bytes.
@@ -47,7 +49,7 @@ package struct SyncServerOptions: Sendable {
   }
 }
 
-/// The version of the server, as `--version` and `/healthz` say it.
+/// The version of the server, as `--version` says it.
 package enum ServerVersion {
   package static let text = "0.1.0"
 }

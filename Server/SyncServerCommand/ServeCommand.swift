@@ -12,7 +12,7 @@ struct ServeCommand: AsyncParsableCommand {
       Prints one line, "listening on ws://HOST:PORT", when ready; with a certificate, wss://. \
       Logs go to standard error. `GET /healthz` answers 200 while the server works.
 
-      Certificate and key are read at the start: start again after renewing them.
+      Certificate and key are read again when their files change.
       """)
 
   @OptionGroup var data: DataOptions

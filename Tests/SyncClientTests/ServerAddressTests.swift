@@ -15,12 +15,14 @@ import Testing
   }
 
   @Test func anExposedServerIsAskedOnlyWhereThatIsAllowed() async throws {
-    try await ClientFixture.withClient { client in
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
       let error = await #expect(throws: ClientError.self) {
         try await client.pair(server: "ws://192.0.2.1:9", code: "BBBB-BBBB")
       }
       #expect(error == .notEncrypted(server: "ws://192.0.2.1:9"))
       #expect(error?.description.contains("--insecure") == true)
+      await client.close()
     }
   }
 }
