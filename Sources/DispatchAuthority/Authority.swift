@@ -123,14 +123,24 @@ package struct Authority: Hashable, Sendable {
         .held(by: owner.device, milliseconds: UInt32(clamping: rest)), AuthorityRecords()
       )
     }
-    let next = Authority.token(
-      after: max(latestToken, workspace.latestToken(of: session)), wall: wall)
+    // What a register says counts up to what can have been granted: nobody uses the tokens up by
+    // writing a great one.
+    let written = min(workspace.latestToken(of: session), tokenCeiling(wall: wall))
+    let next = Authority.token(after: max(latestToken, written), wall: wall)
     latestToken = next
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
     grants[session] = id
     ends[session] = uptime + Authority.leaseMilliseconds
     return (grant(next), AuthorityRecords(leases: [lease]))
+  }
+
+  /// The greatest token that can have been granted by now, by this authority or by one on a device
+  /// whose clock is as far ahead as stamps may be.
+  package func tokenCeiling(wall: Int64) -> UInt64 {
+    max(
+      latestToken,
+      Authority.token(after: 0, wall: wall + Limits.stampAheadMillisecondsMax))
   }
 
   private func grant(_ token: UInt64) -> AuthorityAnswer {

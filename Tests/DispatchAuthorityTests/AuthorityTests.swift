@@ -125,6 +125,21 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
   }
 
+  /// What a register says is anybody's word; it takes no tokens from other sessions.
+  @Test func aGreatTokenInARegisterUsesNoTokensUp() throws {
+    var (scene, other) = try Scene.withTwoHosts()
+    let granted = try scene.lease()
+    try scene.report(.running, of: 1, token: Fence.tokenMax)
+    scene.now += Authority.leaseMilliseconds
+    let tokens = try [
+      granted, scene.lease(of: "t", as: other), scene.lease(),
+      scene.authority.tokenCeiling(wall: start + scene.now),
+    ]
+    #expect(tokens == tokens.sorted())
+    #expect(Set(tokens.prefix(3)).count == 3)
+    #expect(tokens.allSatisfy { $0 < Fence.tokenMax })
+  }
+
   @Test func aRenewedLeaseHolds() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
