@@ -30,7 +30,9 @@ extension InternetAddress {
   private static let translated = range("64:ff9b::/96")
   private static let tunnelled = range("2002::/16")
 
-  private static let ranges: [(range: AddressRange, reach: AddressReach)] = [
+  private static let ranges = reaches.map { (range: range($0), reach: $1) }
+
+  private static let reaches: [(String, AddressReach)] = [
     ("127.0.0.0/8", .loopback), ("::1", .loopback),
     // The unspecified address reaches this machine.
     ("0.0.0.0/8", .loopback), ("::/128", .loopback),
@@ -41,7 +43,7 @@ extension InternetAddress {
     ("192.0.0.0/24", .special), ("192.0.2.0/24", .special), ("198.18.0.0/15", .special),
     ("198.51.100.0/24", .special), ("203.0.113.0/24", .special), ("224.0.0.0/3", .special),
     ("2001:db8::/32", .special), ("2001::/23", .special),
-  ].map { (range($0.0), $0.1) }
+  ]
 
   private static func range(_ text: String) -> AddressRange {
     guard let range = AddressRange(text) else { preconditionFailure("\(text) is no range") }

@@ -21,6 +21,8 @@ struct ResidentWorkspace: Sendable {
     var lastSeenAt: Int64?
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
+    /// How often the whole state may still be packed for it; nil before the first time.
+    var snapshots: TokenBucket?
 
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {

@@ -160,6 +160,7 @@ extension ServerCore {
     case .findLapsed: foundLapsed(outcome, at: now)
     case .load(let id): loaded(id, outcome, at: now)
     case .catchUp(let id): caughtUp(id, outcome, at: now)
+    case .packSnapshot(let state): packed(state, outcome, at: now)
     case .commit: committed(outcome, at: now)
     case .join(let id, let connection): joined(id, from: connection, outcome, at: now)
     case .findUnpushed: foundUnpushed(outcome, at: now)

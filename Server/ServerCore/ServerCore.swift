@@ -31,6 +31,8 @@ package struct ServerCore: Sendable {
   /// to be sent a snapshot.
   var waitingJoins: [WorkspaceID: [ConnectionID]] = [:]
   var loading: Set<WorkspaceID> = []
+  /// Who waits for a state that is being packed.
+  var packing: [PackedState: [ConnectionID]] = [:]
   /// Answers without a connection whose workspaces are still to be read.
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   /// Workspaces with waiting batches, in order; each once.
@@ -60,11 +62,18 @@ package struct ServerCore: Sendable {
     case findLapsed
     case load(WorkspaceID)
     case catchUp(ConnectionID)
+    case packSnapshot(PackedState)
     case commit
     case saveSnapshot(WorkspaceID)
     case join(WorkspaceID, ConnectionID)
     case findUnpushed
     case probe
+  }
+
+  /// A state that is being packed for devices.
+  struct PackedState: Hashable, Sendable {
+    var workspace: WorkspaceID
+    var prefix: LogPrefix
   }
 
   /// The transaction being stored.

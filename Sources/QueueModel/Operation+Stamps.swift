@@ -57,8 +57,9 @@ extension [Operation] {
   /// - Complexity: O(operations + tokens moved · log).
   package func lowered(toToken tokenMax: UInt64) -> [Operation]? {
     func fence(_ operation: Operation) -> Stamp? {
-      guard case .setRegister(_, let field, _, let stamp) = operation.body, field.isFenced,
-        stamp.rawValue >> 24 > tokenMax
+      guard case .setRegister(_, let field, _, let stamp) = operation.body,
+        // A decision's begins with the attempt.
+        field.isFenced, field != .decision, stamp.rawValue >> 24 > tokenMax
       else { return nil }
       return stamp
     }

@@ -75,7 +75,7 @@ import WireProtocol
     let add = { [session = author.session] (id: OperationID) in
       Operation.Body.addMessage(
         Operation.AddMessage(
-          message: MessageID(high: 1, low: 1), session: session, origins: Origins(left: nil, right: nil),
+          message: MessageID(high: 1, low: 1), session: session, origins: Operation.Origins(left: nil, right: nil),
           stamp: Stamp(milliseconds: 1_700_000_000_000), priority: .normal,
           clears: [OperationID(replica: id.replica, seq: id.seq - 1)]))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NetworkAddresses
 import QueueModel
 import Testing
