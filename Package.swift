@@ -115,13 +115,17 @@ let rooms: [Room] = [
     name: "WireProtocol", path: "Protocol/WireProtocol",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
   Room(name: "PushNotices", path: "Protocol/PushNotices", articles: ["README.md"]),
+  Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
   // Server
   Room(
     name: "ServerCore", path: "Server/ServerCore",
-    rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority"],
+    rooms: [
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority",
+      "NetworkAddresses",
+    ],
     articles: ["README.md"]),
   Room(
     name: "ServerStore", path: "Server/ServerStore",
@@ -131,21 +135,21 @@ let rooms: [Room] = [
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
-    name: "PushDelivery", path: "Server/PushDelivery", rooms: ["PushNotices"],
+    name: "PushDelivery", path: "Server/PushDelivery", rooms: ["PushNotices", "NetworkAddresses"],
     foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL"],
     articles: ["README.md", "SETTING-UP.md", "PRIVACY.md"]),
   Room(
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "ServerCore",
-      "ServerStore", "PushDelivery",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
+      "ServerCore", "ServerStore", "PushDelivery",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
-    rooms: ["QueueModel", "ServerCore", "SyncServer"],
+    rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer"],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
   Room(
@@ -169,7 +173,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "ClientCore", "ClientStore",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses", "ClientCore",
+      "ClientStore",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
@@ -240,6 +245,7 @@ let rooms: [Room] = [
       "SyncTestSupport",
     ]),
   test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
+  test("NetworkAddressesTests", ["NetworkAddresses"]),
   test(
     "PushDeliveryTests", ["PushNotices", "PushDelivery", "PushTestSupport"],
     foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
@@ -260,8 +266,8 @@ let rooms: [Room] = [
   test(
     "SyncServerTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "ServerCore",
-      "ServerStore", "PushDelivery", "SyncServer", "SyncClient", "SyncTestSupport",
+      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
+      "ServerCore", "ServerStore", "PushDelivery", "SyncServer", "SyncClient", "SyncTestSupport",
       "PushTestSupport",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],

@@ -32,9 +32,13 @@ public struct ClientConfiguration: Sendable {
     return first.isEmpty ? "device" : String(first)
   }
 
-  /// The name as an announcement may carry it: trimmed, not empty, within the limit.
+  /// The name as an announcement may carry it: trimmed, not empty, within the limit, without control
+  /// characters.
   var deviceNameClamped: String {
-    var name = deviceName.trimmingCharacters(in: .whitespacesAndNewlines)
+    var name = String(
+      String.UnicodeScalarView(
+        deviceName.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    name = name.trimmingCharacters(in: .whitespacesAndNewlines)
     while name.utf8.count > Limits.nameBytesMax { name.removeLast() }
     return name.isEmpty ? "device" : name
   }

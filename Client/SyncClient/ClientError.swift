@@ -28,6 +28,8 @@ public enum ClientError: Error, Hashable, Sendable {
   case unreachable(message: String)
   /// The address is not `ws://host:port` or `wss://host:port`.
   case invalidServerURL(String)
+  /// The server is beyond a private network, and the connection would not be encrypted.
+  case notEncrypted(server: String)
   /// The log does not tell what was asked.
   case history(HistoryError)
   /// The bytes of an attachment are neither here nor at the server.
@@ -57,6 +59,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .refused(let code, _): code
     case .unreachable: "unreachable"
     case .invalidServerURL: "invalidServerURL"
+    case .notEncrypted: "notEncrypted"
     case .history(let error): error.code
     case .attachmentMissing: "attachmentMissing"
     case .invalidDocument: "invalidDocument"
@@ -72,7 +75,7 @@ public enum ClientError: Error, Hashable, Sendable {
     switch self {
     case .queue(.messageIDTaken): 5
     case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL,
-      .pushTargetRefused:
+      .notEncrypted, .pushTargetRefused:
       2
     case .queue(.persistenceFailed): 7
     case .invalidDocument: 6
@@ -133,6 +136,9 @@ extension ClientError: CustomStringConvertible {
       "The server cannot be reached: \(message)."
     case .invalidServerURL(let text):
       "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
+    case .notEncrypted(let server):
+      "\(server) is not encrypted: everybody on the way could read the prompts and take this device's "
+        + "place. Give the server a certificate and use wss://, or allow it with --insecure."
     case .history(let error):
       error.description
     case .attachmentMissing(let hash, let isPaired):

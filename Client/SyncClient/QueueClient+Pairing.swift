@@ -9,11 +9,14 @@ extension QueueClient {
   ///
   /// Pairing with the same server again renews the token.
   ///
-  /// - Throws: `.invalidServerURL`, `.alreadyPaired`, `.unreachable`, `.refused`, `.storage`.
+  /// - Parameter allowsInsecure: whether a server beyond a private network may be asked without
+  ///   encryption.
+  /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.unreachable`, `.refused`, `.storage`.
   public func pair(
-    server: String, code: String
+    server: String, code: String, allowsInsecure: Bool = false
   ) async throws(ClientError) -> PairingResult {
     let address = try ServerAddress(server)
+    guard allowsInsecure || !address.isExposed else { throw .notEncrypted(server: address.url) }
     let (known, record) = {
       let core = engine.latest.core
       return (core.server, core.replica.record)

@@ -1,4 +1,5 @@
 import Foundation
+import NetworkAddresses
 
 /// Where a server listens.
 struct ServerAddress: Hashable, Sendable {
@@ -29,6 +30,18 @@ struct ServerAddress: Hashable, Sendable {
   private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
   var hostField: String { "\(bracketedHost):\(port)" }
+
+  /// Whether what is sent there can be read on the way: not encrypted, and farther than this machine
+  /// or a private network. Of a name only a few say where they lead.
+  var isExposed: Bool {
+    guard !isSecure else { return false }
+    if let address = InternetAddress(host) {
+      return ![.loopback, .privateNetwork, .link].contains(address.reach)
+    }
+    let name = host.lowercased()
+    return name != "localhost"
+      && ![".localhost", ".local", ".internal", ".home.arpa"].contains { name.hasSuffix($0) }
+  }
 
   /// The form that is stored and shown.
   var url: String { "\(isSecure ? "wss" : "ws")://\(bracketedHost):\(port)" }

@@ -93,8 +93,8 @@ struct CommandFailure: Error, Equatable, Codable {
     CommandFailure(code: "usage", message: message, exitCode: 2)
   }
 
-  /// For people, on stderr.
-  var text: String { "cospool: \(message)" }
+  /// For people, on stderr; names of devices and sessions may stand in it.
+  var text: String { "cospool: \(TextStyle.block(message))" }
 
   /// For scripts, on stderr: the same shape as the daemon's error answers.
   var json: String {

@@ -10,7 +10,9 @@ enum StatusText {
           + "data in \(status.daemon.dataDirectory)"),
       .init("sync", connection(of: sync, style: style), colour(of: sync.state)),
     ]
-    if let server = sync.server { fields.append(.init("server", server)) }
+    if let server = sync.server {
+      fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
+    }
     if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
     fields.append(.init("changes", changes(of: sync, style: style)))
     fields.append(.init("queues", queues(of: status)))
@@ -36,6 +38,12 @@ enum StatusText {
         .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
     }
     return FieldText.text(of: fields, style: style)
+  }
+
+  /// Whether what goes to a server can be read by others on the way.
+  private static func isReadable(_ server: String) -> Bool {
+    server.hasPrefix("ws://")
+      && !["127.", "localhost:", "[::1]"].contains { server.dropFirst(5).hasPrefix($0) }
   }
 
   private static func colour(of state: String) -> TextStyle.Colour? {

@@ -127,7 +127,7 @@ struct APIProblem: Error, Equatable {
     case .notPaired, .alreadyPaired, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent
-    case .invalidServerURL: .unprocessableContent
+    case .invalidServerURL, .notEncrypted: .unprocessableContent
     case .history: .conflict
     case .invalidDocument: .unprocessableContent
     case .attachmentMissing: .notFound

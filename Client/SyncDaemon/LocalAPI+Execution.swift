@@ -111,10 +111,14 @@ extension LocalAPI {
   private func device(named text: String) throws -> DeviceID {
     if text == "this" { return client.deviceID }
     let devices = devices()
-    let named = devices.filter { $0.name == text }
-    let found =
-      named.isEmpty
-      ? devices.filter { $0.id.description.hasPrefix(text.lowercased()) && !text.isEmpty } : named
+    let key = text.lowercased()
+    // Devices name themselves: a name must never stand for an id, nor come before one.
+    var found = devices.filter { $0.id.description == key }
+    if found.isEmpty {
+      found = devices.filter {
+        $0.name == text || (!text.isEmpty && $0.id.description.hasPrefix(key))
+      }
+    }
     guard let device = found.first, found.count == 1 else {
       let reason = found.isEmpty ? "No device is called" : "Several devices are called"
       throw APIProblem(

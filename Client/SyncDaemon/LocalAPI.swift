@@ -68,7 +68,9 @@ struct LocalAPI: Sendable {
     api.get("events", use: events)
     api.post("pair") { request, _ in
       let body = try await decoded(PairRequest.self, from: request)
-      return CanonicalJSON.response(try await client.pair(server: body.server, code: body.code))
+      return CanonicalJSON.response(
+        try await client.pair(
+          server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
     }
     api.put("sync") { request, _ in
       let body = try await decoded(SyncRequest.self, from: request)

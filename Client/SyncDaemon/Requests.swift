@@ -7,6 +7,8 @@ import SyncClient
 struct PairRequest: Codable {
   var server: String
   var code: String
+  /// The server may be asked without encryption, wherever it is; no where absent.
+  var insecure: Bool?
 }
 
 struct SyncRequest: Codable {

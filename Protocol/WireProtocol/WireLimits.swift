@@ -38,6 +38,11 @@ package enum WireLimits {
   package static let notificationBodyBytesMax = 1_024
   /// Notifications that wait for one device.
   package static let inboxMax = 1_000
+  /// Notifications that one batch leads to; of more, the last.
+  package static let batchNewsMax = 64
+  /// Tags in one field of an element, and operations that introduce it, past which a server takes no
+  /// more of them.
+  package static let elementTagsMax = 1_024
   /// Addresses that one device has its notifications pushed to.
   package static let pushTargetsMax = 8
   /// UTF-8 bytes of such an address.

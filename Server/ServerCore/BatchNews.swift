@@ -1,5 +1,6 @@
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
 /// Reads out of a batch what people are told of; SPECIFICATION.md, section "Notifications".
 ///
@@ -54,7 +55,7 @@ struct BatchNews: Sendable {
     }
   }
 
-  /// What there is to tell, in the order of the operations.
+  /// What there is to tell, in the order of the operations; of very much the last.
   ///
   /// - Parameters:
   ///   - content: the state after the batch.
@@ -101,7 +102,7 @@ struct BatchNews: Sendable {
           name: name, event: .threadReady(name: thread.name), session: session,
           milliseconds: wall, author: author(name.replica)))
     }
-    return news
+    return news.suffix(WireLimits.batchNewsMax)
   }
 
   private static func text(of pieces: [RegisterField: String]) -> String {

@@ -115,7 +115,11 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       guard let code = state.codes[redemption.codeHash], isOpen(code),
         let tables = state.workspaces[code.workspace]
       else {
-        for (hash, code) in state.codes where isOpen(code) { state.codes[hash]?.failures += 1 }
+        let name = PairingCode.name(ofStored: redemption.codeHash)
+        for (hash, code) in state.codes
+        where isOpen(code) && PairingCode.name(ofStored: hash) == name {
+          state.codes[hash]?.failures += 1
+        }
         return .wrong
       }
       guard code.failures < redemption.failuresMax else { return .exhausted }

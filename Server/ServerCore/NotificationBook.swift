@@ -89,18 +89,21 @@ struct NotificationBook: Sendable {
           dueAt: isConnected ? uptime + patienceMilliseconds : uptime)
         changes.entries.append(InboxEntry(device: device, position: lastPosition))
         if !isConnected { push(lastPosition, to: device) }
-        shorten(device)
       }
     }
+    for device in devices { shorten(device) }
   }
 
-  /// Makes room in an inbox that holds too much: the oldest that is no open request goes, or the
-  /// oldest where all are.
+  /// Makes room in an inbox that holds too much: the oldest that are no open requests go, then the
+  /// oldest.
   private mutating func shorten(_ device: DeviceID) {
-    let waiting = (inboxes[device] ?? [:]).filter { !$0.value.isAcknowledged }.keys.sorted()
-    guard waiting.count > WireLimits.inboxMax else { return }
-    let oldest = waiting.first { notifications[$0]?.isRequest == false } ?? waiting[0]
-    remove(oldest, from: device)
+    guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
+    let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()
+    let excess = waiting.count - WireLimits.inboxMax
+    guard excess > 0 else { return }
+    let others = waiting.filter { notifications[$0]?.isRequest == false }
+    let requests = waiting.filter { notifications[$0]?.isRequest != false }
+    for position in (others + requests).prefix(excess) { remove(position, from: device) }
   }
 
   /// What waits in a device's inbox and may be told, in order.

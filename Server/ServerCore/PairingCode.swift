@@ -41,6 +41,20 @@ package struct PairingCode: Hashable, Sendable {
   /// The code as it is shown: `XXXX-XXXX`.
   package var display: String { "\(letters.prefix(4))-\(letters.suffix(4))" }
 
-  /// What is hashed and stored.
-  package var bytes: [UInt8] { Array(letters.utf8) }
+  /// How many letters name a code: a wrong guess counts against the open codes of its name alone, so
+  /// that whoever knows no code spoils only those whose names it meets.
+  static let nameLength = 2
+
+  /// What is stored of it: its name, and the hash of the whole.
+  package func stored(by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
+    letters.utf8.prefix(PairingCode.nameLength) + secretHash(Array(letters.utf8))
+  }
+
+  /// What is looked up where something else was typed; no code has that name.
+  static func stored(ofWrong text: String, by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
+    [UInt8](repeating: 0, count: nameLength) + secretHash(Array(text.utf8.prefix(64)))
+  }
+
+  /// The name in what is stored of a code.
+  package static func name(ofStored bytes: [UInt8]) -> [UInt8] { Array(bytes.prefix(nameLength)) }
 }

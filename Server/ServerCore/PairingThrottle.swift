@@ -1,46 +1,56 @@
+import NetworkAddresses
+
 /// Pauses pairing for sources that guessed wrong codes.
+///
+/// A source is an IPv4 address, or the first 64 bits of an IPv6 one: who has one of these has all.
 struct PairingThrottle: Hashable, Sendable {
   private struct Record: Hashable {
-    var failures: Int
+    var attempts: Int
     var changedAt: Int64
   }
 
   /// Sources remembered; past it the one that was silent longest is forgotten.
   static let sourcesMax = 10_000
 
-  private let failuresMax: Int
+  private let attemptsMax: Int
   private let pauseMilliseconds: Int64
   private var records: [String: Record] = [:]
 
   init(failuresMax: Int, pauseMilliseconds: Int64) {
-    self.failuresMax = failuresMax
+    attemptsMax = failuresMax
     self.pauseMilliseconds = pauseMilliseconds
+  }
+
+  private static func key(of source: String) -> String {
+    InternetAddress(source)?.network.description ?? source
   }
 
   /// Milliseconds until the source may try again, nil where it may now.
   mutating func remainingPause(of source: String, uptimeMilliseconds: Int64) -> Int64? {
-    guard let record = records[source] else { return nil }
+    let key = Self.key(of: source)
+    guard let record = records[key] else { return nil }
     let elapsed = uptimeMilliseconds - record.changedAt
     guard elapsed < pauseMilliseconds else {
-      records[source] = nil
+      records[key] = nil
       return nil
     }
-    return record.failures >= failuresMax ? pauseMilliseconds - elapsed : nil
+    return record.attempts >= attemptsMax ? pauseMilliseconds - elapsed : nil
   }
 
-  /// Counts a wrong code.
-  mutating func failed(source: String, uptimeMilliseconds: Int64) {
-    if records[source] == nil, records.count >= PairingThrottle.sourcesMax,
+  /// Counts an attempt, as a wrong one until it is forgiven.
+  mutating func attempted(source: String, uptimeMilliseconds: Int64) {
+    let key = Self.key(of: source)
+    if records[key] == nil, records.count >= PairingThrottle.sourcesMax,
       let oldest = records.min(by: { ($0.value.changedAt, $0.key) < ($1.value.changedAt, $1.key) })
     {
       records[oldest.key] = nil
     }
-    records[source, default: Record(failures: 0, changedAt: 0)].failures += 1
-    records[source]?.changedAt = uptimeMilliseconds
+    records[key, default: Record(attempts: 0, changedAt: 0)].attempts += 1
+    records[key]?.changedAt = uptimeMilliseconds
   }
 
-  /// Forgets the failures of a source that knew a code.
-  mutating func succeeded(source: String) {
-    records[source] = nil
+  /// Forgets the attempts of a source that knew a code, or could not be told.
+  mutating func forgive(source: String) {
+    records[Self.key(of: source)] = nil
   }
 }

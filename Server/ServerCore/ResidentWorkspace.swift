@@ -21,6 +21,8 @@ struct ResidentWorkspace: Sendable {
     var lastSeenAt: Int64?
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
+    /// How often the whole state may still be packed for it; nil before the first time.
+    var snapshots: TokenBucket?
 
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
@@ -274,9 +276,12 @@ extension ResidentWorkspace {
   ) -> Staging {
     let batch = inbox.removeFirst()
     // Once, before it has a place in the log: what is logged never changes.
-    let lowered = examination.fresh.lowered(
+    let stamped = examination.fresh.lowered(
       to: now.wallMilliseconds + configuration.stampAheadMillisecondsMax,
       behind: content?.latestStamp ?? .zero)
+    let lowered =
+      (stamped ?? examination.fresh)
+      .lowered(toToken: authority.tokenCeiling(wall: now.wallMilliseconds)) ?? stamped
     let operations = lowered ?? examination.fresh
     let reading = content.map { BatchNews(operations, before: $0) }
     do {
@@ -324,6 +329,12 @@ extension ResidentWorkspace {
         return .invalid("the first operation of a replica, and no other, announces its device")
       }
       announcesReplica = announcesReplica || isAnnouncement
+    }
+    if let content, BatchCosts(operations, on: content).isTooMuch {
+      return Objection(
+        code: .limitReached,
+        message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, and is "
+          + "introduced as often")
     }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
     replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)

@@ -50,6 +50,9 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// Replica ids that a device may draw at once; in the long run one in so many seconds.
   package var replicaBurst = 1_000
   package var replicaSeconds = 60
+  /// How often the whole state is packed for a device at once; in the long run once in so many seconds.
+  package var snapshotBurst = 32
+  package var snapshotSeconds = 60
   /// How far ahead of the server's clock a stamp may be.
   package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   /// Presence goes out at most this often per workspace.

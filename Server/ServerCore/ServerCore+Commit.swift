@@ -154,11 +154,13 @@ extension ServerCore {
   /// The store has done a task.
   mutating func finished(_ purpose: Purpose, _ outcome: StoreOutcome, at now: Moment) {
     switch purpose {
-    case .redeem(let id, let request): redeemed(id, by: request, outcome, at: now)
+    case .redeem(let id, let request, let source):
+      redeemed(id, by: request, from: source, outcome, at: now)
     case .authenticate(let id): authenticated(id, outcome, at: now)
     case .findLapsed: foundLapsed(outcome, at: now)
     case .load(let id): loaded(id, outcome, at: now)
     case .catchUp(let id): caughtUp(id, outcome, at: now)
+    case .packSnapshot(let state): packed(state, outcome, at: now)
     case .commit: committed(outcome, at: now)
     case .join(let id, let connection): joined(id, from: connection, outcome, at: now)
     case .findUnpushed: foundUnpushed(outcome, at: now)

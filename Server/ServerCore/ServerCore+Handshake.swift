@@ -75,23 +75,26 @@ extension ServerCore {
         retryAfter: UInt32(clamping: pause), at: now)
     }
     guard isUsableName(request.deviceName) else {
-      return fault(id, .malformed, "pair: the device's name is empty or too long")
+      return fault(id, .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
     var token: [UInt8] = []
     for _ in 0..<4 {
       let word = generator.next()
       token += (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
     }
-    // What can be no code is looked up all the same, so that it counts as a wrong guess.
-    let code = PairingCode(typed: request.code)?.bytes ?? Array(request.code.utf8.prefix(64))
+    let code =
+      PairingCode(typed: request.code)?.stored(by: secretHash)
+      ?? PairingCode.stored(ofWrong: request.code, by: secretHash)
+    // Before the answer: whoever hangs up meanwhile has guessed as well.
+    throttle.attempted(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
     connections[id]?.phase = .pairing(request, token: token)
     ask(
       .redeem(
         CodeRedemption(
-          codeHash: secretHash(code), device: request.device, deviceName: request.deviceName,
+          codeHash: code, device: request.device, deviceName: request.deviceName,
           tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
           failuresMax: configuration.pairingFailuresMax, devicesMax: Limits.devicesMax)),
-      for: .redeem(id, request))
+      for: .redeem(id, request, source: connection.source))
   }
 
   private mutating func greeted(
@@ -105,7 +108,7 @@ extension ServerCore {
       return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
     }
     guard isUsableName(hello.deviceName) else {
-      return fault(id, .malformed, "hello: the device's name is empty or too long")
+      return fault(id, .malformed, "hello: the device's name is empty, too long or holds control characters")
     }
     let hash = secretHash(hello.token)
     connections[id]?.phase = .authenticating(hello, nonce: nonce, tokenHash: hash)
@@ -114,6 +117,7 @@ extension ServerCore {
 
   private func isUsableName(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= Limits.nameBytesMax
+      && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
   }
 
   private mutating func refuseVersion(
@@ -127,8 +131,14 @@ extension ServerCore {
 
   /// The store looked a pairing code up.
   mutating func redeemed(
-    _ id: ConnectionID, by request: PairRequest, _ outcome: StoreOutcome, at now: Moment
+    _ id: ConnectionID, by request: PairRequest, from source: String, _ outcome: StoreOutcome,
+    at now: Moment
   ) {
+    switch outcome {
+    case .redemption(.wrong), .redemption(.exhausted): break
+    // Whoever knew a code did not guess, and a store that failed says nothing of the code.
+    default: throttle.forgive(source: source)
+    }
     if case .redemption(.granted(let workspace, _, let wasRevoked)) = outcome {
       // Also where nobody is there any more to be given the new token: the older one was replaced,
       // and whoever still uses it is not this device.
@@ -136,23 +146,18 @@ extension ServerCore {
       if wasRevoked { forgetInbox(of: request.device, in: workspace) }
       expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
     }
-    guard let connection = connections[id],
-      case .pairing(_, let token) = connection.phase
-    else { return }
+    guard case .pairing(_, let token)? = connections[id]?.phase else { return }
     switch outcome {
     case .redemption(.granted(let workspace, let name, _)):
-      throttle.succeeded(source: connection.source)
       let grant = PairGrant(
         workspace: workspace, workspaceName: name, device: request.device, token: token)
       act(.send(FrameCodec.encode(.paired(grant)), to: [id]))
       close(id, .normal, "paired")
     case .redemption(.wrong):
-      throttle.failed(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
       refuse(
         id, .wrongCode, "the code is wrong, used or expired; get a fresh one on the server",
         at: now)
     case .redemption(.exhausted):
-      throttle.failed(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
       refuse(
         id, .tooManyAttempts, "too many wrong guesses; get a fresh code on the server", at: now)
     case .redemption(.tooManyDevices):

@@ -37,7 +37,7 @@ extension ServerCore {
 
   /// Sends the whole state to a connection that lacks too much of it for entries of the log, as soon
   /// as the content is what is durable.
-  private mutating func sendSnapshot(to id: ConnectionID) {
+  private mutating func sendSnapshot(to id: ConnectionID, at now: Moment) {
     guard let session = connections[id]?.session, let resident = workspaces[session.workspace]
     else { return }
     guard let content = resident.content, resident.isQuiet, !resident.isJoining else {
@@ -46,9 +46,38 @@ extension ServerCore {
       return
     }
     connections[id]?.awaitsSnapshot = false
+    let state = PackedState(workspace: session.workspace, prefix: resident.head)
+    // One packing for all who wait for the same.
+    guard packing[state] == nil else {
+      packing[state]?.append(id)
+      return
+    }
+    guard takeSnapshotTurn(of: session, at: now) else {
+      return refuse(
+        id, .rateLimited, "the device asks for the whole state too often",
+        retryAfter: UInt32(clamping: configuration.snapshotSeconds * 1_000), at: now)
+    }
+    packing[state] = [id]
     ask(
       .packSnapshot(content, prefix: resident.head, partBytesMax: configuration.partBytesMax),
-      for: .catchUp(id))
+      for: .packSnapshot(state))
+  }
+
+  /// Packing is dear, and a device may ask for it again and again without reading the answer.
+  private mutating func takeSnapshotTurn(of session: Session, at now: Moment) -> Bool {
+    let (seconds, uptime) = (configuration.snapshotSeconds, now.uptimeMilliseconds)
+    var bucket =
+      workspaces[session.workspace]?.devices[session.device]?.snapshots
+      ?? TokenBucket(
+        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds), uptimeMilliseconds: uptime)
+    bucket.spend(seconds, uptimeMilliseconds: uptime)
+    defer { workspaces[session.workspace]?.devices[session.device]?.snapshots = bucket }
+    return !bucket.isEmpty
+  }
+
+  /// A state is packed for all who wait for it.
+  mutating func packed(_ state: PackedState, _ outcome: StoreOutcome, at now: Moment) {
+    for id in packing.removeValue(forKey: state) ?? [] { caughtUp(id, outcome, at: now) }
   }
 
   private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: Moment) {
@@ -86,7 +115,7 @@ extension ServerCore {
       session.hasDiverged = !isPrefix
       connections[id]?.phase = .joined(session)
       connections[id]?.awaitsSnapshot = true
-      sendSnapshot(to: id)
+      sendSnapshot(to: id, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(id, at: now)
@@ -171,7 +200,7 @@ extension ServerCore {
   }
 
   private mutating func resume(_ id: ConnectionID, at now: Moment) {
-    if connections[id]?.awaitsSnapshot == true { sendSnapshot(to: id) } else { join(id, at: now) }
+    if connections[id]?.awaitsSnapshot == true { sendSnapshot(to: id, at: now) } else { join(id, at: now) }
   }
 
   // MARK: - Leaving

@@ -33,6 +33,8 @@ package struct ServerCore: Sendable {
   /// to be sent a snapshot.
   var waitingJoins: [WorkspaceID: [ConnectionID]] = [:]
   var loading: Set<WorkspaceID> = []
+  /// Who waits for a state that is being packed.
+  var packing: [PackedState: [ConnectionID]] = [:]
   /// Answers without a connection whose workspaces are still to be read.
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   /// Workspaces with waiting batches, in order; each once.
@@ -57,16 +59,23 @@ package struct ServerCore: Sendable {
 
   /// Why a task was given to the store.
   enum Purpose: Sendable {
-    case redeem(ConnectionID, PairRequest)
+    case redeem(ConnectionID, PairRequest, source: String)
     case authenticate(ConnectionID)
     case findLapsed
     case load(WorkspaceID)
     case catchUp(ConnectionID)
+    case packSnapshot(PackedState)
     case commit
     case saveSnapshot(WorkspaceID)
     case join(WorkspaceID, ConnectionID)
     case findUnpushed
     case probe
+  }
+
+  /// A state that is being packed for devices.
+  struct PackedState: Hashable, Sendable {
+    var workspace: WorkspaceID
+    var prefix: LogPrefix
   }
 
   /// The transaction being stored.
@@ -161,6 +170,15 @@ package struct ServerCore: Sendable {
     {
       refuse(id, .authenticationBudget, "too many bytes before authentication", at: now)
     }
+    return takeActions()
+  }
+
+  /// A ping or a pong of WebSocket arrived: it costs what a frame does.
+  package mutating func controlFrameReceived(
+    _ count: Int, on id: ConnectionID, at now: Moment
+  ) -> [ServerAction] {
+    guard let connection = connections[id], !connection.isClosing else { return [] }
+    _ = admit(count, from: connection, at: now)
     return takeActions()
   }
 

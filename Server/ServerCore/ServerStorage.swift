@@ -11,7 +11,8 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// The token with this hash, revoked or not.
   func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord?
 
-  /// Trades a code for a token in one transaction, or counts a wrong guess against all open codes.
+  /// Trades a code for a token in one transaction, or counts a wrong guess against the open codes of
+  /// its name.
   func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
 
   /// Who lost their access since, in the workspaces of the given tokens. Devices that lost it may be
@@ -112,6 +113,7 @@ package struct LapsedAccess: Hashable, Sendable {
 
 /// A device that presents a pairing code.
 package struct CodeRedemption: Hashable, Sendable {
+  /// The code as it is stored.
   package var codeHash: [UInt8]
   package var device: DeviceID
   package var deviceName: String

@@ -1,14 +1,14 @@
 /// Allows `perSecond` units a second in the long run and `burst` at once.
 ///
 /// Spending is never refused: a bucket may go into debt, and the owner decides what a debt means.
-struct TokenBucket: Hashable, Sendable {
+package struct TokenBucket: Hashable, Sendable {
   private let perSecond: Int64
   private let burst: Int64
   /// In thousandths of a unit, so that refilling needs no fractions.
   private var level: Int64
   private var refilledAt: Int64
 
-  init(perSecond: Int64, burst: Int64, uptimeMilliseconds: Int64) {
+  package init(perSecond: Int64, burst: Int64, uptimeMilliseconds: Int64) {
     self.perSecond = perSecond
     self.burst = burst
     level = burst * 1_000
@@ -16,13 +16,13 @@ struct TokenBucket: Hashable, Sendable {
   }
 
   /// Takes `count` units.
-  mutating func spend(_ count: Int, uptimeMilliseconds: Int64) {
+  package mutating func spend(_ count: Int, uptimeMilliseconds: Int64) {
     refill(uptimeMilliseconds: uptimeMilliseconds)
     level -= Int64(count) * 1_000
   }
 
   /// Adds what the time since the last call allows.
-  mutating func refill(uptimeMilliseconds: Int64) {
+  package mutating func refill(uptimeMilliseconds: Int64) {
     // Of a day or a decade: what is rare may be owed for long.
     let elapsed = min(max(uptimeMilliseconds - refilledAt, 0), 1 << 40)
     refilledAt = max(refilledAt, uptimeMilliseconds)
@@ -30,7 +30,7 @@ struct TokenBucket: Hashable, Sendable {
   }
 
   /// Nothing is left: the sender should be slowed down.
-  var isEmpty: Bool { level < 0 }
+  package var isEmpty: Bool { level < 0 }
 
   /// A whole burst is owed: slowing the sender down did not help.
   var isOverdrawn: Bool { level < -burst * 1_000 }

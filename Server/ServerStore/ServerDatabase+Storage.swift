@@ -68,11 +68,12 @@ extension ServerDatabase: ServerStorage {
           WHERE c.hash = ? AND c.used_at IS NULL AND c.expires_at > ?
           """, arguments: [Data(redemption.codeHash), now])
       guard let code else {
+        let name = PairingCode.name(ofStored: redemption.codeHash)
         try db.execute(
           sql: """
             UPDATE pairing_codes SET failures = failures + 1
-            WHERE used_at IS NULL AND expires_at > ?
-            """, arguments: [now])
+            WHERE substr(hash, 1, ?2) = ?1 AND used_at IS NULL AND expires_at > ?3
+            """, arguments: [Data(name), name.count, now])
         return .wrong
       }
       guard code["failures"] < redemption.failuresMax else { return .exhausted }

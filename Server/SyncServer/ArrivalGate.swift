@@ -54,6 +54,7 @@ final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if event is ConnectionAuthenticated {
       deadline?.cancel()
+      driver.authenticated(context.channel)
       context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }
     context.fireUserInboundEventTriggered(event)

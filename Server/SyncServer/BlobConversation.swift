@@ -114,6 +114,8 @@ final class BlobConversation {
     case .failure:
       refuse(.init(.serviceUnavailable, "The store does not answer. Try again later."))
     case .success(nil):
+      driver.logDeniedAccess(
+        "token unknown", route: "files", source: driver.source(of: channel))
       refuse(.unauthorized)
     case .success(let workspace?):
       channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())

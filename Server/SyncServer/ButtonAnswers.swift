@@ -12,11 +12,11 @@ extension ServerDriver {
   static let postedAnswersMax = 64
 
   /// Checks what was posted, and has the authority decide.
-  func answer(_ body: [UInt8]) -> EventLoopFuture<HTTPReply> {
-    decide(body).map { $0.forBrowsers }
+  func answer(_ body: [UInt8], from source: String) -> EventLoopFuture<HTTPReply> {
+    decide(body, from: source).map { $0.forBrowsers }
   }
 
-  private func decide(_ body: [UInt8]) -> EventLoopFuture<HTTPReply> {
+  private func decide(_ body: [UInt8], from source: String) -> EventLoopFuture<HTTPReply> {
     let reply: HTTPReply
     switch gear.answering?.read(body, now: ProcessClock.wallMilliseconds) {
     case nil:
@@ -24,6 +24,7 @@ extension ServerDriver {
     case .unreadable:
       reply = HTTPReply(.badRequest, text: "This is no answer of a button.")
     case .forged:
+      logDeniedAccess("answer forged", route: "answers", source: source)
       reply = HTTPReply(
         .forbidden, text: "This answer was not signed by this server, or was changed.")
     case .expired:

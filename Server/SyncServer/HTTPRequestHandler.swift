@@ -58,6 +58,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   private func received(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
+    guard driver.requested(head, on: context.channel) else { return }
     if head.uri.hasPrefix(BlobRequest.pathPrefix) {
       route = .blob
       conversation(context).received(head)
@@ -76,7 +77,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   /// What a button posted is there as a whole.
   private func post(_ body: [UInt8], context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    driver.answer(body).whenSuccess { reply in
+    driver.answer(body, from: driver.source(of: context.channel)).whenSuccess { reply in
       let (handler, context) = bound.value
       handler.write(reply, goesOn: false, context: context)
     }
@@ -149,9 +150,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     if path == "/healthz", isRead {
       let isHealthy = driver.isHealthy
       status = isHealthy ? .ok : .serviceUnavailable
-      body =
-        #"{"status":"\#(isHealthy ? "ok" : "unavailable")","version":"\#(ServerVersion.text)","#
-        + #""connections":\#(driver.connectionCount)}"# + "\n"
+      // Strangers read this: it tells nothing else.
+      body = #"{"status":"\#(isHealthy ? "ok" : "unavailable")"}"# + "\n"
       headers.add(name: "content-type", value: "application/json")
     } else if path == SyncServer.path {
       status = .upgradeRequired

@@ -1,5 +1,15 @@
+import NetworkAddresses
+
 /// What another device types to reach a server that listens at an address.
-enum ListeningAddress {
+package enum ListeningAddress {
+  /// Whether others than this machine and a private network may reach what listens there.
+  package static func mayBeReachedFromAfar(host: String) -> Bool {
+    guard host != "localhost", let address = InternetAddress(host) else { return host != "localhost" }
+    // The unspecified address listens on every address of the machine.
+    return address.bytes.allSatisfy { $0 == 0 }
+      || ![.loopback, .privateNetwork, .link].contains(address.reach)
+  }
+
   /// The URL to type; HOST stands for what nobody here can know.
   ///
   /// - Parameter url: where the serving process listens; nil where none does.
@@ -12,7 +22,12 @@ enum ListeningAddress {
   /// What there is to say of it, as lines that follow the command; empty where nothing is.
   static func hint(_ url: String?) -> String {
     guard let parts = url.flatMap(Parts.init) else { return "" }
-    if parts.isWildcard { return "\n\nHOST is this machine's name or address." }
+    if parts.isWildcard {
+      let plain =
+        parts.scheme == "ws://"
+        ? " Nothing is encrypted: beyond a private network, devices take it only with --insecure." : ""
+      return "\n\nHOST is this machine's name or address." + plain
+    }
     guard parts.isLoopback else { return "" }
     return "\n\nThe server listens for this machine alone. For others, start it with --host."
   }

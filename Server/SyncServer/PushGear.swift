@@ -28,7 +28,7 @@ final class PushGear {
     var sender: PushSender
     var answering: NtfyAnswering?
     /// nil: there was no file.
-    var file: PushSettings.FileMark?
+    var file: FileMark?
   }
 
   private let loop: any EventLoop
@@ -39,7 +39,7 @@ final class PushGear {
   /// Those that still send what they began.
   private var old: [Generation] = []
   /// The file that was read last, whether it could be used or not.
-  private var file: PushSettings.FileMark?
+  private var file: FileMark?
   /// Ends when all old senders are closed.
   private var closing: EventLoopFuture<Void>
   private var isLooking = false
@@ -80,7 +80,7 @@ final class PushGear {
   }
 
   private static func make(
-    directory: String, file: PushSettings.FileMark?
+    directory: String, file: FileMark?
   ) throws -> Reading {
     let configuration = try PushSettings.read(directory: directory).configuration()
     return Reading(
@@ -145,7 +145,7 @@ final class PushGear {
   }
 
   private struct ReadingFault: Error {
-    var file: PushSettings.FileMark?
+    var file: FileMark?
     var reason: String
   }
 

@@ -124,24 +124,8 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// Tells one writing of the file from another: each makes a new file.
-  struct FileMark: Hashable, Sendable {
-    var number: UInt64
-    var modified: Int64
-    var size: UInt64
-  }
-
   /// The file as it is now; nil where there is none.
-  static func fileMark(directory: String) -> FileMark? {
-    var status = stat()
-    guard stat(directory + "/" + fileName, &status) == 0 else { return nil }
-    return FileMark(
-      number: UInt64(status.st_ino),
-      // A time beyond the year 2262, of a clock that was wrong, does not fit; it still tells one
-      // writing from another.
-      modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec),
-      size: UInt64(clamping: status.st_size))
-  }
+  static func fileMark(directory: String) -> FileMark? { FileMark(path: directory + "/" + fileName) }
 
   /// What signs buttons and knows them again; nil where none are set up.
   func answering() throws(SyncServerError) -> NtfyAnswering? {

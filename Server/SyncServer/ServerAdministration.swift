@@ -67,7 +67,7 @@ package struct ServerAdministration: Sendable {
       createdAt: now)
     let workspace = try withDatabase { database throws(StorageFault) in
       try database.addPairingCode(
-        hash: secretHash(code.bytes), for: proposal, expiresAt: expiresAt)
+        hash: code.stored(by: secretHash), for: proposal, expiresAt: expiresAt)
     }
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
@@ -113,10 +113,12 @@ package struct ServerAdministration: Sendable {
   ) throws(SyncServerError) -> DeviceListing {
     let wanted = key.trimmedOfWhitespace()
     let digits = wanted.lowercased().filter { $0 != "-" }
-    var matches = devices.filter { $0.name == wanted }
-    if matches.isEmpty, !digits.isEmpty {
+    // Devices name themselves: a name must never stand for an id, nor come before one.
+    var matches = devices.filter { $0.id.description.filter { $0 != "-" } == digits }
+    if matches.isEmpty {
       matches = devices.filter {
-        $0.id.description.filter { $0 != "-" }.hasPrefix(digits)
+        $0.name == wanted
+          || (!digits.isEmpty && $0.id.description.filter { $0 != "-" }.hasPrefix(digits))
       }
     }
     // A name that was used again means the one that still has access.

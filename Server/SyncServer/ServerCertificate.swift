@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOSSL
 
-/// The files that a server which speaks TLS itself needs. They are read when it starts.
+/// The files that a server which speaks TLS itself needs.
 package struct ServerCertificate: Hashable, Sendable {
   /// The certificate and the intermediate ones up to its root, PEM, the server's own first.
   package var chainFile: String

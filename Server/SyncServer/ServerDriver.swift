@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
 import PushDelivery
@@ -15,6 +16,8 @@ final class ServerDriver {
   /// A WebSocket connection as the driver holds it.
   private struct Peer {
     var channel: any Channel
+    /// The address it came from.
+    var source: String
     /// Bytes of messages that were handed over and are not in the kernel's hands yet.
     var unsentBytes = 0
     /// It stands in `unflushed`.
@@ -29,6 +32,8 @@ final class ServerDriver {
   let storeThread: NIOThreadPool
   let blobs: BlobShelf
   let blobThread: NIOThreadPool
+  /// The certificate of new connections; nil where TLS is none of the server's.
+  let security: CertificateKeeper?
   /// What is pushed with.
   let gear: PushGear
   /// Carries push orders out; nil where the store keeps none.
@@ -38,15 +43,18 @@ final class ServerDriver {
   private var lastPostedAnswer: UInt64 = 0
   /// Requests for files under way.
   var blobSeats = 0
-  private let logger: Logger
+  let logger: Logger
   private var core: ServerCore
   private var generator = SystemRandomNumberGenerator()
   private var peers: [ConnectionID: Peer] = [:]
   private var lastConnection: UInt64 = 0
-  /// TCP connections, upgraded or not.
-  private var channels: [ObjectIdentifier: any Channel] = [:]
+  /// TCP connections, upgraded or not, and where they come from.
+  private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
+  private var places: Places
   private var actions: CircularBuffer<ServerAction> = []
   private var isActing = false
+  /// When the store was given what it has not done yet, uptime.
+  private var storeTasks: [StoreTaskID: Int64] = [:]
   /// Connections with something to write out. The latest goes first: somebody waits for what a batch
   /// leads to elsewhere, nobody for the answer to whoever sent it.
   private var unflushed: [ConnectionID] = []
@@ -56,7 +64,8 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading,
+    security: CertificateKeeper.Reading?, logger: Logger
   ) {
     self.loop = loop
     self.options = options
@@ -65,6 +74,10 @@ final class ServerDriver {
     self.blobThread = blobThread
     blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
     self.logger = logger
+    self.security = security.map {
+      CertificateKeeper($0, loop: loop, thread: blobThread, logger: logger)
+    }
+    places = Places(rules: options.places)
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
     gear = PushGear(
@@ -86,8 +99,16 @@ final class ServerDriver {
   }
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
-  var isHealthy: Bool { core.isHealthy }
+  /// Whether the server does its work: also the store's thread, of which a question that waits too long
+  /// tells. The loop tells by answering at all.
+  var isHealthy: Bool {
+    let oldest = storeTasks.values.min() ?? .max
+    let waited = clock.now.uptimeMilliseconds - min(oldest, clock.now.uptimeMilliseconds)
+    return core.isHealthy && waited < options.storeMilliseconds
+  }
   var connectionCount: Int { peers.count }
+  /// The address that a connection came from.
+  func source(of id: ConnectionID) -> String { peers[id]?.source ?? "unknown" }
   var residentWorkspaces: Int { core.residentWorkspaces }
 
   func start() {
@@ -100,6 +121,7 @@ final class ServerDriver {
       if driver.core.releases != releases { HeapMemory.giveBackFreed() }
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
+      driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
     }
   }
 
@@ -118,14 +140,54 @@ final class ServerDriver {
   ///
   /// - Returns: whether there is room for it.
   func channelOpened(_ channel: any Channel) -> Bool {
-    guard channels.count < options.core.connectionsMax + 256, !isStopped else { return false }
-    channels[ObjectIdentifier(channel)] = channel
+    guard !isStopped else { return false }
+    let source = channel.remoteAddress?.ipAddress ?? "local"
+    guard takePlace(for: channel, from: source) else { return false }
+    channels[ObjectIdentifier(channel)] = (channel, source)
     return true
   }
 
   func channelClosed(_ channel: any Channel) {
     channels[ObjectIdentifier(channel)] = nil
+    places.gone(ObjectIdentifier(channel))
     finishStopIfDone()
+  }
+
+  /// The device of a connection is known.
+  func authenticated(_ channel: any Channel) {
+    places.authenticated(ObjectIdentifier(channel))
+  }
+
+  /// Where a connection comes from, or, where a proxy that is trusted passes it on, its request.
+  func source(of channel: any Channel) -> String {
+    channels[ObjectIdentifier(channel)]?.source ?? "local"
+  }
+
+  /// The head of a request came. Behind a proxy that is trusted, it says where from.
+  ///
+  /// - Returns: whether there is room for it.
+  func requested(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
+    guard !options.trustedProxies.isEmpty, let peer = channel.remoteAddress?.ipAddress else {
+      return true
+    }
+    let forwarded = head.headers[canonicalForm: "x-forwarded-for"].map(String.init)
+    let source = ForwardedSource.find(
+      peer: peer, forwarded: forwarded, trusted: options.trustedProxies)
+    guard source != self.source(of: channel) else { return true }
+    channels[ObjectIdentifier(channel)]?.source = source
+    guard places.isUnknown(ObjectIdentifier(channel)) else { return true }
+    places.gone(ObjectIdentifier(channel))
+    let hasPlace = takePlace(for: channel, from: source)
+    if !hasPlace { channel.closeAtOnce() }
+    return hasPlace
+  }
+
+  private func takePlace(for channel: any Channel, from source: String) -> Bool {
+    let arrival = places.arrived(
+      ObjectIdentifier(channel), from: source, uptime: clock.now.uptimeMilliseconds)
+    guard case .taken(let other) = arrival else { return false }
+    if let other { channels[other]?.channel.closeAtOnce() }
+    return true
   }
 
   // MARK: - WebSocket
@@ -134,14 +196,19 @@ final class ServerDriver {
   func opened(_ channel: any Channel, acceptedAt: Moment) -> ConnectionID {
     lastConnection += 1
     let id = ConnectionID(rawValue: lastConnection)
-    peers[id] = Peer(channel: channel)
-    let source = channel.remoteAddress?.ipAddress ?? "local"
+    let source = source(of: channel)
+    peers[id] = Peer(channel: channel, source: source)
     run(core.connectionOpened(id, source: source, acceptedAt: acceptedAt, at: clock.now))
     return id
   }
 
   func received(_ count: Int, on id: ConnectionID) {
     run(core.bytesReceived(count, on: id, at: clock.now))
+  }
+
+  /// A ping or a pong arrived: it counts as a frame does.
+  func receivedControl(_ count: Int, on id: ConnectionID) {
+    run(core.controlFrameReceived(count, on: id, at: clock.now))
   }
 
   func received(_ message: [UInt8], on id: ConnectionID) {
@@ -212,7 +279,7 @@ final class ServerDriver {
       ticks?.cancel()
       for promise in postedAnswers.values { promise.succeed(.unavailable) }
       postedAnswers = [:]
-      for channel in channels.values { linger(channel) }
+      for (channel, _) in channels.values { linger(channel) }
       finishStopIfDone()
     }
   }
@@ -264,8 +331,10 @@ final class ServerDriver {
   private func perform(_ task: StoreTask, as id: StoreTaskID) {
     let storage = storage
     let bound = bound
+    storeTasks[id] = clock.now.uptimeMilliseconds
     storeThread.runIfActive(eventLoop: loop) { storage.perform(task) }.whenComplete { result in
       let driver = bound.value
+      driver.storeTasks[id] = nil
       let outcome: StoreOutcome =
         switch result {
         case .success(let outcome): outcome
@@ -279,32 +348,6 @@ final class ServerDriver {
   private func finishStopIfDone() {
     guard isStopped, channels.isEmpty else { return }
     stopPromise?.succeed()
-  }
-
-  private func log(_ report: ServerReport) {
-    switch report {
-    case .paired(let workspace, let device, let name):
-      logger.info(
-        "paired device \(device) (\(ShownName.text(name))) with workspace \(workspace)")
-    case .joined(let id, let workspace, let device, let name):
-      let shown = ShownName.text(name)
-      logger.debug(
-        "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
-    case .refused(let id, let code, let message):
-      logger.info("connection \(id.rawValue): refused (\(code.rawValue)): \(message)")
-    case .faulted(let id, let message):
-      logger.info("connection \(id.rawValue): protocol fault: \(message)")
-    case .slowConsumerCut(let id, let bytes):
-      logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
-    case .revoked(let id, let device):
-      logger.notice("connection \(id.rawValue): device \(device) was revoked")
-    case .stateJoined(let workspace):
-      logger.notice("workspace \(workspace): joined with the state of a device that held more")
-    case .storageFailed(let fault):
-      logger.error("the store failed: \(fault)")
-    case .storageRecovered:
-      logger.notice("the store works again")
-    }
   }
 }
 

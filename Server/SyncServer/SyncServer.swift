@@ -101,7 +101,7 @@ package final class SyncServer: Sendable {
     _ options: SyncServerOptions, storage: any ServerStorage, logger: Logger,
     onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
-    let security: NIOSSLContext?
+    let security: CertificateKeeper.Reading?
     do {
       security = try makeSecurity(options)
     } catch {
@@ -114,13 +114,15 @@ package final class SyncServer: Sendable {
 
   private static func makeSecurity(
     _ options: SyncServerOptions
-  ) throws(SyncServerError) -> NIOSSLContext? {
-    try options.certificate?.makeContext(closingMilliseconds: options.lingerMilliseconds)
+  ) throws(SyncServerError) -> CertificateKeeper.Reading? {
+    guard let certificate = options.certificate else { return nil }
+    return try CertificateKeeper.Reading(
+      certificate, closingMilliseconds: options.lingerMilliseconds)
   }
 
   private static func listen(
-    _ options: SyncServerOptions, _ security: NIOSSLContext?, storage: any ServerStorage,
-    logger: Logger, onStop: @escaping @Sendable () -> Void
+    _ options: SyncServerOptions, _ security: CertificateKeeper.Reading?,
+    storage: any ServerStorage, logger: Logger, onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let storeThread = NIOThreadPool(numberOfThreads: 1)
@@ -133,11 +135,11 @@ package final class SyncServer: Sendable {
       let driver = try await loop.submit {
         let driver = ServerDriver(
           loop: loop, options: options, storage: storage, storeThread: storeThread,
-          blobThread: blobThread, pushing: pushing, logger: logger)
+          blobThread: blobThread, pushing: pushing, security: security, logger: logger)
         driver.start()
         return driver.bound
       }.get()
-      let listener = try await bootstrap(group, driver, security).bind(
+      let listener = try await bootstrap(group, driver).bind(
         host: options.host, port: options.port
       ).get()
       return SyncServer(
@@ -166,8 +168,7 @@ package final class SyncServer: Sendable {
   }
 
   private static func bootstrap(
-    _ group: MultiThreadedEventLoopGroup, _ driver: NIOLoopBound<ServerDriver>,
-    _ security: NIOSSLContext?
+    _ group: MultiThreadedEventLoopGroup, _ driver: NIOLoopBound<ServerDriver>
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1_024)
@@ -188,14 +189,12 @@ package final class SyncServer: Sendable {
       )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try configure(channel, driver.value, security)
+          try configure(channel, driver.value)
         }
       }
   }
 
-  private static func configure(
-    _ channel: any Channel, _ driver: ServerDriver, _ security: NIOSSLContext?
-  ) throws {
+  private static func configure(_ channel: any Channel, _ driver: ServerDriver) throws {
     guard driver.channelOpened(channel) else {
       return channel.close(mode: .all, promise: nil)
     }
@@ -207,7 +206,8 @@ package final class SyncServer: Sendable {
     let upgrader = NIOWebSocketServerUpgrader(
       maxFrameSize: WireLimits.frameBytesMax,
       shouldUpgrade: { channel, head in
-        channel.eventLoop.makeSucceededFuture(upgradeHeaders(for: head))
+        let mayCome = bound.value.0.requested(head, on: channel)
+        return channel.eventLoop.makeSucceededFuture(mayCome ? upgradeHeaders(for: head) : nil)
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
@@ -215,7 +215,9 @@ package final class SyncServer: Sendable {
           try upgraded(channel, driver, gate, census)
         }
       })
-    if let security { try pipeline.addHandler(NIOSSLServerHandler(context: security)) }
+    if let security = driver.security {
+      try pipeline.addHandler(NIOSSLServerHandler(context: security.context))
+    }
     try pipeline.addHandler(census)
     try pipeline.addHandler(gate)
     try pipeline.configureHTTPServerPipeline(

@@ -1,3 +1,4 @@
+package import NetworkAddresses
 package import PushNotices
 package import ServerCore
 import WireProtocol
@@ -14,9 +15,15 @@ package struct SyncServerOptions: Sendable {
   package var certificate: ServerCertificate?
   /// Limits and intervals of the protocol.
   package var core = ServerConfiguration()
+  /// Who gets a place among the connections.
+  package var places = Places.Rules()
+  /// Proxies whose `X-Forwarded-For` is believed.
+  package var trustedProxies: [AddressRange] = []
   /// How often idle connections are pinged, and how long one may be silent.
   package var pingMilliseconds: Int64 = 20_000
   package var silenceMilliseconds: Int64 = 45_000
+  /// How long the store's thread may leave a question unanswered before the server counts as unwell.
+  package var storeMilliseconds: Int64 = 10_000
   /// How often the core hears that time has passed.
   package var tickMilliseconds: Int64 = 100
   /// What the files of attachments of one workspace may take together, in bytes.
@@ -42,7 +49,7 @@ package struct SyncServerOptions: Sendable {
   }
 }
 
-/// The version of the server, as `--version` and `/healthz` say it.
+/// The version of the server, as `--version` says it.
 package enum ServerVersion {
   package static let text = "0.1.0"
 }

@@ -68,12 +68,13 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
     case .binary:
       driver.received(Array(frame.unmaskedData.readableBytesView), on: id)
     case .ping:
+      driver.receivedControl(frame.data.readableBytes, on: id)
       // A client that does not read its pongs gets none.
       guard context.channel.isWritable else { return }
       let pong = WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)
       context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
     case .pong:
-      break
+      driver.receivedControl(frame.data.readableBytes, on: id)
     case .connectionClose:
       isClosing = true
       context.closeWebSocket(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Logging
+import NetworkAddresses
 import SyncServer
 
 /// Serves until SIGTERM or SIGINT.
@@ -11,7 +12,7 @@ struct ServeCommand: AsyncParsableCommand {
       Prints one line, "listening on ws://HOST:PORT", when ready; with a certificate, wss://. \
       Logs go to standard error. `GET /healthz` answers 200 while the server works.
 
-      Certificate and key are read at the start: start again after renewing them.
+      Certificate and key are read again when their files change.
       """)
 
   @OptionGroup var data: DataOptions
@@ -33,10 +34,20 @@ struct ServeCommand: AsyncParsableCommand {
       "The certificate's private key, PEM without a passphrase.", valueName: "file"))
   var key: String?
 
+  @Flag(help: "Without a certificate, listen also where others than a private network come from.")
+  var insecure = false
+
   @Option(
     help: ArgumentHelp(
       "MiB that the attachments of one workspace may take.", valueName: "n"))
   var blobQuota = 1_024
+
+  @Option(
+    name: .customLong("trusted-proxy"),
+    help: ArgumentHelp(
+      "A proxy whose X-Forwarded-For says where devices come from; may be given several times.",
+      valueName: "address[/bits]"))
+  var trustedProxies: [String] = []
 
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
@@ -48,8 +59,18 @@ struct ServeCommand: AsyncParsableCommand {
     guard (1...1_048_576).contains(blobQuota) else {
       throw ValidationError("--blob-quota takes 1 to 1048576.")
     }
+    for proxy in trustedProxies where AddressRange(proxy) == nil {
+      throw ValidationError(
+        "--trusted-proxy takes an address or a range of them, such as 127.0.0.1 or 10.0.0.0/8.")
+    }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
+    }
+    guard certificate != nil || insecure || !ListeningAddress.mayBeReachedFromAfar(host: host) else {
+      throw ValidationError(
+        "Without a certificate nothing is encrypted, and \(host) can be reached from everywhere. Give "
+          + "--certificate and --key; or a private address of this machine as --host; or listen on "
+          + "127.0.0.1 behind a proxy that speaks TLS; or say --insecure.")
     }
     guard Logger.Level(rawValue: logLevel) != nil else {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning or error.")
@@ -62,6 +83,7 @@ struct ServeCommand: AsyncParsableCommand {
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.blobQuotaBytes = blobQuota << 20
+    options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }

@@ -17,6 +17,9 @@ package struct Authority: Hashable, Sendable {
   /// gone, and what were let out to it nobody could be sure to have withdrawn.
   package static let nextMilliseconds: Int64 = 15_000
 
+  /// How far ahead of the clock a token may be that others are to have granted.
+  package static let tokenAheadMilliseconds: Int64 = 86_400_000
+
   private var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
   private var ends: [SessionID: Int64] = [:]
@@ -125,12 +128,20 @@ package struct Authority: Hashable, Sendable {
     }
     let next = Authority.token(
       after: max(latestToken, workspace.latestToken(of: session)), wall: wall)
-    latestToken = next
+    // What a session's registers say is the session's matter: others lose no tokens to it.
+    latestToken = max(latestToken, min(next, tokenCeiling(wall: wall)))
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
     grants[session] = id
     ends[session] = uptime + Authority.leaseMilliseconds
     return (grant(next), AuthorityRecords(leases: [lease]))
+  }
+
+  /// The greatest token that can have been granted by now: by this authority, or by one whose clock was
+  /// a day ahead, as that of a device without a server may be.
+  package func tokenCeiling(wall: Int64) -> UInt64 {
+    let (later, isBeyond) = wall.addingReportingOverflow(Authority.tokenAheadMilliseconds)
+    return max(latestToken, Authority.token(after: 0, wall: isBeyond ? .max : later))
   }
 
   private func grant(_ token: UInt64) -> AuthorityAnswer {

@@ -49,4 +49,35 @@ extension [Operation] {
     }
     return map { operation in operation.withStamp { lowered[$0] ?? $0 } }
   }
+
+  /// The operations with all fences of greater tokens than one that can have been granted moved down
+  /// to it, in their order.
+  ///
+  /// - Returns: nil where none is greater.
+  /// - Complexity: O(operations + tokens moved · log).
+  package func lowered(toToken tokenMax: UInt64) -> [Operation]? {
+    func fence(_ operation: Operation) -> Stamp? {
+      guard case .setRegister(_, let field, _, let stamp) = operation.body,
+        // A decision's begins with the attempt.
+        field.isFenced, field != .decision, stamp.rawValue >> 24 > tokenMax
+      else { return nil }
+      return stamp
+    }
+    let ahead = Set(compactMap(fence).map { $0.rawValue >> 24 }).sorted()
+    guard !ahead.isEmpty else { return nil }
+    var lowered: [UInt64: UInt64] = [:]
+    for (index, token) in ahead.reversed().enumerated() {
+      lowered[token] = tokenMax - Swift.min(UInt64(index), tokenMax)
+    }
+    return map { operation in
+      guard let stamp = fence(operation), let token = lowered[stamp.rawValue >> 24],
+        case .setRegister(let element, let field, let value, _) = operation.body
+      else { return operation }
+      var changed = operation
+      changed.body = .setRegister(
+        element: element, field: field, value: value,
+        stamp: Stamp(rawValue: token << 24 | stamp.rawValue & 0xFF_FFFF))
+      return changed
+    }
+  }
 }

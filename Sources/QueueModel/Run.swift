@@ -101,6 +101,17 @@ extension RunPhase {
 }
 
 extension StringProtocol {
+  /// The text, or its beginning and how much of it is left out, in at most so many bytes of UTF-8:
+  /// whoever gives leave must see that there is more.
+  package func cutWithMark(toUTF8Bytes limit: Int) -> String {
+    let count = utf8.count
+    guard count > limit else { return String(self) }
+    // The number left out has no more digits than the whole.
+    let room = Swift.max(limit - "… [cut:  bytes more]".utf8.count - "\(count)".utf8.count, 0)
+    let kept = cut(toUTF8Bytes: room)
+    return kept + "… [cut: \(count - kept.utf8.count) bytes more]"
+  }
+
   /// The longest beginning of whole characters with at most so many bytes of UTF-8.
   package func cut(toUTF8Bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }

@@ -125,6 +125,23 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
   }
 
+  /// What a register says is anybody's word; it takes no tokens from other sessions.
+  @Test func aGreatTokenInARegisterUsesNoTokensUp() throws {
+    var (scene, other) = try Scene.withTwoHosts()
+    let granted = try scene.lease()
+    try scene.report(.running, of: 1, token: Fence.tokenMax)
+    scene.now += Authority.leaseMilliseconds
+    #expect(try scene.lease() == Fence.tokenMax)
+    let ceiling = scene.authority.tokenCeiling(wall: start + scene.now)
+    var tokens = [granted]
+    for _ in 0..<3 {
+      scene.now += Authority.leaseMilliseconds
+      tokens.append(try scene.lease(of: "t", as: other))
+    }
+    #expect(Set(tokens).count == tokens.count)
+    #expect(tokens.allSatisfy { $0 <= ceiling + 3 && $0 < Fence.tokenMax })
+  }
+
   @Test func aRenewedLeaseHolds() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()

@@ -66,6 +66,40 @@ import WireProtocol
     return dispatch.content
   }
 
+  /// One register must not use the tokens up for everybody.
+  @Test func aTokenThatNobodyGrantedIsMovedDown() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    var reader = scene.device(2)
+    let granted = try lease(&scene, on: connection)
+    let poison = Run(token: Fence.tokenMax, attempt: 1, phase: .running, milliseconds: 1)
+    try host.perform(.reportRun(MessageID(high: 1, low: 1), poison))
+    scene.send(host.changes(), on: connection)
+    #expect(scene.take(connection).refusals.isEmpty)
+    _ = try scene.join(&reader)
+    let state = try #require(reader.workspace.dispatchState(of: MessageID(high: 1, low: 1)))
+    let written = try #require(state.runState.run?.token)
+    #expect(written >= granted && written < Fence.tokenMax)
+
+    // Each lease has a token of its own, also those of other sessions.
+    var tokens = [granted, Fence.tokenMax]
+    for number in 0..<3 {
+      let other = try SessionID("other \(number)")
+      try host.write("text", in: other.rawValue)
+      try host.perform(.setHost(other, host.id))
+      scene.send(host.changes(), on: connection)
+      _ = scene.take(connection)
+      let answer = try ask(
+        .lease(session: other, token: 0), as: UInt64(10 + number), on: connection, &scene)
+      guard case .leased(let token, _)? = answer else {
+        Issue.record("no lease")
+        continue
+      }
+      tokens.append(token)
+    }
+    #expect(Set(tokens).count == tokens.count)
+  }
+
   private struct NoDispatch: Error {}
 
   @Test func theHostIsLeasedAndItsPromptGoesOutOnce() throws {

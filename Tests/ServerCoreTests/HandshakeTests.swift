@@ -51,6 +51,21 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.unauthorized])
   }
 
+  @Test(arguments: ["a\u{1B}]52;c;eA==\u{7}", "two\nlines", "\u{9B}2J", ""])
+  func namesThatSteerTerminalsAreRefused(name: String) {
+    var scene = ServerScene()
+    var hello = scene.device(1).hello
+    hello.deviceName = name
+    let id = scene.open()
+    scene.send(.hello(hello), on: id)
+    #expect(scene.take(id).faults.count == 1)
+    let pairing = scene.open()
+    let request = PairRequest(
+      versions: 1...1, code: "BBBB-BBBB", device: hello.device, deviceName: name)
+    scene.send(.pair(request), on: pairing)
+    #expect(scene.take(pairing).faults.count == 1)
+  }
+
   @Test func unknownVersionIsRefused() {
     var scene = ServerScene()
     var hello = scene.device(1).hello

@@ -258,4 +258,18 @@ import WireProtocol
     #expect(reader.workspace.image() == author.workspace.image())
     #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.log.count } == 1)
   }
+
+  @Test func pingsCountAsFramesDo() {
+    var scene = ServerScene {
+      $0.framesPerSecond = 1
+      $0.frameBurst = 10
+    }
+    let device = scene.device(1)
+    let id = scene.connect(device)
+    _ = scene.take(id)
+    for _ in 0..<12 { scene.ping(on: id) }
+    #expect(scene.isReading[id] == false)
+    for _ in 0..<12 { scene.ping(on: id) }
+    #expect(scene.take(id).refusals.map(\.code) == [.rateLimited])
+  }
 }

@@ -65,6 +65,27 @@ import WireProtocol
     #expect(told.map(\.name) == [record?.writer])
   }
 
+  /// However much a batch says, nobody is told more often than that.
+  @Test func ofAHugeBatchTheLastIsTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
+    for number in 0..<500 {
+      for status in [NotifiedPair.working, .completed(.success(summary: "\(number)"))] {
+        try pair.host.perform(
+          .reportTask(
+            TaskReport(session: session, status: status, milliseconds: NotifiedPair.wall)))
+      }
+    }
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    let told = pair.told()
+    #expect(told.count == WireLimits.batchNewsMax)
+    #expect(told.last?.body == "499")
+    let writes = pair.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.inboxes.entries.count ?? 0
+    }
+    #expect(writes == WireLimits.batchNewsMax)
+  }
+
   @Test func cancelledTaskAndIdleTellNothingButTheThread() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)

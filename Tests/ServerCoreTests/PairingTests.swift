@@ -16,7 +16,7 @@ import WireProtocol
   ) -> ServerScene {
     let scene = ServerScene()
     scene.storage.addCode(
-      hash: code.bytes + [0], for: ServerScene.workspace,
+      hash: code.stored { $0 + [0] }, for: ServerScene.workspace,
       expiresAt: scene.now.wallMilliseconds + lifetime)
     return scene
   }
@@ -78,11 +78,51 @@ import WireProtocol
     var scene = scene(code: code)
     for source in 0..<5 {
       let id = scene.open(source: "192.0.2.\(source)")
-      scene.send(request("BBBB-BBBB"), on: id)
+      scene.send(request("\(code.letters.prefix(2))BB-BBBB"), on: id)
     }
     let id = scene.open(source: "198.51.100.1")
     scene.send(request(code.display), on: id)
     #expect(scene.take(id).refusals.map(\.code) == [.tooManyAttempts])
+  }
+
+  @Test func wrongGuessesHarmNoCodeOfAnotherName() {
+    var scene = scene(code: code)
+    for source in 0..<50 {
+      let id = scene.open(source: "192.0.2.\(source)")
+      scene.send(request(code.letters.hasPrefix("BB") ? "CCCC-CCCC" : "BBBB-BBBB"), on: id)
+    }
+    let id = scene.open()
+    scene.send(request(code.display), on: id)
+    #expect(scene.take(id).grants.count == 1)
+  }
+
+  /// The attempt pays, not the answer.
+  @Test(arguments: [("192.0.2.1", "192.0.2.1"), ("2001:db8::1", "2001:DB8:0:0:9::7")])
+  func whoeverHangsUpBeforeTheAnswerHasGuessedAsWell(first: String, last: String) {
+    var scene = scene(code: code)
+    scene.holdsTasks = true
+    for _ in 0..<5 {
+      let id = scene.open(source: first)
+      scene.send(request("BBBB-BBBB"), on: id)
+      scene.drop(id)
+      scene.finishTasks()
+    }
+    let id = scene.open(source: last)
+    scene.send(request("BBBB-BBBB"), on: id)
+    scene.finishTasks()
+    #expect(scene.take(id).refusals.map(\.code) == [.tooManyAttempts])
+  }
+
+  @Test func aStoreThatFailsIsNoGuess() {
+    var scene = scene(code: code)
+    scene.storage.withState {
+      $0.writeFault = StorageFault(code: .unavailable, message: "the disk did not answer")
+    }
+    for _ in 0..<6 {
+      let id = scene.open()
+      scene.send(request(code.display), on: id)
+      #expect(scene.take(id).refusals.map(\.code) == [.storageFailed])
+    }
   }
 
   @Test func fourWrongGuessesDoNotKillTheCode() {
@@ -96,16 +136,16 @@ import WireProtocol
     #expect(scene.take(id).grants.count == 1)
   }
 
-  @Test func pausedSourceMayTryAgainLater() {
+  @Test func pausedSourceMayTryAgainLater() throws {
     var scene = scene(code: code)
     for _ in 0..<5 {
       let id = scene.open()
       scene.send(request("BBBB-BBBB"), on: id)
     }
     scene.pass(60_000)
-    let fresh = PairingCode(typed: "CCCC-CCCC")
+    let fresh = try #require(PairingCode(typed: "CCCC-CCCC"))
     scene.storage.addCode(
-      hash: (fresh?.bytes ?? []) + [0], for: ServerScene.workspace, expiresAt: .max)
+      hash: fresh.stored { $0 + [0] }, for: ServerScene.workspace, expiresAt: .max)
     let id = scene.open()
     scene.send(request("cccccccc"), on: id)
     #expect(scene.take(id).grants.count == 1)

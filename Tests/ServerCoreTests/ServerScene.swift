@@ -132,6 +132,10 @@ struct ServerScene {
     run(core.frameReceived(bytes, on: id, at: now, using: &generator))
   }
 
+  mutating func ping(on id: ConnectionID) {
+    run(core.controlFrameReceived(0, on: id, at: now))
+  }
+
   /// The process ends and another one begins on the same store.
   mutating func restart(_ configuration: ServerConfiguration) {
     core = ServerCore(configuration: configuration) { $0 + [0] }

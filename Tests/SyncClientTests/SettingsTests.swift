@@ -33,7 +33,7 @@ import Testing
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
-      .approvalPatience: "90",
+      .approvalPatience: "90", .projectRoots: "~/src:/work",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(
@@ -46,7 +46,7 @@ import Testing
           maxQueueSize: 1, queueEnabled: true, onFailure: .proceed, autoRemoveOnView: true,
           retention: 0, retentionDays: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
-            kind: .command, command: "make {}", timeoutSeconds: 90, onUnknown: .skip,
+            kind: .command, command: "make {}", projectRoots: ["~/src", "/work"], timeoutSeconds: 90, onUnknown: .skip,
             graceSeconds: 0),
           notifications: NotificationSettings(
             off: [.threadReady], showsDetails: true, showsLiveStatus: false, command: "tell me")))

@@ -25,6 +25,16 @@ import Testing
      "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}
     """#
 
+  /// A name that another device chose stands in what the daemon says.
+  @Test func errorsSteerNoTerminal() {
+    let failure = CommandFailure(
+      code: "answeredAlready", message: "\u{1B}]52;c;eA==\u{7} was faster.\n\u{9B}2J\u{202E}Look.",
+      exitCode: 1)
+    #expect(
+      failure.text
+        == "cospool: \u{FFFD}]52;c;eA==\u{FFFD} was faster.\n\u{FFFD}2J\u{FFFD}Look.")
+  }
+
   @Test func anEndedTaskSaysHow() throws {
     func list(_ result: String) throws -> String {
       try text(

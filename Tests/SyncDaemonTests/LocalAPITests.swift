@@ -200,6 +200,7 @@ import Testing
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":-1}"#, 422, "invalidTimeout", 2),
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":1e300}"#, 422, "invalidTimeout", 2),
         ("POST", "/v1/pair", #"{"server":"ftp://x","code":"A"}"#, 422, "invalidServerURL", 2),
+        ("POST", "/v1/pair", #"{"server":"ws://x.org","code":"A"}"#, 422, "notEncrypted", 2),
         ("GET", "/v1/nothing", nil, 404, "unknownRoute", 1),
         ("DELETE", "/v1/status", nil, 405, "methodNotAllowed", 1),
         ("GET", "/", nil, 404, "unknownRoute", 1),

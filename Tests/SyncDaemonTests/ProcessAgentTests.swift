@@ -46,6 +46,26 @@ struct ProcessAgentTests {
     return Outcome(result: result, events: events.withLock { $0 })
   }
 
+  /// Whoever writes prompts must not write options of the agent.
+  @Test(arguments: [
+    ("echo {}", "--help", false), ("echo -n {}", "-x", false), ("echo -- {}", "--help", true),
+    ("echo x{}", "--help", true), ("echo {}", "help", true), ("sh -c 'echo $1' sh {}", "-x", true),
+  ]) func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
+    let outcome = try await run(command, prompt: prompt)
+    if case .notStarted(let reason) = outcome.result {
+      #expect(!isTaken && reason.contains("read as an option"), "\(reason)")
+    } else {
+      #expect(isTaken, "\(outcome.result)")
+    }
+  }
+
+  @Test(arguments: ["sh -c 'agent {}'", "/bin/bash -lc \"agent {}\""])
+  func promptsAreNoScripts(command: String) {
+    #expect(throws: CommandLineFault.self) {
+      try CommandAgent.agent(command: command, timeoutSeconds: nil)
+    }
+  }
+
   /// Most options of Codex are those of `exec`, and refused before it.
   @Test(arguments: [
     ("codex", "codex exec"), ("/opt/codex --model fast", "/opt/codex exec --model fast"),

@@ -49,6 +49,23 @@ import WireProtocol
     }
   }
 
+  /// A device calls itself by another one's id, or by the beginning of it.
+  @Test func noNameStandsForAnId() async throws {
+    try await ServerFixture.with { fixture in
+      let id = DeviceID(high: 9, low: 1).description
+      _ = try await fixture.pair(1)
+      _ = try await fixture.pair(2, name: id)
+      _ = try await fixture.pair(3, name: String(id.prefix(35)))
+      let administration = fixture.administration
+      #expect(throws: SyncServerError.self) {
+        try administration.revoke(device: String(id.prefix(35)), workspaceName: nil)
+      }
+      #expect(try administration.revoke(device: id, workspaceName: nil).id == id)
+      let revoked = try administration.devices(workspaceName: nil).devices.filter(\.revoked)
+      #expect(revoked.map(\.id) == [id])
+    }
+  }
+
   @Test func absentDataAreSaidAndNotCreated() {
     let path = directory()
     #expect(throws: SyncServerError.self) {
@@ -81,6 +98,14 @@ import WireProtocol
     for listening in ["ws://10.0.0.7:7500", "wss://cospool.example:443", "ws://[fe80::1]:7500"] {
       #expect(pairingText(listening).hasSuffix("cospool pair \(listening) CODE"))
     }
+  }
+
+  @Test(arguments: [
+    ("127.0.0.1", false), ("::1", false), ("localhost", false), ("192.168.1.5", false),
+    ("fd00::1", false), ("0.0.0.0", true), ("::", true), ("8.8.8.8", true), ("server.example", true),
+  ])
+  func whoMayComeIsToldByWhereItListens(host: String, isFar: Bool) {
+    #expect(ListeningAddress.mayBeReachedFromAfar(host: host) == isFar)
   }
 
   @Test func namesAreShownWholeAndMoveNoCursor() {

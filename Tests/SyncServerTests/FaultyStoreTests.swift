@@ -97,6 +97,31 @@ import WireProtocol
   }
 }
 
+/// The page that says whether the server is well.
+@Suite struct HealthTests {
+  @Test func aStoreThatStandsIsNotWell() async throws {
+    var scene = SwitchableScene()
+    scene.options.storeMilliseconds = 100
+    let storage = scene.storage
+    let fixture = try await scene.start()
+    var device = scene.device
+    let client = try await fixture.join(&device)
+    #expect(try await fixture.get("/healthz").status.contains("200"))
+    let hung = storage.hang()
+    try await client.send(device.write("hello"))
+    for await _ in hung {}
+    var isWell = true
+    for _ in 0..<10_000 where isWell {
+      isWell = try await fixture.get("/healthz").status.contains("200")
+    }
+    #expect(!isWell)
+    storage.goOn()
+    _ = try await client.frame { if case .ack = $0 { true } else { false } }
+    #expect(try await fixture.get("/healthz").status.contains("200"))
+    await fixture.server.stop()
+  }
+}
+
 /// A server over such a store, with one workspace and one device.
 private struct SwitchableScene {
   let memory = MemoryStorage()

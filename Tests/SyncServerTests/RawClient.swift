@@ -30,12 +30,14 @@ final class RawClient: Sendable {
 
   static func connect(
     port: Int, path: String = SyncServer.path, subprotocol: String? = SyncServer.subprotocol,
-    answersPings: Bool = true
+    answersPings: Bool = true, from address: String? = nil, forwardedFor: String? = nil
   ) async throws -> RawClient {
     let events = EventQueue()
     let group = MultiThreadedEventLoopGroup.singleton
     let upgraded = group.next().makePromise(of: Void.self)
-    let channel = try await ClientBootstrap(group: group)
+    var bootstrap = ClientBootstrap(group: group)
+    if let address { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0)) }
+    let channel = try await bootstrap
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let upgrader = NIOWebSocketClientUpgrader(maxFrameSize: 1 << 24) { channel, _ in
@@ -47,6 +49,7 @@ final class RawClient: Sendable {
           }
           var headers: HTTPHeaders = ["Host": "127.0.0.1", "Content-Length": "0"]
           if let subprotocol { headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol) }
+          if let forwardedFor { headers.add(name: "X-Forwarded-For", value: forwardedFor) }
           let request = UpgradeRequest(path: path, headers: headers, upgraded: upgraded)
           let bound = NIOLoopBound(request, eventLoop: channel.eventLoop)
           try channel.pipeline.syncOperations.addHTTPClientHandlers(

@@ -16,7 +16,7 @@ struct ServerFixture: Sendable {
   let options: SyncServerOptions
 
   static func start(
-    _ adjust: (inout SyncServerOptions) -> Void = { _ in }
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in }, logger: Logger = quiet
   ) async throws -> ServerFixture {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     var options = SyncServerOptions(dataDirectory: directory, port: 0)
@@ -26,7 +26,7 @@ struct ServerFixture: Sendable {
     options.core.authenticationMilliseconds = 60_000
     options.silenceMilliseconds = 120_000
     adjust(&options)
-    let server = try await SyncServer.start(options, logger: quiet)
+    let server = try await SyncServer.start(options, logger: logger)
     return ServerFixture(directory: directory, server: server, options: options)
   }
 
@@ -36,10 +36,10 @@ struct ServerFixture: Sendable {
 
   /// Runs a test against a server and stops it, however the test ends.
   static func with(
-    _ adjust: (inout SyncServerOptions) -> Void = { _ in },
+    _ adjust: (inout SyncServerOptions) -> Void = { _ in }, logger: Logger = quiet,
     _ body: (inout ServerFixture) async throws -> Void
   ) async throws {
-    var fixture = try await start(adjust)
+    var fixture = try await start(adjust, logger: logger)
     do {
       try await body(&fixture)
     } catch {
@@ -63,12 +63,16 @@ struct ServerFixture: Sendable {
   }
 
   /// Pairs a device over the wire.
-  func pair(_ number: UInt64, workspace: String = "default") async throws -> WireDevice {
+  func pair(
+    _ number: UInt64, workspace: String = "default", name: String? = nil
+  ) async throws -> WireDevice {
     let code = try administration.pair(workspaceName: workspace).code
     let client = try await RawClient.connect(port: server.port)
     let device = DeviceID(high: 9, low: number)
     try await client.send(
-      .pair(PairRequest(versions: 1...1, code: code, device: device, deviceName: "d\(number)")))
+      .pair(
+        PairRequest(
+          versions: 1...1, code: code, device: device, deviceName: name ?? "d\(number)")))
     guard case .paired(let grant) = try await client.frame() else {
       throw RawClient.NotUpgraded()
     }

@@ -155,6 +155,40 @@ import Testing
     }
   }
 
+  @Test func aRenewedCertificateNeedsNoRestart() async throws {
+    let folder = NSTemporaryDirectory() + "cospool-certificates-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let files = ServerCertificate(chainFile: folder + "/c.pem", keyFile: folder + "/k.pem")
+    func put(_ certificate: ServerCertificate) throws {
+      for (from, to) in [
+        (certificate.chainFile, files.chainFile), (certificate.keyFile, files.keyFile),
+      ] {
+        try Data(contentsOf: URL(fileURLWithPath: from)).write(
+          to: URL(fileURLWithPath: to), options: .atomic)
+      }
+    }
+    try put(TestCertificate.localhost)
+    let recorder = LogRecorder()
+    try await ServerFixture.with({ $0.certificate = files }, logger: recorder.logger) { fixture in
+      let old = try await SilentTLSClient.connect(port: fixture.server.port)
+      try put(TestCertificate.other)
+      // The client trusts the old one alone: it is refused from some moment on.
+      var isOld = true
+      for _ in 0..<10_000 where isOld {
+        do {
+          try await SilentTLSClient.connect(port: fixture.server.port).close()
+        } catch {
+          isOld = false
+        }
+      }
+      #expect(!isOld)
+      #expect(recorder.lines().contains("the certificate was read again"))
+      #expect(old.isActive)
+      try await old.close()
+    }
+  }
+
   @Test func stopDoesNotWaitForAStalledHandshake() async throws {
     try await withServer { fixture in
       let stalled = try await PlainRequest.start("\u{16}\u{3}\u{1}", fixture.server.port)

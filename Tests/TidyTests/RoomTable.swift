@@ -35,27 +35,31 @@ enum RoomTable {
     RoomRule(
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices"),
+    RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
-      name: "ServerCore", folder: "Server/ServerCore", rooms: wire.union(["DispatchAuthority"])),
+      name: "ServerCore", folder: "Server/ServerCore",
+      rooms: wire.union(["DispatchAuthority", "NetworkAddresses"])),
     RoomRule(
       name: "ServerStore", folder: "Server/ServerStore",
       rooms: wire.union(["DispatchAuthority", "ServerCore", "SQLiteAccess"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
-      name: "PushDelivery", folder: "Server/PushDelivery", rooms: ["PushNotices"],
+      name: "PushDelivery", folder: "Server/PushDelivery", rooms: ["PushNotices", "NetworkAddresses"],
       foreign: [
         "AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
       ],
       system: platform),
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
-      rooms: wire.union(["PushNotices", "ServerCore", "ServerStore", "PushDelivery"]),
+      rooms: wire.union([
+        "PushNotices", "NetworkAddresses", "ServerCore", "ServerStore", "PushDelivery",
+      ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
-      rooms: ["QueueModel", "ServerCore", "SyncServer"],
+      rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer"],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
       name: "ClientCore", folder: "Client/ClientCore", rooms: wire.union(["DispatchAuthority"])),
@@ -68,7 +72,7 @@ enum RoomTable {
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
-      rooms: wire.union(["ClientCore", "ClientStore"]),
+      rooms: wire.union(["NetworkAddresses", "ClientCore", "ClientStore"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(

@@ -20,6 +20,9 @@ public struct AgentSettings: Hashable, Sendable {
   public var kind: AgentKind
   /// The command, for `AgentKind.command`.
   public var command: String?
+  /// The folders in or below which projects may be; empty where they may be anywhere. Any device of the
+  /// workspace names projects: this says which of them work starts in here.
+  public var projectRoots: [String]
   /// After so many seconds an agent is stopped and its message has failed; nil for never.
   public var timeoutSeconds: Int?
   /// What to do with an attempt of which nobody knows what became of it.
@@ -29,11 +32,13 @@ public struct AgentSettings: Hashable, Sendable {
 
   /// Puts the settings together.
   public init(
-    kind: AgentKind = .none, command: String? = nil, timeoutSeconds: Int? = nil,
+    kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],
+    timeoutSeconds: Int? = nil,
     onUnknown: UnknownPolicy = .ask, graceSeconds: Int = SettingName.agentGraceDefault
   ) {
     self.kind = kind
     self.command = command
+    self.projectRoots = projectRoots
     self.timeoutSeconds = timeoutSeconds
     self.onUnknown = onUnknown
     self.graceSeconds = graceSeconds.clamped(to: SettingName.agentGraceRange)

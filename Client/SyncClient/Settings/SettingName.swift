@@ -7,6 +7,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case onFailure
   case agent
   case command
+  case projectRoots
   case agentTimeout
   case agentGrace
   case onUnknown
@@ -67,7 +68,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .notifyOff: .names(NotificationView.Category.allCases.map(\.rawValue) + ["none"])
     case .onFailure: .choice(FailurePolicy.allCases.map(\.rawValue))
     case .agent: .choice(AgentKind.allCases.map(\.rawValue))
-    case .command, .notifyCommand: .text(bytesMax: 4_096)
+    case .command, .notifyCommand, .projectRoots: .text(bytesMax: 4_096)
     case .agentTimeout: .number(SettingName.agentTimeoutRange)
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
@@ -98,7 +99,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .retention: .number(SettingName.retentionDefault)
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
-    case .command, .notifyCommand, .deviceName, .certificate: nil
+    case .command, .notifyCommand, .projectRoots, .deviceName, .certificate: nil
     case .logLevel: .text("info")
     }
   }
@@ -111,6 +112,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onFailure: "COSPOOL_ON_FAILURE"
     case .agent: "COSPOOL_AGENT"
     case .command: "COSPOOL_COMMAND"
+    case .projectRoots: "COSPOOL_PROJECT_ROOTS"
     case .agentTimeout: "COSPOOL_AGENT_TIMEOUT"
     case .agentGrace: "COSPOOL_AGENT_GRACE"
     case .onUnknown: "COSPOOL_ON_UNKNOWN"
@@ -145,6 +147,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onFailure: "what a session's queue does when its agent failed"
     case .agent: "what runs the messages of sessions whose host this device is"
     case .command: "the agent's command; {} is the prompt, else it comes on stdin"
+    case .projectRoots: "folders in which agents may work here, separated by colons; else anywhere"
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
     case .onUnknown:

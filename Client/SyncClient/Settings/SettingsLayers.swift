@@ -90,6 +90,7 @@ public struct SettingsLayers: Hashable, Sendable {
     let timeout = number(.agentTimeout) ?? 0
     return AgentSettings(
       kind: text(.agent).flatMap(AgentKind.init) ?? .none, command: text(.command),
+      projectRoots: (text(.projectRoots) ?? "").split(separator: ":").map(String.init),
       timeoutSeconds: timeout > 0 ? timeout : nil,
       onUnknown: text(.onUnknown).flatMap(UnknownPolicy.init) ?? .ask,
       graceSeconds: number(.agentGrace) ?? SettingName.agentGraceDefault)

@@ -56,14 +56,27 @@ struct PairCommand: DaemonCommand {
         cospool pair ws://127.0.0.1:7420 BCDF-GHJK    on the device: uses it
 
       What is queued here already goes to the server; nothing is lost.
+
+      ws:// is not encrypted. It is taken for this machine and for private networks; for any other \
+      server only with --insecure.
       """)
   @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
   var server: String
   @Argument(help: "The one-time code.") var code: String
+  @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+  var insecure = false
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
-    try APIRequest(.post, ["pair"], body: ["server": server, "code": code])
+    try APIRequest(
+      .post, ["pair"],
+      body: Body(server: server, code: code, insecure: insecure ? true : nil))
+  }
+
+  private struct Body: Encodable {
+    var server: String
+    var code: String
+    var insecure: Bool?
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

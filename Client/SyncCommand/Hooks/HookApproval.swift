@@ -11,6 +11,9 @@ enum HookApproval {
   /// The longest that a hook waits for an answer.
   static let patienceSecondsMax: Double = 600
 
+  /// UTF-8 bytes of the first line that is shown.
+  static let summaryBytesMax = 200
+
   /// - Returns: nil where the event asks for nothing.
   ///
   /// - Parameter patience: seconds; nil: as long as the daemon is set to.
@@ -111,13 +114,16 @@ enum HookApproval {
   static func summary(of input: JSONTree?) -> String {
     let names = ["command", "file_path", "notebook_path", "url", "query", "pattern", "description"]
     let text = names.lazy.compactMap { input?[$0]?.text }.first { !$0.isEmpty }
-    let line = text?.split(whereSeparator: \.isNewline).first.map(String.init)
-    return String((line ?? input?.line ?? "").prefix(200))
+    let lines = text?.split(whereSeparator: \.isNewline) ?? []
+    let line = (lines.first.map(String.init) ?? input?.line ?? "")
+      .cutWithMark(toUTF8Bytes: summaryBytesMax)
+    guard lines.count > 1 else { return line }
+    return line + " (and \(lines.count - 1) more line\(lines.count == 2 ? "" : "s"))"
   }
 
   /// All of it: a command as it is, else the input as JSON.
   static func details(of input: JSONTree) -> String {
     let text = input["command"]?.text ?? input.line
-    return text.cut(toUTF8Bytes: Limits.taskDetailsBytesMax)
+    return text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax)
   }
 }

@@ -128,10 +128,10 @@ struct AgentService: Service {
         agent, turn, start.attachments, kind, log, until: stops, turns)
       log.close()
       output.prune()
-    } catch let missing as ProjectFolder.Missing {
-      // Another try would not find it either.
+    } catch let error where error is ProjectFolder.Missing || error is ProjectFolder.NotAllowed {
+      // Another try would end no better.
       client.noteTaskBegins(in: start.session)
-      result = .failed("\(missing)")
+      result = .failed("\(error)")
     } catch {
       result = .notStarted("\(error)")
     }
@@ -162,9 +162,13 @@ struct AgentService: Service {
     _ start: TurnStart, _ conversation: String?, of agent: any Agent
   ) throws -> AgentTurn {
     let home = ProjectFolder.home(environment, dataDirectory: dataDirectory)
+    let folder = try agent.folder(of: start.project, otherwise: home)
+    if let folder, start.project?.isEmpty == false {
+      try ProjectFolder.check(folder, isIn: client.settings.agents.projectRoots, home: home)
+    }
     return AgentTurn(
       session: start.session, message: start.message, attempt: start.attempt,
-      prompt: start.prompt, folder: try agent.folder(of: start.project, otherwise: home),
+      prompt: start.prompt, folder: folder,
       project: start.project, conversation: conversation, dataDirectory: dataDirectory)
   }
 

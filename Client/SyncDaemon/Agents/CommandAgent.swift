@@ -15,13 +15,34 @@ enum CommandAgent {
     let words = try CommandWords.split(command)
     guard !words.isEmpty else { throw CommandLineFault(reason: "the command is blank") }
     let takesArgument = words.contains { $0.contains(placeholder) }
+    let isShell = isShellScript(words)
+    guard !isShell || !words[2].contains(placeholder) else {
+      throw CommandLineFault(
+        reason: "{} in a shell's script would run what the prompt says: hand it over behind the script "
+          + "(sh -c 'agent \"$1\"' sh {}), or leave it out, and it comes on standard input")
+    }
+    // Where the prompt alone is a word, and no word before it ends the options.
+    let mayBeOption =
+      !isShell && words.prefix { $0 != "--" }.contains(placeholder)
     return ProcessAgent(
       commandLine: { turn in
+        if mayBeOption, turn.prompt.hasPrefix("-") {
+          throw PromptFault(
+            reason: "begins with -, and would be read as an option: write -- before {}, where the agent "
+              + "knows that; or")
+        }
         let filled = words.map { $0.replacingOccurrences(of: placeholder, with: turn.prompt) }
         if takesArgument { try PromptFault.check(filled) }
         return AgentCommandLine(words: filled, input: takesArgument ? nil : turn.prompt)
       },
       reader: { _ in CommandReader() }, timeoutSeconds: timeoutSeconds, stopGrace: stopGrace)
+  }
+
+  /// Whether the third word is a script that a shell runs.
+  private static func isShellScript(_ words: [String]) -> Bool {
+    guard words.count > 2, words[1].hasPrefix("-"), words[1].hasSuffix("c") else { return false }
+    let program = words[0].split(separator: "/").last.map(String.init) ?? ""
+    return ["sh", "bash", "dash", "ash", "ksh", "zsh", "fish"].contains(program)
   }
 }
 
@@ -30,7 +51,7 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   var reason: String
 
   var description: String {
-    "the prompt \(reason): leave {} out of the command, and it comes on standard input"
+    "the prompt \(reason) leave {} out of the command, and it comes on standard input"
   }
 
   /// Bytes that one argument may have on Linux (execve(2)), without its end.
@@ -40,11 +61,11 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   static func check(_ words: [String]) throws(PromptFault) {
     for word in words {
       if word.utf8.contains(0) {
-        throw PromptFault(reason: "holds a NUL character, where an argument ends")
+        throw PromptFault(reason: "holds a NUL character, where an argument ends:")
       }
       if word.utf8.count > argumentBytesMax {
         throw PromptFault(
-          reason: "is too long for an argument, which has at most \(argumentBytesMax) bytes")
+          reason: "is too long for an argument, which has at most \(argumentBytesMax) bytes:")
       }
     }
   }

@@ -19,6 +19,34 @@ struct ProjectFolder: Hashable, Sendable {
     }
   }
 
+  /// A session's project is outside of the folders that this device's person allows.
+  struct NotAllowed: Error, Hashable, CustomStringConvertible {
+    var path: String
+
+    var description: String {
+      "the project folder \(path) is in none of this device's projectRoots, and nothing was started. To "
+        + "allow it: cospool config set projectRoots FOLDER[:FOLDER…], then retry."
+    }
+  }
+
+  /// - Parameter roots: with `~` for the home; a folder without a project is always allowed.
+  /// - Throws: `NotAllowed` where roots are named and the folder, its links followed, is in none of them.
+  static func check(_ path: String, isIn roots: [String], home: String) throws(NotAllowed) {
+    guard !roots.isEmpty else { return }
+    let folder = resolved(path, home: home)
+    for root in roots {
+      let root = resolved(root, home: home)
+      if folder == root || folder.hasPrefix(root.hasSuffix("/") ? root : root + "/") { return }
+    }
+    throw NotAllowed(path: path)
+  }
+
+  private static func resolved(_ path: String, home: String) -> String {
+    let whole = path == "~" || path.hasPrefix("~/") ? home + path.dropFirst() : path
+    return URL(fileURLWithPath: whole).resolvingSymlinksInPath().standardizedFileURL
+      .path(percentEncoded: false)
+  }
+
   /// - Parameters:
   ///   - project: the session's or the message's; nil or empty where neither names one.
   ///   - otherwise: the person's home, for those without one.

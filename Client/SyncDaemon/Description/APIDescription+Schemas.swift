@@ -23,7 +23,8 @@ extension APIDescription {
   // MARK: - Requests
 
   private static let requestSchemas: [String: JSONValue] = [
-    "PairRequest": Schema.body(["server": Schema.text, "code": Schema.text]),
+    "PairRequest": Schema.body(
+      ["server": Schema.text, "code": Schema.text], optional: ["insecure": Schema.flag]),
     "SyncRequest": Schema.body(["enabled": Schema.flag]),
     "WaitRequest": Schema.body([
       "timeoutSeconds": ["type": "number", "minimum": 0, "maximum": 86_400]

@@ -22,8 +22,8 @@ extension OpencodeAgent {
           let (ends, end) = AsyncStream<Void>.makeStream()
           open[id] = end
           let wanted = AgentAsk.approval(
-            toolName: tool, summary: String(summary.prefix(200)),
-            details: details?.cut(toUTF8Bytes: Limits.taskDetailsBytesMax))
+            toolName: tool, summary: summary.cutWithMark(toUTF8Bytes: 200),
+            details: details?.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax))
           group.addTask {
             await decide(id, wanted, of: turn, in: owner ?? conversation, until: ends)
           }

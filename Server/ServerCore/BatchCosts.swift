@@ -1,0 +1,77 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// What a batch adds to elements that makes every later change of them dearer.
+///
+/// Merging looks through the tags and the introductions of an element with each operation on it, on
+/// every device and with every reading of the log. No honest writer leaves more than a few: it clears the
+/// tags that it sees, and introduces what it does not know.
+struct BatchCosts {
+  private struct Field: Hashable {
+    var element: ElementName
+    var field: TagField
+  }
+
+  private let content: Workspace
+  /// Elements that the batch introduces, by operation.
+  private var fresh: [OperationID: ElementName] = [:]
+  private var introductions: [ElementName: Int] = [:]
+  /// Tags that the batch puts and leaves.
+  private var tags: [Field: Set<OperationID>] = [:]
+
+  /// - Complexity: O(operations + cleared tags).
+  init(_ operations: [Operation], on content: Workspace) {
+    self.content = content
+    for operation in operations { count(operation) }
+  }
+
+  /// Whether an element would have more tags in one field, or more introductions, than it may.
+  var isTooMuch: Bool {
+    let most = WireLimits.elementTagsMax
+    return introductions.contains { $1 + content.introductionCount(of: $0) > most }
+      || tags.contains { !$1.isEmpty && $1.count + content.tagCount(of: $0.element, $0.field) > most }
+  }
+
+  private mutating func count(_ operation: Operation) {
+    let id = operation.id
+    switch operation.body {
+    case .openSession(let session, let clears):
+      introduce(.session(session), by: id)
+      change(.session(session), .exists, clears: clears, puts: id)
+    case .addMessage(let addition):
+      introduce(.message(addition.message), by: id)
+      change(.message(addition.message), .live, clears: [], puts: id)
+      change(element(addition.session), .exists, clears: addition.clears, puts: id)
+    case .enqueueThread(let enqueue):
+      let session = element(enqueue.session)
+      change(session, .queued, clears: enqueue.clearsQueued, puts: id)
+      change(session, .locked, clears: enqueue.clearsLocked, puts: enqueue.locks ? id : nil)
+    case .addTag(let reference, let field, let clears, _):
+      change(element(reference), field, clears: clears, puts: id)
+    case .clearTags(let reference, let field, let clears):
+      change(element(reference), field, clears: clears, puts: nil)
+    case .announceDevice, .insertText, .deleteText, .placeMessage, .placeThread, .setRegister:
+      break
+    }
+  }
+
+  private func element(_ reference: OperationID) -> ElementName? {
+    fresh[reference] ?? content.element(introducedBy: reference)
+  }
+
+  private mutating func introduce(_ element: ElementName, by id: OperationID) {
+    fresh[id] = element
+    introductions[element, default: 0] += 1
+  }
+
+  private mutating func change(
+    _ element: ElementName?, _ field: TagField, clears: [OperationID], puts tag: OperationID?
+  ) {
+    // What names no element is refused by the merge.
+    guard let element else { return }
+    let field = Field(element: element, field: field)
+    if tags[field] != nil { tags[field]?.subtract(clears) }
+    if let tag { tags[field, default: []].insert(tag) }
+  }
+}

@@ -1,0 +1,53 @@
+import Logging
+import NIOCore
+import ServerCore
+import WireProtocol
+
+/// What stands in the log: fixed words, ids and addresses. What a client says goes in with marks in
+/// place of what would begin a line or move a cursor, and cut.
+extension ServerDriver {
+  func log(_ report: ServerReport) {
+    switch report {
+    case .paired(let workspace, let device, let name):
+      logger.notice(
+        "paired device \(device) (\(ShownName.text(name))) with workspace \(workspace)")
+    case .joined(let id, let workspace, let device, let name):
+      let shown = ShownName.text(name)
+      logger.debug(
+        "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
+    case .refused(let id, let code, let message):
+      if let reason = Self.deniedAccess[code] {
+        logDeniedAccess(reason, route: "sync", source: source(of: id))
+      } else {
+        logger.info(
+          "connection \(id.rawValue): refused (\(code.rawValue)): \(Self.shown(message))")
+      }
+    case .faulted(let id, let message):
+      logger.info("connection \(id.rawValue): protocol fault: \(Self.shown(message))")
+    case .slowConsumerCut(let id, let bytes):
+      logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
+    case .revoked(let id, let device):
+      logger.notice("connection \(id.rawValue): device \(device) was revoked")
+    case .stateJoined(let workspace):
+      logger.notice("workspace \(workspace): joined with the state of a device that held more")
+    case .storageFailed(let fault):
+      logger.error("the store failed: \(fault)")
+    case .storageRecovered:
+      logger.notice("the store works again")
+    }
+  }
+
+  /// Somebody was not let in. The words are fixed and the address stands last, for programs that
+  /// shut addresses out: `access denied: .*, source <ADDR>$`.
+  func logDeniedAccess(_ reason: String, route: String, source: String) {
+    logger.notice("access denied: \(reason), route \(route), source \(source)")
+  }
+
+  private static let deniedAccess: [RefusalCode: String] = [
+    .unauthorized: "token unknown", .revoked: "token revoked",
+    .wrongWorkspace: "token of another workspace", .wrongCode: "pairing code wrong",
+    .tooManyAttempts: "too many pairing attempts",
+  ]
+
+  private static func shown(_ text: String) -> String { ShownName.text(String(text.prefix(200))) }
+}

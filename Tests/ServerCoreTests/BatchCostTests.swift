@@ -1,0 +1,85 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+/// What would make every later change of an element dear is not taken.
+@Suite struct BatchCostTests {
+  private let most = WireLimits.elementTagsMax
+
+  /// A device whose session and message are in the log, and ids for what it writes by hand.
+  private struct Author {
+    var scene = ServerScene()
+    var device: ScriptedDevice
+    let connection: ConnectionID
+    var message: OperationID
+    var session: OperationID
+
+    init() throws {
+      device = scene.device(1)
+      connection = try scene.join(&device)
+      try device.write("text")
+      let written = device.outgoing
+      func first(_ fits: (Operation.Body) -> Bool) throws -> OperationID {
+        try #require(written.first { fits($0.body) }).id
+      }
+      message = try first { if case .addMessage = $0 { true } else { false } }
+      session = try first { if case .openSession = $0 { true } else { false } }
+      scene.send(device.changes(), on: connection)
+      #expect(scene.take(connection).acks.count == 1)
+    }
+
+    /// Sends operations with the next ids.
+    mutating func send(_ bodies: [(OperationID) -> Operation.Body]) -> RefusalCode? {
+      let first = device.workspace.vector[device.replica] + 1
+      device.outgoing = bodies.enumerated().map { index, body in
+        let id = OperationID(replica: device.replica, seq: first + UInt32(index))
+        return Operation(id: id, body: body(id))
+      }
+      let sent = device.outgoing
+      scene.send(device.changes(), on: connection)
+      let frames = scene.take(connection)
+      guard frames.acks.isEmpty else {
+        _ = try? device.workspace.merge(sent)
+        return nil
+      }
+      return frames.refusals.first?.code
+    }
+  }
+
+  @Test func tagsThatPileUpAreRefused() throws {
+    var author = try Author()
+    let tag = { (clears: [OperationID]) in
+      { [message = author.message] (_: OperationID) in
+        Operation.Body.addTag(element: message, field: .attachment, clears: clears, note: "x")
+      }
+    }
+    #expect(author.send(Array(repeating: tag([]), count: most)) == nil)
+    #expect(author.send([tag([])]) == .limitReached)
+    // Who clears what it put may go on for ever.
+    let seq = author.device.workspace.vector[author.device.replica]
+    let replica = author.device.replica
+    let chain = (0..<2_000).map { index in
+      let before = OperationID(replica: replica, seq: seq + UInt32(index))
+      return { [session = author.session] (_: OperationID) in
+        Operation.Body.addTag(
+          element: session, field: .paused, clears: index == 0 ? [] : [before], note: "x")
+      }
+    }
+    #expect(author.send(chain) == nil)
+  }
+
+  @Test func oneMessageIsIntroducedOnlySoOften() throws {
+    var author = try Author()
+    let add = { [session = author.session] (id: OperationID) in
+      Operation.Body.addMessage(
+        Operation.AddMessage(
+          message: MessageID(high: 1, low: 1), session: session, origins: Operation.Origins(left: nil, right: nil),
+          stamp: Stamp(milliseconds: 1_700_000_000_000), priority: .normal,
+          clears: [OperationID(replica: id.replica, seq: id.seq - 1)]))
+    }
+    #expect(author.send(Array(repeating: add, count: most)) == .limitReached)
+    #expect(author.send(Array(repeating: add, count: 100)) == nil)
+  }
+}

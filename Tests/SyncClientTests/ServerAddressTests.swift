@@ -1,0 +1,28 @@
+import Testing
+
+@testable import SyncClient
+
+@Suite struct ServerAddressTests {
+  @Test(arguments: [
+    ("ws://example.org", true), ("ws://8.8.8.8:7420", true), ("ws://[2606:4700::1111]:7420", true),
+    ("ws://localhost.example.org", true), ("ws://2130706433", true), ("wss://example.org", false),
+    ("ws://127.0.0.1:7420", false), ("ws://localhost:7420", false), ("ws://[::1]", false),
+    ("ws://192.168.1.5", false), ("ws://100.101.102.103", false), ("ws://[fd7a::1]:1", false),
+    ("ws://desk.local", false), ("ws://cospool.internal", false),
+  ])
+  func whatCanBeReadOnTheWayIsToldByTheAddress(url: String, isExposed: Bool) throws {
+    #expect(try ServerAddress(url).isExposed == isExposed)
+  }
+
+  @Test func anExposedServerIsAskedOnlyWhereThatIsAllowed() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let error = await #expect(throws: ClientError.self) {
+        try await client.pair(server: "ws://192.0.2.1:9", code: "BBBB-BBBB")
+      }
+      #expect(error == .notEncrypted(server: "ws://192.0.2.1:9"))
+      #expect(error?.description.contains("--insecure") == true)
+      await client.close()
+    }
+  }
+}
