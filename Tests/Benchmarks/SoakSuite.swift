@@ -48,8 +48,8 @@ struct SoakSuite {
   private init(in directory: String) throws {
     self.directory = directory
     server = try SyncServerProcess(directory: directory + "/server")
-    devices = try ["a", "b"].map {
-      try DaemonProcess(directory: "\(directory)/\($0)", isNamed: $0)
+    devices = try ["a", "b"].map { (name: String) in
+      try DaemonProcess(directory: "\(directory)/\(name)", isNamed: name)
     }
     struct Grant: Decodable { var code: String }
     for device in devices {
