@@ -1,0 +1,143 @@
+// What all views share: the model, the source, and doing things so that the page tells the truth of them.
+
+import { say, toast } from './dom.js'
+import { Model } from './model.js'
+import { DaemonSource, Refusal, Unreachable } from './source.js'
+
+export const model = new Model()
+export const source = new DaemonSource()
+
+/**
+ * Does something that is about a message or another thing `id`: says at once that it is on its way, and
+ * then what became of it. Gives the answer back, or nothing where it failed, which then stands at the row.
+ */
+export async function perform(name, values, { id = values.id, busy, done, undoable, options } = {}) {
+  if (id) {
+    model.notes.set(id, { state: 'busy', words: busy ?? 'on its way …' })
+    model.touch()
+  }
+  try {
+    const answer = await source.act(name, values, options)
+    if (id) model.notes.delete(id)
+    const words = typeof done === 'function' ? done(answer) : done
+    if (words) undoable ? offerUndo(words) : say(words)
+    if (id) model.place(id, source)
+    model.touch()
+    return answer
+  } catch (error) {
+    failed(error, id, () => perform(name, values, { id, busy, done, undoable, options }))
+  }
+}
+
+/** Shows an error where it belongs, with a way out. */
+export function failed(error, id, again) {
+  if (!(error instanceof Refusal || error instanceof Unreachable)) throw error
+  if (error.status === 401) return lock(error)
+  if (id) model.notes.set(id, { state: 'error', words: error.message, again })
+  else toast(error.message, again && { label: 'Try again', run: again })
+  say(error.message)
+  model.touch()
+}
+
+/** The key is worth nothing any more. */
+export function lock(error) {
+  model.link = 'locked'
+  model.lockWords = error?.message
+  model.touch()
+}
+
+export function offerUndo(words) {
+  toast(words, { label: 'Undo', run: undo })
+}
+
+export async function undo() {
+  const answer = await perform('undo', {}, { done: ({ what }) => `Undone: ${what ?? 'the latest change'}` })
+  if (answer) toast(`Undone: ${answer.what ?? 'the latest change'}`, { label: 'Redo', run: redo })
+}
+
+async function redo() {
+  const answer = await perform('redo', {})
+  if (answer) offerUndo(`Done again: ${answer.what ?? 'the latest change'}`)
+}
+
+// Messages on their way. Each has its id from here, so sending it again is safe.
+
+export async function send(session, text, { urgent, attachments, progress } = {}) {
+  const id = crypto.randomUUID()
+  model.sending.set(id, {
+    session, text, attachments, priority: urgent ? 'urgent' : 'normal', createdAt: new Date().toISOString(),
+    attachmentNames: attachments?.map((file) => file.name),
+  })
+  model.keepSending()
+  model.touch()
+  await deliver(id, progress)
+  return id
+}
+
+export async function deliver(id, progress) {
+  const message = model.sending.get(id)
+  if (!message || message.busy) return
+  message.busy = true
+  model.notes.set(id, { state: 'busy', words: 'sending …' })
+  model.touch()
+  try {
+    const answer = await source.act('send', { id, ...message }, progress && { progress })
+    model.notes.delete(id)
+    say(`Queued, position ${answer.position} of ${answer.count}`)
+    if (answer.warning) toast(answer.warning)
+    await model.place(id, source)
+  } catch (error) {
+    failed(error, id, () => deliver(id, progress))
+  } finally {
+    message.busy = false
+  }
+}
+
+/** The daemon is back: what was typed meanwhile goes out. */
+export function deliverAll() {
+  for (const [id] of model.sending) if (!(model.notes.get(id)?.state === 'busy')) deliver(id)
+}
+
+export function discard(id) {
+  model.sending.delete(id)
+  model.notes.delete(id)
+  model.keepSending()
+  model.touch()
+}
+
+/** A text that survives reload and crash, by its name. */
+export const drafts = {
+  get: (name) => localStorage.getItem(`cospool.draft.${name}`) ?? '',
+  set(name, text) {
+    if (text) localStorage.setItem(`cospool.draft.${name}`, text)
+    else localStorage.removeItem(`cospool.draft.${name}`)
+  },
+}
+
+// Files.
+
+export const FILE_MAX = 10 * 1024 * 1024
+/** What fits into one request together, before it is written as base64. */
+export const FILES_MAX = 11 * 1024 * 1024
+
+/** A file as the daemon takes it. */
+export function packed(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read. Choose it again.`))
+    reader.onload = () => resolve({
+      name: file.name || 'pasted', mediaType: file.type || undefined,
+      data: reader.result.slice(reader.result.indexOf(',') + 1),
+    })
+    reader.readAsDataURL(file)
+  })
+}
+
+/** What speaks against adding files to others; nothing where nothing does. */
+export function filesProblem(files, present = []) {
+  const big = files.find((file) => file.size > FILE_MAX)
+  if (big) return `${big.name} is larger than 10 MiB. Name its path in the text instead.`
+  if (present.length + files.length > 20) return 'A message takes 20 files at most.'
+  const total = [...present, ...files].reduce((sum, file) => sum + file.size, 0)
+  if (total > FILES_MAX) return 'Together they are larger than 11 MiB. Attach the rest to the queued message.'
+}

@@ -1,0 +1,146 @@
+// Writing a new message: never out of service, and it says beforehand what will happen.
+
+import { drafts, filesProblem, model, packed, send, source } from './app.js'
+import { h, show, size, text, toast } from './dom.js'
+
+export class Composer extends HTMLElement {
+  #session; #files = []; #timer
+
+  open(session) {
+    this.#session = session
+    this.field = h('textarea', {
+      rows: 1, id: 'composer-text', placeholder: 'What is to be done next?',
+      oninput: () => this.#typed(), onkeydown: (event) => this.#keys(event), onpaste: (event) => this.#paste(event),
+    })
+    this.what = h('p.meta', { id: 'composer-what' })
+    this.field.setAttribute('aria-describedby', 'composer-what')
+    this.list = h('ul.files', { hidden: true, 'aria-label': 'Files to send' })
+    this.bar = h('progress', { hidden: true, max: 1, 'aria-label': 'Upload' })
+    this.urgent = h('input', { type: 'checkbox', id: 'composer-urgent', onchange: () => this.update() })
+    this.input = h('input.unseen', { type: 'file', multiple: true, id: 'composer-files', tabIndex: -1, onchange: () => {
+      this.#add([...this.input.files])
+      this.input.value = ''
+    } })
+    this.button = h('button.main', { type: 'submit' }, 'Queue')
+    this.replaceChildren(h('form', { onsubmit: (event) => (event.preventDefault(), this.#send()) },
+      h('label.unseen', { htmlFor: 'composer-text' }, 'New message'), this.field, this.list, this.bar,
+      h('div.buttons', {}, this.button,
+        h('button', { type: 'button', onclick: () => this.input.click() }, 'Add files'), this.input,
+        h('label.check', {}, this.urgent, ' urgent'), this.what),
+      h('label.unseen', { htmlFor: 'composer-files' }, 'Files')))
+    this.ondragover = (event) => event.dataTransfer.types.includes('Files') && event.preventDefault()
+    this.ondrop = (event) => {
+      if (!event.dataTransfer.files.length) return
+      event.preventDefault()
+      this.#add([...event.dataTransfer.files])
+    }
+    this.#restore()
+    this.update()
+  }
+
+  get #name() { return `text.${this.#session}` }
+
+  /** What was typed in this browser comes first, then what the daemon keeps of this device. */
+  async #restore() {
+    this.field.value = drafts.get(this.#name)
+    this.#grow()
+    if (this.field.value) return
+    const all = await source.list('drafts').catch(() => null)
+    const draft = all?.drafts.find((each) => each.session === this.#session)
+    if (!draft || this.field.value) return
+    this.field.value = draft.text
+    this.#grow()
+  }
+
+  /** Says what sending will do. */
+  update() {
+    const session = model.sessions.get(this.#session)
+    const queue = model.queues.get(this.#session) ?? []
+    const max = model.daemon?.queueSizeMax
+    const place = this.urgent.checked ? queue.filter((each) => each.priority === 'urgent' || each.status !== 'queued').length + 1 : queue.length + 1
+    const words = model.link === 'down' ? 'The daemon does not answer: kept here, and queued when it is back'
+      : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): it would be refused`
+        : session?.paused ? `Position ${place}; the queue is paused`
+          : queue.length ? `Position ${place}` : session?.host ? 'Starts next' : 'First in the queue'
+    text(this.what, words)
+    this.what.classList.toggle('warn', Boolean(max && queue.length >= max))
+  }
+
+  focus() { this.field.focus() }
+
+  #typed() {
+    drafts.set(this.#name, this.field.value)
+    this.#grow()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#keep(), 1000)
+  }
+
+  /** The daemon keeps it, too, so that `cospool draft` shows it. */
+  #keep() {
+    source.act('draft', { session: this.#session, text: this.field.value }).catch(() => {})
+  }
+
+  #grow() {
+    this.field.style.height = 'auto'
+    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, 320)}px`
+  }
+
+  #keys(event) {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    this.#send()
+  }
+
+  #paste(event) {
+    const files = [...event.clipboardData.files]
+    if (!files.length) return
+    event.preventDefault()
+    this.#add(files)
+  }
+
+  #add(files) {
+    const problem = filesProblem(files, this.#files)
+    if (problem) return toast(problem)
+    this.#files.push(...files)
+    this.#showFiles()
+  }
+
+  #showFiles() {
+    show(this.list, this.#files.length > 0)
+    this.list.replaceChildren(...this.#files.map((file) => h('li', {}, `${file.name || 'pasted'} (${size(file.size)}) `,
+      h('button.link', { type: 'button', 'aria-label': `Take ${file.name} away`, onclick: () => {
+        this.#files = this.#files.filter((each) => each !== file)
+        this.#showFiles()
+        this.field.focus()
+      } }, '×'))))
+  }
+
+  async #send() {
+    const typed = this.field.value
+    if (!typed.trim()) return this.field.focus()
+    let attachments
+    try {
+      attachments = this.#files.length ? await Promise.all(this.#files.map(packed)) : undefined
+    } catch (error) {
+      return toast(error.message)
+    }
+    const progress = attachments && ((part) => {
+      show(this.bar, part < 1)
+      this.bar.value = part
+    })
+    clearTimeout(this.#timer)
+    const urgent = this.urgent.checked
+    this.field.value = ''
+    this.urgent.checked = false
+    this.#files = []
+    this.#showFiles()
+    this.#grow()
+    drafts.set(this.#name, '')
+    this.field.focus()
+    await send(this.#session, typed, { urgent, attachments, progress })
+    show(this.bar, false)
+    this.#keep()
+  }
+}
+
+customElements.define('queue-composer', Composer)

@@ -1,0 +1,122 @@
+// This device and the others, what is unsent, where notifications go, and who may use this page.
+
+import { failed, lock, model, perform, source } from './app.js'
+import { age, counted, h, show, text, toast } from './dom.js'
+import { drawWeeks, readWeeks } from './weeks.js'
+
+export class DevicesView extends HTMLElement {
+  open() {
+    this.state = h('p')
+    this.now = h('button', { type: 'button', onclick: () => perform('syncNow', {}, { done: 'Connecting' }) }, 'Connect now')
+    this.toggle = h('button', { type: 'button', onclick: () => perform('sync', { enabled: model.sync.state === 'disabled' }) })
+    this.others = h('ul.plain')
+    this.pairing = this.#pairing()
+    this.push = h('ul.plain')
+    this.browsers = h('ul.plain')
+    this.weeks = h('div.weeks', {}, h('p.quiet', {}, 'Reading the history …'))
+    this.replaceChildren(
+      h('h1', {}, 'Devices'),
+      h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
+      h('section', {}, h('h2', {}, 'Other devices'), this.others),
+      h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
+      h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers),
+      h('section', {}, h('h2', {}, 'The last two weeks'), this.weeks))
+    this.update()
+    this.#read()
+    readWeeks(source).then((weeks) => drawWeeks(this.weeks, weeks), (error) => text(this.weeks, error.message))
+  }
+
+  async #read() {
+    // The server knows the targets.
+    const isOnline = model.sync?.state === 'connected'
+    const [web, push] = await Promise.allSettled([
+      source.list('web'), isOnline ? source.list('push/targets') : Promise.reject(new Error('No connection to a server, which knows them.')),
+    ])
+    this.read = isOnline
+    this.#showBrowsers(web)
+    if (push.status === 'rejected') return this.push.replaceChildren(h('li.quiet', {}, push.reason.message))
+    this.push.replaceChildren(...(push.value.targets.length ? push.value.targets : [null]).map((target) => target
+      ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}`),
+        h('span.meta', {}, target.valid ? 'valid' : `not valid: ${target.reason}`),
+        h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))
+      : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')))
+  }
+
+  #showBrowsers(web) {
+    if (web.status === 'rejected') return this.browsers.replaceChildren(h('li.quiet', {}, web.reason.message))
+    this.browsers.replaceChildren(...web.value.browsers.map((browser) => h('li', {},
+      h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
+      h('span.meta', {}, `since ${age(browser.createdAt)} · used ${age(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}`),
+      h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))))
+    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. cospool web lets one in.'))
+  }
+
+  async #revoke(browser) {
+    await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`)
+    if (browser.current) lock({ message: 'You revoked this browser.' })
+  }
+
+  async #then(name, values, words) {
+    try {
+      await source.act(name, values)
+      toast(words)
+      await this.#read()
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  #pairing() {
+    const server = h('input', { id: 'server', placeholder: 'wss://cospool.example.org', required: true, spellcheck: false })
+    const code = h('input', { id: 'code', required: true, autocomplete: 'off', spellcheck: false })
+    const trouble = h('p.note.error', { hidden: true, role: 'alert' })
+    return h('form', { hidden: true, onsubmit: async (event) => {
+      event.preventDefault()
+      trouble.hidden = true
+      try {
+        const { workspaceName } = await source.act('pair', { server: server.value, code: code.value })
+        toast(`Paired with ${workspaceName}`)
+      } catch (error) {
+        text(trouble, error.message)
+        trouble.hidden = false
+      }
+    } }, h('p.quiet', {}, 'Pair it with a server to have the same queues on other devices. On the server, “cospool-server pair” prints a code.'),
+    h('label', { htmlFor: 'server' }, 'Server'), server, h('label', { htmlFor: 'code' }, 'Code'), code,
+    h('button.main', {}, 'Pair'), trouble)
+  }
+
+  update() {
+    document.title = 'Devices · Cospool'
+    const sync = model.sync
+    if (!sync) return
+    text(this.state, `${sync.deviceName} · ${syncWords(sync)}${sync.server ? ` · ${sync.server}` : ''}`)
+    const paired = sync.state !== 'notPaired'
+    show(this.pairing, !paired)
+    show(this.toggle, paired)
+    show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
+    text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')
+    if (sync.state === 'connected' && this.read === false) {
+      this.read = true
+      this.#read()
+    }
+    const signature = JSON.stringify(sync.devices)
+    if (this.others.signature === signature) return
+    this.others.signature = signature
+    this.others.replaceChildren(...(sync.devices.length ? sync.devices.map((device) => h('li', {},
+      h('span', {}, h(`i.dot${device.connected ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
+      h('span.meta', {}, `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
+      : [h('li.quiet', {}, 'No other device was seen.')]))
+  }
+}
+
+/** Where sync stands, in a few words. */
+export function syncWords(sync) {
+  const unsent = sync.outgoing ? `${counted(sync.outgoing, 'change')} on this device only` : null
+  const state = {
+    notPaired: 'on this device only', disabled: 'sync is off', connecting: 'connecting', connected: sync.synced ? 'in sync' : 'syncing',
+    waiting: 'no connection', refused: `the server refused: ${sync.lastError ?? sync.refusalCode ?? ''}`,
+  }[sync.state]
+  return [state, sync.state === 'notPaired' ? null : unsent].filter(Boolean).join(' · ')
+}
+
+customElements.define('devices-view', DevicesView)

@@ -1,0 +1,125 @@
+// Making and updating elements. Texts go in as text, never as markup.
+
+/** Makes an element: `h('button.main', {onclick: f, disabled: true}, 'Send')`. */
+export function h(name, props, ...children) {
+  const [tag, ...classes] = name.split('.')
+  const element = document.createElement(tag)
+  if (classes.length) element.className = classes.join(' ')
+  for (const [key, value] of Object.entries(props ?? {})) set(element, key, value)
+  element.append(...children.flat().filter((child) => child != null && child !== false))
+  return element
+}
+
+function set(element, key, value) {
+  if (value == null) return
+  if (key.startsWith('on')) element.addEventListener(key.slice(2), value)
+  else if (key in element && key !== 'list' && key !== 'role') element[key] = value
+  else if (value === true) element.setAttribute(key, '')
+  else if (value !== false) element.setAttribute(key, value)
+}
+
+/** Sets the text where it is another one, so that nothing is drawn again in vain. */
+export function text(element, value) {
+  if (element.textContent !== value) element.textContent = value
+}
+
+/** Shows or hides. */
+export function show(element, visible) {
+  if (element.hidden === visible) element.hidden = !visible
+}
+
+/**
+ * Brings the children of a list in line with items: nodes are kept by key, made where they are new and
+ * moved as little as possible. Many new ones come in parts, so that the page answers meanwhile.
+ */
+export function reconcile(list, items, { key, make, update }) {
+  const nodes = (list.nodesByKey ??= new Map())
+  const wanted = new Set(items.map(key))
+  for (const [id, node] of nodes) {
+    if (wanted.has(id)) continue
+    node.remove()
+    nodes.delete(id)
+  }
+  cancelAnimationFrame(list.rest ?? 0)
+  let made = 0
+  let place = list.firstElementChild
+  for (const [index, item] of items.entries()) {
+    let node = nodes.get(key(item))
+    if (!node) {
+      if (made === PART) {
+        list.rest = requestAnimationFrame(() => reconcile(list, items, { key, make, update }))
+        // What is there already stays in order behind what is still to be made.
+        for (let later = index; later < items.length; later += 1) {
+          const known = nodes.get(key(items[later]))
+          if (known) update(known, items[later], later)
+        }
+        return
+      }
+      made += 1
+      node = make(item)
+      nodes.set(key(item), node)
+    }
+    if (node === place) place = place.nextElementSibling
+    else keepingFocus(node, () => list.insertBefore(node, place))
+    update(node, item, index)
+  }
+}
+
+const PART = 60
+
+/** Moving a node takes the focus from it. */
+function keepingFocus(node, move) {
+  const focused = node.contains(document.activeElement) ? document.activeElement : null
+  const selection = focused && 'selectionStart' in focused && [focused.selectionStart, focused.selectionEnd]
+  move()
+  if (!focused || document.activeElement === focused) return
+  focused.focus({ preventScroll: true })
+  if (selection && selection[0] != null) focused.setSelectionRange(...selection)
+}
+
+/** Says something to people who do not see the page. */
+export function say(words) {
+  const live = document.getElementById('live')
+  live.textContent = ''
+  // A screen reader hears a change only where there was something else before.
+  setTimeout(() => (live.textContent = words), 30)
+}
+
+/** Something for the lower edge, with a button perhaps; it goes by itself, but not under the pointer. */
+export function toast(words, action) {
+  const toast = document.getElementById('toast')
+  toast.replaceChildren(h('span', {}, words))
+  if (action) {
+    toast.append(
+      h('button', { type: 'button', onclick: () => ((toast.hidden = true), action.run()) }, action.label))
+  }
+  toast.hidden = false
+  clearTimeout(toast.timer)
+  const go = () => {
+    if (toast.matches(':hover, :focus-within')) toast.timer = setTimeout(go, 2000)
+    else toast.hidden = true
+  }
+  toast.timer = setTimeout(go, 10_000)
+  say(words)
+}
+
+/** `3 min`: how long ago, in one word or two. */
+export function age(time, now = Date.now()) {
+  const seconds = Math.max(0, Math.round((now - new Date(time).getTime()) / 1000))
+  if (seconds < 5) return 'now'
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
+}
+
+/** `1 file`, `2 files`. */
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Bytes as people say them. */
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+}

@@ -1,0 +1,167 @@
+// Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
+
+import { drafts, failed, model, perform, send, source } from './app.js'
+import { h, say, show, toast } from './dom.js'
+
+const HOLD_SECONDS = 20
+
+export class Editor {
+  #message; #end; #base; #shown; #renewing; #closed = false
+
+  constructor(message, end) {
+    this.#message = message
+    this.#end = end
+    this.#shown = message.content
+    this.field = h('textarea', {
+      'aria-label': 'Text of the message', rows: 2, value: message.content,
+      oninput: () => (this.#keep(), this.#grow()), onkeydown: (event) => this.#keys(event),
+    })
+    this.news = h('p.news', { hidden: true, role: 'status' })
+    this.trouble = h('p.note.error', { hidden: true, role: 'alert' })
+    this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, 'Save')
+    this.element = h('div.editor', {}, this.field, this.news, this.trouble,
+      h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.#drop() }, 'Leave as it was')))
+  }
+
+  get #name() { return `edit.${this.#message.id}` }
+
+  async open() {
+    const kept = drafts.get(this.#name)
+    if (kept) {
+      // A reload came in between: the text goes on against what it was begun with.
+      const { text, base, shown } = JSON.parse(kept)
+      this.field.value = text
+      this.#base = base
+      this.#shown = shown
+      this.changed(this.#message)
+    } else {
+      this.field.focus()
+      this.field.setSelectionRange(this.field.value.length, this.field.value.length)
+    }
+    this.#grow()
+    this.#hold()
+    this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
+    if (this.#base) return
+    try {
+      const now = await source.list(`messages/${this.#message.id}`)
+      // What was typed meanwhile stays; nobody typed yet where the field says what it showed.
+      if (this.field.value === this.#shown) this.field.value = now.content
+      this.#base = now.base
+      this.#shown = now.content
+      this.#grow()
+    } catch (error) {
+      this.#say(error)
+    }
+  }
+
+  focus() { this.field.focus() }
+
+  /** The message is another one by now. */
+  changed(message) {
+    this.#message = message
+    const differs = message.content !== this.#shown
+    show(this.news, differs)
+    if (differs) this.news.textContent = `Changed elsewhere meanwhile; saving keeps both. It says now: “${message.content.slice(0, 400)}”`
+    if (message.status !== 'queued') {
+      this.#trouble(`It can no longer be edited: ${message.status === 'running' ? 'it runs' : message.status}.`)
+    }
+  }
+
+  #keep() {
+    drafts.set(this.#name, JSON.stringify({ text: this.field.value, base: this.#base, shown: this.#shown }))
+  }
+
+  #grow() {
+    this.field.style.height = 'auto'
+    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, 480)}px`
+  }
+
+  #keys(event) {
+    if (event.key === 'Escape') this.#drop()
+    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) this.#save()
+    else return
+    event.preventDefault()
+  }
+
+  async #hold() {
+    // What goes wrong here is told when it is saved.
+    await source.act('hold', { id: this.#message.id }).catch(() => {})
+  }
+
+  async #save() {
+    const typed = this.field.value
+    if (!typed.trim()) return this.#trouble('A message cannot be empty. Cancel it instead.')
+    this.save.disabled = true
+    this.save.textContent = 'Saving …'
+    this.trouble.hidden = true
+    try {
+      const answer = await source.act('edit', { id: this.#message.id, text: typed, base: this.#base })
+      const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
+      this.#close()
+      if (answer.unconfirmed) {
+        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Whether that was before it began, nobody said yet.' })
+      } else {
+        model.place(this.#message.id, source)
+      }
+      const merged = now && now.content.trim() !== typed.trim()
+      toast(merged ? 'Saved and merged: both changes are in it' : 'Saved', { label: 'Undo', run: () => perform('undo', {}) })
+      if (merged) say('Merged with a change from elsewhere')
+    } catch (error) {
+      this.#say(error)
+    } finally {
+      this.save.disabled = false
+      this.save.textContent = 'Save'
+    }
+  }
+
+  #say(error) {
+    if (error.code === 'baseForgotten' && error.current?.message) {
+      this.#base = error.current.message.base
+      this.#shown = error.current.message.content
+      this.#keep()
+    }
+    if (!error.code) return failed(error)
+    this.#trouble(error.message)
+  }
+
+  #trouble(words) {
+    this.trouble.replaceChildren(words, ' Your text is kept. ',
+      h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message'))
+    this.trouble.hidden = false
+  }
+
+  async #asNew() {
+    const session = [...model.queues].find(([, queue]) => queue.some((each) => each.id === this.#message.id))?.[0]
+      ?? location.hash.split('/')[2]
+    const text = this.field.value
+    this.#close()
+    await send(decodeURIComponent(session), text)
+  }
+
+  #drop() {
+    const changed = this.field.value !== this.#shown
+    const text = this.field.value
+    const name = this.#name
+    this.#close()
+    if (changed) {
+      toast('Left as it was', { label: 'Go on editing', run: () => {
+        drafts.set(name, JSON.stringify({ text, base: this.#base, shown: this.#shown }))
+        model.touch()
+      } })
+    }
+  }
+
+  #close() {
+    drafts.set(this.#name, '')
+    this.leave()
+    this.element.remove()
+    this.#end()
+  }
+
+  /** Lets the message go; what was typed stays for the next time. */
+  leave() {
+    clearInterval(this.#renewing)
+    if (!this.#closed) source.act('release', { id: this.#message.id }).catch(() => {})
+    this.#closed = true
+  }
+}

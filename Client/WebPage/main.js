@@ -1,0 +1,177 @@
+// The page begins here: the link's ticket, the views, and what comes from the daemon.
+
+import { deliverAll, lock, model, source, undo } from './app.js'
+import { h, reconcile, show, text } from './dom.js'
+import './needs.js'
+import './session.js'
+import { syncWords } from './devices.js'
+
+const main = document.getElementById('main')
+let view
+
+/** Trades the ticket of a link, where the address has one. */
+async function enter() {
+  const ticket = /^#t=([\w-]+)$/.exec(location.hash)?.[1]
+  if (!ticket) return
+  // It is worth nothing from here on, and is not to stand in the history either.
+  history.replaceState(null, '', '/#/needs')
+  try {
+    await source.enter(ticket)
+  } catch (error) {
+    // This browser may have a key from an earlier time.
+    model.lockWords = error.message
+    model.touch()
+  }
+}
+
+async function begin() {
+  await enter()
+  const watcher = source.watch({ event: (name, data) => model.take(name, data), state: linkChanged })
+  document.getElementById('banner').addEventListener('click', (event) => event.target.closest('button') && watcher.now())
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(begin.sleep)
+    // A browser has six connections to an address, for all of its tabs.
+    if (document.hidden) begin.sleep = setTimeout(() => watcher.sleep(true), 60_000)
+    else watcher.sleep(false)
+  })
+  addEventListener('online', () => watcher.now())
+  model.addEventListener('change', update)
+  model.addEventListener('event', ({ detail }) => detail.name === 'present' && deliverAll())
+  addEventListener('hashchange', async () => {
+    if (location.hash.startsWith('#t=')) {
+      await enter()
+      watcher.now()
+    }
+    go()
+  })
+  addEventListener('keydown', keys)
+  document.getElementById('new-session').addEventListener('submit', (event) => {
+    event.preventDefault()
+    const field = document.getElementById('new-session-name')
+    const name = field.value.trim()
+    if (name) location.hash = `#/s/${encodeURIComponent(name)}`
+    field.value = ''
+  })
+  setInterval(() => !document.hidden && model.touch(), 5000)
+  setInterval(saySeen, 45_000)
+  for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, () => (saySeen.at = Date.now()), { passive: true })
+  go()
+}
+
+/** Nothing is pushed to a device that somebody looks at; only what was touched a moment ago is proof. */
+function saySeen() {
+  if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
+}
+
+async function linkChanged(link, error) {
+  if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
+  model.link = link
+  model.touch()
+  if (link !== 'live') return
+  model.lockWords = null
+  const [status, activity, settings] = await Promise.allSettled([source.list('status'), source.list('activity'), source.list('settings/queueEnabled')])
+  if (status.status === 'fulfilled') {
+    model.daemon = status.value.daemon
+    model.takeSync(status.value.sync)
+    deliverAll()
+  }
+  if (activity.status === 'fulfilled') for (const each of activity.value.activities) model.activities.set(each.session, each)
+  if (settings.status === 'fulfilled') model.settings = { ...model.settings, queueEnabled: settings.value.value }
+  model.touch()
+}
+
+// Views.
+
+async function go() {
+  const [, name = 'needs', id] = location.hash.slice(1).split('/')
+  const kind = { needs: 'needs-view', s: 'session-view', devices: 'devices-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
+  const next = document.createElement(kind)
+  main.replaceChildren(next)
+  view = next
+  view.open(id && decodeURIComponent(id))
+  if (document.activeElement === document.body || go.wasHere) main.focus({ preventScroll: true })
+  go.wasHere = true
+  scrollTo(0, 0)
+  update()
+}
+
+customElements.define('sessions-view', class extends HTMLElement {
+  open() {
+    this.list = h('ul')
+    this.replaceChildren(h('h1', {}, 'Sessions'), h('nav.sessions', { 'aria-label': 'All sessions' }, this.list),
+      h('p', {}, h('label', { htmlFor: 'another' }, 'New session '), h('input', { id: 'another', maxLength: 128, onchange: (event) => {
+        if (event.target.value.trim()) location.hash = `#/s/${encodeURIComponent(event.target.value.trim())}`
+      } })))
+    this.update()
+  }
+
+  update() {
+    document.title = 'Sessions · Cospool'
+    fillSessions(this.list)
+  }
+})
+
+function update() {
+  const banner = document.getElementById('banner')
+  const locked = model.link === 'locked'
+  show(banner, model.link === 'down' && go.seen === true || locked)
+  if (model.link === 'live') go.seen = true
+  else setTimeout(() => (go.seen = true, model.link === 'down' && model.touch()), 800)
+  const words = locked ? model.lockWords ?? 'This browser has no key.' : 'The daemon does not answer. What you type is kept here and sent when it is back.'
+  if (!banner.hidden && banner.words !== words) {
+    banner.words = words
+    banner.className = model.link
+    banner.replaceChildren(locked
+      ? h('div', {}, h('h1', {}, 'This browser may not look'), h('p', {}, words),
+        h('p', {}, 'On the machine where the daemon runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
+      : h('p', {}, words, ' ', h('button', { type: 'button' }, 'Try now')))
+  }
+  if (banner.hidden) banner.words = null
+  show(main, !locked)
+  const needs = model.needs()
+  const count = document.getElementById('needs-count')
+  show(count, needs.count > 0)
+  text(count, String(needs.count))
+  text(document.getElementById('sync'), model.link === 'live' && model.sync ? syncWords(model.sync) : model.link === 'down' ? 'the daemon does not answer' : '')
+  fillSessions(document.getElementById('sessions'))
+  for (const link of document.querySelectorAll('header nav a[data-view]')) {
+    const here = location.hash.startsWith(link.getAttribute('href')) || (!location.hash && link.dataset.view === 'needs')
+    here ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current')
+  }
+  if (!locked) view?.update()
+  if (needs.count) document.title = `(${needs.count}) ${document.title}`
+}
+
+function fillSessions(list) {
+  const sessions = [...model.sessions.values()].sort((left, right) => (left.name || left.id).localeCompare(right.name || right.id))
+  reconcile(list, sessions, {
+    key: (session) => session.id,
+    make: (session) => h('li', {}, h('a', { href: `#/s/${encodeURIComponent(session.id)}` }, h('i.dot', { 'aria-hidden': 'true' }), h('span'), h('b.count'), h('span.unseen'))),
+    update: (row, session) => {
+      const task = model.tasks.get(session.id)
+      const [dot, name, count, words] = row.firstChild.children
+      const running = model.running(session.id)
+      const asks = task?.request || task?.question
+      dot.className = `dot ${asks ? 'ask' : running || task?.status === 'processing' ? 'on' : session.paused ? 'paused' : ''}`
+      text(name, session.name || session.id)
+      show(count, session.waiting > 0)
+      text(count, String(session.waiting))
+      text(words, [session.waiting ? 'waiting' : '', asks ? ', asks you' : running ? ', runs' : session.paused ? ', paused' : ''].join(''))
+      if (location.hash === row.firstChild.getAttribute('href')) row.firstChild.setAttribute('aria-current', 'page')
+      else row.firstChild.removeAttribute('aria-current')
+    },
+  })
+}
+
+function keys(event) {
+  const typing = event.target.closest?.('input, textarea, select, [contenteditable]')
+  if (typing || event.altKey) return
+  if ((event.ctrlKey || event.metaKey) && event.key === 'z') {
+    event.preventDefault()
+    undo()
+  } else if (!event.ctrlKey && !event.metaKey && view?.key?.(event)) {
+    event.preventDefault()
+  }
+}
+
+begin()

@@ -1,0 +1,228 @@
+// A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
+
+/** The states in which a message stands in front of its queue until a person decides. */
+export const STUCK = ['failed', 'interrupted', 'unknown']
+
+export class Model extends EventTarget {
+  sessions = new Map()
+  queues = new Map()
+  threads = []
+  tasks = new Map()
+  activities = new Map()
+  sync = null
+  daemon = null
+  settings = null
+  undo = null
+  /** Whether the state is whole. */
+  ready = false
+  /** `live`, `down` or `locked`. */
+  link = 'down'
+  /** What this page says of a message besides: `{state, words}` by its id. */
+  notes = new Map()
+  /** Messages that were typed here and not taken by the daemon yet, by their ids. */
+  sending = new Map(JSON.parse(localStorage.getItem('cospool.sending') ?? '[]'))
+  /** Moves that are on their way, by session: which message, `before` or `after` which. */
+  moves = new Map()
+  /** Requests that were decided a moment ago: what was asked, and how it ended. */
+  decided = new Map()
+  /** Requests that are put off in this browser: until when. */
+  later = new Map(JSON.parse(localStorage.getItem('cospool.later') ?? '[]'))
+  #scheduled = false
+
+  /** Tells the views, once for all that happened in a frame. */
+  touch() {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    const tell = () => {
+      this.#scheduled = false
+      this.dispatchEvent(new Event('change'))
+    }
+    // No frame comes while nobody looks, and the title still counts.
+    if (document.hidden) setTimeout(tell, 0)
+    else requestAnimationFrame(tell)
+  }
+
+  take(name, data) {
+    const how = {
+      resume: () => {
+        if (data.resume !== 'gap') return
+        this.ready = false
+        this.sessions.clear()
+        this.queues.clear()
+        this.tasks.clear()
+        this.threads = []
+      },
+      present: () => (this.ready = true),
+      session: () => {
+        // Its place in the thread queue is told by the steps of `threads` alone.
+        this.sessions.set(data.id, { ...data, host: data.host ?? null })
+      },
+      sessionDeleted: () => [this.sessions, this.queues, this.tasks].forEach((map) => map.delete(data.id)),
+      messages: () => {
+        const queue = [...(this.queues.get(data.session) ?? [])]
+        for (const step of data.changes) apply(queue, step)
+        this.queues.set(data.session, queue)
+        for (const { item } of data.changes) if (item) this.#settle(item.id)
+        this.moves.delete(data.session)
+      },
+      threads: () => {
+        this.threads = [...this.threads]
+        for (const step of data.changes) apply(this.threads, step)
+      },
+      task: () => this.#takeTask(data),
+      activity: () => this.activities.set(data.session, data),
+      sync: () => this.takeSync(data),
+      settings: () => (this.settings = { ...this.settings, ...data }),
+      answer: () => this.#takeAnswer(data),
+    }[name]
+    how?.()
+    this.dispatchEvent(new CustomEvent('event', { detail: { name, data } }))
+    this.touch()
+  }
+
+  /** The daemon has it. */
+  #settle(id) {
+    if (this.sending.delete(id)) this.keepSending()
+  }
+
+  keepSending() {
+    const kept = [...this.sending].filter(([, each]) => !each.attachments)
+    localStorage.setItem('cospool.sending', JSON.stringify(kept))
+  }
+
+  takeSync(sync) {
+    this.sync = sync
+    if (!sync.synced) return
+    for (const [id, note] of this.notes) {
+      if (note.state === 'here') this.notes.delete(id)
+    }
+  }
+
+  #takeTask(task) {
+    const before = this.tasks.get(task.sessionId)
+    this.tasks.set(task.sessionId, task)
+    const asked = before?.request ?? before?.question
+    const outcome = task.outcome
+    if (!asked || outcome?.request !== asked.id || (task.request ?? task.question)?.id === asked.id) return
+    const decision = this.decided.get(asked.id)
+    this.decide(asked.id, {
+      session: task.sessionId, asked: before,
+      words: decision?.own && outcome.device === this.sync?.device
+        ? decision.words : endingWords(outcome, this.deviceName(outcome.device)),
+    })
+  }
+
+  #takeAnswer({ request, session, verdict, text, result }) {
+    const words = {
+      taken: null,
+      answeredAlready: 'Somebody else was first; your answer did not count.',
+      tooLate: 'There was no connection in time; your answer was not sent.',
+      notAwaited: 'Nobody waits for it any more; your answer did not count.',
+    }[result]
+    if (!words) return
+    this.decide(request, { session, words: words + (text ? ` Your words: “${text}”` : ''), stays: true, verdict })
+  }
+
+  /** Shows for a moment how a request ended. */
+  decide(id, decision) {
+    this.decided.set(id, { ...this.decided.get(id), ...decision })
+    if (!decision.stays) {
+      setTimeout(() => {
+        this.decided.delete(id)
+        this.touch()
+      }, 8000)
+    }
+    this.touch()
+  }
+
+  putOff(id, minutes) {
+    this.later.set(id, Date.now() + minutes * 60_000)
+    localStorage.setItem('cospool.later', JSON.stringify([...this.later].filter(([, end]) => end > Date.now())))
+    setTimeout(() => this.touch(), minutes * 60_000 + 100)
+    this.touch()
+  }
+
+  // What views ask.
+
+  deviceName(id) {
+    if (!id) return null
+    if (id === this.sync?.device) return this.sync.deviceName
+    return this.sync?.devices.find((device) => device.id === id)?.name ?? id.slice(0, 8)
+  }
+
+  /** The rows of a session: what the daemon has, and behind it what is still on its way there. */
+  rows(session) {
+    const queue = moved(this.queues.get(session) ?? [], this.moves.get(session))
+    const known = new Set(queue.map((message) => message.id))
+    const unsent = [...this.sending].filter(([id, each]) => each.session === session && !known.has(id))
+    return [...queue, ...unsent.map(([id, each]) => ({ id, status: 'sending', content: each.text, ...each }))]
+  }
+
+  message(id) {
+    for (const queue of this.queues.values()) {
+      const found = queue.find((message) => message.id === id)
+      if (found) return found
+    }
+    return null
+  }
+
+  running(session) {
+    return (this.queues.get(session) ?? []).find((message) => message.status === 'running')
+  }
+
+  /** What waits for this person, the oldest request first. */
+  needs() {
+    const now = Date.now()
+    const requests = [...this.tasks.values()]
+      .filter((task) => task.request || task.question)
+      .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime)
+    const open = requests.filter((task) => !(this.later.get((task.request ?? task.question).id) > now))
+    const stuck = []
+    for (const [session, queue] of this.queues) {
+      for (const message of queue) if (STUCK.includes(message.status)) stuck.push({ session, message })
+    }
+    const threads = this.settings?.queueEnabled === false ? [] : this.threads
+    return {
+      requests: open, putOff: requests.length - open.length, stuck,
+      ready: threads.filter((thread) => !thread.locked), locked: threads.filter((thread) => thread.locked),
+      count: open.length + stuck.length + threads.filter((thread) => !thread.locked
+        // What is counted above is counted once.
+        && !open.some((task) => task.sessionId === thread.session) && !stuck.some((each) => each.session === thread.session)).length,
+    }
+  }
+
+  /** Where a change that was made here is by now. */
+  async place(id, source) {
+    if (!this.sync?.server) return
+    const status = await source.list('status').catch(() => null)
+    if (!status) return
+    this.notes.set(id, { state: 'here', words: 'on this device, not on the server yet' })
+    this.takeSync(status.sync)
+    this.touch()
+  }
+}
+
+function endingWords({ ending }, name) {
+  const who = name ? ` by ${name}` : ''
+  return {
+    allowed: `Allowed${who}`, denied: `Denied${who}`, answered: `Answered${who}`,
+    cancelled: `Declined${who}`, expired: 'It expired: the agent asks at its own prompt',
+    withdrawn: 'The agent took it back',
+  }[ending] ?? `Over${who}`
+}
+
+function moved(queue, move) {
+  const message = move && queue.find((each) => each.id === move.id)
+  if (!message) return queue
+  const others = queue.filter((each) => each !== message)
+  const anchor = others.findIndex((each) => each.id === (move.before ?? move.after))
+  return anchor < 0 ? queue : others.toSpliced(anchor + (move.after ? 1 : 0), 0, message)
+}
+
+/** One step from an old list to a new one. */
+export function apply(list, step) {
+  if (step.change === 'insert') list.splice(step.at, 0, step.item)
+  else if (step.change === 'remove') list.splice(step.at, 1)
+  else if (step.change === 'move') list.splice(step.at, 0, ...list.splice(step.from, 1))
+  else if (step.change === 'update') list[step.at] = step.item
+}

@@ -1,0 +1,136 @@
+// What needs its person: requests, messages that failed, and threads that are ready.
+
+import { model, perform } from './app.js'
+import { age, counted, h, reconcile, say, show, text } from './dom.js'
+import './request.js'
+import './row.js'
+
+export class NeedsView extends HTMLElement {
+  open() {
+    this.heading = h('h1', {}, 'Needs you')
+    this.nothing = h('p.quiet', { hidden: true }, 'Nothing needs you.')
+    this.off = h('p.meta', { hidden: true })
+    this.requests = this.#section('Requests', h('div.requests'))
+    this.stuck = this.#section('Failed, or nobody knows', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
+    this.ready = this.#section('Threads', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
+    this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
+    this.replaceChildren(this.heading, this.nothing, this.off,
+      ...[this.requests, this.stuck, this.ready, this.locked].map((each) => each.box),
+      h('p.keys', {}, h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next and previous · ', h('kbd', {}, 'a'), ' allow · ',
+        h('kbd', {}, 'd'), ' deny · ', h('kbd', {}, 'Enter'), ' open'))
+    this.update()
+  }
+
+  #section(title, list) {
+    const heading = h('h2', {}, title)
+    return { title, heading, list, box: h('section', { hidden: true }, heading, list) }
+  }
+
+  #fill(section, items, how) {
+    show(section.box, items.length > 0)
+    text(section.heading, `${section.title} · ${items.length}`)
+    reconcile(section.list, items, how)
+  }
+
+  update() {
+    document.title = 'Needs you · Cospool'
+    const needs = model.needs()
+    const decided = [...model.decided.values()].map((each) => each.session)
+    const sessions = [...new Set([...needs.requests.map((task) => task.sessionId), ...decided])]
+    this.#fill(this.requests, sessions, {
+      key: (session) => session, make: () => document.createElement('request-card'), update: (card, session) => card.update(session),
+    })
+    this.#fill(this.stuck, needs.stuck, {
+      key: ({ message }) => message.id, make: () => document.createElement('queue-row'),
+      update: (row, { message, session }, index) => {
+        const host = model.sessions.get(session)?.host
+        row.update(message, { index, session, named: true, host: host && host !== model.sync?.device ? model.deviceName(host) : null })
+      },
+    })
+    for (const section of [this.ready, this.locked]) {
+      const threads = section === this.ready ? needs.ready : needs.locked
+      this.#fill(section, threads, {
+        key: (thread) => thread.session, make: (thread) => this.#thread(thread),
+        update: (row, thread, index) => this.#updateThread(row, thread, index, threads),
+      })
+    }
+    show(this.nothing, model.ready && !sessions.length && !needs.count && !needs.locked.length)
+    show(this.off, needs.putOff > 0)
+    text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)
+  }
+
+  #thread({ session }) {
+    const button = (name, label, words) => h('button', {
+      type: 'button', 'data-action': name, 'aria-label': `${words}: ${session}`, title: words,
+      onclick: (event) => this.#act(name, session, event.currentTarget),
+    }, label)
+    const row = h('li.thread', { 'data-session': session },
+      h('a', { href: `#/s/${encodeURIComponent(session)}`, onclick: () => perform('threadView', { session }).catch(() => {}) },
+        h('span.name'), h('span.meta')),
+      h('div.tools', {}, button('up', '↑', 'Move up'), button('down', '↓', 'Move down'), button('unlock', 'Unlock', 'Unlock'),
+        button('requeue', 'To the end', 'To the end, and lock until its agent is done'), button('remove', 'Take out', 'Take out')))
+    return row
+  }
+
+  #updateThread(row, thread, index, threads) {
+    const session = model.sessions.get(thread.session)
+    const task = model.tasks.get(thread.session)
+    text(row.querySelector('.name'), thread.name || thread.session)
+    text(row.querySelector('.meta'), [
+      session?.waiting ? `${session.waiting} waiting` : null, task && task.status !== 'idle' ? taskWords(task) : null,
+      thread.project, `since ${age(thread.queuedAt)}`,
+    ].filter(Boolean).join(' · '))
+    const why = {
+      up: index === 0 ? 'It is the first.' : null, down: index === threads.length - 1 ? 'It is the last.' : null,
+      unlock: thread.locked ? null : 'It is not locked.',
+    }
+    for (const button of row.querySelectorAll('[data-action]')) {
+      const reason = why[button.dataset.action]
+      button.setAttribute('aria-disabled', String(Boolean(reason)))
+      if (button.dataset.action === 'unlock') show(button, thread.locked)
+    }
+  }
+
+  #act(name, session, button) {
+    if (button.getAttribute('aria-disabled') === 'true') return say(name === 'up' ? 'It is the first' : 'It is the last')
+    const threads = model.threads
+    const here = threads.findIndex((each) => each.session === session)
+    const same = threads.filter((each) => each.locked === threads[here].locked)
+    const place = same.findIndex((each) => each.session === session)
+    const steps = {
+      up: () => perform('threadMove', { session, to: { before: same[place - 1].session } }, { done: 'Moved up', undoable: true }),
+      down: () => perform('threadMove', { session, to: { after: same[place + 1].session } }, { done: 'Moved down', undoable: true }),
+      unlock: () => perform('threadUnlock', { session }, { done: `${session} is unlocked` }),
+      requeue: () => perform('threadRequeue', { session }, { done: `${session} stands at the end, locked`, undoable: true }),
+      remove: () => perform('threadRemove', { session }, { done: `${session} was taken out`, undoable: true }),
+    }
+    steps[name]()
+  }
+
+  /** `j` and `k` go from one to the next, `a` and `d` decide. */
+  key(event) {
+    const stops = [...this.querySelectorAll('request-card, queue-row, li.thread')].filter((each) => each.checkVisibility())
+    const here = stops.findIndex((each) => each.contains(document.activeElement))
+    if (event.key === 'j' || event.key === 'k') {
+      const stop = stops[event.key === 'j' ? Math.min(here + 1, stops.length - 1) : Math.max(here - 1, 0)]
+      stop?.querySelector('button:not(:disabled), a')?.focus()
+      return Boolean(stop)
+    }
+    const card = stops[here]?.closest('request-card') ?? (stops.length && here < 0 ? this.querySelector('request-card:not(.over)') : null)
+    if (!card) return false
+    const verdict = { a: 'allowed', d: 'denied' }[event.key]
+    const button = verdict && card.querySelector(`[data-verdict="${verdict}"]:not(:disabled)`)
+    if (button && stops[here] === card) card.decide(verdict)
+    else if (button) button.focus()
+    return Boolean(button)
+  }
+}
+
+export function taskWords(task) {
+  return {
+    processing: task.operation ?? 'works', awaitingApproval: 'waits for leave', awaitingAnswer: 'waits for an answer',
+    completed: task.result?.kind === 'failure' ? 'failed' : 'done', error: 'failed',
+  }[task.status] ?? task.status
+}
+
+customElements.define('needs-view', NeedsView)

@@ -1,0 +1,105 @@
+// What an agent asks: leave for something, or an answer.
+
+import { drafts, failed, model, source } from './app.js'
+import { age, h, say, show, text } from './dom.js'
+
+export class RequestCard extends HTMLElement {
+  #id; #session; #asked
+
+  connectedCallback() {
+    if (this.title_) return
+    this.setAttribute('role', 'article')
+    this.title_ = h('p.title', { role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
+    this.meta = h('p.meta')
+    this.what = h('pre.what')
+    this.remark = h('textarea', { rows: 1, oninput: () => drafts.set(`answer.${this.#id}`, this.remark.value) })
+    this.buttons = h('div.buttons')
+    this.outcome = h('p.note', { hidden: true, role: 'status' })
+    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome)
+  }
+
+  update(session) {
+    this.#session = session
+    const task = model.tasks.get(session)
+    const open = task?.request ?? task?.question
+    const decided = [...model.decided].find(([id, each]) => each.session === session && id !== open?.id)
+    const id = open?.id ?? decided?.[0]
+    const asked = open ? task : model.decided.get(id)?.asked ?? this.#asked
+    if (!asked) return
+    const isNew = id !== this.#id
+    this.#id = id
+    this.#asked = asked
+    const request = asked.request
+    const question = asked.question
+    const name = model.sessions.get(session)?.name || session
+    const expires = (request ?? question).expiresAt
+    if (isNew) {
+      text(this.title_, request ? `${request.toolName}` : question.question)
+      const words = request ? [request.summary, request.details].filter(Boolean).join('\n\n') : ''
+      text(this.what, words)
+      show(this.what, Boolean(words))
+      this.remark.value = drafts.get(`answer.${id}`)
+      this.remark.placeholder = request ? 'What is wanted instead, with a no' : 'Your answer'
+      this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
+      this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
+      this.#fill(request, question)
+    }
+    const left = expires && Math.round((expires - Date.now()) / 1000)
+    text(this.meta, [
+      name, model.deviceName(model.sessions.get(session)?.host), asked.lastUpdateTime && age(asked.lastUpdateTime),
+      open && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
+    ].filter(Boolean).join(' · '))
+    const decision = model.decided.get(id)
+    const note = model.notes.get(id)
+    const busy = note?.state === 'busy'
+    const over = !open || Boolean(decision)
+    this.classList.toggle('over', over)
+    for (const button of this.buttons.children) button.disabled = busy || over
+    this.remark.disabled = over
+    show(this.outcome, Boolean(decision || note))
+    this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
+    text(this.outcome, decision?.words ?? note?.words ?? '')
+  }
+
+  #fill(request, question) {
+    const button = (label, verdict, kind, words) => h(`button${kind}`, {
+      type: 'button', 'data-verdict': verdict, onclick: () => this.decide(verdict, words),
+    }, label)
+    const choices = request
+      ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
+      : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
+        button('Answer', 'answered', '.main'), button('Decline', 'cancelled', '')]
+    this.buttons.replaceChildren(...choices,
+      ...[5, 15].map((minutes) => h('button.quiet', {
+        type: 'button', title: `Not now: ask again in ${minutes} minutes`, onclick: () => model.putOff(this.#id, minutes),
+      }, `+${minutes} min`)))
+  }
+
+  async decide(verdict, words = this.remark.value) {
+    const id = this.#id
+    if (model.notes.get(id)?.state === 'busy' || model.decided.has(id)) return
+    if (verdict === 'answered' && !words.trim()) return this.remark.focus()
+    model.notes.set(id, { state: 'busy', words: 'sending …' })
+    model.touch()
+    try {
+      const answer = await source.act('answer', { id, verdict, text: verdict === 'allowed' ? '' : words })
+      drafts.set(`answer.${id}`, '')
+      model.notes.delete(id)
+      const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
+      const told = answer.result === 'waiting'
+        ? `${done} here; it counts when there is a connection, within two minutes.` : `${done} by you`
+      model.decide(id, { session: this.#session, asked: this.#asked, words: told, own: true })
+      say(told)
+    } catch (error) {
+      model.notes.delete(id)
+      if (error.status === 409) {
+        model.decide(id, { session: this.#session, asked: this.#asked, words: error.message })
+        say(error.message)
+      } else {
+        failed(error, id)
+      }
+    }
+  }
+}
+
+customElements.define('request-card', RequestCard)

@@ -1,0 +1,283 @@
+// One message of a queue.
+
+import { LABELS, WORDS, actionsOf } from './actions.js'
+import { deliver, discard, drafts, failed, filesProblem, model, offerUndo, packed, perform, source } from './app.js'
+import { age, h, say, show, size, text, toast } from './dom.js'
+import { Editor } from './editor.js'
+import { STUCK } from './model.js'
+
+const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'resend', 'discard', 'cancel']
+/** Shown only in the states they are for: elsewhere nobody looks for them. */
+const ONLY = {
+  stop: ['running'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
+}
+
+export class QueueRow extends HTMLElement {
+  #message; #place; #menu; #editor
+
+  connectedCallback() {
+    if (this.body) return
+    this.setAttribute('role', 'listitem')
+    this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag, or press ↑ and ↓ with Alt' })
+    this.content = h('p.content')
+    this.meta = h('p.meta')
+    this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
+    this.note = h('p.note', { hidden: true })
+    this.body = h('div.body', {}, this.content, this.files, this.meta, this.note)
+    this.up = this.#tool('up', '↑')
+    this.down = this.#tool('down', '↓')
+    this.edit = this.#tool('edit', 'Edit')
+    this.retry = this.#tool('retry', LABELS.retry)
+    this.skip = this.#tool('skip', LABELS.skip)
+    this.more = h('button.more', { type: 'button', 'aria-expanded': 'false', onclick: () => this.#toggle() }, '⋯')
+    this.tools = h('div.tools', {}, this.up, this.down, this.edit, this.retry, this.skip, this.more)
+    this.replaceChildren(this.handle, this.body, this.tools)
+    this.addEventListener('dragstart', (event) => this.#drag(event))
+    this.addEventListener('dragend', () => this.classList.remove('dragged'))
+    this.handle.addEventListener('pointerdown', () => (this.draggable = this.#message?.status === 'queued'))
+    this.addEventListener('pointerup', () => (this.draggable = false))
+  }
+
+  #tool(name, label) {
+    return h('button', { type: 'button', onclick: () => this.run(name), 'data-action': name }, label)
+  }
+
+  /** `place`: `first`, `last`, `host`, and `index` among all. */
+  update(message, place) {
+    const isNew = message !== this.#message
+    const note = model.notes.get(message.id)
+    const held = Boolean(message.heldUntil) && !this.#editor && Date.parse(message.heldUntil) > Date.now()
+    const before = this.#place
+    // A thousand rows are looked at for every event: most of them are as they were.
+    if (!isNew && note === this.shownNote && held === this.shownHeld && before.index === place.index
+      && before.first === place.first && before.last === place.last && before.host === place.host
+      && this.age === age(message.createdAt)) return
+    this.#place = place
+    this.#message = message
+    this.shownNote = note
+    this.shownHeld = held
+    this.age = age(message.createdAt)
+    const state = message.status
+    this.dataset.id = message.id
+    this.className = state + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
+      + (this.#editor ? ' edited' : '')
+    const name = message.content.slice(0, 60)
+    text(this.content, message.content)
+    text(this.handle, message.position ? String(message.position) : '·')
+    this.handle.setAttribute('aria-label', `Move ${name}: position ${message.position ?? '?'}. Press the arrow keys.`)
+    this.handle.disabled = state !== 'queued'
+    text(this.meta, [
+      place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state], message.priority === 'urgent' ? 'urgent' : null,
+      held ? 'somebody edits it' : null,
+      message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
+      message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
+      message.device, age(message.createdAt), message.lastError,
+    ].filter(Boolean).join(' · '))
+    this.#showFiles(message)
+    this.#showNote(note)
+    const actions = actionsOf(message, place)
+    for (const button of [this.up, this.down, this.edit, this.retry, this.skip]) {
+      const action = button.dataset.action
+      const words = { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
+      // Not `disabled`: the focus stays where it is, and a press says why.
+      button.setAttribute('aria-disabled', String(!actions[action].enabled))
+      button.title = actions[action].why ?? words
+      button.setAttribute('aria-label', `${words}: ${name}`)
+      show(button, ['retry', 'skip'].includes(action) === STUCK.includes(state))
+    }
+    this.more.setAttribute('aria-label', `More: ${name}`)
+    if (this.#menu && isNew) this.#fillMenu()
+    this.#editor?.changed(message)
+    if (drafts.get(`edit.${message.id}`) && !this.#editor && state === 'queued') this.#openEditor()
+  }
+
+  #showFiles(message) {
+    const files = message.attachments ?? []
+    const names = message.attachmentNames ?? []
+    show(this.files, files.length + names.length > 0)
+    this.files.replaceChildren(
+      ...names.map((name) => h('li', {}, name)),
+      ...files.map((file) => h('li', {},
+        h('button.link', { type: 'button', onclick: () => this.#download(file) }, `${file.name} (${size(file.size)})`),
+        message.status === 'queued' && h('button.link', {
+          type: 'button', 'aria-label': `Take ${file.name} away`,
+          onclick: () => perform('detach', { id: message.id, hash: file.hash }, { done: `${file.name} was taken away`, undoable: true }),
+        }, '×'))))
+  }
+
+  #showNote(note) {
+    show(this.note, Boolean(note))
+    if (!note) return
+    this.note.className = `note ${note.state}`
+    this.note.replaceChildren(note.words)
+    if (note.again) this.note.append(' ', h('button', { type: 'button', onclick: note.again }, 'Try again'))
+    if (note.extra) this.note.append(' ', h('button', { type: 'button', onclick: note.extra.run }, note.extra.label))
+    if (note.state === 'error') {
+      this.note.append(' ', h('button.link', {
+        type: 'button', onclick: () => (model.notes.delete(this.#message.id), model.touch(), this.more.focus()),
+      }, 'Dismiss'))
+    }
+  }
+
+  async #download(file) {
+    try {
+      const url = URL.createObjectURL(await source.bytes(this.#message.id, file.hash))
+      h('a', { href: url, download: file.name }).click()
+      setTimeout(() => URL.revokeObjectURL(url), 60_000)
+    } catch (error) {
+      failed(error, this.#message.id, () => this.#download(file))
+    }
+  }
+
+  // Actions.
+
+  #toggle() {
+    if (this.#menu) {
+      this.#menu.remove()
+      this.#menu = null
+    } else {
+      this.#menu = h('div.menu', { role: 'group', 'aria-label': 'What to do with it', onkeydown: (event) => {
+        if (event.key !== 'Escape') return
+        this.#toggle()
+        this.more.focus()
+      } })
+      this.#fillMenu()
+      this.append(this.#menu)
+      this.#menu.querySelector('button')?.focus()
+    }
+    this.more.setAttribute('aria-expanded', String(Boolean(this.#menu)))
+  }
+
+  #fillMenu() {
+    const focused = this.#menu.contains(document.activeElement) && document.activeElement.dataset.action
+    const actions = actionsOf(this.#message, this.#place)
+    this.#menu.replaceChildren(...MENU
+      .filter((name) => !ONLY[name] || ONLY[name].includes(this.#message.status))
+      .filter((name) => name !== (this.#message.priority === 'urgent' ? 'urgent' : 'normal'))
+      .map((name) => h(name === 'cancel' || name === 'stop' ? 'button.danger' : 'button', {
+        type: 'button', 'data-action': name, 'aria-disabled': String(!actions[name].enabled),
+        title: actions[name].why ?? '', onclick: () => this.run(name),
+      }, LABELS[name])))
+    if (focused) this.#menu.querySelector(`[data-action="${focused}"]`)?.focus()
+  }
+
+  run(name) {
+    const { enabled, why } = actionsOf(this.#message, this.#place)[name]
+    if (!enabled) return toast(why)
+    const message = this.#message
+    const values = { id: message.id, session: this.#place.session }
+    const steps = {
+      edit: () => this.#openEditor(),
+      up: () => this.#move('up', this.#place.index - 1),
+      down: () => this.#move('down', this.#place.index + 1),
+      top: () => this.#move('top', 0),
+      bottom: () => this.#move('bottom', Infinity),
+      urgent: () => perform('priority', { ...values, priority: 'urgent' }, { done: 'Urgent: before all normal messages', undoable: true }),
+      normal: () => perform('priority', { ...values, priority: 'normal' }, { done: 'Normal again', undoable: true }),
+      attach: () => this.#attach(),
+      copy: () => navigator.clipboard.writeText(message.content).then(() => say('Copied'), () => toast('The browser does not allow that. Select the text.')),
+      output: () => this.dispatchEvent(new CustomEvent('output', { bubbles: true, detail: message })),
+      stop: () => perform('stop', values, { busy: 'stopping …', done: ({ stopped }) => stopped ? 'Stopped' : 'No agent was at work here' }),
+      retry: () => perform('retry', values, { busy: 'lets it be tried again …', done: 'It is tried again' }),
+      skip: () => perform('skip', values, { busy: 'goes on without it …', done: 'The queue goes on without it' }),
+      cancel: () => cancel(message, this.#place),
+      resend: () => deliver(message.id),
+      discard: () => discard(message.id),
+    }
+    steps[name]()
+  }
+
+  /** Moves it to a place among the rows, from 0; says where it came to. */
+  #move(how, index) {
+    const queue = (model.queues.get(this.#place.session) ?? []).filter((each) => each.status === 'queued')
+    const here = queue.findIndex((each) => each.id === this.#message.id)
+    const offset = this.#place.index - here
+    const target = Math.max(0, Math.min(queue.length - 1, index - offset))
+    moveTo(this.#message, this.#place.session, target, here)
+  }
+
+  #keys(event) {
+    const how = { ArrowUp: 'up', ArrowDown: 'down', Home: 'top', End: 'bottom' }[event.key]
+    if (!how || event.ctrlKey || event.metaKey) return
+    event.preventDefault()
+    this.run(how)
+  }
+
+  #drag(event) {
+    event.dataTransfer.setData('application/x-cospool-message', this.#message.id)
+    event.dataTransfer.effectAllowed = 'move'
+    this.classList.add('dragged')
+  }
+
+  #attach() {
+    const input = h('input', { type: 'file', multiple: true })
+    input.onchange = async () => {
+      const files = [...input.files]
+      const problem = filesProblem(files)
+      if (problem) return toast(problem)
+      for (const file of files) {
+        await perform('attach', { id: this.#message.id, file: await packed(file) }, {
+          busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
+          options: { progress: (part) => this.#progress(file.name, part) },
+        })
+      }
+    }
+    input.click()
+  }
+
+  #progress(name, part) {
+    model.notes.set(this.#message.id, { state: 'busy', words: `${name}: ${Math.round(part * 100)} % uploaded` })
+    model.touch()
+  }
+
+  #openEditor() {
+    if (this.#editor) return this.#editor.focus()
+    this.#editor = new Editor(this.#message, () => {
+      this.#editor = null
+      this.content.hidden = false
+      this.classList.remove('edited')
+      this.edit.focus()
+      model.touch()
+    })
+    this.content.hidden = true
+    this.classList.add('edited')
+    this.content.after(this.#editor.element)
+    this.#editor.open()
+  }
+
+  disconnectedCallback() {
+    // A row that is only moved comes back at once.
+    setTimeout(() => !this.isConnected && this.#editor?.leave(), 0)
+  }
+}
+
+customElements.define('queue-row', QueueRow)
+
+/** Puts a message at a place among those that wait. */
+export async function moveTo(message, session, target, from) {
+  const queue = (model.queues.get(session) ?? []).filter((each) => each.status === 'queued')
+  const rest = queue.filter((each) => each.id !== message.id)
+  if (target === from) return
+  const to = target >= rest.length ? { after: rest.at(-1)?.id } : { before: rest[target].id }
+  if (!Object.values(to)[0]) return
+  // Shown at once; the daemon's word comes behind it.
+  model.moves.set(session, { id: message.id, ...to })
+  model.touch()
+  const answer = await perform('move', { id: message.id, to }, { busy: 'moving …' })
+  // The event may come a moment after the answer.
+  setTimeout(() => (model.moves.delete(session), model.touch()), answer ? 500 : 0)
+  if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It stands where it stood')
+}
+
+export async function cancel(message, { session, host }) {
+  const answer = await perform('cancel', { id: message.id }, { busy: 'cancelling …' })
+  if (!answer) return
+  const outcome = answer.outcomes?.find((each) => each.id === message.id)?.outcome ?? 'cancelled'
+  if (outcome === 'cancelled') return offerUndo('Cancelled')
+  const words = outcome === 'invoked'
+    ? 'Too late: it was let out before.' : 'Cancelled here. Whether that was in time, nobody said yet.'
+  const stop = { label: 'Stop the agent', run: () => perform('stop', { id: message.id, session }, { busy: 'stopping …', done: 'Stopped' }) }
+  model.notes.set(message.id, { state: outcome, words, extra: outcome === 'invoked' && !host ? stop : null })
+  toast(words, outcome === 'invoked' && !host ? stop : { label: 'Undo', run: () => perform('restore', { id: message.id }) })
+  model.touch()
+}

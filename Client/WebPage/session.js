@@ -1,0 +1,219 @@
+// One session: what runs, its output as it grows, the queue, and the composer.
+
+import { model, perform, source } from './app.js'
+import './composer.js'
+import { age, counted, h, reconcile, show, text, toast } from './dom.js'
+import './request.js'
+import { moveTo } from './row.js'
+
+const OUTPUT_PERIOD = 1000
+
+export class SessionView extends HTMLElement {
+  #id; #output; #timer
+
+  open(id) {
+    this.#id = id
+    this.heading = h('h1')
+    this.about = h('p.meta')
+    this.pause = h('button', { type: 'button', onclick: () => this.#togglePause() })
+    this.host = h('select', { id: 'host', onchange: () => this.#setHost() })
+    this.task = h('div.task', { hidden: true })
+    this.request = h('div.requests')
+    this.paused = h('p.strip.warn', { hidden: true })
+    this.trouble = h('p.strip.bad', { hidden: true })
+    this.outputTitle = h('h2')
+    this.outputText = h('pre.output', { tabIndex: 0, role: 'region', 'aria-label': 'Output' })
+    this.outputBox = h('section.outputs', { hidden: true },
+      h('div.bar', {}, this.outputTitle, h('button.link', { type: 'button', onclick: () => this.#showOutput(null) }, 'Close')), this.outputText)
+    this.count = h('h2')
+    this.list = h('div.queue', { role: 'list', 'aria-label': 'Queue' })
+    this.empty = h('p.quiet', {}, 'Nothing waits here.')
+    this.composer = document.createElement('queue-composer')
+    this.replaceChildren(
+      h('div.bar', {}, this.heading, h('div.buttons', {}, this.pause,
+        h('label', { htmlFor: 'host' }, 'Runs on '), this.host)),
+      this.about, this.trouble, this.paused, this.request, this.task, this.outputBox,
+      h('section', {}, this.count, this.list, this.empty), this.composer)
+    this.addEventListener('output', (event) => this.#showOutput(event.detail.id))
+    this.#dragging()
+    this.composer.open(id)
+    this.update()
+  }
+
+  disconnectedCallback() { clearInterval(this.#timer) }
+
+  update() {
+    const session = model.sessions.get(this.#id)
+    const task = model.tasks.get(this.#id)
+    const rows = model.rows(this.#id)
+    const host = session?.host && session.host !== model.sync?.device ? model.deviceName(session.host) : null
+    text(this.heading, session?.name || this.#id)
+    document.title = `${session?.name || this.#id} · Cospool`
+    text(this.about, [
+      session ? null : model.ready ? 'Nobody knows this session yet: the first message makes it.' : '',
+      session?.name && session.name !== this.#id ? this.#id : null, session?.project,
+    ].filter(Boolean).join(' · '))
+    text(this.pause, session?.paused ? 'Resume' : 'Pause')
+    show(this.pause, Boolean(session))
+    this.#updateHost(session)
+    this.#updateStrips(session)
+    this.#updateTask(task)
+    reconcile(this.request, task?.request || task?.question || this.#decided() ? [task] : [], {
+      key: () => this.#id, make: () => document.createElement('request-card'), update: (card) => card.update(this.#id),
+    })
+    text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
+    show(this.empty, rows.length === 0)
+    const waiting = rows.filter((message) => message.status === 'queued')
+    const [first, last] = [waiting[0], waiting.at(-1)]
+    reconcile(this.list, rows, {
+      key: (message) => message.id, make: () => document.createElement('queue-row'),
+      update: (row, message, index) => row.update(message, {
+        index, session: this.#id, host, first: message === first, last: message === last,
+      }),
+    })
+    this.composer.update()
+    const running = model.running(this.#id)
+    if (running && running.id !== this.#output && !host) this.#showOutput(running.id)
+  }
+
+  #decided() { return [...model.decided.values()].some((each) => each.session === this.#id) }
+
+  #updateHost(session) {
+    const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)
+    const signature = JSON.stringify([devices, session?.host])
+    show(this.host.parentElement, Boolean(session))
+    if (this.host.signature === signature) return
+    this.host.signature = signature
+    this.host.replaceChildren(h('option', { value: '' }, 'no device'),
+      ...devices.map((device) => h('option', { value: device.id }, device.name + (device.id === model.sync?.device ? ' (this one)' : ''))))
+    this.host.value = session?.host ?? ''
+  }
+
+  async #setHost() {
+    const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
+    if (answer?.warning) toast(answer.warning)
+    this.host.signature = null
+    model.touch()
+  }
+
+  #updateStrips(session) {
+    const error = model.activities.get(this.#id)?.currentError
+    show(this.trouble, Boolean(error))
+    if (error) text(this.trouble, `The queue stands still: ${error.message}`)
+    show(this.paused, Boolean(session?.paused))
+    if (session?.paused) text(this.paused, 'Paused: nothing starts until somebody resumes it.')
+    const note = model.notes.get(`session.${this.#id}`)
+    if (note?.state === 'error') {
+      show(this.trouble, true)
+      text(this.trouble, note.words)
+    }
+  }
+
+  #updateTask(task) {
+    const running = model.running(this.#id)
+    const status = task?.status ?? (running ? 'processing' : 'idle')
+    // What is asked stands in its card.
+    const isShown = status !== 'idle' && !task?.request && !task?.question
+    show(this.task, isShown)
+    if (!isShown) return
+    const words = {
+      processing: `Works${task?.operation ? `: ${task.operation}` : ''}`, completed: ended(task),
+      error: `Failed: ${task?.error ?? ''}`,
+    }[status]
+    const progress = task?.todoProgress
+    const since = task?.startTime && status === 'processing' ? ` · ${age(task.startTime)}` : ''
+    this.task.className = `task ${status}`
+    const signature = words + since + JSON.stringify(progress)
+    if (this.task.signature === signature) return
+    this.task.signature = signature
+    this.task.replaceChildren(h('p', {}, words + since), ...(progress?.total ? [
+      h('progress', { max: progress.total, value: progress.completed, 'aria-label': 'Progress' }),
+      h('p.meta', {}, `${progress.completed} of ${counted(progress.total, 'step')}${progress.currentTask ? ` · ${progress.currentTask}` : ''}`),
+    ] : []))
+  }
+
+  #togglePause() {
+    const paused = model.sessions.get(this.#id)?.paused
+    perform(paused ? 'resume' : 'pause', { session: this.#id }, {
+      id: `session.${this.#id}`, done: paused ? 'Resumed' : 'Paused', undoable: true,
+    })
+  }
+
+  // Output.
+
+  #showOutput(id) {
+    clearInterval(this.#timer)
+    this.#output = id ?? model.running(this.#id)?.id
+    show(this.outputBox, Boolean(id))
+    if (!id) return
+    this.outputText.textContent = ''
+    const read = () => !document.hidden && this.#readOutput(id)
+    read()
+    this.#timer = setInterval(read, OUTPUT_PERIOD)
+  }
+
+  async #readOutput(id) {
+    const runs = model.message(id)?.status === 'running'
+    text(this.outputTitle, runs ? 'Output, as it comes' : 'Output')
+    try {
+      const { output: kept } = await source.list('history', { message: id, limit: 1 })
+      if (!kept) {
+        text(this.outputText, runs ? 'Nothing was written yet, or it runs on another device.' : 'No output is kept here. It is on the device that ran it.')
+        if (!runs) clearInterval(this.#timer)
+        return
+      }
+      const { text: output, truncated } = kept
+      const box = this.outputText
+      const follows = box.scrollTop + box.clientHeight >= box.scrollHeight - 8
+      const whole = (truncated ? '… the beginning is not kept\n' : '') + output
+      if (whole === box.textContent) return
+      if (whole.startsWith(box.textContent)) box.append(whole.slice(box.textContent.length))
+      else box.textContent = whole
+      if (follows) box.scrollTop = box.scrollHeight
+    } catch (error) {
+      text(this.outputText, error.message)
+    }
+    if (!runs) clearInterval(this.#timer)
+  }
+
+  // Dragging rows.
+
+  #dragging() {
+    const target = (event) => event.target.closest?.('queue-row')
+    const clear = () => this.list.querySelector('.over')?.classList.remove('over', 'below')
+    this.list.addEventListener('dragover', (event) => {
+      if (!event.dataTransfer.types.includes('application/x-cospool-message')) return
+      event.preventDefault()
+      clear()
+      const row = target(event)
+      row?.classList.add('over')
+      row?.classList.toggle('below', isBelow(event, row))
+    })
+    this.list.addEventListener('dragleave', clear)
+    this.list.addEventListener('drop', (event) => {
+      clear()
+      const row = target(event)
+      const id = event.dataTransfer.getData('application/x-cospool-message')
+      if (!row || !id || row.dataset.id === id) return
+      event.preventDefault()
+      const queue = model.rows(this.#id).filter((message) => message.status === 'queued')
+      const from = queue.findIndex((message) => message.id === id)
+      const rest = queue.filter((message) => message.id !== id)
+      const anchor = rest.findIndex((message) => message.id === row.dataset.id)
+      if (from >= 0 && anchor >= 0) moveTo(queue[from], this.#id, anchor + (isBelow(event, row) ? 1 : 0), from)
+    })
+  }
+}
+
+function isBelow(event, row) {
+  const box = row.getBoundingClientRect()
+  return event.clientY > box.top + box.height / 2
+}
+
+function ended(task) {
+  const result = task?.result
+  if (result?.kind === 'failure') return `Failed: ${result.error ?? ''}`
+  return result?.kind === 'cancelled' ? 'Stopped' : `Done${result?.summary ? `: ${result.summary}` : ''}`
+}
+
+customElements.define('session-view', SessionView)

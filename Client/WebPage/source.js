@@ -1,0 +1,245 @@
+// Where the page's data come from. Views know `list`, `watch` and `act` alone, so that a replica in the
+// browser can stand in the daemon's place.
+
+/** A refusal, in the daemon's words. */
+export class Refusal extends Error {
+  constructor(status, { code, message, current, candidates }) {
+    super(message)
+    Object.assign(this, { status, code, current, candidates })
+  }
+}
+
+/** Nobody answered: what was asked may be done or not, and may be asked again. */
+export class Unreachable extends Error {
+  constructor() {
+    super('The daemon does not answer. What you typed is kept here and sent when it is back.')
+    this.code = 'unreachable'
+  }
+}
+
+const KEY = 'cospool.key'
+
+/** The daemon's local API over HTTP. */
+export class DaemonSource {
+  #key = localStorage.getItem(KEY)
+
+  /** Trades the ticket of a link for this browser's key. */
+  async enter(ticket) {
+    const { key } = await this.act('enter', { ticket, name: browserName() })
+    this.#key = key
+    localStorage.setItem(KEY, key)
+  }
+
+  /** Reads something: its path below `/v1`, and what to add as a query. */
+  async list(path, query) {
+    const fields = new URLSearchParams(query ?? {}).toString()
+    return this.#json('GET', path + (fields ? `?${fields}` : ''))
+  }
+
+  /** Does something and gives back what became of it. */
+  async act(name, values = {}, { progress } = {}) {
+    const [method, path, body] = ACTIONS[name](values)
+    if (progress) return this.#upload(method, path, body, progress)
+    return this.#json(method, path, body)
+  }
+
+  /** A file's bytes. */
+  async bytes(message, hash) {
+    const response = await this.#fetch('GET', `messages/${message}/attachments/${hash}`)
+    return response.blob()
+  }
+
+  /**
+   * Reads what happens for as long as the page lives: `event(name, data)` for each event,
+   * `state('live' | 'down' | 'locked')` when the connection comes and goes.
+   */
+  watch({ event, state }) {
+    const watcher = new Watcher((headers, signal) => this.#fetch('GET', 'events', null, headers, signal),
+      event, state)
+    watcher.run()
+    return watcher
+  }
+
+  async #json(method, path, body) {
+    const response = await this.#fetch(method, path, body)
+    return response.json()
+  }
+
+  async #fetch(method, path, body, headers = {}, signal) {
+    let response
+    try {
+      response = await fetch(`/v1/${path}`, {
+        method, signal, cache: 'no-store', credentials: 'omit', redirect: 'error',
+        headers: this.#headers(body, headers), body: body && JSON.stringify(body),
+      })
+    } catch (error) {
+      if (signal?.aborted) throw error
+      throw new Unreachable()
+    }
+    if (!response.ok) throw await refusal(response)
+    return response
+  }
+
+  #headers(body, headers = {}) {
+    const all = { ...headers }
+    if (this.#key) all.Authorization = `Bearer ${this.#key}`
+    if (body) all['Content-Type'] = 'application/json'
+    return all
+  }
+
+  /** `fetch` does not say how far an upload is. */
+  #upload(method, path, body, progress) {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest()
+      request.open(method, `/v1/${path}`)
+      for (const [name, value] of Object.entries(this.#headers(body))) request.setRequestHeader(name, value)
+      request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total)
+      request.onerror = () => reject(new Unreachable())
+      request.onload = () => {
+        const answer = parsed(request.responseText)
+        if (request.status < 300 && answer) resolve(answer)
+        else reject(new Refusal(request.status, answer?.error ?? { message: `The daemon answered ${request.status}.` }))
+      }
+      request.send(JSON.stringify(body))
+    })
+  }
+}
+
+async function refusal(response) {
+  const answer = parsed(await response.text().catch(() => ''))
+  return new Refusal(response.status, answer?.error ?? { message: `The daemon answered ${response.status}.` })
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+const part = encodeURIComponent
+const session = (values) => `sessions/${part(values.session)}`
+
+/** Every action: method, path and body. */
+const ACTIONS = {
+  enter: ({ ticket, name }) => ['POST', 'web/keys', { ticket, name }],
+  send: (v) => ['POST', `${session(v)}/queue`, { id: v.id, text: v.text, priority: v.priority, attachments: v.attachments }],
+  edit: (v) => ['PUT', `messages/${v.id}/content`, { content: v.text, base: v.base }],
+  hold: (v) => ['PUT', `messages/${v.id}/hold`, { seconds: 60 }],
+  release: (v) => ['DELETE', `messages/${v.id}/hold`],
+  move: (v) => ['POST', 'messages/move', { ids: [v.id], ...v.to }],
+  priority: (v) => ['PUT', `messages/${v.id}/priority`, { priority: v.priority }],
+  cancel: (v) => ['POST', 'messages/cancel', { ids: [v.id] }],
+  restore: (v) => ['POST', `messages/${v.id}/restore`],
+  retry: (v) => ['POST', `messages/${v.id}/retry`],
+  skip: (v) => ['POST', `messages/${v.id}/skip`],
+  attach: (v) => ['POST', `messages/${v.id}/attachments`, v.file],
+  detach: (v) => ['DELETE', `messages/${v.id}/attachments/${v.hash}`],
+  stop: (v) => ['POST', `${session(v)}/stop`],
+  pause: (v) => ['PUT', `${session(v)}/pause`, v.reason ? { reason: v.reason } : undefined],
+  resume: (v) => ['DELETE', `${session(v)}/pause`],
+  host: (v) => ['PUT', `${session(v)}/host`, { device: v.device }],
+  rename: (v) => ['PATCH', session(v), { name: v.name }],
+  addSession: (v) => ['POST', 'sessions', { id: v.session }],
+  draft: (v) => ['PUT', `${session(v)}/draft`, { text: v.text }],
+  answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined }],
+  undo: () => ['POST', 'undo'],
+  redo: () => ['POST', 'redo'],
+  threadUnlock: (v) => ['DELETE', `threads/${part(v.session)}/lock`],
+  threadRequeue: (v) => ['POST', `threads/${part(v.session)}/requeue`],
+  threadRemove: (v) => ['POST', 'threads/remove', { sessions: [v.session] }],
+  threadMove: (v) => ['POST', 'threads/move', { sessions: [v.session], ...v.to }],
+  threadView: (v) => ['POST', `threads/${part(v.session)}/view`],
+  dismiss: (v) => ['POST', 'notifications/dismiss', { ids: v.ids }],
+  visible: () => ['POST', 'device/visibility', { visible: true, forSeconds: 60 }],
+  pair: (v) => ['POST', 'pair', { server: v.server, code: v.code }],
+  sync: (v) => ['PUT', 'sync', { enabled: v.enabled }],
+  syncNow: () => ['POST', 'sync/now'],
+  removePush: (v) => ['DELETE', `push/targets/${v.id}`],
+  revoke: (v) => ['DELETE', `web/keys/${part(v.id)}`],
+}
+
+/** Reads the event stream, and begins again where it stopped. */
+class Watcher {
+  #open; #event; #state; #cursor; #abort; #failures = 0; #wake; #asleep = false
+
+  constructor(open, event, state) {
+    this.#open = open
+    this.#event = event
+    this.#state = state
+  }
+
+  async run() {
+    for (;;) {
+      if (this.#asleep) await this.#pause(2 ** 31 - 1)
+      try {
+        await this.#read()
+      } catch (error) {
+        if (error instanceof Refusal && error.status === 401) this.#state('locked', error)
+        else if (!this.#asleep) this.#state('down', error)
+        this.#failures += 1
+      }
+      if (!this.#asleep) await this.#pause(Math.min(5000, 250 * 2 ** Math.min(this.#failures, 5)) * (0.75 + Math.random() / 2))
+    }
+  }
+
+  /** Tries at once. */
+  now() {
+    this.#failures = 0
+    this.#wake?.()
+  }
+
+  /** A page that nobody sees gives its connection back; it misses nothing. */
+  sleep(asleep) {
+    if (this.#asleep === asleep) return
+    this.#asleep = asleep
+    if (asleep) this.#abort?.abort()
+    else this.now()
+  }
+
+  #pause(milliseconds) {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      setTimeout(resolve, milliseconds)
+    })
+  }
+
+  async #read() {
+    this.#abort = new AbortController()
+    const headers = this.#cursor ? { 'Last-Event-ID': this.#cursor } : {}
+    const response = await this.#open(headers, this.#abort.signal)
+    this.#failures = 0
+    this.#state('live')
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    let rest = ''
+    for (;;) {
+      // A comment comes every 30 seconds: a silent connection is a dead one.
+      const silence = setTimeout(() => this.#abort.abort(), 75_000)
+      const { value, done } = await reader.read().finally(() => clearTimeout(silence))
+      if (done) throw new Unreachable()
+      rest += value
+      const parts = rest.split('\n\n')
+      rest = parts.pop()
+      for (const part of parts) this.#take(part)
+    }
+  }
+
+  #take(part) {
+    let name, data
+    for (const line of part.split('\n')) {
+      if (line.startsWith('id:')) this.#cursor = line.slice(3).trim()
+      else if (line.startsWith('event: ')) name = line.slice(7)
+      else if (line.startsWith('data: ')) data = line.slice(6)
+    }
+    if (name) this.#event(name, JSON.parse(data ?? 'null'))
+  }
+}
+
+/** What people call this browser in the list of those that may come in. */
+function browserName() {
+  const agent = navigator.userAgent
+  const name = ['Firefox', 'Edg', 'OPR', 'Chrome', 'Safari'].find((each) => agent.includes(each)) ?? 'Browser'
+  const system = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'].find((each) => agent.includes(each))
+  return ({ Edg: 'Edge', OPR: 'Opera' }[name] ?? name) + (system ? ` on ${system.replace('Mac OS', 'macOS')}` : '')
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""`make page`: writes the files of Client/WebPage into the daemon's table, packed with gzip."""
+
+import base64
+import gzip
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "Client/WebPage"
+TABLE = ROOT / "Client/SyncDaemon/Web/WebPageTable.swift"
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+HEAD = """// swift-format-ignore-file
+// Written by `make page` from the files in Client/WebPage; a test compares the two.
+
+extension WebPage {
+  /// Every file, by its path.
+  static let files: [File] = [
+"""
+
+
+def main():
+    rows = []
+    total = 0
+    for file in sorted(PAGE.rglob("*")):
+        if file.suffix not in MEDIA_TYPES:
+            continue
+        data = file.read_bytes()
+        packed = gzip.compress(data, 9, mtime=0)
+        total += len(packed)
+        rows.append(
+            f'    File(path: "{file.relative_to(PAGE).as_posix()}", '
+            f'mediaType: "{MEDIA_TYPES[file.suffix]}", '
+            f'packed: "{base64.b64encode(packed).decode()}"),\n'
+        )
+    text = HEAD + "".join(rows) + "  ]\n}\n"
+    if not TABLE.exists() or TABLE.read_text() != text:
+        TABLE.write_text(text)
+    print(f"{len(rows)} files, {total} bytes packed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
