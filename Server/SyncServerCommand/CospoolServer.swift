@@ -26,6 +26,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push configure answers --server https://cospool.example
                                                          buttons that approve and deny (ntfy)
         cospool-server push configure root --file ca.pem trust an authority of your own
+        cospool-server push configure network --allow 10.0.0.8
+                                                         push to this address inside, too
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 
