@@ -247,7 +247,7 @@ let rooms: [Room] = [
   test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
   test("NetworkAddressesTests", ["NetworkAddresses"]),
   test(
-    "PushDeliveryTests", ["PushNotices", "PushDelivery", "PushTestSupport"],
+    "PushDeliveryTests", ["PushNotices", "NetworkAddresses", "PushDelivery", "PushTestSupport"],
     foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
   test(
     "SyncSimulationTests",

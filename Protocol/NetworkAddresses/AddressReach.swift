@@ -22,8 +22,12 @@ extension InternetAddress {
   /// The IPv4 address that a translator or a tunnel finds in an IPv6 one.
   private var embedded: InternetAddress? {
     guard !isV4 else { return nil }
-    if InternetAddress.translated.contains(self) { return InternetAddress(bytes: Array(bytes[12...])) }
-    if InternetAddress.tunnelled.contains(self) { return InternetAddress(bytes: Array(bytes[2..<6])) }
+    if InternetAddress.translated.contains(self) {
+      return InternetAddress(bytes: Array(bytes[12...]))
+    }
+    if InternetAddress.tunnelled.contains(self) {
+      return InternetAddress(bytes: Array(bytes[2..<6]))
+    }
     return nil
   }
 

@@ -43,7 +43,8 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
       return bytes?.count == 16 ? bytes : nil
     }
     guard let left = groups(text[..<gap], mayEndInV4: false),
-      let right = groups(text[gap...].dropFirst(2), mayEndInV4: true), left.count + right.count <= 14
+      let right = groups(text[gap...].dropFirst(2), mayEndInV4: true),
+      left.count + right.count <= 14
     else { return nil }
     return left + [UInt8](repeating: 0, count: 16 - left.count - right.count) + right
   }
@@ -55,7 +56,8 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
     var bytes: [UInt8] = []
     for (index, part) in parts.enumerated() {
       if mayEndInV4, index == parts.count - 1, let tail = v4(part) { return bytes + tail }
-      guard (1...4).contains(part.utf8.count), part.allSatisfy(\.isHexDigit), part.allSatisfy(\.isASCII),
+      guard (1...4).contains(part.utf8.count), part.allSatisfy(\.isHexDigit),
+        part.allSatisfy(\.isASCII),
         let number = UInt16(part, radix: 16)
       else { return nil }
       bytes += [UInt8(number >> 8), UInt8(number & 0xFF)]
@@ -65,7 +67,9 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
 
   package var description: String {
     if isV4 { return bytes.map { "\($0)" }.joined(separator: ".") }
-    let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+    let groups = stride(from: 0, to: 16, by: 2).map {
+      UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])
+    }
     // The longest row of zeros is left out, as RFC 5952 has it.
     var longest = 0..<0
     var start = 0

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import NetworkAddresses
 import PushNotices
 
 /// What a provider answered.
@@ -25,7 +26,8 @@ struct TransportFailure: Error, Hashable {
 
 /// One request with a deadline over everything, redirects refused and a bounded answer.
 struct HTTPExchange: Sendable {
-  var client: HTTPClient
+  /// Who asks for a URL.
+  var client: @Sendable (_ url: String) async throws -> HTTPClient
   var deadline: Duration
 
   /// - Parameter now: milliseconds since 1970, for a `Retry-After` that names a date.
@@ -56,7 +58,7 @@ struct HTTPExchange: Sendable {
 
   private func answer(to request: HTTPClientRequest, now: Int64) async throws -> HTTPAnswer {
     let time = TimeAmount.milliseconds(max(deadline.wholeMilliseconds, 1))
-    let response = try await client.execute(request, timeout: time)
+    let response = try await client(request.url).execute(request, timeout: time)
     var body: [UInt8] = []
     do {
       body = Array(
@@ -149,7 +151,13 @@ struct PushTransport: Sendable {
 
   /// A client that follows no redirects, checks certificates, and gives up at once where nobody
   /// listens: waiting is the caller's schedule's. It must be shut down.
-  func makeClient(_ version: HTTPClient.Configuration.HTTPVersion) -> HTTPClient {
+  ///
+  /// - Parameters:
+  ///   - host: a name that is not looked up any more, and `address` where it is.
+  func makeClient(
+    _ version: HTTPClient.Configuration.HTTPVersion, for host: String? = nil,
+    at address: InternetAddress? = nil
+  ) -> HTTPClient {
     // One connection while it is not yet known that HTTP/2 is spoken, so that many first requests
     // do not open one each.
     let pool = HTTPClient.Configuration.ConnectionPool(
@@ -160,6 +168,9 @@ struct PushTransport: Sendable {
       timeout: HTTPClient.Configuration.Timeout(connect: .seconds(10)), connectionPool: pool)
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.httpVersion = version
+    if let host, let address, InternetAddress(host) == nil, !host.hasPrefix("[") {
+      configuration.dnsOverride = [host: address.description]
+    }
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }
 }

@@ -1,4 +1,5 @@
 import NIOSSL
+package import NetworkAddresses
 package import PushNotices
 
 /// How a server sends pushes.
@@ -9,15 +10,19 @@ package struct PushConfiguration: Sendable {
   package var answering: NtfyAnswering?
   /// A root certificate, PEM, that counts beside the system's: a private authority's.
   package var trustedRootFile: String?
+  /// Where ntfy and webhooks may be asked besides what is reached from everywhere.
+  package var allowedNetworks: [AddressRange]
   package var deadline: Duration
 
   package init(
     apns: APNsConfiguration? = nil, answering: NtfyAnswering? = nil,
-    trustedRootFile: String? = nil, deadline: Duration = PushLimits.requestDeadline
+    trustedRootFile: String? = nil, allowedNetworks: [AddressRange] = [],
+    deadline: Duration = PushLimits.requestDeadline
   ) {
     self.apns = apns
     self.answering = answering
     self.trustedRootFile = trustedRootFile
+    self.allowedNetworks = allowedNetworks
     self.deadline = deadline
   }
 

@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 package import PushNotices
 
 /// Sends pushes to targets of every kind. One per server; `shutDown` ends it.
@@ -7,7 +6,7 @@ package import PushNotices
 /// It logs nothing.
 package final class PushSender: Sendable {
   private let apns: APNsSender?
-  private let web: HTTPClient
+  private let web: WebClients
   private let ntfy: NtfySender
   private let webhook: WebhookSender
   private let clock: @Sendable () -> Int64
@@ -31,8 +30,10 @@ package final class PushSender: Sendable {
   ) {
     let deadline = configuration.deadline
     self.clock = clock
-    web = transport.makeClient(.http1Only)
-    let exchange = HTTPExchange(client: web, deadline: deadline)
+    let web = WebClients(transport, allowed: configuration.allowedNetworks)
+    self.web = web
+    let exchange = HTTPExchange(
+      client: { url async throws in try await web.client(for: url) }, deadline: deadline)
     ntfy = NtfySender(exchange: exchange, answering: configuration.answering)
     webhook = WebhookSender(exchange: exchange)
     apns = configuration.apns.map {
@@ -71,8 +72,7 @@ package final class PushSender: Sendable {
   /// Ends what is under way and closes all connections.
   package func shutDown() async {
     await apns?.shutDown()
-    // Nobody uses what failed to close.
-    try? await web.shutdown()
+    await web.shutDown()
   }
 }
 

@@ -30,7 +30,9 @@ struct BatchCosts {
   var isTooMuch: Bool {
     let most = WireLimits.elementTagsMax
     return introductions.contains { $1 + content.introductionCount(of: $0) > most }
-      || tags.contains { !$1.isEmpty && $1.count + content.tagCount(of: $0.element, $0.field) > most }
+      || tags.contains {
+        !$1.isEmpty && $1.count + content.tagCount(of: $0.element, $0.field) > most
+      }
   }
 
   private mutating func count(_ operation: Operation) {

@@ -5,8 +5,9 @@ package import WireProtocol
 /// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section "Join".
 package struct OfferedState: Hashable, Sendable {
   package var connection: ConnectionID
-  /// A packed snapshot, as far as it came in.
-  package private(set) var bytes: [UInt8] = []
+  /// A packed snapshot, as far as it came in: in parts, so that a part costs nothing of those before.
+  private var parts: [[UInt8]] = []
+  private var byteCount = 0
   private let count: UInt32
   private var nextIndex: UInt32 = 0
 
@@ -23,11 +24,14 @@ package struct OfferedState: Hashable, Sendable {
   }
 
   var isComplete: Bool { nextIndex == count }
+  /// The whole.
+  var bytes: [UInt8] { Array(parts.joined()) }
 
   mutating func add(_ part: SnapshotPart, bytesMax: Int) -> Addition {
     guard part.index == nextIndex, part.count == count else { return .outOfOrder }
-    guard bytes.count + part.bytes.count <= bytesMax else { return .tooLarge }
-    bytes += part.bytes
+    guard byteCount + part.bytes.count <= bytesMax else { return .tooLarge }
+    parts.append(part.bytes)
+    byteCount += part.bytes.count
     nextIndex += 1
     return .added
   }

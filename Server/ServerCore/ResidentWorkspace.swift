@@ -333,9 +333,10 @@ extension ResidentWorkspace {
     if let content, BatchCosts(operations, on: content).isTooMuch {
       return Objection(
         code: .limitReached,
-        message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, and is "
-          + "introduced as often")
+        message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, "
+          + "and is introduced as often")
     }
+    if let objection = quotaObjection(to: batch, configuration) { return objection }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
     replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
     guard replicas.isEmpty else { return nil }
@@ -344,6 +345,26 @@ extension ResidentWorkspace {
       message: "the device draws replica ids too fast: more than "
         + "\(configuration.replicaBurst) at once, or one in \(configuration.replicaSeconds) s",
       retryAfterMilliseconds: UInt32(clamping: configuration.replicaSeconds * 1_000))
+  }
+
+  /// Whether the workspace has all that it may have.
+  private func quotaObjection(
+    to batch: PendingBatch, _ configuration: ServerConfiguration
+  ) -> Objection? {
+    guard snapshotBytes + tailBytes + batch.delta.count <= configuration.workspaceBytesMax else {
+      return Objection(
+        code: .limitReached,
+        message: "the workspace takes all the bytes that the server gives one, "
+          + "\(configuration.workspaceBytesMax >> 20) MiB; its owner may raise --workspace-quota")
+    }
+    let units = content?.vector.sorted.reduce(0) { $0 + UInt64($1.seq) } ?? 0
+    guard units <= configuration.workspaceUnitsMax else {
+      return Objection(
+        code: .limitReached,
+        message: "a workspace holds at most \(configuration.workspaceUnitsMax) units of text and "
+          + "changes")
+    }
+    return nil
   }
 
   private mutating func noteReplicas(

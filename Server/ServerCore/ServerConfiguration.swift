@@ -39,6 +39,10 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var snapshotEntriesMax = 4_096
   /// The log is kept for devices that were seen within this time; others get a snapshot.
   package var logRetentionMilliseconds: Int64 = 30 * 86_400_000
+  /// What one workspace may take: bytes of its latest snapshot and of the log behind it as they are stored,
+  /// and units (scalars, slots, operations) that were ever made, which is what memory goes by.
+  package var workspaceBytesMax = 512 << 20
+  package var workspaceUnitsMax: UInt64 = 64_000_000
   /// Bytes of a state that a device offers.
   package var offeredBytesMax = 64 << 20
   /// How long a connected device may take to store a notification before it is pushed as well.

@@ -75,7 +75,8 @@ extension ServerCore {
         retryAfter: UInt32(clamping: pause), at: now)
     }
     guard isUsableName(request.deviceName) else {
-      return fault(id, .malformed, "pair: the device's name is empty, too long or holds control characters")
+      return fault(
+        id, .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
     var token: [UInt8] = []
     for _ in 0..<4 {
@@ -108,7 +109,8 @@ extension ServerCore {
       return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
     }
     guard isUsableName(hello.deviceName) else {
-      return fault(id, .malformed, "hello: the device's name is empty, too long or holds control characters")
+      return fault(
+        id, .malformed, "hello: the device's name is empty, too long or holds control characters")
     }
     let hash = secretHash(hello.token)
     connections[id]?.phase = .authenticating(hello, nonce: nonce, tokenHash: hash)

@@ -69,10 +69,12 @@ extension ServerCore {
     var bucket =
       workspaces[session.workspace]?.devices[session.device]?.snapshots
       ?? TokenBucket(
-        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds), uptimeMilliseconds: uptime)
+        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds),
+        uptimeMilliseconds: uptime)
     bucket.spend(seconds, uptimeMilliseconds: uptime)
-    defer { workspaces[session.workspace]?.devices[session.device]?.snapshots = bucket }
-    return !bucket.isEmpty
+    guard !bucket.isEmpty else { return false }
+    workspaces[session.workspace]?.devices[session.device]?.snapshots = bucket
+    return true
   }
 
   /// A state is packed for all who wait for it.
@@ -200,7 +202,8 @@ extension ServerCore {
   }
 
   private mutating func resume(_ id: ConnectionID, at now: Moment) {
-    if connections[id]?.awaitsSnapshot == true { sendSnapshot(to: id, at: now) } else { join(id, at: now) }
+    guard connections[id]?.awaitsSnapshot == true else { return join(id, at: now) }
+    sendSnapshot(to: id, at: now)
   }
 
   // MARK: - Leaving

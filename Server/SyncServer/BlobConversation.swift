@@ -25,7 +25,8 @@ final class BlobConversation {
   /// Writes an answer and says whether the connection goes on; ends when the client's system has it.
   private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
-  private var hasSeat = false
+  /// The workspace that its seat counts for; nil without one.
+  private var seat: WorkspaceID?
   /// Whether the client wants to ask more.
   private var isKeptAlive = true
   private var pace: TransferPace
@@ -63,8 +64,6 @@ final class BlobConversation {
     } catch {
       return refuse(error)
     }
-    guard driver.takeBlobSeat() else { return refuse(.busy) }
-    hasSeat = true
     keepAlive()
     state = .authorizing(request, body: ByteBuffer(), isComplete: false)
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
@@ -118,6 +117,8 @@ final class BlobConversation {
         "token unknown", route: "files", source: driver.source(of: channel))
       refuse(.unauthorized)
     case .success(let workspace?):
+      guard driver.takeBlobSeat(for: workspace) else { return refuse(.busy) }
+      seat = workspace
       channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
       state = .receiving(request, workspace, body: body)
       if isComplete { perform(request, workspace, body) }
@@ -150,7 +151,7 @@ final class BlobConversation {
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     answer(reply, isKeptAlive).whenSuccess {
       let conversation = bound.value
-      guard conversation.hasSeat else { return }
+      guard conversation.seat != nil else { return }
       conversation.leaveSeat()
       conversation.state = .idle
     }
@@ -163,9 +164,9 @@ final class BlobConversation {
   }
 
   private func leaveSeat() {
-    guard hasSeat else { return }
-    hasSeat = false
-    driver.leaveBlobSeat()
+    guard let workspace = seat else { return }
+    seat = nil
+    driver.leaveBlobSeat(of: workspace)
   }
 
   /// A connection may take so long for one request, and to wait for the next.

@@ -31,6 +31,9 @@ package final class BlobShelf: Sendable {
     self.quotaBytes = quotaBytes
   }
 
+  /// What a file counts for: a small one takes a block and an entry all the same.
+  private static func charge(_ size: Int) -> Int { max(size, 4_096) }
+
   /// The size of a file; nil where it is not there.
   package func size(of hash: ContentHash, in workspace: WorkspaceID) -> Int? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path(hash, workspace))
@@ -80,8 +83,9 @@ package final class BlobShelf: Sendable {
       }
       taken.withLock { $0[workspace] = nil }
     }
-    let before = try used(by: workspace) - (replaced ?? 0)
-    guard before + bytes.count <= quotaBytes else { throw .overQuota(bytesMax: quotaBytes) }
+    let before = try used(by: workspace) - (replaced.map(Self.charge) ?? 0)
+    let after = before + Self.charge(bytes.count)
+    guard after <= quotaBytes else { throw .overQuota(bytesMax: quotaBytes) }
     let target = path(hash, workspace)
     let fresh = target + ".new"
     do {
@@ -102,7 +106,7 @@ package final class BlobShelf: Sendable {
       taken.withLock { $0[workspace] = nil }
       throw Fault(error)
     }
-    taken.withLock { $0[workspace] = before + bytes.count }
+    taken.withLock { $0[workspace] = after }
     removeDamaged(hash, from: workspace)
     return true
   }
@@ -119,7 +123,7 @@ package final class BlobShelf: Sendable {
     } catch {
       throw Fault(error)
     }
-    taken.withLock { $0[workspace] = max(0, before - size) }
+    taken.withLock { $0[workspace] = max(0, before - Self.charge(size)) }
     return true
   }
 
@@ -154,7 +158,7 @@ package final class BlobShelf: Sendable {
       }
     }
     let sum = names.compactMap { ContentHash($0) }.reduce(0) {
-      $0 + (size(of: $1, in: workspace) ?? 0)
+      $0 + (size(of: $1, in: workspace).map(Self.charge) ?? 0)
     }
     taken.withLock { $0[workspace] = sum }
     return sum

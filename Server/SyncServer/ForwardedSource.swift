@@ -26,6 +26,7 @@ enum ForwardedSource {
     if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
       return InternetAddress(text[text.index(after: text.startIndex)..<end])
     }
-    return InternetAddress(text) ?? text.firstIndex(of: ":").flatMap { InternetAddress(text[..<$0]) }
+    return InternetAddress(text)
+      ?? text.firstIndex(of: ":").flatMap { InternetAddress(text[..<$0]) }
   }
 }

@@ -4,7 +4,9 @@ import NetworkAddresses
 package enum ListeningAddress {
   /// Whether others than this machine and a private network may reach what listens there.
   package static func mayBeReachedFromAfar(host: String) -> Bool {
-    guard host != "localhost", let address = InternetAddress(host) else { return host != "localhost" }
+    guard host != "localhost", let address = InternetAddress(host) else {
+      return host != "localhost"
+    }
     // The unspecified address listens on every address of the machine.
     return address.bytes.allSatisfy { $0 == 0 }
       || ![.loopback, .privateNetwork, .link].contains(address.reach)
@@ -23,10 +25,10 @@ package enum ListeningAddress {
   static func hint(_ url: String?) -> String {
     guard let parts = url.flatMap(Parts.init) else { return "" }
     if parts.isWildcard {
-      let plain =
-        parts.scheme == "ws://"
-        ? " Nothing is encrypted: beyond a private network, devices take it only with --insecure." : ""
-      return "\n\nHOST is this machine's name or address." + plain
+      let hint = "\n\nHOST is this machine's name or address."
+      guard parts.scheme == "ws://" else { return hint }
+      return hint
+        + " Nothing is encrypted: beyond a private network, devices take it only with --insecure."
     }
     guard parts.isLoopback else { return "" }
     return "\n\nThe server listens for this machine alone. For others, start it with --host."

@@ -1,4 +1,5 @@
 import Foundation
+import NetworkAddresses
 import PushDelivery
 package import PushNotices
 import ServerStore
@@ -59,11 +60,17 @@ package struct PushSettings: Codable, Hashable, Sendable {
   package var answers: Answers?
   /// A root certificate, PEM, that counts beside the system's.
   package var trustedRootFile: String?
+  /// Where ntfy and webhooks may be asked besides what is reached from everywhere, as `ADDRESS/BITS`.
+  package var allowedNetworks: [String]?
 
-  package init(apns: APNs? = nil, answers: Answers? = nil, trustedRootFile: String? = nil) {
+  package init(
+    apns: APNs? = nil, answers: Answers? = nil, trustedRootFile: String? = nil,
+    allowedNetworks: [String]? = nil
+  ) {
     self.apns = apns
     self.answers = answers
     self.trustedRootFile = trustedRootFile
+    self.allowedNetworks = allowedNetworks
   }
 
   static let fileName = "push.json"
@@ -125,7 +132,9 @@ package struct PushSettings: Codable, Hashable, Sendable {
   }
 
   /// The file as it is now; nil where there is none.
-  static func fileMark(directory: String) -> FileMark? { FileMark(path: directory + "/" + fileName) }
+  static func fileMark(directory: String) -> FileMark? {
+    FileMark(path: directory + "/" + fileName)
+  }
 
   /// What signs buttons and knows them again; nil where none are set up.
   func answering() throws(SyncServerError) -> NtfyAnswering? {
@@ -140,6 +149,13 @@ package struct PushSettings: Codable, Hashable, Sendable {
   /// What the sender needs, with the key read.
   func configuration() throws(SyncServerError) -> PushConfiguration {
     var configuration = PushConfiguration(trustedRootFile: trustedRootFile)
+    for text in allowedNetworks ?? [] {
+      guard let range = AddressRange(text) else {
+        throw SyncServerError(
+          .failed, "\"\(text)\" is no address or range of them, such as 127.0.0.1 or 10.0.0.0/8.")
+      }
+      configuration.allowedNetworks.append(range)
+    }
     configuration.answering = try answering()
     guard let apns else { return configuration }
     do throws(PushConfigurationError) {

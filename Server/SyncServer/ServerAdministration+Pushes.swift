@@ -82,6 +82,14 @@ extension ServerAdministration {
     try changePushSettings { $0.trustedRootFile = trustedRootFile }
   }
 
+  /// Stores where ntfy and webhooks may be asked besides what is reached from everywhere.
+  ///
+  /// - Parameter networks: as `ADDRESS/BITS`; empty: nowhere any more.
+  /// - Throws: which of them is none; nothing is stored then.
+  package func configure(allowedNetworks networks: [String]) throws(SyncServerError) {
+    try changePushSettings { $0.allowedNetworks = networks.isEmpty ? nil : networks }
+  }
+
   /// Stores where the buttons of notices send answers; the key that signs them is made the first
   /// time.
   ///

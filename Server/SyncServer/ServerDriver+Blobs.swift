@@ -15,15 +15,19 @@ extension ServerDriver {
     }
   }
 
-  /// A place for a request that takes memory; nil where all are taken.
-  func takeBlobSeat() -> Bool {
-    guard blobSeats < options.blobRequestsMax, !isStopped else { return false }
-    blobSeats += 1
+  /// Whether there is a place for a request that takes memory; one workspace does not get all.
+  func takeBlobSeat(for workspace: WorkspaceID) -> Bool {
+    let own = blobSeats[workspace, default: 0]
+    guard own < options.blobRequestsPerWorkspaceMax, !isStopped,
+      blobSeats.values.reduce(0, +) < options.blobRequestsMax
+    else { return false }
+    blobSeats[workspace] = own + 1
     return true
   }
 
-  func leaveBlobSeat() {
-    blobSeats -= 1
+  func leaveBlobSeat(of workspace: WorkspaceID) {
+    guard let own = blobSeats[workspace] else { return }
+    blobSeats[workspace] = own > 1 ? own - 1 : nil
   }
 
   /// Does a request beside the store's thread, so that no commit waits for it.

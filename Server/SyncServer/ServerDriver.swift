@@ -41,8 +41,8 @@ final class ServerDriver {
   /// Answers of buttons that the core has not settled.
   private(set) var postedAnswers: [PostedAnswerID: EventLoopPromise<PostedAnswerOutcome>] = [:]
   private var lastPostedAnswer: UInt64 = 0
-  /// Requests for files under way.
-  var blobSeats = 0
+  /// Requests for files under way, by workspace.
+  var blobSeats: [WorkspaceID: Int] = [:]
   let logger: Logger
   private var core: ServerCore
   private var generator = SystemRandomNumberGenerator()

@@ -30,6 +30,8 @@ package struct SyncServerOptions: Sendable {
   package var blobQuotaBytes = 1 << 30
   /// Requests for files under way at once; each may hold one file in memory.
   package var blobRequestsMax = 16
+  /// Those of one workspace.
+  package var blobRequestsPerWorkspaceMax = 8
   /// How long a connection may take for one request for a file while nothing goes over, and to wait
   /// for the next.
   package var blobMilliseconds = Int64(WireLimits.blobSecondsMax) * 1_000

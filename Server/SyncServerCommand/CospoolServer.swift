@@ -14,9 +14,9 @@ struct CospoolServer: AsyncParsableCommand {
 
       EXAMPLES
         cospool-server                                   serve on 127.0.0.1:\(SyncServerOptions.portDefault)
-        cospool-server serve --host 192.168.1.5          serve a private network
+        cospool-server serve --host 10.0.0.5 --port 7500 serve a private network
         cospool-server serve --host 0.0.0.0 --certificate c.pem --key k.pem
-                                                         serve everybody over TLS (wss)
+                                                         serve all over TLS (wss)
         cospool-server pair                              print a one-time code for a new device
         cospool-server pair --workspace team --json      the same for another workspace
         cospool-server devices                           list the devices
@@ -26,6 +26,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push configure answers --server https://cospool.example
                                                          buttons that approve and deny (ntfy)
         cospool-server push configure root --file ca.pem trust an authority of your own
+        cospool-server push configure network --allow 10.0.0.8
+                                                         push to this address inside, too
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 

@@ -15,7 +15,7 @@ struct PushConfigureCommand: ParsableCommand {
     commandName: "configure", abstract: "Set up a provider.",
     subcommands: [
       PushConfigureAPNsCommand.self, PushConfigureAnswersCommand.self,
-      PushConfigureRootCommand.self,
+      PushConfigureRootCommand.self, PushConfigureNetworkCommand.self,
     ])
 }
 
@@ -136,6 +136,39 @@ struct PushConfigureRootCommand: ParsableCommand {
     // The server may be started somewhere else.
     let path = file.map { URL(filePath: $0).path(percentEncoded: false) }
     try ServerAdministration(dataDirectory: data.resolved).configure(trustedRootFile: path)
+    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+  }
+}
+
+struct PushConfigureNetworkCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "network",
+    abstract: "Allow pushes to addresses of this machine or of a private network.",
+    discussion: """
+      Every device says where its notices go, and this server asks there from within its network. So \
+      ntfy and webhooks are asked nowhere but at addresses that everybody reaches, and at those that are \
+      allowed here. What is given replaces what was.
+
+      EXAMPLES
+        cospool-server push configure network --allow 10.0.0.8 --allow 192.168.7.0/24
+        cospool-server push configure network --off
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(
+    help: ArgumentHelp("An address or a range; several may be given.", valueName: "address[/bits]"))
+  var allow: [String] = []
+
+  @Flag(help: "Only addresses that everybody reaches.")
+  var off = false
+
+  func validate() throws {
+    guard off == allow.isEmpty else { throw ValidationError("Give --allow, or --off.") }
+  }
+
+  func run() throws {
+    try ServerAdministration(dataDirectory: data.resolved).configure(allowedNetworks: allow)
     try StandardOutput.write("Stored. A server that runs takes it over within a second.")
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import NetworkAddresses
+import ServerCore
 import SyncServer
 
 /// Serves until SIGTERM or SIGINT.
@@ -43,6 +44,12 @@ struct ServeCommand: AsyncParsableCommand {
   var blobQuota = 1_024
 
   @Option(
+    help: ArgumentHelp(
+      "MiB that the log and the state of one workspace may take; past it nothing new is taken.",
+      valueName: "n"))
+  var workspaceQuota = ServerConfiguration().workspaceBytesMax >> 20
+
+  @Option(
     name: .customLong("trusted-proxy"),
     help: ArgumentHelp(
       "A proxy whose X-Forwarded-For says where devices come from; may be given several times.",
@@ -63,10 +70,14 @@ struct ServeCommand: AsyncParsableCommand {
       throw ValidationError(
         "--trusted-proxy takes an address or a range of them, such as 127.0.0.1 or 10.0.0.0/8.")
     }
+    guard (1...1_048_576).contains(workspaceQuota) else {
+      throw ValidationError("--workspace-quota takes 1 to 1048576.")
+    }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
     }
-    guard certificate != nil || insecure || !ListeningAddress.mayBeReachedFromAfar(host: host) else {
+    let isExposed = certificate == nil && ListeningAddress.mayBeReachedFromAfar(host: host)
+    guard insecure || !isExposed else {
       throw ValidationError(
         "Without a certificate nothing is encrypted, and \(host) can be reached from everywhere. Give "
           + "--certificate and --key; or a private address of this machine as --host; or listen on "
@@ -83,6 +94,7 @@ struct ServeCommand: AsyncParsableCommand {
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.blobQuotaBytes = blobQuota << 20
+    options.core.workspaceBytesMax = workspaceQuota << 20
     options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)

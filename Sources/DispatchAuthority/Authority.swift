@@ -126,10 +126,12 @@ package struct Authority: Hashable, Sendable {
         .held(by: owner.device, milliseconds: UInt32(clamping: rest)), AuthorityRecords()
       )
     }
-    let next = Authority.token(
-      after: max(latestToken, workspace.latestToken(of: session)), wall: wall)
-    // What a session's registers say is the session's matter: others lose no tokens to it.
-    latestToken = max(latestToken, min(next, tokenCeiling(wall: wall)))
+    let own = Authority.token(after: latestToken, wall: wall)
+    let written = workspace.latestToken(of: session)
+    let next = written < own ? own : Authority.token(after: written, wall: wall)
+    // A token in a register that nobody can have granted is its session's matter: other sessions lose
+    // no tokens to it.
+    latestToken = written > tokenCeiling(wall: wall) ? own : next
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
     grants[session] = id

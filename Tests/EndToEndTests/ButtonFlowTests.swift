@@ -36,6 +36,9 @@ extension EndToEnd {
         let server = try await bed.server()
         let host = try await bed.device("host", of: server)
         let phone = try await bed.device("phone", of: server)
+        _ = try await server.command([
+          "push", "configure", "network", "--allow", "127.0.0.1",
+        ]).succeeded()
         let set = try await server.command([
           "push", "configure", "answers", "--server", "http://127.0.0.1:\(server.port)",
         ]).succeeded()

@@ -1,3 +1,4 @@
+import NetworkAddresses
 import PushDelivery
 import PushNotices
 import PushTestSupport
@@ -38,7 +39,8 @@ final class PushBed: Sendable {
         topics: [topic],
         servers: [.development: apns.url, .production: apns.url]),
       answering: answering,
-      trustedRootFile: trusts ? TestAuthority.certificateFile : nil, deadline: deadline)
+      trustedRootFile: trusts ? TestAuthority.certificateFile : nil,
+      allowedNetworks: ["127.0.0.1", "::1"].compactMap { AddressRange($0) }, deadline: deadline)
     let sender = try PushSender(configuration) { time.now }
     let bed = PushBed(
       configuration: configuration, sender: sender, apns: apns, web: web, key: key, time: time)

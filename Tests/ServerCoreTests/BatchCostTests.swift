@@ -1,6 +1,7 @@
 import QueueModel
 import SequenceCRDT
 import ServerCore
+import SyncTestSupport
 import Testing
 import WireProtocol
 
@@ -75,11 +76,38 @@ import WireProtocol
     let add = { [session = author.session] (id: OperationID) in
       Operation.Body.addMessage(
         Operation.AddMessage(
-          message: MessageID(high: 1, low: 1), session: session, origins: Operation.Origins(left: nil, right: nil),
+          message: MessageID(high: 1, low: 1), session: session,
+          origins: Operation.Origins(left: nil, right: nil),
           stamp: Stamp(milliseconds: 1_700_000_000_000), priority: .normal,
           clears: [OperationID(replica: id.replica, seq: id.seq - 1)]))
     }
     #expect(author.send(Array(repeating: add, count: most)) == .limitReached)
     #expect(author.send(Array(repeating: add, count: 100)) == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
+    var scene = ServerScene {
+      if inBytes { $0.workspaceBytesMax = 2_000 } else { $0.workspaceUnitsMax = 2_000 }
+    }
+    var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
+    let connection = try scene.join(&device)
+    let elsewhere = try scene.join(&other)
+    var refusals: [RefusalCode] = []
+    var generator = scene.generator
+    for _ in 0..<100 where refusals.isEmpty {
+      let text = (0..<100).map { _ in String(generator.next(), radix: 36) }.joined()
+      try device.write(text)
+      scene.send(device.changes(), on: connection)
+      refusals += scene.take(connection).refusals.map(\.code)
+    }
+    #expect(refusals == [.limitReached])
+    try other.write("text")
+    scene.send(other.changes(), on: elsewhere)
+    #expect(scene.take(elsewhere).acks.count == 1)
+    // What is there is read as ever.
+    var reader = scene.device(3)
+    _ = try scene.join(&reader)
+    #expect(try !reader.texts().isEmpty)
   }
 }

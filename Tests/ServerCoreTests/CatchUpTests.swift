@@ -104,6 +104,44 @@ import WireProtocol
     #expect(operations == later)
   }
 
+  @Test func oneStateIsPackedForAllWhoWait() throws {
+    var (scene, author, _) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
+    scene.holdsTasks = true
+    var readers = (2..<6).map { scene.device($0) }
+    let ids = readers.map { scene.connect($0) }
+    var packings = 0
+    while let next = scene.waitingTasks.first {
+      if case .packSnapshot = next.task { packings += 1 }
+      scene.finishOneTask()
+    }
+    #expect(packings == 1)
+    for (index, id) in ids.enumerated() {
+      try readers[index].take(scene.take(id))
+      #expect(readers[index].workspace.image() == author.workspace.image())
+    }
+    author.outgoing = []
+  }
+
+  @Test func whoAsksForTheStateAgainAndAgainIsSlowedDown() throws {
+    var (scene, _, _) = try scene(messages: 5) {
+      $0.catchUpEntriesMax = 1
+      $0.snapshotBurst = 3
+    }
+    let reader = scene.device(2)
+    for _ in 0..<3 {
+      let id = scene.connect(reader)
+      #expect(!scene.take(id).snapshots.isEmpty)
+      scene.drop(id)
+    }
+    let id = scene.connect(reader)
+    #expect(scene.take(id).refusals.map(\.code) == [.rateLimited])
+    let other = scene.connect(scene.device(3))
+    #expect(!scene.take(other).snapshots.isEmpty)
+    scene.pass(60_000)
+    let again = scene.connect(reader)
+    #expect(!scene.take(again).snapshots.isEmpty)
+  }
+
   @Test(arguments: [5, 4])
   func deviceThatLacksMoreThanTheLimitGetsTheState(limit: Int) throws {
     var (scene, author, _) = try scene(messages: 5) { $0.catchUpEntriesMax = limit }

@@ -375,8 +375,11 @@ import WireProtocol
           .reportTask(
             TaskReport(session: other, status: status, milliseconds: NotifiedPair.wall)))
       }
+      // One batch tells only so much.
+      if number % WireLimits.batchNewsMax == 0 || number == 1_000 {
+        pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+      }
     }
-    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
     let missed = try pair.phoneReturns()
     #expect(missed.count == 1_000)
     #expect(missed.first?.category == .approvalRequest, "an open request stays")

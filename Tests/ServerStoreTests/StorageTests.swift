@@ -167,17 +167,23 @@ import WireProtocol
     let folder = try StoreFolder()
     let database = try folder.open()
     let proposal = Sample.proposal("default")
-    _ = try database.addPairingCode(hash: [1], for: proposal, expiresAt: Sample.now + 10)
-    #expect(try database.redeem(Sample.redemption(code: [1], at: Sample.now + 10)) == .wrong)
-    for _ in 0..<4 { #expect(try database.redeem(Sample.redemption(code: [9])) == .wrong) }
-    guard case .granted = try database.redeem(Sample.redemption(code: [1])) else {
+    _ = try database.addPairingCode(hash: [1, 1, 1], for: proposal, expiresAt: Sample.now + 10)
+    #expect(try database.redeem(Sample.redemption(code: [1, 1, 1], at: Sample.now + 10)) == .wrong)
+    for _ in 0..<4 { #expect(try database.redeem(Sample.redemption(code: [1, 1, 9])) == .wrong) }
+    guard case .granted = try database.redeem(Sample.redemption(code: [1, 1, 1])) else {
       Issue.record("four wrong guesses killed the code")
       return
     }
-    #expect(try database.redeem(Sample.redemption(code: [1])) == .wrong)
-    _ = try database.addPairingCode(hash: [2], for: proposal, expiresAt: .max)
-    for _ in 0..<5 { _ = try database.redeem(Sample.redemption(code: [9])) }
-    #expect(try database.redeem(Sample.redemption(code: [2])) == .exhausted)
+    #expect(try database.redeem(Sample.redemption(code: [1, 1, 1])) == .wrong)
+    _ = try database.addPairingCode(hash: [2, 2, 2], for: proposal, expiresAt: .max)
+    _ = try database.addPairingCode(hash: [2, 3, 2], for: proposal, expiresAt: .max)
+    for _ in 0..<5 { _ = try database.redeem(Sample.redemption(code: [2, 2, 9])) }
+    #expect(try database.redeem(Sample.redemption(code: [2, 2, 2])) == .exhausted)
+    // Codes of other names are none of the guesses' matter.
+    guard case .granted = try database.redeem(Sample.redemption(code: [2, 3, 2])) else {
+      Issue.record("wrong guesses killed a code of another name")
+      return
+    }
   }
 
   @Test func pairingAgainReplacesTheToken() throws {

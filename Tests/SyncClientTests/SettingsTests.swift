@@ -46,7 +46,8 @@ import Testing
           maxQueueSize: 1, queueEnabled: true, onFailure: .proceed, autoRemoveOnView: true,
           retention: 0, retentionDays: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
-            kind: .command, command: "make {}", projectRoots: ["~/src", "/work"], timeoutSeconds: 90, onUnknown: .skip,
+            kind: .command, command: "make {}", projectRoots: ["~/src", "/work"],
+            timeoutSeconds: 90, onUnknown: .skip,
             graceSeconds: 0),
           notifications: NotificationSettings(
             off: [.threadReady], showsDetails: true, showsLiveStatus: false, command: "tell me")))

@@ -183,7 +183,7 @@ import Testing
         device     desk (11111111)
         daemon     version 0.1.0, process 7, data in /d
         sync       connected for 1m
-        server     ws://h:1
+        server     ws://h:1, not encrypted
         workspace  w
         changes    1 change to send, last in sync 5s ago
         queues     1 session, 4 messages waiting, 3 threads (2 ready, 1 locked)

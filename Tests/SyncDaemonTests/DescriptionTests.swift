@@ -64,7 +64,7 @@ import Testing
 
   @Test func bodiesAreDescribedFieldByField() throws {
     let bodies: [(String, any Encodable)] = [
-      ("PairRequest", PairRequest(server: "", code: "")),
+      ("PairRequest", PairRequest(server: "", code: "", insecure: true)),
       ("SyncRequest", SyncRequest(enabled: true)),
       ("WaitRequest", WaitRequest(timeoutSeconds: 1)),
       ("SessionRequest", SessionRequest(id: "", name: "", project: "", byAgent: true)),

@@ -50,9 +50,10 @@ struct ProcessAgentTests {
   @Test(arguments: [
     ("echo {}", "--help", false), ("echo -n {}", "-x", false), ("echo -- {}", "--help", true),
     ("echo x{}", "--help", true), ("echo {}", "help", true), ("sh -c 'echo $1' sh {}", "-x", true),
-  ]) func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
+  ])
+  func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
     let outcome = try await run(command, prompt: prompt)
-    if case .notStarted(let reason) = outcome.result {
+    if case .failed(let reason) = outcome.result {
       #expect(!isTaken && reason.contains("read as an option"), "\(reason)")
     } else {
       #expect(isTaken, "\(outcome.result)")

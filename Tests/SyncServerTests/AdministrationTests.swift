@@ -102,7 +102,8 @@ import WireProtocol
 
   @Test(arguments: [
     ("127.0.0.1", false), ("::1", false), ("localhost", false), ("192.168.1.5", false),
-    ("fd00::1", false), ("0.0.0.0", true), ("::", true), ("8.8.8.8", true), ("server.example", true),
+    ("fd00::1", false), ("0.0.0.0", true), ("::", true), ("8.8.8.8", true),
+    ("server.example", true),
   ])
   func whoMayComeIsToldByWhereItListens(host: String, isFar: Bool) {
     #expect(ListeningAddress.mayBeReachedFromAfar(host: host) == isFar)

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import NIOCore
 import QueueModel
 import SyncServer
 import Testing
@@ -56,8 +57,48 @@ import Testing
     }
   }
 
+  @Test func smallFilesCountAsTheirBlocks() async throws {
+    try await ServerFixture.with({ $0.blobQuotaBytes = 3 * 4_096 }) { fixture in
+      let token = try await fixture.pair(1).token
+      for text in ["a", "b", "c"] {
+        #expect(
+          try await request("PUT", Self.hash(text), body: text, token: token, fixture).status == 201
+        )
+      }
+      #expect(
+        try await request("PUT", Self.hash("d"), body: "d", token: token, fixture).status == 507)
+      try await fixture.restart()
+      #expect(
+        try await request("PUT", Self.hash("d"), body: "d", token: token, fixture).status == 507)
+      _ = try await request("DELETE", Self.hash("a"), token: token, fixture)
+      #expect(
+        try await request("PUT", Self.hash("d"), body: "d", token: token, fixture).status == 201)
+    }
+  }
+
+  @Test func oneDeviceTakesNotAllSeats() async throws {
+    try await ServerFixture.with({ $0.blobRequestsPerWorkspaceMax = 1 }) { fixture in
+      let token = try await fixture.pair(1).token
+      let other = try await fixture.pair(2, workspace: "other").token
+      let digits = token.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+      let hash = Self.hash("hello")
+      // It says that bytes come, and sends none.
+      let held = try await PlainRequest.start(
+        "PUT /v1/blobs/\(hash) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(digits)\r\n"
+          + "Content-Length: 5\r\n\r\n", fixture.server.port)
+      var status = 0
+      for _ in 0..<10_000 where status != 503 {
+        status = try await request("HEAD", hash, token: token, fixture).status
+      }
+      #expect(status == 503)
+      #expect(try await request("HEAD", hash, token: other, fixture).status == 404)
+      await fixture.server.stop()
+      _ = try await held.get()
+    }
+  }
+
   @Test func aDamagedFileIsNotGivenAndIsTakenAnew() async throws {
-    try await ServerFixture.with({ $0.blobQuotaBytes = 5 }) { fixture in
+    try await ServerFixture.with({ $0.blobQuotaBytes = 4_096 }) { fixture in
       let device = try await fixture.pair(1)
       let token = device.token
       let hash = Self.hash("hello")
@@ -127,18 +168,18 @@ import Testing
     let workspace = WorkspaceID(high: 1, low: 1)
     let hello = try #require(ContentHash(Self.hash("hello")))
     let other = try #require(ContentHash(Self.hash("other")))
-    let before = BlobShelf(dataDirectory: directory, quotaBytes: 8)
+    let before = BlobShelf(dataDirectory: directory, quotaBytes: 4_096)
     #expect(try before.keep(Array("hello".utf8), as: hello, in: workspace))
     let folder = "\(directory)/blobs/\(workspace)"
     try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
     try Data().write(to: URL(filePath: folder))
-    let shelf = BlobShelf(dataDirectory: directory, quotaBytes: 8)
+    let shelf = BlobShelf(dataDirectory: directory, quotaBytes: 4_096)
     #expect(throws: BlobShelf.Fault.self) {
       try shelf.keep(Array("other".utf8), as: other, in: workspace)
     }
     try FileManager.default.removeItem(atPath: folder)
     try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
-    #expect(throws: BlobShelf.Fault.overQuota(bytesMax: 8)) {
+    #expect(throws: BlobShelf.Fault.overQuota(bytesMax: 4_096)) {
       try shelf.keep(Array("other".utf8), as: other, in: workspace)
     }
     #expect(try !shelf.keep(Array("hello".utf8), as: hello, in: workspace))
@@ -187,7 +228,7 @@ import Testing
   }
 
   @Test func wrongRequestsAreRefusedAndStoreNothing() async throws {
-    try await ServerFixture.with({ $0.blobQuotaBytes = 10 }) { fixture in
+    try await ServerFixture.with({ $0.blobQuotaBytes = 4_096 }) { fixture in
       let token = try await fixture.pair(1).token
       let hash = Self.hash("hello")
       #expect(
@@ -205,6 +246,7 @@ import Testing
       #expect(
         try await request("PUT", Self.hash("123456"), body: "123456", token: token, fixture)
           .status == 507)
+      _ = try await request("DELETE", hash, token: token, fixture)
       #expect(
         try await request("PUT", Self.hash("12345"), body: "12345", token: token, fixture)
           .status == 201)

@@ -63,6 +63,7 @@ import WireProtocol
         firstMilliseconds: 1, longestMilliseconds: 2, attemptsMax: 1_000_000,
         spanMilliseconds: 600_000)
     } _: { fixture in
+      try fixture.administration.configure(allowedNetworks: ["127.0.0.1"])
       try fixture.administration.configureAnswers(
         server: "http://127.0.0.1:\(fixture.server.port)")
       // The server that runs takes it over; a restart would change its port.

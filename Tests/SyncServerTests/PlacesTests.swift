@@ -10,7 +10,9 @@ import WireProtocol
 @Suite struct PlacesTests {
   private final class Token {}
 
-  private func rules(_ total: Int, _ adjust: (inout Places.Rules) -> Void = { _ in }) -> Places.Rules {
+  private func rules(_ total: Int, _ adjust: (inout Places.Rules) -> Void = { _ in })
+    -> Places.Rules
+  {
     var rules = Places.Rules()
     rules.total = total
     rules.burst = 1_000_000

@@ -62,6 +62,7 @@ import WireProtocol
           keyFile: keyFile, keyID: key.keyID, teamID: key.teamID, topics: [topic],
           servers: ["production": apns.url]),
         trustedRootFile: TestAuthority.certificateFile)
+      try fixture.administration.configure(allowedNetworks: ["127.0.0.1"])
       try await fixture.restart()
       let phone = try await addPhone(to: fixture, web)
       var host = try await fixture.pair(1)

@@ -36,8 +36,11 @@ final class RawClient: Sendable {
     let group = MultiThreadedEventLoopGroup.singleton
     let upgraded = group.next().makePromise(of: Void.self)
     var bootstrap = ClientBootstrap(group: group)
-    if let address { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0)) }
-    let channel = try await bootstrap
+    if let address {
+      bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0))
+    }
+    let channel =
+      try await bootstrap
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let upgrader = NIOWebSocketClientUpgrader(maxFrameSize: 1 << 24) { channel, _ in

@@ -45,7 +45,8 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "ServerCore", "SQLiteAccess"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
-      name: "PushDelivery", folder: "Server/PushDelivery", rooms: ["PushNotices", "NetworkAddresses"],
+      name: "PushDelivery", folder: "Server/PushDelivery",
+      rooms: ["PushNotices", "NetworkAddresses"],
       foreign: [
         "AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
       ],

@@ -27,7 +27,8 @@ import Testing
       }
       for test in tests { #expect(functions[test] != nil, "\(row[0]): there is no test \(test)") }
       #expect(
-        !tests.isEmpty || row[3].hasPrefix("accepted: "), "\(row[0]) has neither a test nor a reason")
+        !tests.isEmpty || row[3].hasPrefix("accepted: "),
+        "\(row[0]) has neither a test nor a reason")
       #expect(row[3] == "–" || row[3].hasPrefix("accepted: "), "\(row[0]): \(row[3])")
     }
   }

@@ -18,8 +18,8 @@ enum CommandAgent {
     let isShell = isShellScript(words)
     guard !isShell || !words[2].contains(placeholder) else {
       throw CommandLineFault(
-        reason: "{} in a shell's script would run what the prompt says: hand it over behind the script "
-          + "(sh -c 'agent \"$1\"' sh {}), or leave it out, and it comes on standard input")
+        reason: "{} in a shell's script would run what the prompt says: hand it over behind the "
+          + "script (sh -c 'agent \"$1\"' sh {}), or leave it out, and it comes on standard input")
     }
     // Where the prompt alone is a word, and no word before it ends the options.
     let mayBeOption =
@@ -28,8 +28,8 @@ enum CommandAgent {
       commandLine: { turn in
         if mayBeOption, turn.prompt.hasPrefix("-") {
           throw PromptFault(
-            reason: "begins with -, and would be read as an option: write -- before {}, where the agent "
-              + "knows that; or")
+            reason: "begins with -, and would be read as an option: write -- before {}, where the "
+              + "agent knows that; or")
         }
         let filled = words.map { $0.replacingOccurrences(of: placeholder, with: turn.prompt) }
         if takesArgument { try PromptFault.check(filled) }
