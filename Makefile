@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check bench harness fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page bench harness fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -52,6 +52,9 @@ agents-check: ## Lets the real Claude Code ask for leave, against a scripted mod
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
 	@$(SCRIPTS)/agents-check.sh
+
+page: ## Writes the files of the page into the daemon's table
+	@python3 $(SCRIPTS)/page.py
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \

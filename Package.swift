@@ -177,8 +177,8 @@ let rooms: [Room] = [
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
     foreign: [
-      "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
-      "NIOPosix", "Subprocess", "SystemPackage",
+      "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
+      "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
     ],
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
@@ -287,7 +287,7 @@ let rooms: [Room] = [
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
-    "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon"],
+    "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
     foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
   test(
     "SyncCommandTests",

@@ -22,6 +22,7 @@ struct Cospool: ParsableCommand {
         cospool undo                                   take back the latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
+        cospool web                                    all of it in a browser
         cospool hooks install claude                   the agent tells what it does
         cospool mcp                                    tools for agents
         cospool completions bash                       TAB completes commands and ids
@@ -38,7 +39,7 @@ struct Cospool: ParsableCommand {
       StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
-      NotificationCommands.self, PushCommands.self,
+      NotificationCommands.self, PushCommands.self, WebCommands.self,
       MCPCommand.self, HookCommand.self, HooksCommands.self, CompletionsCommand.self,
       CompleteCommand.self,
     ])

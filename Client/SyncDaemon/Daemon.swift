@@ -65,19 +65,19 @@ struct Daemon: Sendable {
   ) async throws(DaemonFailure) {
     let output = OutputFolder(dataDirectory: dataDirectory)
     let seats = LiveSeats()
+    let executor = LoopExecutor()
+    let web = WebListener(
+      keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
     let api = LocalAPI(
-      client: client, settings: settings, output: output, seats: seats,
+      client: client, settings: settings, output: output, seats: seats, web: web,
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
         threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize),
       heartbeatPeriod: heartbeatPeriod)
-    var apiLogger = logger
-    // What the HTTP server calls information is detail here.
-    apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
-    let executor = LoopExecutor()
     let (agentsWait, agentsMayStart) = AsyncStream<Void>.makeStream()
     let (noticesWait, noticesMayStart) = AsyncStream<Void>.makeStream()
+    let (webWaits, webMayStart) = AsyncStream<Void>.makeStream()
     let application = Application(
       router: api.router(),
       configuration: ApplicationConfiguration(
@@ -89,23 +89,21 @@ struct Daemon: Sendable {
         ready(place.path)
         agentsMayStart.finish()
         noticesMayStart.finish()
+        webMayStart.finish()
       }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
-    let grace = Duration.seconds(client.settings.agents.graceSeconds)
-    let agents = AgentService(
-      client: client, settings: settings, output: output, seats: seats,
-      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false),
-      environment: environment, grace: grace, logger: logger)
+    let agents = agentService(client, output: output, seats: seats)
     var services = ServiceGroupConfiguration(
       services: [
         SyncService(client: client, logger: logger),
         LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
         LocalAPIService(application: application, executor: executor),
+        WebService(listener: web, api: api, start: webWaits),
       ],
       logger: apiLogger)
-    services.maximumGracefulShutdownDuration = stopGrace + grace + AgentService.stopLimit
+    services.maximumGracefulShutdownDuration = stopGrace + agents.grace + AgentService.stopLimit
     let group = ServiceGroup(configuration: services)
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -129,6 +127,25 @@ struct Daemon: Sendable {
       throw DaemonFailure(
         message: "the local API cannot be served on \(place.path): \(error)", exitCode: 1)
     }
+  }
+}
+
+extension Daemon {
+  /// What the HTTP server calls information is detail here.
+  private var apiLogger: Logger {
+    var apiLogger = logger
+    apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
+    return apiLogger
+  }
+
+  private func agentService(
+    _ client: QueueClient, output: OutputFolder, seats: LiveSeats
+  ) -> AgentService {
+    AgentService(
+      client: client, settings: settings, output: output, seats: seats,
+      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false),
+      environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
+      logger: logger)
   }
 }
 

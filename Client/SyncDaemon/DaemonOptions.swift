@@ -53,6 +53,12 @@ struct DaemonOptions: ParsableCommand {
   var certificate: String?
 
   @Option(
+    help: ArgumentHelp(
+      "Where the page is served: 127.0.0.1:PORT, [::1]:PORT or off. See cospool web.",
+      valueName: "address"))
+  var web: String?
+
+  @Option(
     name: .customLong("log-level"),
     help: ArgumentHelp(
       "trace, debug, info, notice, warning, error or critical. Default: $COSPOOL_LOG, then info.",
@@ -77,6 +83,11 @@ struct DaemonOptions: ParsableCommand {
     if let logLevel, Logger.Level(rawValue: logLevel) == nil {
       throw ValidationError("--log-level \(logLevel): no such level.")
     }
+    if let web, web != WebAddress.off, WebAddress(web) == nil {
+      throw ValidationError(
+        "--web \(web): choose 127.0.0.1 or [::1] with a port, or off. Other addresses would need "
+          + "TLS, with which this version does not serve the page.")
+    }
     if let certificate, !FileManager.default.isReadableFile(atPath: certificate) {
       throw ValidationError("--certificate \(certificate): no such file, or not readable.")
     }
@@ -89,6 +100,7 @@ struct DaemonOptions: ParsableCommand {
     flags[.queueEnabled] = threadQueue.map { .flag($0 == .on) }
     flags[.deviceName] = name.map(SettingValue.text)
     flags[.certificate] = certificate.map(SettingValue.text)
+    flags[.web] = web.map(SettingValue.text)
     flags[.logLevel] = logLevel.map(SettingValue.text)
     return flags
   }

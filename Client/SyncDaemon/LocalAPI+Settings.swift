@@ -15,8 +15,9 @@ extension LocalAPI {
         ? settings.file.faults() : SettingsFile.faults(in: String(buffer: buffer))
       return CanonicalJSON.response(SettingsCheckAnswer(faults))
     }
-    api.post("settings/reload") { _, _ in
+    api.post("settings/reload") { _, context in
       try settings.reload(apply: client.apply)
+      await followWeb(context)
       return CanonicalJSON.response(settingsAnswer())
     }
     api.get("settings/:setting") { _, context in
@@ -26,12 +27,12 @@ extension LocalAPI {
       let name = try setting(context)
       let body = try await decoded(SettingRequest.self, from: request)
       try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
-      return CanonicalJSON.response(changedAnswer(name))
+      return CanonicalJSON.response(await changedAnswer(name, context))
     }
     api.delete("settings/:setting") { _, context in
       let name = try setting(context)
       try settings.set(name, to: nil, apply: client.apply)
-      return CanonicalJSON.response(changedAnswer(name))
+      return CanonicalJSON.response(await changedAnswer(name, context))
     }
   }
 
@@ -61,12 +62,16 @@ extension LocalAPI {
   }
 
   /// A setting that somebody has just changed.
-  private func changedAnswer(_ name: SettingName) -> SettingAnswer {
+  private func changedAnswer(_ name: SettingName, _ context: Context) async -> SettingAnswer {
     var answer = settingAnswer(name)
     if name == .agent || name == .command {
       answer.warning = AgentProgram.problem(
         of: settings.current.deviceSettings.agents,
         path: ProcessInfo.processInfo.environment["PATH"] ?? "")
+    }
+    if name == .web {
+      await followWeb(context)
+      answer.warning = web.trouble
     }
     return answer
   }

@@ -10,6 +10,8 @@ struct APIContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   /// The connection that the request came over.
   let channel: any Channel
+  /// The browser whose key it brought; nil over the Unix socket.
+  var browser: String?
 
   init(source: Source) {
     coreContext = CoreRequestContextStorage(source: source)
@@ -23,6 +25,7 @@ struct LocalAPI: Sendable {
   var settings: SettingsKeeper
   var output: OutputFolder
   var seats = LiveSeats()
+  var web: WebListener
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
@@ -38,6 +41,11 @@ struct LocalAPI: Sendable {
   func router() -> Router<Context> {
     let router = Router(context: Context.self)
     router.add(middleware: ProblemMiddleware(client: client))
+    addRoutes(to: router)
+    return router
+  }
+
+  func addRoutes(to router: Router<Context>) {
     router.add(middleware: RequestCheck())
     router.get("events", use: events)
     let api = router.group("v1")
@@ -56,7 +64,7 @@ struct LocalAPI: Sendable {
     addAgentRoutes(to: api)
     addTaskRoutes(to: api)
     addNotificationRoutes(to: api)
-    return router
+    addWebRoutes(to: api)
   }
 
   // MARK: - Device, sync, and the whole

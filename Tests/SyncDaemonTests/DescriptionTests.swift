@@ -39,7 +39,7 @@ import Testing
       let path = operation.path.replacing("{session}", with: "SESSION")
         .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
         .replacing("{attachment}", with: "ATTACHMENT").replacing("{ask}", with: "ASK")
-        .replacing("{target}", with: "TARGET")
+        .replacing("{target}", with: "TARGET").replacing("{key}", with: "KEY")
       #expect(readme.contains("`\(operation.method) \(path)`"), "\(operation.method) \(path)")
     }
   }

@@ -11,6 +11,27 @@ final class RawConnection: Sendable {
 
   private let descriptor: Int32
 
+  /// A connection to a port of this machine.
+  init(port: Int) throws {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else {
+      let error = errno
+      Glibc.close(socket)
+      throw Failure(message: "port \(port): \(String(cString: strerror(error)))")
+    }
+    RawConnection.limitSilence(of: socket)
+    descriptor = socket
+  }
+
   init(path: String) throws {
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
@@ -30,10 +51,14 @@ final class RawConnection: Sendable {
       Glibc.close(socket)
       throw Failure(message: "\(path): \(String(cString: strerror(error)))")
     }
+    RawConnection.limitSilence(of: socket)
+    descriptor = socket
+  }
+
+  private static func limitSilence(of socket: Int32) {
     var timeout = timeval(tv_sec: RawConnection.silenceSecondsMax, tv_usec: 0)
     setsockopt(
       socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
-    descriptor = socket
   }
 
   func close() {

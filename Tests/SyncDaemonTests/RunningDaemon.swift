@@ -117,6 +117,8 @@ struct RunningDaemon: Sendable {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return LocalAPI(
       client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
+      web: WebListener(
+        keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),
       daemon: DaemonAnswer(
         version: "", processID: 0, dataDirectory: "", socket: "", threadQueue: true,
         queueSizeMax: 10))

@@ -75,8 +75,8 @@ enum RoomTable {
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
       foreign: [
-        "ArgumentParser", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore", "NIOHTTP1",
-        "NIOPosix", "Subprocess", "SystemPackage",
+        "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
+        "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
       ],
       system: platform),
     RoomRule(

@@ -20,6 +20,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case liveStatus
   case deviceName
   case certificate
+  case web
   case logLevel
 
   /// Days that `retentionDays` may say.
@@ -52,6 +53,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case names([String])
     /// Text of at most so many UTF-8 bytes, without control characters.
     case text(bytesMax: Int)
+    /// An address of this machine alone, or `off`.
+    case loopback
   }
 
   /// What it can be.
@@ -71,6 +74,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
     case .certificate: .text(bytesMax: 4_096)
+    case .web: .loopback
     case .logLevel:
       .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
     }
@@ -92,6 +96,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .retentionDays: .number(SettingName.retentionDaysDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
     case .command, .notifyCommand, .deviceName, .certificate: nil
+    case .web: .text(WebAddress.off)
     case .logLevel: .text("info")
     }
   }
@@ -117,6 +122,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .liveStatus: "COSPOOL_LIVE_STATUS"
     case .deviceName: "COSPOOL_DEVICE_NAME"
     case .certificate: "COSPOOL_CERTIFICATE"
+    case .web: "COSPOOL_WEB"
     case .logLevel: "COSPOOL_LOG"
     }
   }
@@ -151,6 +157,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .liveStatus: "whether the state of running tasks goes to targets that show it"
     case .deviceName: "what people call this device"
     case .certificate: "PEM file with roots to trust besides the system's"
+    case .web: "where the page is served, on this machine alone; cospool web turns it on"
     case .logLevel: "what the daemon tells on stderr"
     }
   }
@@ -169,7 +176,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       case "off", "false", "no", "0": return .flag(false)
       default: throw fault("\"\(text)\" is neither on nor off")
       }
-    case .choice, .names, .text:
+    case .choice, .names, .text, .loopback:
       return try checked(.text(text))
     }
   }
@@ -202,11 +209,17 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       }
       guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
       else { throw fault("it has control characters") }
+    case (.loopback, .text(let text)):
+      guard text == WebAddress.off || WebAddress(text) != nil else {
+        throw fault(
+          "\"\(text)\" is neither off nor 127.0.0.1 or [::1] with a port; other addresses would "
+            + "need TLS, with which this version does not serve the page")
+      }
     case (.number(let range), _):
       throw fault("\(value) is no whole number from \(range.lowerBound) to \(range.upperBound)")
     case (.flag, _):
       throw fault("\(value) is neither true nor false")
-    case (.choice, _), (.names, _), (.text, _):
+    case (.choice, _), (.names, _), (.text, _), (.loopback, _):
       throw fault("\(value) is no text")
     }
     return value

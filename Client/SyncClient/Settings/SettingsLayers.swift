@@ -76,6 +76,9 @@ public struct SettingsLayers: Hashable, Sendable {
       agents: agentSettings, notifications: notificationSettings)
   }
 
+  /// Where the page is served; nil for nowhere.
+  public var webAddress: WebAddress? { text(.web).flatMap { WebAddress($0) } }
+
   private var notificationSettings: NotificationSettings {
     let off = (text(.notifyOff) ?? "").split(separator: ",").compactMap {
       NotificationView.Category(rawValue: String($0).trimmedOfWhitespace())

@@ -12,6 +12,7 @@ extension APIDescription {
     .merging(executionSchemas) { first, _ in first }
     .merging(taskSchemas) { first, _ in first }
     .merging(notificationSchemas) { first, _ in first }
+    .merging(webSchemas) { first, _ in first }
 
   private static let priority = Schema.choice(["urgent", "normal"])
   private static let status = Schema.choice([

@@ -7,7 +7,7 @@ enum APIDescription {
     deviceOperations + sessionOperations + messageOperations + threadOperations
     + historyOperations + settingsOperations + activityOperations + draftOperations
     + attachmentOperations + queueFileOperations + executionOperations + taskOperations
-    + notificationOperations
+    + notificationOperations + webOperations
 
   private static let byRoute = Dictionary(
     operations.map { ("\($0.method) \($0.path)", $0) }
@@ -136,11 +136,14 @@ enum APIDescription {
   private static func refusalText(_ status: Int) -> String {
     switch status {
     case 400: "The request is not what the route takes."
+    case 401: "The browser has no key, or the ticket is none."
+    case 403: "The request does not come from the page itself."
     case 404: "There is no such thing."
     case 409: "The present state does not allow it; `current` shows that state."
     case 412: "The base is too old to edit against; `current` shows the message."
     case 413: "Too much."
     case 415: "The body is not JSON."
+    case 421: "The page has another address."
     case 422: "A value cannot be used."
     case 502: "The sync server refused or cannot be reached."
     case 503: "The daemon is stopping, or has too many readers."

@@ -1,0 +1,210 @@
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// `cospool web`
+struct WebCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "web",
+    abstract: "The page: what needs you, in a browser of this machine.",
+    discussion: """
+      EXAMPLES
+        cospool web                    serve the page and open it
+        cospool web --print            print the link, for a browser that you open yourself
+        cospool web --port 8021        on another port
+        cospool web status             where it is served, and which browsers may use it
+        cospool web revoke "Firefox on Linux"
+        cospool web off                serve it no more
+
+      The link lets one browser in, once, within a minute; the browser then has a key of its own,
+      which ends after 30 days without use. The page is served on 127.0.0.1 alone. From another
+      machine: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
+      """,
+    subcommands: [Open.self, Off.self, Status.self, Revoke.self], defaultSubcommand: Open.self)
+
+  struct Open: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Serve the page and open it; what cospool web does.",
+      discussion: """
+        EXAMPLES
+          cospool web
+          cospool web --print
+          cospool web --port 8021
+        """)
+    @Flag(name: .customLong("print"), help: "Print the link and open nothing.")
+    var prints = false
+    @Option(
+      help: ArgumentHelp("The port, kept for later; 0 lets the system choose.", valueName: "port"))
+    var port: Int?
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      let directory = try environment.dataDirectory(flag: options.data)
+      let answer = try await DaemonConnection(dataDirectory: directory).answer(
+        to: APIRequest(.post, ["web"], body: port.map { ["port": $0] } ?? [:]))
+      if options.json { return String(decoding: answer.json, as: UTF8.self) }
+      let ticket = try answer.decoded(WebTicketAnswer.self)
+      guard !prints, let browser = WebBrowser.command(environment.variables) else {
+        return ticket.url
+      }
+      let file = try WebBrowser.file(leadingTo: ticket.url, in: directory)
+      WebBrowser.open(file, with: browser)
+      return "opened in your browser; where it is not, open this within a minute:\n\(ticket.url)"
+    }
+  }
+
+  struct Off: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Serve the page no more; the browsers keep their keys.",
+      discussion: """
+        EXAMPLES
+          cospool web off
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.delete, ["web"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+    }
+  }
+
+  struct Status: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Where the page is served, and the browsers that have a key.",
+      discussion: """
+        EXAMPLES
+          cospool web status
+          cospool web status --json | jq -r '.browsers[].name'
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["web"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+    }
+  }
+
+  struct Revoke: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let a browser in no more.",
+      discussion: """
+        EXAMPLES
+          cospool web revoke 1f3a9c02
+          cospool web revoke "Firefox on Linux"
+        """)
+    @Argument(help: "Its id or name, as `cospool web status` shows them.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["web", "keys", name])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+    }
+  }
+}
+
+struct WebTicketAnswer: Decodable {
+  var address: String
+  var url: String
+  var expiresAt: String
+}
+
+struct WebStatusAnswer: Decodable {
+  struct Browser: Decodable {
+    var id: String
+    var name: String
+    var createdAt: String
+    var lastUsedAt: String
+  }
+
+  var listening: Bool
+  var address: String?
+  var problem: String?
+  var browsers: [Browser]
+}
+
+enum WebText {
+  static func status(_ answer: WebStatusAnswer, style: TextStyle) -> String {
+    let place =
+      answer.address.map { "served on http://\($0)" } ?? answer.problem ?? "the page is not served"
+    guard !answer.browsers.isEmpty else { return place + "\nno browser has a key" }
+    var table = TextTable(["ID", "SINCE", "USED", "BROWSER"], numbers: [1, 2], names: [0])
+    table.rows = answer.browsers.map { browser in
+      [
+        .init(browser.id), .init(style.age(browser.createdAt)),
+        .init(style.age(browser.lastUsedAt)), .init(browser.name),
+      ]
+    }
+    return place + "\n" + table.text(style: style)
+  }
+}
+
+/// Opening a link without showing it to the other users of this machine, who can read the arguments
+/// of every process: the browser is given a private file, which leads on.
+enum WebBrowser {
+  static let fileName = "open-page.html"
+
+  /// What opens files here; nil where there is no screen.
+  static func command(_ variables: [String: String]) -> String? {
+    if let named = variables["BROWSER"], !named.isEmpty { return named }
+    #if os(macOS)
+      return "open"
+    #else
+      let screens = ["DISPLAY", "WAYLAND_DISPLAY"]
+      return screens.contains { variables[$0]?.isEmpty == false } ? "xdg-open" : nil
+    #endif
+  }
+
+  static func file(leadingTo url: String, in directory: String) throws -> String {
+    // The link is of letters that mean nothing in HTML.
+    let text = """
+      <!doctype html><meta charset="utf-8"><title>Cospool</title>
+      <meta http-equiv="refresh" content="0;url=\(url)">
+      <p><a href="\(url)">Open the page</a></p>
+
+      """
+    let file = URL(filePath: directory).appending(path: fileName)
+    let path = file.path
+    do {
+      try? FileManager.default.removeItem(atPath: path)
+      guard
+        FileManager.default.createFile(
+          atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      else { throw CocoaError(.fileWriteUnknown) }
+    } catch {
+      throw CommandFailure(
+        code: "output", message: "\(path) cannot be written. Open this within a minute: \(url)",
+        exitCode: 7)
+    }
+    return path
+  }
+
+  /// Starts it and does not wait. `command` may be several words, as in `BROWSER`.
+  static func open(_ file: String, with command: String) {
+    let arguments: [String] = [
+      "/bin/sh", "-c", "\(command) \"$1\" >/dev/null 2>&1 &", "sh", file,
+    ]
+    let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    defer { for word in words { free(word) } }
+    var pid: pid_t = 0
+    // The link is printed as well, for where nothing opens it.
+    guard posix_spawn(&pid, "/bin/sh", nil, nil, words + [nil], environ) == 0 else { return }
+    var status: Int32 = 0
+    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+  }
+}

@@ -1,0 +1,178 @@
+import Hummingbird
+import NIOCore
+import SyncClient
+
+/// What stands before every route of the page's listener: is the request from the page itself, and
+/// does it bring a browser's key?
+///
+/// Any website may send requests to this machine, and a name of its own may lead here. So nothing
+/// counts but what browsers write themselves and pages cannot: Host, Origin and the Sec-Fetch fields.
+struct WebGate: RouterMiddleware {
+  typealias Context = LocalAPI.Context
+
+  var listener: WebListener
+  /// The present, in milliseconds since 1970.
+  var now: @Sendable () -> Int64
+
+  /// The parts of a request that the rules look at.
+  struct Question {
+    var method: String
+    var path: String
+    var host: String?
+    /// Fields by lower-case names, each with all its values.
+    var fields: [String: [String]]
+    /// The port that it came to.
+    var port: Int
+
+    func field(_ name: String) -> String? { fields[name]?.first }
+
+    /// Everything but the files, however it is written: a path may be written in several ways.
+    var isOfAPI: Bool { !WebPage.paths.contains(path) }
+
+    var writes: Bool { method != "GET" }
+  }
+
+  /// One rule: who breaks it is refused with its words.
+  struct Rule: Sendable {
+    var code: String
+    var message: String
+    var status: HTTPResponse.Status = .forbidden
+    var isBroken: @Sendable (Question) -> Bool
+  }
+
+  /// In this order, before any route and before the key.
+  static let rules: [Rule] = [
+    // A name that leads here belongs to somebody else, and so do its pages.
+    Rule(
+      code: "foreignHost",
+      message: "Open the page under the address that cospool web prints.",
+      status: .misdirectedRequest
+    ) { question in
+      guard let host = question.host?.lowercased(), question.fields["host"] == nil else {
+        return true
+      }
+      return !hosts(port: question.port).contains(host)
+    },
+    Rule(code: "foreignOrigin", message: "Only the page itself may ask that.") { question in
+      guard let origins = question.fields["origin"] else { return false }
+      return origins != ["http://\(question.host?.lowercased() ?? "")"]
+    },
+    Rule(code: "foreignSite", message: "Only the page itself may ask that.") { question in
+      guard let site = question.fields["sec-fetch-site"] else { return false }
+      if site == ["same-origin"] || (site == ["none"] && !question.isOfAPI) { return false }
+      // The page holds nothing without its key, so a link may lead to it.
+      return
+        !(question.path == "/" && question.field("sec-fetch-mode") == "navigate"
+        && question.field("sec-fetch-dest") == "document")
+    },
+    Rule(code: "foreignMode", message: "Only the page itself may ask that.") { question in
+      guard question.isOfAPI, let mode = question.fields["sec-fetch-mode"] else { return false }
+      return mode != ["cors"] && mode != ["same-origin"]
+    },
+    Rule(code: "methodNotAllowed", message: "No such method here.", status: .methodNotAllowed) {
+      let allowed = $0.isOfAPI ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : ["GET"]
+      return !allowed.contains($0.method)
+    },
+    // A browser says one of them of every write that a page makes.
+    Rule(code: "unknownOrigin", message: "A change has to name where it comes from.") {
+      $0.writes && $0.field("origin") == nil && $0.field("sec-fetch-site") == nil
+    },
+    // What a form can send without asking is never this.
+    Rule(
+      code: "unsupportedMediaType", message: "Send application/json.",
+      status: .unsupportedMediaType
+    ) { question in
+      let hasBody =
+        question.field("transfer-encoding") != nil
+        || question.field("content-length").map { $0 != "0" } ?? false
+      guard question.writes, hasBody else { return false }
+      let type = question.fields["content-type"] ?? []
+      return type.count != 1
+        || type[0].prefix { $0 != ";" }.filter { !$0.isWhitespace }.lowercased()
+          != "application/json"
+    },
+  ]
+
+  private static func hosts(port: Int) -> [String] {
+    ["127.0.0.1", "localhost", "[::1]"].map { "\($0):\(port)" }
+  }
+
+  /// The rule that a request breaks.
+  static func broken(by question: Question) -> Rule? { rules.first { $0.isBroken(question) } }
+
+  /// A browser comes here with its ticket, and has no key yet.
+  static let keyless = "/v1/web/keys"
+
+  func handle(
+    _ request: Request, context: Context,
+    next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let question = WebGate.question(of: request, on: context.channel)
+    if let rule = WebGate.broken(by: question) {
+      throw APIProblem(rule.status, code: rule.code, message: rule.message, exitCode: 3)
+    }
+    guard question.isOfAPI, !(question.method == "POST" && question.path == WebGate.keyless) else {
+      return try await next(request, context)
+    }
+    guard let browser = browser(of: question) else { throw APIProblem.webKeyUnknown }
+    var context = context
+    context.browser = browser.id
+    listener.note(context.channel, of: browser.id)
+    return try await next(request, context)
+  }
+
+  private func browser(of question: Question) -> WebKeys.Browser? {
+    guard let words = question.fields["authorization"], words.count == 1,
+      words[0].hasPrefix("Bearer ")
+    else { return nil }
+    return listener.keys.browser(withKey: String(words[0].dropFirst(7)), at: now())
+  }
+
+  private static func question(of request: Request, on channel: any Channel) -> Question {
+    Question(
+      method: request.method.rawValue, path: request.uri.path, host: request.head.authority,
+      fields: Dictionary(grouping: request.headers, by: { $0.name.canonicalName })
+        .mapValues { $0.map(\.value) },
+      port: channel.localAddress?.port ?? 0)
+  }
+}
+
+/// What every answer of the page's listener carries.
+struct WebHeaders: RouterMiddleware {
+  typealias Context = LocalAPI.Context
+
+  static let all: [(name: String, value: String)] = [
+    (
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        + "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Permissions-Policy", "geolocation=(), microphone=(), payment=()"),
+    ("Cache-Control", "no-store"),
+    // A browser keeps connections that it may need again: a few pages would take all there are.
+    ("Connection", "close"),
+  ]
+
+  func handle(
+    _ request: Request, context: Context,
+    next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var response = try await next(request, context)
+    for (name, value) in WebHeaders.all {
+      if let name = HTTPFields.Element.Name(name) { response.headers[name] = value }
+    }
+    return response
+  }
+}
+
+extension APIProblem {
+  static let webKeyUnknown = APIProblem(
+    .unauthorized, code: "webKeyUnknown",
+    message: "This browser has no key, or it was revoked or not used for 30 days. Run cospool web "
+      + "and open what it prints.", exitCode: 3)
+}

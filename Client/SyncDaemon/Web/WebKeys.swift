@@ -1,0 +1,174 @@
+import Crypto
+import Foundation
+import Hummingbird
+import Synchronization
+
+/// Who may use the page: one-time tickets, and the keys that browsers got for them.
+///
+/// A ticket lives in memory alone. Of a key only its hash is kept, in `browsers.json` in the data
+/// directory; the key itself is in the browser's storage.
+final class WebKeys: Sendable {
+  static let fileName = "browsers.json"
+  static let ticketsMax = 5
+  static let browsersMax = 20
+  static let ticketMilliseconds: Int64 = 60_000
+  /// A browser that nobody used for so long has to come with a new ticket.
+  static let keyMilliseconds: Int64 = 30 * 86_400_000
+  /// The time of the last use is written so often at most.
+  static let usePrecision: Int64 = 3_600_000
+  static let nameBytesMax = 64
+
+  /// One browser's entry.
+  struct Browser: Codable, Equatable, Sendable {
+    /// Eight hexadecimal digits.
+    var id: String
+    var name: String
+    /// SHA-256 of the key, hexadecimal.
+    var hash: String
+    var createdAt: Int64
+    var lastUsedAt: Int64
+
+    var expiresAt: Int64 { lastUsedAt + WebKeys.keyMilliseconds }
+  }
+
+  private struct Content {
+    var browsers: [Browser] = []
+    /// When each ticket ends, by the ticket's hash.
+    var tickets: [(hash: String, end: Int64)] = []
+  }
+
+  private let file: URL
+  private let content: Mutex<Content>
+
+  /// Reads the file; one that cannot be read lets nobody in.
+  init(dataDirectory: String) {
+    file = URL(filePath: dataDirectory).appending(path: WebKeys.fileName)
+    let browsers = (try? Data(contentsOf: file)).flatMap {
+      try? JSONDecoder().decode([Browser].self, from: $0)
+    }
+    content = Mutex(Content(browsers: browsers ?? []))
+  }
+
+  /// A fresh ticket; the oldest of too many ends.
+  func makeTicket(at now: Int64) -> (ticket: String, end: Int64) {
+    let ticket = WebKeys.random(bytes: 16)
+    let end = now + WebKeys.ticketMilliseconds
+    content.withLock { content in
+      content.tickets.removeAll { $0.end <= now }
+      if content.tickets.count >= WebKeys.ticketsMax { content.tickets.removeFirst() }
+      content.tickets.append((WebKeys.hash(of: ticket), end))
+    }
+    return (ticket, end)
+  }
+
+  /// Gives a key for a ticket, once; nil where the ticket is none, was used, or is too old.
+  ///
+  /// The browser that nobody used for longest goes where there are too many.
+  func redeem(
+    _ ticket: String, name: String, at now: Int64
+  ) throws -> (key: String, browser: Browser)? {
+    let hash = WebKeys.hash(of: ticket)
+    let key = WebKeys.random(bytes: 32)
+    return try content.withLock { content in
+      guard let index = content.tickets.firstIndex(where: { $0.hash == hash }) else { return nil }
+      guard content.tickets.remove(at: index).end > now else { return nil }
+      var browsers = content.browsers.filter { $0.expiresAt > now }
+      browsers.sort { ($0.lastUsedAt, $0.id) < ($1.lastUsedAt, $1.id) }
+      browsers.removeFirst(max(0, browsers.count - WebKeys.browsersMax + 1))
+      let browser = Browser(
+        id: WebKeys.hex(WebKeys.randomBytes(4)), name: WebKeys.free(name, among: browsers),
+        hash: WebKeys.hash(of: key), createdAt: now, lastUsedAt: now)
+      try write(browsers + [browser])
+      content.browsers = browsers + [browser]
+      return (key, browser)
+    }
+  }
+
+  /// The browser that a key belongs to; nil where it is none, revoked, or too old.
+  func browser(withKey key: String, at now: Int64) -> Browser? {
+    let hash = WebKeys.hash(of: key)
+    return content.withLock { content in
+      guard
+        let index = content.browsers.firstIndex(where: { $0.hash == hash && $0.expiresAt > now })
+      else { return nil }
+      if now - content.browsers[index].lastUsedAt >= WebKeys.usePrecision {
+        content.browsers[index].lastUsedAt = now
+        // What cannot be written now is written the next time; the key is as good.
+        try? write(content.browsers)
+      }
+      return content.browsers[index]
+    }
+  }
+
+  /// Those that may come in, the one that was used last first.
+  func list(at now: Int64) -> [Browser] {
+    content.withLock { content in
+      content.browsers.filter { $0.expiresAt > now }
+        .sorted { ($1.lastUsedAt, $1.id) < ($0.lastUsedAt, $0.id) }
+    }
+  }
+
+  /// Lets a browser in no more, by its id or name.
+  ///
+  /// - Returns: its id; nil where there is none.
+  func revoke(_ named: String) throws -> String? {
+    try content.withLock { content in
+      guard let index = content.browsers.firstIndex(where: { $0.id == named || $0.name == named })
+      else { return nil }
+      var browsers = content.browsers
+      let id = browsers.remove(at: index).id
+      try write(browsers)
+      content.browsers = browsers
+      return id
+    }
+  }
+
+  private func write(_ browsers: [Browser]) throws {
+    let part = file.appendingPathExtension("part")
+    do {
+      try CanonicalJSON.data(browsers).write(to: part)
+      chmod(part.path(percentEncoded: false), 0o600)
+      guard rename(part.path(percentEncoded: false), file.path(percentEncoded: false)) == 0 else {
+        throw CocoaError(.fileWriteUnknown)
+      }
+    } catch {
+      throw APIProblem(
+        .internalServerError, code: "storage",
+        message: "\(file.path(percentEncoded: false)) cannot be written. Make room on the disk and "
+          + "try again.", exitCode: 7)
+    }
+  }
+
+  /// The name without control characters, with a number where another browser has it.
+  private static func free(_ name: String, among browsers: [Browser]) -> String {
+    var plain = String(
+      String.UnicodeScalarView(
+        name.unicodeScalars.filter { $0.properties.generalCategory != .control }))
+    while plain.utf8.count > nameBytesMax { plain.removeLast() }
+    if plain.allSatisfy(\.isWhitespace) { plain = "browser" }
+    let names = Set(browsers.map(\.name))
+    guard names.contains(plain) else { return plain }
+    // As many as there may be browsers: one of them is free.
+    return (2...browsersMax + 1).lazy.map { "\(plain) \($0)" }.first { !names.contains($0) }
+      ?? plain
+  }
+
+  static func hash(of secret: String) -> String {
+    hex(SHA256.hash(data: Data(secret.utf8)))
+  }
+
+  private static func hex(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  private static func randomBytes(_ count: Int) -> [UInt8] {
+    var generator = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+  }
+
+  /// As base64 with the letters that a URL takes.
+  private static func random(bytes count: Int) -> String {
+    Data(randomBytes(count)).base64EncodedString()
+      .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+  }
+}

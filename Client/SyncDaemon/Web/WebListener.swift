@@ -1,0 +1,188 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import SyncClient
+import Synchronization
+
+/// The listener of the page: the local API once more, on a port of this machine, behind `WebGate`.
+///
+/// It listens where the setting `web` says, from the moment that it says so.
+final class WebListener: Sendable {
+  /// More connections than this wait to be accepted. A page holds one for events.
+  static let connectionsMax = 32
+
+  let keys: WebKeys
+
+  private let executor: LoopExecutor?
+  private let logger: Logger
+
+  private struct State {
+    /// Where it was told to listen.
+    var wanted: WebAddress?
+    /// Where it does.
+    var address: WebAddress?
+    /// Why it does not.
+    var trouble: String?
+    var task: Task<Void, Never>?
+    /// The latest change, for which the next one waits.
+    var change: Task<Void, Never>?
+    var isOver = false
+    /// The connections of each browser, to be closed when it is revoked.
+    var channels: [String: [ObjectIdentifier: any Channel]] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// - Parameter executor: serves the requests; nil where nothing is ever served.
+  init(keys: WebKeys, executor: LoopExecutor?, logger: Logger) {
+    self.keys = keys
+    self.executor = executor
+    self.logger = logger
+  }
+
+  /// Where it listens; nil where it does not.
+  var address: WebAddress? { state.withLock { $0.address } }
+
+  /// Why it does not listen although it should.
+  var trouble: String? { state.withLock { $0.trouble } }
+
+  // MARK: - Listening
+
+  /// Listens there and nowhere else from now on; the task ends when it does, or cannot.
+  ///
+  /// A request that came over this listener must not wait for it: it ends with the listener.
+  @discardableResult
+  func follow(_ address: WebAddress?, api: LocalAPI) -> Task<Void, Never> {
+    state.withLock { state in
+      let before = state.change
+      let change = Task {
+        await before?.value
+        await self.turn(to: address, api: api)
+      }
+      state.change = change
+      return change
+    }
+  }
+
+  /// Ends for good.
+  func end() async {
+    state.withLock { $0.isOver = true }
+    await stop()
+  }
+
+  private func turn(to wanted: WebAddress?, api: LocalAPI) async {
+    let isNew = state.withLock { state in
+      defer { state.wanted = wanted }
+      return state.wanted != wanted || (wanted != nil && state.address == nil)
+    }
+    guard isNew else { return }
+    await stop()
+    guard let wanted, let executor, !state.withLock({ $0.isOver }) else {
+      return state.withLock { $0.trouble = nil }
+    }
+    let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
+    let application = application(at: wanted, api: api, executor: executor) {
+      outcome.yield(.success($0))
+    }
+    let task = Task(executorPreference: executor) {
+      do {
+        try await application.run()
+      } catch {
+        outcome.yield(.failure(error))
+      }
+      outcome.finish()
+    }
+    state.withLock { $0.task = task }
+    for await result in outcomes {
+      state.withLock { state in
+        switch result {
+        case .success(let port):
+          state.trouble = nil
+          state.address = wanted
+          state.address?.port = port
+        case .failure(let error):
+          state.trouble = "The page cannot be served on \(wanted): \(WebListener.text(of: error))."
+        }
+      }
+      break
+    }
+    if let trouble { logger.warning("\(trouble)") }
+  }
+
+  private static func text(of error: any Error) -> String {
+    switch (error as? IOError)?.errnoCode {
+    case EADDRINUSE: "another program uses the port. Choose another one: cospool web --port N"
+    case EACCES: "the system does not allow the port. Choose one above 1023: cospool web --port N"
+    default: "\(error)"
+    }
+  }
+
+  private func stop() async {
+    let (task, channels) = state.withLock { state in
+      defer { (state.task, state.address, state.channels) = (nil, nil, [:]) }
+      return (state.task, state.channels.values.flatMap(\.values))
+    }
+    task?.cancel()
+    for channel in channels { channel.close(promise: nil) }
+    await task?.value
+  }
+
+  private func application(
+    at address: WebAddress, api: LocalAPI, executor: LoopExecutor,
+    ready: @escaping @Sendable (Int) -> Void
+  ) -> some Service {
+    var quiet = logger
+    // What the HTTP server calls information is detail here.
+    quiet.logLevel = max(.notice, logger.logLevel)
+    return Application(
+      router: api.webRouter(),
+      configuration: ApplicationConfiguration(
+        address: .hostname(address.host, port: address.port),
+        availableConnectionsDelegate: .maximum(WebListener.connectionsMax, logger: quiet)),
+      onServerRunning: { ready($0.localAddress?.port ?? address.port) },
+      eventLoopGroupProvider: .shared(executor.group), logger: quiet)
+  }
+
+  // MARK: - Who is connected
+
+  /// Remembers that a connection is a browser's.
+  func note(_ channel: any Channel, of browser: String) {
+    let id = ObjectIdentifier(channel)
+    let isNew = state.withLock {
+      $0.channels[browser, default: [:]].updateValue(channel, forKey: id) == nil
+    }
+    guard isNew else { return }
+    channel.closeFuture.whenComplete { [weak self] _ in
+      self?.state.withLock { state in
+        state.channels[browser]?[id] = nil
+        if state.channels[browser]?.isEmpty == true { state.channels[browser] = nil }
+      }
+    }
+  }
+
+  /// Cuts off a browser that was revoked, in the middle of what it reads.
+  func cutOff(_ browser: String, except spared: ObjectIdentifier?) {
+    let channels = state.withLock { $0.channels.removeValue(forKey: browser) } ?? [:]
+    for (id, channel) in channels where id != spared { channel.close(promise: nil) }
+  }
+}
+
+/// Begins to serve the page where the setting says so, and ends before what it is made of does.
+struct WebService: Service {
+  var listener: WebListener
+  var api: LocalAPI
+  /// Ends when the daemon is ready.
+  var start: AsyncStream<Void>
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown { for await _ in start {} }
+    if !Task.isShuttingDownGracefully, !Task.isCancelled {
+      await listener.follow(api.settings.current.webAddress, api: api).value
+    }
+    // An error elsewhere ends it, too.
+    try? await gracefulShutdown()
+    await listener.end()
+  }
+}

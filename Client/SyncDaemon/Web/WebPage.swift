@@ -1,0 +1,40 @@
+import Foundation
+import Hummingbird
+import NIOCore
+
+/// The files of the page, as `Client/WebPage` has them; `make page` writes the table.
+enum WebPage {
+  struct File: Sendable {
+    /// Below the page's root.
+    var path: String
+    var mediaType: String
+    /// The file in gzip's format, as base64.
+    var packed: String
+
+    /// What goes over the wire.
+    var bytes: Data { Data(base64Encoded: packed) ?? Data() }
+  }
+
+  /// What stands for the root.
+  static let index = "index.html"
+
+  /// What is served without a key.
+  static let paths = Set(files.map(path(of:)))
+
+  private static func path(of file: File) -> String {
+    file.path == index ? "/" : "/" + file.path
+  }
+
+  static func addRoutes(to router: Router<LocalAPI.Context>) {
+    for file in files {
+      let bytes = ByteBuffer(bytes: file.bytes)
+      let answer: LocalAPI.Handler = { _, _ in
+        Response(
+          status: .ok,
+          headers: [.contentType: file.mediaType, .contentEncoding: "gzip"],
+          body: ResponseBody(byteBuffer: bytes))
+      }
+      router.get(RouterPath(path(of: file)), use: answer)
+    }
+  }
+}

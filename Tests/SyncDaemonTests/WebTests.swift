@@ -1,0 +1,214 @@
+import Foundation
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+/// The page's listener, over real sockets.
+@Suite struct WebTests {
+  @Test func nothingListensUntilSomebodyAsks() async throws {
+    try await RunningDaemon.run { daemon in
+      let before = try await daemon.request("GET", "/v1/web").decoded(WebAnswer.self)
+      #expect(!before.listening && before.address == nil && before.browsers == [])
+      let page = try await OpenPage(of: daemon)
+      let after = try await daemon.request("GET", "/v1/web").decoded(WebAnswer.self)
+      #expect(after.address == "127.0.0.1:\(page.port)")
+      #expect(after.browsers.map(\.name) == ["Firefox on Linux"])
+    }
+  }
+
+  @Test func pageIsServedWithoutAKeyAndNothingElseIs() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let index = try await page.send("GET", "/", headers: [])
+      #expect(index.status == 200 && index.head.contains("content-encoding: gzip"))
+      for path in ["/v1/status", "/v1/events", "/events", "/v1/web", "/v1/unknown"] {
+        #expect(try await page.send("GET", path, headers: []).status == 401, "\(path)")
+      }
+      // Other ways to write a path, which the router may take for the same.
+      for path in [
+        "//v1/status", "/v1//status", "/./v1/status", "/%761/status", "/v1/status/", "/V1/status",
+      ] {
+        #expect(try await page.send("GET", path, headers: []).status == 401, "\(path)")
+      }
+      let wrong = ["authorization: Bearer \(page.key.reversed())", "authorization: Basic abc"]
+      for header in wrong {
+        #expect(try await page.send("GET", "/v1/status", headers: [header]).status == 401)
+      }
+      #expect(try await page.request("GET", "/v1/status").status == 200)
+      #expect(try await page.request("GET", "/../browsers.json").status == 404)
+      for (name, value) in WebHeaders.all {
+        #expect(index.head.contains("\(name): \(value)".lowercased()), "\(name)")
+      }
+      let refusal = try await page.send("GET", "/v1/status", headers: [])
+      #expect(refusal.head.contains("content-security-policy: default-src 'none';"))
+      #expect(!refusal.head.contains("access-control"))
+      #expect(!refusal.head.contains("set-cookie"))
+    }
+  }
+
+  /// What a hostile page can make a browser send, each with the right key, which it cannot even have.
+  static let hostile:
+    [(what: String, method: String, host: String?, headers: [String], status: Int)] = [
+      ("a name that leads here", "GET", "evil.example:PORT", [], 421),
+      ("the right name without the port", "GET", "127.0.0.1", [], 421),
+      ("another port", "GET", "127.0.0.1:1", [], 421),
+      ("another address of this machine", "GET", "192.168.1.2:PORT", [], 421),
+      ("two hosts", "GET", nil, ["host: evil.example"], 421),
+      ("another origin", "POST", nil, ["origin: https://evil.example"], 403),
+      ("another port's origin", "POST", nil, ["origin: http://127.0.0.1:1"], 403),
+      ("no origin's name", "POST", nil, ["origin: null"], 403),
+      ("another site", "GET", nil, ["sec-fetch-site: cross-site"], 403),
+      ("another port's site", "GET", nil, ["sec-fetch-site: same-site"], 403),
+      ("a request without answer", "GET", nil, ["sec-fetch-mode: no-cors"], 403),
+      ("a navigation", "GET", nil, ["sec-fetch-site: none", "sec-fetch-mode: navigate"], 403),
+      ("a question before another origin's request", "OPTIONS", nil, [], 405),
+      ("a change from nowhere", "POST", nil, ["content-type: application/json"], 403),
+      ("a form", "POST", nil, ["ORIGIN", "content-type: text/plain"], 415),
+      (
+        "another form", "POST", nil, ["ORIGIN", "content-type: application/x-www-form-urlencoded"],
+        415
+      ),
+    ]
+
+  @Test(arguments: hostile.indices) func hostileRequestsAreRefusedBeforeAnyRoute(index: Int)
+    async throws
+  {
+    let (what, method, host, headers, status) = Self.hostile[index]
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let reply = try await page.send(
+        method, "/v1/sessions/review/queue",
+        body: method == "POST" ? #"{"text":"rm"}"# : nil,
+        host: host?.replacing("PORT", with: "\(page.port)"),
+        headers: headers.map { $0 == "ORIGIN" ? "origin: http://127.0.0.1:\(page.port)" : $0 }
+          + [page.keyHeader])
+      #expect(reply.status == status, "\(what): \(reply.status) \(reply.body)")
+      let sessions = try await daemon.request("GET", "/v1/sessions").decoded(SessionsAnswer.self)
+      #expect(sessions.sessions == [], "\(what)")
+    }
+  }
+
+  @Test func pageDoesWhatTheCommandLineDoes() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let sent = try await page.request("POST", "/v1/sessions/review/queue", #"{"text":"one"}"#)
+      #expect(sent.status == 201)
+      let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
+      #expect(try queue.decoded(QueueAnswer.self).messages.map(\.content) == ["one"])
+      // A link may lead to the page, which holds nothing without its key.
+      let link = [
+        "sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: document",
+      ]
+      #expect(try await page.send("GET", "/", headers: link).status == 200)
+      #expect(try await page.send("GET", "/main.js", headers: link).status == 403)
+    }
+  }
+
+  @Test func linkLetsOneBrowserIn() async throws {
+    try await RunningDaemon.run { daemon in
+      let link = try await OpenPage.link(of: daemon)
+      var page = try await OpenPage(of: daemon)
+      page.port = link.port
+      let body = #"{"ticket":"\#(link.ticket)"}"#
+      let first = try await page.send(
+        "POST", "/v1/web/keys", body: body, headers: page.ownHeaders)
+      #expect(first.status == 201)
+      let second = try await page.send(
+        "POST", "/v1/web/keys", body: body, headers: page.ownHeaders)
+      #expect(second.status == 401 && second.body.contains("ticketUnknown"))
+      let more = try await page.request("POST", "/v1/web", "{}")
+      #expect(more.status == 403 && more.body.contains("notOverTheWeb"))
+    }
+  }
+
+  @Test func revokedBrowserIsCutOff() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let events = try RawConnection(port: page.port)
+      defer { events.close() }
+      try await events.write(
+        page.bytes("GET", "/v1/events", headers: page.ownHeaders + [page.keyHeader]))
+      _ = try await events.read(through: "event: present")
+      let revoked = try await daemon.request("DELETE", "/v1/web/keys/Firefox%20on%20Linux")
+      #expect(try revoked.decoded(WebAnswer.self).browsers == [])
+      _ = try await events.readToEnd()
+      #expect(try await page.request("GET", "/v1/status").status == 401)
+      #expect(try await daemon.request("DELETE", "/v1/web/keys/nobody").status == 404)
+    }
+  }
+
+  @Test func listeningEndsWhenItIsTurnedOff() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      // The page itself may do it, too, and is answered or cut off.
+      _ = try? await page.request("DELETE", "/v1/web")
+      let off = try await daemon.request("DELETE", "/v1/web").decoded(WebAnswer.self)
+      #expect(!off.listening)
+      #expect(throws: RawConnection.Failure.self) { try RawConnection(port: page.port) }
+      let again = try await OpenPage.link(of: daemon)
+      #expect(try RawConnection(port: again.port).closed())
+    }
+  }
+
+  @Test func browsersKeepTheirKeysOverAStart() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let keys = Keeper()
+    try await RunningDaemon.run(directory: directory) { daemon in
+      keys.key = try await OpenPage(of: daemon).key
+      let kept = try String(
+        contentsOfFile: directory.path + "/" + WebKeys.fileName, encoding: .utf8)
+      #expect(!kept.contains(keys.key) && kept.contains(WebKeys.hash(of: keys.key)))
+      let mode =
+        try FileManager.default.attributesOfItem(
+          atPath: directory.path + "/" + WebKeys.fileName)[.posixPermissions] as? Int
+      #expect(mode == 0o600)
+    }
+    try await RunningDaemon.run(directory: directory) { daemon in
+      var page = try await OpenPage(of: daemon)
+      page.key = keys.key
+      #expect(try await page.request("GET", "/v1/status").status == 200)
+    }
+  }
+
+  @Test func takenPortIsSaid() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      try await RunningDaemon.run { other in
+        let reply = try await other.request("POST", "/v1/web", #"{"port":\#(page.port)}"#)
+        #expect(reply.status == 409 && reply.body.contains("another program uses the port"))
+        let status = try await other.request("GET", "/v1/web").decoded(WebAnswer.self)
+        #expect(!status.listening && status.problem != nil)
+        #expect(try await other.request("POST", "/v1/web", #"{"port":0}"#).status == 201)
+      }
+    }
+  }
+
+  @Test(arguments: [
+    "0.0.0.0:7421", "192.168.1.2:7421", "[::]:7421", "localhost:7421", "7421", "on",
+  ])
+  func otherAddressesAreRefused(address: String) async throws {
+    #expect(throws: SettingFault.self) { try SettingName.web.checked(.text(address)) }
+    guard case .stop(let message, let code) = Cospoold.parse(["--web", address]) else {
+      Issue.record("\(address) was taken")
+      return
+    }
+    #expect(code == 2 && message.contains("TLS"))
+    try await RunningDaemon.run { daemon in
+      let reply = try await daemon.request("PUT", "/v1/settings/web", #"{"value":"\#(address)"}"#)
+      #expect(reply.status == 422)
+    }
+  }
+}
+
+private final class Keeper: @unchecked Sendable {
+  var key = ""
+}
+
+extension RawConnection {
+  fileprivate func closed() -> Bool {
+    close()
+    return true
+  }
+}
