@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page bench harness fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test bench harness fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -56,6 +56,12 @@ agents-check: ## Lets the real Claude Code ask for leave, against a scripted mod
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py
 
+page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
+	@$(SWIFT) build --product cospool-server
+	@SHOTS="$(SHOTS)" $(SCRIPTS)/page-test.sh
+
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
@@ -84,4 +90,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp .venv-agents
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp .venv-agents .venv-page

@@ -1,0 +1,198 @@
+"""Real daemons, a real server and a real browser for page_test.py."""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+
+DEADLINE = 60
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def until(condition, what, seconds=DEADLINE):
+    """Asks again until it holds; gives back what held."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise Failed(f"never: {what}")
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=DEADLINE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Process:
+    """One that says on stdout when it is ready."""
+
+    def __init__(self, arguments, ready, environment=None):
+        self.process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env={**os.environ, **(environment or {})})
+        for line in self.process.stdout:
+            found = re.search(ready, line)
+            if found:
+                self.found = found
+                threading.Thread(target=self.process.stdout.read, daemon=True).start()
+                return
+        raise Failed(f"{arguments[0]} ended with {self.process.wait()}")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(DEADLINE)
+
+
+class Device:
+    def __init__(self, house, name, *arguments):
+        self.house = house
+        self.name = name
+        self.data = house.folder / name
+        self.data.mkdir(mode=0o700)
+        self.arguments = arguments
+        self.start()
+
+    def start(self):
+        self.process = Process(
+            [house_bin(self.house, "cospoold"), "--data", str(self.data), "--name", self.name,
+             "--thread-queue", "on", "--log-level", "error", *self.arguments], "^ready on (.*)$")
+        self.socket = self.process.found[1]
+
+    def stop(self):
+        self.process.stop()
+
+    def cli(self, *words, fails=False):
+        done = subprocess.run(
+            [house_bin(self.house, "cospool"), *words, "--data", str(self.data)],
+            capture_output=True, text=True, timeout=DEADLINE)
+        expect((done.returncode != 0) == fails, f"cospool {words}: {done.stderr}")
+        return done.stdout.strip()
+
+    def api(self, method, path, body=None):
+        connection = UnixConnection(self.socket)
+        connection.request(method, f"/v1/{path}", body and json.dumps(body))
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        if "error" in answer and isinstance(answer["error"], dict):
+            raise Failed(f"{method} {path}: {answer['error']}")
+        return answer
+
+    def queue(self, session):
+        try:
+            return self.api("GET", f"sessions/{urllib.parse.quote(session)}/queue")["messages"]
+        except Failed as failure:
+            if "sessionNotFound" in str(failure):
+                return []
+            raise
+
+    def contents(self, session):
+        return [message["content"] for message in self.queue(session)]
+
+    def send(self, session, text, **more):
+        return self.api("POST", f"sessions/{session}/queue", {"text": text, **more})["id"]
+
+    def watch(self):
+        """The event stream as another program reads it: the times at which texts came, by text."""
+        seen = {}
+        connection = UnixConnection(self.socket)
+        connection.request("GET", "/v1/events")
+        answer = connection.getresponse()
+
+        def run():
+            try:
+                for line in answer:
+                    if line.startswith(b"data: "):
+                        now = time.time() * 1000
+                        for text in re.findall(rb'"content":"(event [0-9]+\.)', line):
+                            seen.setdefault(text.decode(), now)
+            except OSError:
+                pass
+
+        threading.Thread(target=run, daemon=True).start()
+        return seen
+
+    def ask(self, session, **what):
+        """An agent asks; gives back what becomes of it, later, with the time."""
+        answer = {}
+        self.api("POST", "sessions", {"id": session})
+
+        def run():
+            answer.update(self.api("POST", f"sessions/{session}/asks", {"patienceSeconds": 300, **what}))
+            answer["at"] = time.time()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread, answer
+
+    def link(self):
+        return self.cli("web", "--print")
+
+    def memory(self):
+        pages = int(pathlib.Path(f"/proc/{self.process.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def house_bin(house, name):
+    return str(house.bin / name)
+
+
+class House:
+    """A server and two paired devices."""
+
+    def __init__(self, bin):
+        self.bin = pathlib.Path(bin).resolve()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="csp-page-", dir="/tmp"))
+        self.port = 0
+        self.start_server()
+        self.desk = Device(self, "desk", "--max-queue-size", "1000", "--web", "127.0.0.1:0")
+        # Its port stays over a start, as with a person's daemon.
+        address = until(lambda: self.desk.api("GET", "web").get("address"), "the page is served")
+        self.desk.arguments = ("--max-queue-size", "1000", "--web", address)
+        self.laptop = Device(self, "laptop", "--max-queue-size", "1000")
+
+    def start_server(self):
+        self.server = Process(
+            [house_bin(self, "cospool-server"), "serve", "--data", str(self.folder / "server"),
+             "--host", "127.0.0.1", "--port", str(self.port)], r"listening on (ws://[^ ]*:(\d+))")
+        self.port = int(self.server.found[2])
+
+    def code(self):
+        done = subprocess.run(
+            [house_bin(self, "cospool-server"), "pair", "--data", str(self.folder / "server"), "--json"],
+            capture_output=True, text=True, check=True)
+        return re.search(r'"code" *: *"([^"]*)"', done.stdout)[1]
+
+    @property
+    def url(self):
+        return f"ws://127.0.0.1:{self.port}"
+
+    def close(self):
+        for process in (self.desk, self.laptop, self.server):
+            process.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
