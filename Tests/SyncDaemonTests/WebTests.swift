@@ -25,6 +25,12 @@ import Testing
       for path in ["/v1/status", "/v1/events", "/events", "/v1/web", "/v1/unknown"] {
         #expect(try await page.send("GET", path, headers: []).status == 401, "\(path)")
       }
+      // Other ways to write a path, which the router may take for the same.
+      for path in [
+        "//v1/status", "/v1//status", "/./v1/status", "/%761/status", "/v1/status/", "/V1/status",
+      ] {
+        #expect(try await page.send("GET", path, headers: []).status == 401, "\(path)")
+      }
       let wrong = ["authorization: Bearer \(page.key.reversed())", "authorization: Basic abc"]
       for header in wrong {
         #expect(try await page.send("GET", "/v1/status", headers: [header]).status == 401)

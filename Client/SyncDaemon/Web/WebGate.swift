@@ -26,7 +26,8 @@ struct WebGate: RouterMiddleware {
 
     func field(_ name: String) -> String? { fields[name]?.first }
 
-    var isOfAPI: Bool { path == "/events" || path == "/v1" || path.hasPrefix("/v1/") }
+    /// Everything but the files, however it is written: a path may be written in several ways.
+    var isOfAPI: Bool { !WebPage.paths.contains(path) }
 
     var writes: Bool { method != "GET" }
   }

@@ -79,7 +79,9 @@ final class WebListener: Sendable {
     }
     guard isNew else { return }
     await stop()
-    guard let wanted, let executor, !state.withLock({ $0.isOver }) else { return }
+    guard let wanted, let executor, !state.withLock({ $0.isOver }) else {
+      return state.withLock { $0.trouble = nil }
+    }
     let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
     let application = application(at: wanted, api: api, executor: executor) {
       outcome.yield(.success($0))
@@ -97,6 +99,7 @@ final class WebListener: Sendable {
       state.withLock { state in
         switch result {
         case .success(let port):
+          state.trouble = nil
           state.address = wanted
           state.address?.port = port
         case .failure(let error):
@@ -118,7 +121,7 @@ final class WebListener: Sendable {
 
   private func stop() async {
     let (task, channels) = state.withLock { state in
-      defer { (state.task, state.address, state.trouble, state.channels) = (nil, nil, nil, [:]) }
+      defer { (state.task, state.address, state.channels) = (nil, nil, [:]) }
       return (state.task, state.channels.values.flatMap(\.values))
     }
     task?.cancel()

@@ -18,6 +18,13 @@ enum WebPage {
   /// What stands for the root.
   static let index = "index.html"
 
+  /// What is served without a key.
+  static let paths = Set(files.map(path(of:)))
+
+  private static func path(of file: File) -> String {
+    file.path == index ? "/" : "/" + file.path
+  }
+
   static func addRoutes(to router: Router<LocalAPI.Context>) {
     for file in files {
       let bytes = ByteBuffer(bytes: file.bytes)
@@ -27,7 +34,7 @@ enum WebPage {
           headers: [.contentType: file.mediaType, .contentEncoding: "gzip"],
           body: ResponseBody(byteBuffer: bytes))
       }
-      router.get(RouterPath(file.path == index ? "/" : file.path), use: answer)
+      router.get(RouterPath(path(of: file)), use: answer)
     }
   }
 }
