@@ -73,6 +73,8 @@ package struct AskBook: Sendable {
     var expiresAt: Int64?
     /// Since when the authority is asked to close it; nil before.
     var closingSince: Int64?
+    /// What becomes of it where the authority took no answer before it was closed.
+    var closesAs: AskOutcome.Ending = .expired
   }
 
   /// How long a host that cannot ask goes on hoping, in milliseconds.
@@ -100,6 +102,9 @@ package struct AskBook: Sendable {
   package var waiting: [RequestID] {
     entries.keys.sorted().flatMap { entries[$0]?.map(\.ask.id) ?? [] }
   }
+
+  /// The sessions whose agents wait for something.
+  var sessions: Set<SessionID> { Set(entries.keys).union(prompting.keys) }
 
   /// An agent asks. One request of a session is shown at a time; the others wait for their turn,
   /// and their patience runs meanwhile.
@@ -142,9 +147,12 @@ package struct AskBook: Sendable {
     _ request: RequestID, _ given: GivenVerdict, now: Int64, wall: Int64
   ) -> [Action] {
     // Of a request that is over, or of another host, there is nothing to be told.
-    guard let session = session(of: request), entries[session]?.first?.ask.id == request
+    guard let session = session(of: request), let entry = entries[session]?.first,
+      entry.ask.id == request
     else { return [] }
-    return settle(session, AskDecision(given), now: now, wall: wall)
+    let decision =
+      given.verdict == .closed ? AskDecision(ending: entry.closesAs) : AskDecision(given)
+    return settle(session, decision, now: now, wall: wall)
   }
 
   /// The authority's answer to a `VerdictRequest`.
@@ -156,8 +164,9 @@ package struct AskBook: Sendable {
       return answered(question.request, given, now: now, wall: wall)
     case .notAwaited where question.closes:
       // The authority never saw it awaited, or not any more: no answer can come.
-      guard entries[question.session]?.first?.ask.id == question.request else { return [] }
-      return settle(question.session, AskDecision(ending: .expired), now: now, wall: wall)
+      guard let entry = entries[question.session]?.first, entry.ask.id == question.request
+      else { return [] }
+      return settle(question.session, AskDecision(ending: entry.closesAs), now: now, wall: wall)
     default:
       return []
     }
@@ -193,6 +202,20 @@ package struct AskBook: Sendable {
     return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
   }
 
+  /// The session was deleted: nobody is to answer what was asked in it any more. Of the first, which
+  /// people saw, the authority may have taken an answer before.
+  package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
+    guard var first = entries[session]?.first else { return wentOn(session) }
+    let others = entries[session]?.dropFirst() ?? []
+    let isClosing = first.closingSince != nil
+    first.closingSince = first.closingSince ?? now
+    first.closesAs = .withdrawn
+    entries[session] = [first]
+    let question = VerdictRequest(session: session, request: first.ask.id, closes: true)
+    return others.map { .decide($0.ask.id, AskDecision(ending: .withdrawn)) }
+      + (isClosing ? [] : [.ask(question)])
+  }
+
   /// Time has passed: to be called at `deadline`.
   package mutating func timePassed(now: Int64, wall: Int64) -> [Action] {
     var actions: [Action] = []
@@ -204,7 +227,7 @@ package struct AskBook: Sendable {
       guard let first = entries[session]?.first else { continue }
       if let since = first.closingSince {
         guard now - since >= AskBook.closingMillisecondsMax else { continue }
-        actions += settle(session, AskDecision(ending: .expired), now: now, wall: wall)
+        actions += settle(session, AskDecision(ending: first.closesAs), now: now, wall: wall)
       } else if isOver(first, now) {
         entries[session]?[0].closingSince = now
         actions.append(

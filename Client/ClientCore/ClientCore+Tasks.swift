@@ -123,14 +123,13 @@ extension ClientCore {
   mutating func tasksRecovered(
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    replica.workspace.sessions().flatMap { session -> [Action] in
-      guard let task = session.task, mayReport(session.id), isOwn(session.id),
-        ![.idle, .completed, .error].contains(task.status.kind)
-      else { return [] }
-      let outcome = task.status.request.flatMap { AskOutcome(request: $0, ending: .withdrawn) }
+    replica.workspace.sessionsUnderWay().flatMap { session -> [Action] in
+      guard mayReport(session), isOwn(session) else { return [] }
+      let request = replica.workspace.keptTask(of: session)?.state.status.request
       return report(
         .error(message: "The host stopped while the agent worked; it may have gone on."),
-        of: session.id, outcome: outcome, at: occasion, store: store)
+        of: session, outcome: request.flatMap { AskOutcome(request: $0, ending: .withdrawn) },
+        at: occasion, store: store)
     }
   }
 
@@ -167,6 +166,12 @@ extension ClientCore {
           request, given, now: occasion.now, wall: time(at: occasion)),
         at: occasion, store: store)
     }
+    // Nobody is to answer in a session that was deleted; an answer of before was told above.
+    for session in tasks.book.sessions.sorted()
+    where replica.workspace.host(of: session) == nil {
+      actions += carryOut(
+        tasks.book.sessionDeleted(session, now: occasion.now), at: occasion, store: store)
+    }
     actions += dropOldAnswers(at: occasion, store: store)
     actions += carryOut(
       tasks.book.timePassed(now: occasion.now, wall: time(at: occasion)), at: occasion,
@@ -176,7 +181,7 @@ extension ClientCore {
       actions += flush(session, at: occasion, store: store)
     }
     taskDeadline = tasks.deadline(now: occasion.now, wall: occasion.wall) { session in
-      status(of: session) == .processing
+      replica.workspace.task(of: session)?.status.kind == .processing
     }
     return actions
   }
@@ -210,17 +215,18 @@ extension ClientCore {
   }
 
   private func status(of session: SessionID) -> TaskStatus.Kind {
-    replica.workspace.task(of: session)?.status.kind ?? .idle
+    replica.workspace.keptTask(of: session)?.state.status.kind ?? .idle
   }
 
-  /// Whether this device is the one that says what a session's agent does.
+  /// Whether this device is the one that says what a session's agent does, and how what it did ends
+  /// where the session was deleted.
   private func mayReport(_ session: SessionID) -> Bool {
-    guard let host = replica.workspace.host(of: session) else { return false }
+    guard let host = replica.workspace.keptHost(of: session) else { return false }
     return host == nil || host == replica.record.device
   }
 
   private func isUnderWay(_ session: SessionID) -> Bool {
-    [.processing, .awaitingApproval, .awaitingAnswer].contains(status(of: session))
+    status(of: session).isUnderWay
   }
 
   /// Whether this device wrote the task last.
@@ -245,9 +251,8 @@ extension ClientCore {
           actions += carryOut(refused, at: occasion, store: store)
         }
       case .goOn(let session, let outcome):
-        guard replica.workspace.task(of: session)?.status.request == outcome.request else {
-          continue
-        }
+        let task = replica.workspace.keptTask(of: session)?.state
+        guard task?.status.request == outcome.request else { continue }
         actions += report(
           .processing(operation: nil), of: session, outcome: outcome, at: occasion, store: store)
       case .ask(let question):

@@ -116,6 +116,11 @@ enum StopReason: Hashable, Sendable {
   case leaseLost
   case drained
   case person
+  /// Its session was deleted.
+  case deleted
+
+  /// Whether somebody wants it to end for good.
+  var isFinal: Bool { self == .person || self == .deleted }
 }
 
 /// A question that waits for its answer.

@@ -23,6 +23,8 @@ extension Executor {
       return [end(order, .succeeded, summary, at: occasion)]
     case (_, .person?):
       return [end(order, .cancelled, "A person stopped it.", at: occasion)]
+    case (_, .deleted?):
+      return [end(order, .cancelled, "Its session was deleted.", at: occasion)]
     case (.tryLater(let time, let reason), _):
       let earliest = occasion.wall + settings.laterMillisecondsMin
       let latest = occasion.wall + settings.laterMillisecondsMax
@@ -107,7 +109,7 @@ extension ActiveRun {
     switch stopping {
     case .leaseLost?: return "The host lost its lease and stopped the agent."
     case .drained?: return "The host stopped while the agent worked."
-    case .person?, nil: break
+    case .person?, .deleted?, nil: break
     }
     if case .died(let how) = result { return how }
     return ""

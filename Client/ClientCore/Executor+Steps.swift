@@ -16,6 +16,9 @@ extension Executor {
       lapse(session)
       seats[session]?.asking = nil
     }
+    if isDeleted(session, in: workspace), let stop = stop(session, because: .deleted) {
+      actions.append(stop)
+    }
     if seats[session]?.lease == nil, let stop = stop(session, because: .leaseLost) {
       actions.append(stop)
     }
@@ -35,6 +38,14 @@ extension Executor {
       seats[session]?.pause = nil
     }
     return actions + next(session, in: workspace, at: occasion)
+  }
+
+  /// Whether what runs in a session was deleted with it: not what others moved elsewhere before.
+  private func isDeleted(_ session: SessionID, in workspace: Workspace) -> Bool {
+    guard let order = seats[session]?.run?.order, workspace.host(of: session) == nil else {
+      return false
+    }
+    return workspace.dispatchState(of: order.message)?.stands != true
   }
 
   /// A time that has come wakes nobody again, whatever else stands in the way.

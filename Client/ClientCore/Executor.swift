@@ -284,7 +284,9 @@ package struct Executor: Sendable {
   mutating func stop(_ session: SessionID, because reason: StopReason) -> Action? {
     guard let run = seats[session]?.run else { return nil }
     // What a person wants holds, whatever it is being stopped for already.
-    if run.stopping == nil || reason == .person { seats[session]?.run?.stopping = reason }
+    if run.stopping.map({ reason.isFinal && !$0.isFinal }) ?? true {
+      seats[session]?.run?.stopping = reason
+    }
     return run.stopping == nil ? .stop(session, attempt: run.order.attempt) : nil
   }
 

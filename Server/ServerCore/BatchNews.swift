@@ -80,7 +80,10 @@ struct BatchNews: Sendable {
         else { continue }
         fences[session] = fence
         let task = TaskText(text: BatchNews.text(of: pieces[piece] ?? [:]))
-        guard let event = BatchNews.event(of: task, in: session, content) else { continue }
+        // Of a session that was deleted nobody needs to hear any more.
+        guard content.host(of: session) != nil,
+          let event = BatchNews.event(of: task, in: session, content)
+        else { continue }
         // What came of it is as old as the task itself.
         told.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }

@@ -50,7 +50,7 @@ struct LiveStatusBook: Sendable {
   mutating func resumed(_ task: (SessionID) -> TaskState?) -> [SessionID] {
     var ended: [SessionID] = []
     for session in shown.keys.sorted() where shown[session]?.told == nil {
-      guard let task = task(session), task.status.isRunning else {
+      guard let task = task(session), task.status.kind.isUnderWay else {
         shown[session] = nil
         ended.append(session)
         continue
@@ -63,7 +63,7 @@ struct LiveStatusBook: Sendable {
   /// A task is this now.
   mutating func changed(_ task: TaskState, uptime: Int64) -> LiveStatusOrder.Event? {
     let session = task.sessionId
-    guard task.status.isRunning else {
+    guard task.status.kind.isUnderWay else {
       return shown.removeValue(forKey: session) == nil ? nil : .ended
     }
     guard let known = shown[session] else {
@@ -98,16 +98,6 @@ struct LiveStatusBook: Sendable {
       }
     }
     return due
-  }
-}
-
-extension TaskStatus {
-  /// There is something to watch.
-  fileprivate var isRunning: Bool {
-    switch self {
-    case .processing, .awaitingApproval, .awaitingAnswer: true
-    case .idle, .completed, .error: false
-    }
   }
 }
 

@@ -69,8 +69,9 @@ extension ServerCore {
       return
     }
     for session in sessions.sorted() {
-      guard let task = content.task(of: session),
-        let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
+      // Of a session that was deleted nothing is shown any more.
+      let task = task(of: session, in: content, at: now.wallMilliseconds)
+      guard let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
       else { continue }
       workspaces[id]?.stagedStatuses.append(
         LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
@@ -119,10 +120,13 @@ extension ServerCore {
   private func end(
     of session: SessionID, in content: Workspace, at: Int64
   ) -> LiveStatusChange {
-    let task =
-      content.task(of: session)
+    LiveStatusChange(event: .ended, task: task(of: session, in: content, at: at), at: at)
+  }
+
+  /// What a session's agent does: nothing where the session was deleted.
+  private func task(of session: SessionID, in content: Workspace, at: Int64) -> TaskState {
+    content.task(of: session)
       ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
-    return LiveStatusChange(event: .ended, task: task, at: at)
   }
 
   /// A connection has everything up to the present: it gets what waited for its device, and from

@@ -41,7 +41,11 @@ extension Authority {
     if let known = verdicts[question.request] {
       return (.verdict(known.given), AuthorityRecords())
     }
-    guard workspace.task(of: question.session)?.status.request == question.request else {
+    // What was asked in a session that was deleted is closed as well: it may come back.
+    let task =
+      question.closes
+      ? workspace.keptTask(of: question.session) : workspace.taskRecord(of: question.session)
+    guard task?.state.status.request == question.request else {
       return (.notAwaited, AuthorityRecords())
     }
     // Only who raised it may say that nobody waits for it.

@@ -79,6 +79,14 @@ extension TaskStatus.Kind {
     }
   }
 
+  /// Whether the agent works or waits for its person.
+  package var isUnderWay: Bool {
+    switch self {
+    case .processing, .awaitingApproval, .awaitingAnswer: true
+    case .idle, .completed, .error: false
+    }
+  }
+
   /// The states that may follow (S4-39 to S4-47); SPECIFICATION.md, section "Tasks".
   public var successors: Set<TaskStatus.Kind> {
     switch self {

@@ -44,9 +44,23 @@ extension Workspace {
     return session.task
   }
 
-  /// The device that wrote a session's task; nil where nobody did, or its announcement lacks.
+  /// What the register says, of a deleted session too: its host ends there what it began.
+  package func keptTask(of id: SessionID) -> TaskRecord? { head(of: id)?.task }
+
+  /// The host of a session, or that it had when it was deleted; nil where it was never seen.
+  package func keptHost(of id: SessionID) -> DeviceID?? { head(of: id).map(\.host) }
+
+  /// The sessions whose tasks are not over, deleted ones too, by id.
+  ///
+  /// - Complexity: O(sessions).
+  package func sessionsUnderWay() -> [SessionID] {
+    heads.filter { $0.task?.state.status.kind.isUnderWay == true }.map(\.key).sorted()
+  }
+
+  /// The device that wrote a session's task, be the session deleted; nil where nobody did, or its
+  /// announcement lacks.
   package func taskDevice(of session: SessionID) -> DeviceID? {
-    taskRecord(of: session).flatMap { device(of: $0.writer.replica)?.id }
+    keptTask(of: session).flatMap { device(of: $0.writer.replica)?.id }
   }
 
   /// The session whose task awaits the request; nil where none does.
@@ -57,11 +71,15 @@ extension Workspace {
   }
 
   /// Writes what a session's agent does. Its thread is locked while the agent works, and shows
-  /// while it waits for its person or is done.
+  /// while it waits for its person or is done. Of a deleted session it is only said how what was
+  /// under way goes on and ends, which does not bring the session back.
   mutating func reportTask(
     _ report: TaskReport, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let session = try existingSession(report.session)
+    guard let session = sessionStates[report.session],
+      session.exists
+        || session.task?.state.status.kind.isUnderWay == true && report.status.request == nil
+    else { throw .sessionNotFound(id: report.session.rawValue) }
     let before = session.task
     let current = before?.state
     let from = current?.status.kind ?? .idle
@@ -92,7 +110,7 @@ extension Workspace {
         .setRegister(element: reference, field: field, value: piece, stamp: fence), by: &author)
     }
     let locks = session.element.tagIDs(.locked)
-    if to == .processing, from != .processing, locks.isEmpty {
+    if session.exists, to == .processing, from != .processing, locks.isEmpty {
       emit(.addTag(element: reference, field: .locked, clears: [], note: ""), by: &author)
     } else if to != .processing, from == .processing, !locks.isEmpty {
       emit(.clearTags(element: reference, field: .locked, clears: locks), by: &author)

@@ -104,6 +104,37 @@ struct AskBookTests {
         ])
   }
 
+  @Test func whatADeletedSessionAsksIsClosedAtTheAuthorityAndWithdrawn() throws {
+    var book = AskBook()
+    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
+    // Nobody saw the second.
+    #expect(
+      book.sessionDeleted(Self.session, now: 50)
+        == [.decide(Self.id(2), Self.decision(.withdrawn)), .ask(closing)])
+    #expect(book.sessionDeleted(Self.session, now: 60).isEmpty)
+    let withdrawn: [AskBook.Action] = [
+      .goOn(Self.session, try Self.outcome(1, .withdrawn)),
+      .decide(Self.id(1), Self.decision(.withdrawn)),
+    ]
+    let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
+    for answer in [closed, .notAwaited] {
+      var other = book
+      #expect(other.verdictTold(closing, answer, now: 70, wall: 0) == withdrawn)
+    }
+    var offline = book
+    #expect(
+      offline.timePassed(now: 50 + AskBook.closingMillisecondsMax, wall: 0) == withdrawn)
+    // An answer that came before the deletion counts.
+    #expect(
+      book.verdictTold(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
+        == [
+          .goOn(Self.session, try Self.outcome(1, .allowed)),
+          .decide(Self.id(1), Self.decision(.allowed)),
+        ])
+  }
+
   @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
     var book = AskBook()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)

@@ -127,6 +127,20 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.isEmpty)
   }
 
+  @Test func theAgentOfADeletedSessionIsStopped() throws {
+    var scene = try LocalHost.serving(1)
+    try scene.perform(.deleteSession(scene.session))
+    #expect(scene.orders.last == .stop(scene.session, attempt: 1))
+    let count = scene.orders.count
+    scene.end(1, .failed("signal 15"))
+    scene.pass(milliseconds: 60_000)
+    #expect(scene.orders.count == count)
+    let run = try scene.core.replica.workspace.message(.numbered(1)).run
+    #expect(run?.phase == .cancelled)
+    #expect(run?.error == "Its session was deleted.")
+    #expect(scene.core.replica.workspace.session(scene.session) == nil)
+  }
+
   @Test func drainingWaitsForTheAgentAndBeginsNothing() throws {
     var scene = try LocalHost.serving(2)
     scene.tell { $0.drainRequested(at: $1, store: $2) }

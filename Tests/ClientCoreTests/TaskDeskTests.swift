@@ -259,6 +259,44 @@ struct TaskDeskTests {
     #expect(scene.task?.status == .completed(.success(summary: "done")))
   }
 
+  @Test func theEndOfARequestIsWrittenWhereItsSessionWasDeleted() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1)
+    try scene.raise(2)
+    try scene.perform(.deleteSession(scene.session))
+    #expect(scene.decisions == [.withdrawn, .withdrawn])
+    #expect(scene.task == nil)
+    #expect(try scene.answer(1, .allowed) == .notAwaited)
+    // The end of its turn does not bring it back either.
+    scene.hear(.ended(.cancelled))
+    #expect(scene.core.replica.workspace.session(scene.session) == nil)
+    try scene.perform(.addSession(scene.session, name: nil, project: nil))
+    #expect(scene.task?.status == .completed(.cancelled))
+    let request = RequestID(high: 1, low: 1)
+    #expect(scene.task?.outcome == AskOutcome(request: request, ending: .withdrawn))
+    #expect(scene.core.replica.workspace.session(scene.session)?.locked == false)
+  }
+
+  @Test func nothingBeginsInADeletedSession() throws {
+    var scene = try scene()
+    try scene.perform(.deleteSession(scene.session))
+    scene.hear(.began)
+    #expect(throws: Replica.Fault.self) { try scene.raise(1) }
+    try scene.perform(.addSession(scene.session, name: nil, project: nil))
+    #expect(scene.task == nil)
+  }
+
+  @Test func aHostThatStartsAnewEndsWhatRanInASessionThatWasDeleted() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.perform(.deleteSession(scene.session))
+    var next = try Scene(store: MemoryStore(copying: scene.store))
+    next.begin()
+    try next.perform(.addSession(next.session, name: nil, project: nil))
+    #expect(next.task?.status.kind == .error)
+  }
+
   // N-4
   @Test func anAnswerWithoutAConnectionIsKeptAndDroppedAfterTwoMinutes() throws {
     var scene = try Scene(isPaired: true)
