@@ -58,7 +58,8 @@ import Testing
     arguments: [
       (.maxQueueSize, "0"), (.maxQueueSize, "1001"), (.maxQueueSize, "ten"),
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
-      (.retention, "-1"), (.retention, "3651"), (.retentionDays, "0"), (.retentionDays, "3651"), (.attachmentQuota, "9"),
+      (.retention, "-1"), (.retention, "3651"), (.retentionDays, "0"),
+      (.retentionDays, "3651"), (.attachmentQuota, "9"),
       (.agent, "nobody"), (.agentTimeout, "-1"), (.agentGrace, "3601"), (.onUnknown, "guess"),
       (.approvalPatience, "0"), (.approvalPatience, "601"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),
