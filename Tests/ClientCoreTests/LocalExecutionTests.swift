@@ -137,7 +137,7 @@ struct LocalExecutionTests {
     #expect(scene.orders.count == count)
     let run = try scene.core.replica.workspace.message(.numbered(1)).run
     #expect(run?.phase == .cancelled)
-    #expect(run?.error == "Its session was deleted.")
+    #expect(run?.note == "Its session was deleted.")
     #expect(scene.core.replica.workspace.session(scene.session) == nil)
   }
 

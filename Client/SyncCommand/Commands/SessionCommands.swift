@@ -87,7 +87,7 @@ struct SessionCommands: ParsableCommand {
 
   struct Delete: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Delete a session and cancel the messages it holds.",
+      abstract: "Delete a session, stop its agent and cancel the messages it holds.",
       discussion: """
         EXAMPLES
           cospool session delete review && cospool undo

@@ -25,6 +25,9 @@ final class NotificationChecker: SimulationChecker {
   /// Requests of which somebody on the device was told that nobody waits for an answer. By the
   /// server's clock they have expired, while the host still hopes.
   private var refused: [Int: Set<RequestID>] = [:]
+  /// Sessions that somebody deleted. What a device got of their requests it took back; where others
+  /// kept a session alive and its host goes on, nobody is told once more of the same.
+  private var deleted: Set<SessionID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -37,6 +40,11 @@ final class NotificationChecker: SimulationChecker {
       readInboxes(in: simulation)
       latest = [:]
       restoredLife = simulation.server.life
+    case .performed(let device, _, let before, let outcome):
+      let after = simulation.devices[device].process?.core.replica.workspace
+      noteDeletions(outcome.touched.sessions, before, after)
+    case .interrupted(_, _, let before, let after):
+      noteDeletions(Set(before.sessions().map(\.id)), before, after)
     case .decided(_, let request, _):
       over.insert(request)
     case .answerEnded(let device, let answer, let ending) where ending != .tooLate:
@@ -122,7 +130,7 @@ final class NotificationChecker: SimulationChecker {
     let device = simulation.devices[index].currentFiles.device
     let item = posted[device]?.values.first { $0.request == request }
     if let item, isAlone(device, in: simulation), !core.isSettled(request), !over.contains(request),
-      !isRefused(request, on: index),
+      !isRefused(request, on: index), !isTakenBack(item, on: index, in: simulation),
       !core.notifications.contains(where: { $0.name == item.name })
     {
       found.append("device \(index) was not told of \(request)")
@@ -173,7 +181,7 @@ final class NotificationChecker: SimulationChecker {
     for item in (posted[id] ?? [:]).values.sorted(by: { $0.position < $1.position })
     where item.request == nil || isOpen(item.request, item.session, process) {
       if standing.contains(item.name) || isRefused(item.request, on: device.index)
-        || isOver(item.request)
+        || isOver(item.request) || isTakenBack(item, on: device.index, in: simulation)
       {
         continue
       }
@@ -187,6 +195,23 @@ final class NotificationChecker: SimulationChecker {
 
   private func isRefused(_ request: RequestID?, on device: Int) -> Bool {
     request.map { refused[device]?.contains($0) == true } ?? false
+  }
+
+  private func noteDeletions(
+    _ sessions: Set<SessionID>, _ before: Workspace, _ after: Workspace?
+  ) {
+    guard let after else { return }
+    for session in sessions
+    where before.session(session) != nil && after.session(session) == nil {
+      deleted.insert(session)
+    }
+  }
+
+  private func isTakenBack(
+    _ item: StoredNotification, on index: Int, in simulation: Simulation
+  ) -> Bool {
+    let names = simulation.devices[index].currentFiles.database.notifications.names
+    return item.request != nil && deleted.contains(item.session) && names[item.name] != nil
   }
 
   private func isOver(_ request: RequestID?) -> Bool {
