@@ -33,7 +33,7 @@ import Testing
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
-      .approvalPatience: "90", .projectRoots: "~/src:/work",
+      .approvalPatience: "90", .projectRoots: "~/src:/work", .web: "127.0.0.1:7421",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(
