@@ -50,6 +50,7 @@ struct ProcessAgentTests {
   @Test(arguments: [
     ("echo {}", "--help", false), ("echo -n {}", "-x", false), ("echo -- {}", "--help", true),
     ("echo x{}", "--help", true), ("echo {}", "help", true), ("sh -c 'echo $1' sh {}", "-x", true),
+    ("echo {}", "- one\n- two", true),
   ])
   func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
     let outcome = try await run(command, prompt: prompt)

@@ -26,7 +26,8 @@ enum CommandAgent {
       !isShell && words.prefix { $0 != "--" }.contains(placeholder)
     return ProcessAgent(
       commandLine: { turn in
-        if mayBeOption, turn.prompt.hasPrefix("-") {
+        // A list begins with a hyphen and a blank, which no option does.
+        if mayBeOption, turn.prompt.hasPrefix("-"), !turn.prompt.hasPrefix("- ") {
           throw PromptFault(
             reason: "begins with -, and would be read as an option: write -- before {}, where the "
               + "agent knows that; or")
