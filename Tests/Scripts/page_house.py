@@ -38,8 +38,8 @@ def until(condition, what, seconds=DEADLINE):
 
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=DEADLINE)
+    def __init__(self, path, deadline=DEADLINE):
+        super().__init__("localhost", timeout=deadline)
         self.path = path
 
     def connect(self):
@@ -94,8 +94,8 @@ class Device:
         expect((done.returncode != 0) == fails, f"cospool {words}: {done.stderr}")
         return done.stdout.strip()
 
-    def api(self, method, path, body=None):
-        connection = UnixConnection(self.socket)
+    def api(self, method, path, body=None, deadline=DEADLINE):
+        connection = UnixConnection(self.socket, deadline)
         connection.request(method, f"/v1/{path}", body and json.dumps(body))
         answer = json.loads(connection.getresponse().read())
         connection.close()
@@ -143,7 +143,9 @@ class Device:
         self.api("POST", "sessions", {"id": session})
 
         def run():
-            answer.update(self.api("POST", f"sessions/{session}/asks", {"patienceSeconds": 300, **what}))
+            # Whoever hangs up withdraws what it asked.
+            answer.update(self.api(
+                "POST", f"sessions/{session}/asks", {"patienceSeconds": 300, **what}, deadline=300))
             answer["at"] = time.time()
 
         thread = threading.Thread(target=run, daemon=True)
