@@ -12,14 +12,14 @@ extension Executor {
 
   /// Says how an attempt ended, and does what follows.
   mutating func reports(
-    of run: ActiveRun, _ result: RunResult, at occasion: Occasion
+    of run: ActiveRun, stopped reason: StopReason?, _ result: RunResult, at occasion: Occasion
   ) -> [Action] {
     let order = run.order
-    let silentEnds = seats[order.session]?.silentEnds
-    seats[order.session]?.silentEnds = SilentEnds(message: order.message, count: 0)
-    switch (result, run.stopping) {
+    let silentEnds = sessions[order.session]?.past.silentEnds
+    sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: 0)
+    switch (result, reason) {
     case (.succeeded(let summary), _):
-      seats[order.session]?.spawnFailures = 0
+      sessions[order.session]?.past.spawnFailures = 0
       return [end(order, .succeeded, summary, at: occasion)]
     case (_, .person?):
       return [end(order, .cancelled, "A person stopped it.", at: occasion)]
@@ -38,9 +38,9 @@ extension Executor {
       let skip: [Command] = settings.skipsFailed ? [.skip(order.message)] : []
       return [end(order, .failed, error, then: skip, at: occasion)]
     case (.died, _), (.failed, _):
-      seats[order.session]?.silentEnds = silentEnds
+      sessions[order.session]?.past.silentEnds = silentEnds
       let decision = run.isOfPerson ? [] : policy(after: order, at: occasion)
-      return [end(order, .interrupted, run.note(of: result), then: decision, at: occasion)]
+      return [end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: occasion)]
     }
   }
 
@@ -56,18 +56,18 @@ extension Executor {
     case .retry: break
     }
     // Where earlier ends are not known, after a crash or elsewhere, all of them count.
-    let known = seats[order.session]?.silentEnds.flatMap {
+    let known = sessions[order.session]?.past.silentEnds.flatMap {
       $0.message == order.message ? $0.count + 1 : nil
     }
     let count = known ?? Int(order.attempt)
     guard count < settings.startsMax else {
       // A person who wants it tried again wants it as often once more.
-      seats[order.session]?.silentEnds = SilentEnds(message: order.message, count: 0)
+      sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: 0)
       return []
     }
-    seats[order.session]?.silentEnds = SilentEnds(message: order.message, count: count)
+    sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: count)
     let pause = backoff(after: count - 1, at: occasion)
-    seats[order.session]?.backoffUntil = occasion.now + pause
+    sessions[order.session]?.times.backoffUntil = occasion.now + pause
     return [.retry(order.message)]
   }
 
@@ -75,14 +75,14 @@ extension Executor {
   private mutating func notStarted(
     _ order: StartOrder, _ reason: String, at occasion: Occasion
   ) -> Action {
-    let failures = (seats[order.session]?.spawnFailures ?? 0) + 1
+    let failures = (sessions[order.session]?.past.spawnFailures ?? 0) + 1
     guard failures < settings.startsMax else {
-      seats[order.session]?.spawnFailures = 0
+      sessions[order.session]?.past.spawnFailures = 0
       return end(order, .failed, reason, at: occasion)
     }
-    seats[order.session]?.spawnFailures = failures
+    sessions[order.session]?.past.spawnFailures = failures
     let pause = backoff(after: failures - 1, at: occasion)
-    seats[order.session]?.backoffUntil = occasion.now + pause
+    sessions[order.session]?.times.backoffUntil = occasion.now + pause
     return end(order, .interrupted, reason, then: [.retry(order.message)], at: occasion)
   }
 
@@ -101,12 +101,10 @@ extension Executor {
     let run = order.run(phase, milliseconds: occasion.wall, note: note)
     return .end(.reportRun(order.message, run), then: commands, order.message)
   }
-}
 
-extension ActiveRun {
   /// Why nobody knows how it went.
-  fileprivate func note(of result: RunResult) -> String {
-    switch stopping {
+  private func note(of result: RunResult, stopped reason: StopReason?) -> String {
+    switch reason {
     case .leaseLost?: return "The host lost its lease and stopped the agent."
     case .drained?: return "The host stopped while the agent worked."
     case .person?, .deleted?, nil: break

@@ -8,41 +8,46 @@ extension Executor {
   mutating func step(
     _ session: SessionID, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
-    guard let seat = seats[session] else { return [] }
+    guard let run = sessions[session] else { return [] }
     var actions: [Action] = []
     forgetPastTimes(of: session, at: occasion)
-    if let lease = seat.lease, occasion.now - lease.provenAt >= Authority.selfStopMilliseconds {
+    if let lease = run.lease.held,
+      occasion.now - lease.provenAt >= Authority.selfStopMilliseconds
+    {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
       lapse(session)
-      seats[session]?.asking = nil
+      sessions[session]?.question.end()
     }
     if isDeleted(session, in: workspace), let stop = stop(session, because: .deleted) {
       actions.append(stop)
     }
-    if seats[session]?.lease == nil, let stop = stop(session, because: .leaseLost) {
+    if sessions[session]?.lease.held == nil, let stop = stop(session, because: .leaseLost) {
       actions.append(stop)
     }
-    if isDraining, seats[session]?.run == nil, seats[session]?.asking?.isDispatch == false {
+    if isDraining, sessions[session]?.work == SessionRun.Work.none,
+      sessions[session]?.question.asking?.isDispatch == false
+    {
       // Nothing that it might bring is wanted any more.
-      seats[session]?.asking = nil
+      sessions[session]?.question.end()
     }
-    if let asking = seats[session]?.asking {
+    switch sessions[session]?.question {
+    case .asking(let asking, _):
       guard occasion.now >= asking.repeatAt(settings) else { return actions }
       // The same question with the same number: asking twice does no harm.
-      seats[session]?.asking?.sentAt = occasion.now
-      seats[session]?.asking?.repeats += 1
+      sessions[session]?.question.sendAgain(repeats: asking.repeats + 1, at: occasion.now)
       return actions + [.ask(asking.request, id: asking.id)]
-    }
-    if let pause = seats[session]?.pause {
+    case .paused(let pause):
       guard occasion.now >= pause.until else { return actions + renewal(session, at: occasion) }
-      seats[session]?.pause = nil
+      sessions[session]?.question.endPause()
+    case .silent, nil:
+      break
     }
     return actions + next(session, in: workspace, at: occasion)
   }
 
   /// Whether what runs in a session was deleted with it: not what others moved elsewhere before.
   private func isDeleted(_ session: SessionID, in workspace: Workspace) -> Bool {
-    guard let order = seats[session]?.run?.order, workspace.host(of: session) == nil else {
+    guard let order = sessions[session]?.work.order, workspace.host(of: session) == nil else {
       return false
     }
     return workspace.dispatchState(of: order.message)?.stands != true
@@ -50,60 +55,54 @@ extension Executor {
 
   /// A time that has come wakes nobody again, whatever else stands in the way.
   private mutating func forgetPastTimes(of session: SessionID, at occasion: Occasion) {
-    if let time = seats[session]?.backoffUntil, time <= occasion.now {
-      seats[session]?.backoffUntil = nil
+    if let time = sessions[session]?.times.backoffUntil, time <= occasion.now {
+      sessions[session]?.times.backoffUntil = nil
     }
-    if let time = seats[session]?.wakeAtWall, time <= occasion.wall {
-      seats[session]?.wakeAtWall = nil
+    if let time = sessions[session]?.times.wakeAtWall, time <= occasion.wall {
+      sessions[session]?.times.wakeAtWall = nil
     }
   }
 
   private mutating func next(
     _ session: SessionID, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
-    guard let seat = seats[session] else { return [] }
-    if seat.run != nil { return renewal(session, at: occasion) }
+    guard let run = sessions[session] else { return [] }
+    if run.work != .none { return renewal(session, at: occasion) }
     let isHost = workspace.host(of: session) == .some(.some(device))
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
     let head = mayRun ? candidate(in: session, workspace) : nil
     guard let head else {
-      seats[session]?.standing?.overdueSince = nil
+      sessions[session]?.next.setOverdue(since: nil)
       let withdrawal = mayRun ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
         return withdrawal + seek(lost.message, lost.run, of: session, at: occasion)
       }
       return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: occasion)
     }
-    seats[session]?.idleSince = nil
-    guard let lease = seat.lease else {
+    sessions[session]?.times.idleSince = nil
+    guard let lease = run.lease.held else {
       return [claim(session, at: occasion)]
     }
     if let earliest = head.earliest, earliest > occasion.wall {
-      seats[session]?.standing?.overdueSince = nil
-      seats[session]?.wakeAtWall = earliest
+      sessions[session]?.next.setOverdue(since: nil)
+      sessions[session]?.times.wakeAtWall = earliest
       return renewal(session, at: occasion)
     }
-    seats[session]?.wakeAtWall = nil
-    guard seats[session]?.backoffUntil == nil else {
-      seats[session]?.standing?.overdueSince = nil
+    sessions[session]?.times.wakeAtWall = nil
+    guard sessions[session]?.times.backoffUntil == nil else {
+      sessions[session]?.next.setOverdue(since: nil)
       return renewal(session, at: occasion)
     }
     let renewal = renewal(session, at: occasion)
     guard renewal.isEmpty else { return renewal }
-    if let standing = seat.standing, standing.token == lease.token, !standing.isWithdrawn,
-      head.earliest == nil
-    {
-      let since = standing.overdueSince ?? occasion.now
-      seats[session]?.standing?.overdueSince = since
+    if run.next.isWaiting(under: lease), head.earliest == nil {
+      let since = run.next.overdueSince ?? occasion.now
+      sessions[session]?.next.setOverdue(since: since)
       guard occasion.now - since >= settings.standingMilliseconds else { return [] }
     }
-    // The authority takes what stands there for ended with this.
-    seats[session]?.standing = nil
-    seats[session]?.proposal = head
-    let request = DispatchRequest(
-      session: session, message: head.message, token: lease.token, attempt: head.attempt,
-      tags: head.tags, content: DispatchRequest.contentDigest(head.text))
-    return [ask(.dispatch(request), for: session, at: occasion)]
+    // The authority takes the request for the next message for ended with this.
+    sessions[session]?.next = .none
+    return [propose(head, under: lease.token, of: session, at: occasion)]
   }
 
   /// A message that an agent is said to have, and none has here: whoever was to report of it has
@@ -111,13 +110,14 @@ extension Executor {
   private func orphan(
     of session: SessionID, in workspace: Workspace
   ) -> (message: MessageID, run: Run)? {
-    guard let seat = seats[session], seat.run == nil,
-      let head = try? workspace.messageQueue(session).messages.first(where: {
+    guard let session = sessions[session], session.work == .none,
+      let head = try? workspace.messageQueue(session.session).messages.first(where: {
         $0.status == .running
       }), let run = head.run,
-      seat.lastEnded?.message != head.id || seat.lastEnded?.attempt != run.attempt,
+      session.past.lastEnded?.message != head.id
+        || session.past.lastEnded?.attempt != run.attempt,
       // Somebody may have moved it here while its agent works for another session.
-      !seats.values.contains(where: { $0.run?.order.message == head.id })
+      !sessions.values.contains(where: { $0.work.order?.message == head.id })
     else { return nil }
     return (head.id, run)
   }
@@ -127,13 +127,13 @@ extension Executor {
     _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
   ) -> [Action] {
     var sought = SoughtRun(message: message, attempt: run.attempt, token: run.token, isLost: true)
-    guard seats[session]?.sought != sought else {
+    guard sessions[session]?.past.sought != sought else {
       return takeUp(message, run, of: session, at: occasion)
     }
     let renewal = renewal(session, at: occasion)
     guard renewal.isEmpty else { return renewal }
     sought.isLost = false
-    seats[session]?.sought = sought
+    sessions[session]?.past.sought = sought
     return [ask(.whereabouts(message), for: session, at: occasion)]
   }
 
@@ -143,14 +143,13 @@ extension Executor {
     switch answer {
     case .held(_, let milliseconds):
       // Its host goes on renewing the lease, so this is asked a few times a minute.
-      seats[session]?.pause = Pause(
-        until: occasion.now + max(settings.retryMillisecondsMin, Int64(milliseconds)),
-        endsWithChange: true)
+      let wait = max(settings.retryMillisecondsMin, Int64(milliseconds))
+      sessions[session]?.question.wait(Pause(until: occasion.now + wait, endsWithChange: true))
     case .unavailable:
       wait(session, endsWithChange: false, at: occasion)
     default:
       // Also where the authority is too old to know the question.
-      seats[session]?.sought?.isLost = true
+      sessions[session]?.past.sought?.isLost = true
     }
   }
 
@@ -158,18 +157,18 @@ extension Executor {
   private mutating func takeUp(
     _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
   ) -> [Action] {
-    guard let lease = seats[session]?.lease else {
+    guard let lease = sessions[session]?.lease.held else {
       return [claim(session, at: occasion)]
     }
     guard lease.token >= run.token else {
       // It ran in another queue, or the lease is no longer this device's: only a later one counts.
-      seats[session]?.lease = nil
+      sessions[session]?.lease.drop()
       wait(session, endsWithChange: false, at: occasion)
       return []
     }
     let order = StartOrder(
       session: session, message: message, attempt: run.attempt, token: run.token, text: "")
-    seats[session]?.lastEnded = order
+    sessions[session]?.past.lastEnded = order
     return recover(order, .unknown, at: occasion)
   }
 
@@ -178,31 +177,32 @@ extension Executor {
   private mutating func rest(
     _ session: SessionID, isHost: Bool, mayRun: Bool, at occasion: Occasion
   ) -> [Action] {
-    guard let lease = seats[session]?.lease else {
+    guard let lease = sessions[session]?.lease.held else {
       // What was let out under a lease that lapsed can be asked for under that one alone.
-      if seats[session]?.lapsed == nil { seats[session] = nil }
+      if sessions[session]?.lease.lapsedToken == nil { sessions[session] = nil }
       return drainedIfDone()
     }
-    let idleSince = seats[session]?.idleSince ?? occasion.now
-    seats[session]?.idleSince = idleSince
+    let idleSince = sessions[session]?.times.idleSince ?? occasion.now
+    sessions[session]?.times.idleSince = idleSince
     guard isHost, !isDraining, occasion.now - idleSince < settings.idleMilliseconds else {
-      // What stands is ended by the release; an answer to it that is under way comes before that to
-      // the release.
-      seats[session]?.lease = nil
+      // The request for the next message is ended by the release; an answer to it that is under way
+      // comes before that to the release.
+      sessions[session]?.lease.drop()
       let release = ask(
         .release(session: session, token: lease.token), for: session, at: occasion)
       return [release] + drainedIfDone()
     }
     let renewal = renewal(session, at: occasion)
-    guard renewal.isEmpty, mayRun, authorityStands, seats[session]?.standing == nil,
-      seats[session]?.backoffUntil == nil
+    guard renewal.isEmpty, mayRun, authorityStands,
+      sessions[session]?.next == SessionRun.NextRequest.none,
+      sessions[session]?.times.backoffUntil == nil
     else { return renewal }
-    return [stand(session, under: lease.token)]
+    return [requestNext(session, under: lease.token)]
   }
 
   private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
-    guard let seat = seats[session], let lease = seat.lease, seat.asking == nil,
-      seat.pause?.isForRenewal != true,
+    guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
+      run.question.pause?.isForRenewal != true,
       occasion.now - lease.provenAt >= Authority.renewalMilliseconds
     else { return [] }
     return [ask(.lease(session: session, token: lease.token), for: session, at: occasion)]
@@ -212,7 +212,7 @@ extension Executor {
   private func candidate(in session: SessionID, _ workspace: Workspace) -> Proposal? {
     guard let (head, state) = workspace.startable(in: session),
       // Its agent may still work for the session it was moved from, whatever others say of it.
-      !seats.values.contains(where: { $0.run?.order.message == head }),
+      !sessions.values.contains(where: { $0.work.order?.message == head }),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1)
     else { return nil }
     let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
@@ -230,19 +230,17 @@ extension Executor {
     switch answer {
     case .leased(let token, _):
       // The authority counts from when it got the request, which was after it was sent.
-      seats[session]?.lease = HeldLease(token: token, provenAt: sentAt)
-      seats[session]?.lapsed = nil
+      sessions[session]?.lease = .held(HeldLease(token: token, provenAt: sentAt))
     case .unavailable where token != 0:
       // The lease may hold still; it is asked again, and given up in time.
-      wait(session, endsWithChange: false, at: occasion)
-      seats[session]?.pause?.isForRenewal = true
+      wait(session, endsWithChange: false, isForRenewal: true, at: occasion)
     case .otherHost, .noSession:
       loseLease(session)
-      seats[session]?.lapsed = nil
+      sessions[session]?.lease = .none
       wait(session, endsWithChange: true, at: occasion)
-    case .fenced where seats[session]?.lease == nil && token != 0:
+    case .fenced where sessions[session]?.lease.held == nil && token != 0:
       // Somebody else had one meanwhile: a new one is asked for.
-      seats[session]?.lapsed = nil
+      sessions[session]?.lease = .none
     default:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
@@ -250,18 +248,15 @@ extension Executor {
   }
 
   mutating func dispatchAnswered(
-    _ session: SessionID, _ request: DispatchRequest, _ answer: AuthorityAnswer,
-    _ asking: Asking, in workspace: Workspace, at occasion: Occasion
+    _ session: SessionID, _ request: DispatchRequest, _ proposal: Proposal,
+    _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
-    let proposal = seats[session]?.proposal
-    seats[session]?.proposal = nil
     switch answer {
     case .go:
       let order = StartOrder(
         session: session, message: request.message, attempt: request.attempt,
-        token: request.token, text: proposal?.text ?? "")
-      guard let lease = seats[session]?.lease, lease.token == request.token,
-        let proposal, proposal.message == request.message, !isDraining
+        token: request.token, text: proposal.text)
+      guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining
       else {
         return handedBack(order, at: occasion) + step(session, in: workspace, at: occasion)
       }
@@ -275,7 +270,7 @@ extension Executor {
     case .fenced:
       loseLease(session)
       wait(session, endsWithChange: false, at: occasion)
-    case .duplicate where seats.values.contains { $0.run?.order.message == request.message }:
+    case .duplicate where sessions.values.contains { $0.work.order?.message == request.message }:
       // It was moved here from a session where it begins: what becomes of it is told there.
       wait(session, endsWithChange: true, at: occasion)
     case .duplicate(let attempt):
@@ -301,7 +296,8 @@ extension Executor {
 
   private mutating func begin(_ order: StartOrder) -> [Action] {
     let isOfPerson = mode(of: order.session) == .gated
-    seats[order.session]?.run = ActiveRun(order: order, isOfPerson: isOfPerson)
+    let run = ActiveRun(order: order, isOfPerson: isOfPerson)
+    sessions[order.session]?.work = .running(run)
     counters.starts += 1
     return [.start(order)]
   }
@@ -312,19 +308,19 @@ extension Executor {
     _ session: SessionID, _ answer: AuthorityAnswer, in workspace: Workspace,
     at occasion: Occasion
   ) -> [Action] {
-    guard let standing = seats[session]?.standing else { return [] }
-    seats[session]?.standing = nil
+    guard let request = sessions[session]?.next, let token = request.token else { return [] }
+    sessions[session]?.next = .none
     switch answer {
     case .letOut(let message, let attempt, let content):
       if let started = taken(
-        message, attempt, content, of: session, under: standing, in: workspace, at: occasion)
+        message, attempt, content, of: session, by: request, in: workspace, at: occasion)
       {
         return started
       }
       // What is known here and not there yet speaks against it.
       wait(session, endsWithChange: true, at: occasion)
       return returned(
-        message, attempt, of: session, under: standing.token, in: workspace, at: occasion)
+        message, attempt, of: session, under: token, in: workspace, at: occasion)
         + step(session, in: workspace, at: occasion)
     case .fenced:
       loseLease(session)
@@ -340,11 +336,11 @@ extension Executor {
   /// Begins what was let out, where it is what would be begun here; nil where it is not.
   private mutating func taken(
     _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
-    under standing: Standing, in workspace: Workspace, at occasion: Occasion
+    by request: SessionRun.NextRequest, in workspace: Workspace, at occasion: Occasion
   ) -> [Action]? {
-    guard let seat = seats[session], seat.run == nil, let lease = seat.lease,
-      lease.token == standing.token, !standing.isWithdrawn,
-      seat.backoffUntil.map({ $0 <= occasion.now }) ?? true,
+    guard let run = sessions[session], run.work == .none, let lease = run.lease.held,
+      request.isWaiting(under: lease),
+      run.times.backoffUntil.map({ $0 <= occasion.now }) ?? true,
       occasion.now - lease.provenAt < Authority.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
       !busy.contains(session), let head = candidate(in: session, workspace),
@@ -353,7 +349,7 @@ extension Executor {
     else { return nil }
     let order = StartOrder(
       session: session, message: message, attempt: attempt, token: lease.token, text: head.text)
-    seats[session]?.idleSince = nil
+    sessions[session]?.times.idleSince = nil
     return begin(order)
   }
 
@@ -379,32 +375,33 @@ extension Executor {
 
   /// Waits before the next try, longer each time, with jitter.
   mutating func wait(
-    _ session: SessionID, endsWithChange: Bool, at occasion: Occasion
+    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at occasion: Occasion
   ) {
-    let failures = seats[session]?.failures ?? 0
-    seats[session]?.failures = min(failures + 1, 10)
+    let failures = sessions[session]?.past.failures ?? 0
+    sessions[session]?.past.failures = min(failures + 1, SessionRun.failuresMax)
     let until = occasion.now + backoff(after: failures, at: occasion)
-    seats[session]?.pause = Pause(until: until, endsWithChange: endsWithChange)
+    sessions[session]?.question.wait(
+      Pause(until: until, endsWithChange: endsWithChange, isForRenewal: isForRenewal))
   }
 
   /// Nobody confirmed the lease for too long.
   private mutating func lapse(_ session: SessionID) {
-    let token = seats[session]?.lease?.token
-    seats[session]?.lapsed = token
+    guard let token = sessions[session]?.lease.held?.token else { return }
     loseLease(session)
+    sessions[session]?.lease = .lapsed(token: token)
   }
 
   private mutating func claim(_ session: SessionID, at occasion: Occasion) -> Action {
     counters.claims += 1
-    let lapsed = seats[session]?.lapsed ?? 0
+    let lapsed = sessions[session]?.lease.lapsedToken ?? 0
     return ask(.lease(session: session, token: lapsed), for: session, at: occasion)
   }
 
   private mutating func loseLease(_ session: SessionID) {
-    guard seats[session]?.lease != nil else { return }
+    guard sessions[session]?.lease.held != nil else { return }
     counters.fenced += 1
-    seats[session]?.lease = nil
-    seats[session]?.standing = nil
+    sessions[session]?.lease = .none
+    sessions[session]?.next = .none
   }
 
   func backoff(after failures: Int, at occasion: Occasion) -> Int64 {

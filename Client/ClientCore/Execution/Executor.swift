@@ -32,7 +32,7 @@ package struct Executor: Sendable {
   package let device: DeviceID
   /// Numbers of requests rise with every one.
   private var lastRequest: UInt64
-  var seats: [SessionID: Seat] = [:]
+  var sessions: [SessionID: SessionRun] = [:]
   /// Sessions in which somebody works at the agent's own prompt.
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
@@ -51,17 +51,17 @@ package struct Executor: Sendable {
 
   /// When `timePassed` is due at the latest; nil where nothing waits for time.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
-    seats.values.compactMap { $0.deadline(wall: wall, now: now, settings: settings) }.min()
+    sessions.values.compactMap { $0.deadline(wall: wall, now: now, settings: settings) }.min()
   }
 
   /// What was asked under a number; nil where no answer to it is expected any more.
   package func question(_ id: UInt64) -> AuthorityRequest? {
-    for seat in seats.values {
-      if let asking = seat.asking, asking.id == id { return asking.request }
-      if let standing = seat.standing, standing.id == id {
-        return .next(session: seat.session, token: standing.token)
+    for session in sessions.values {
+      if let asking = session.question.asking, asking.id == id { return asking.request }
+      if session.next.id == id, let token = session.next.token {
+        return .next(session: session.session, token: token)
       }
-      if seat.standing?.withdrawal == id { return .withdraw(seat.session) }
+      if session.next.withdrawal == id { return .withdraw(session.session) }
     }
     return nil
   }
@@ -71,18 +71,20 @@ package struct Executor: Sendable {
   ///
   /// - Parameter token: of the lease that the attempt was let out under.
   func givesBack(_ message: MessageID, attempt: UInt16, token: UInt64) -> Bool {
-    guard let seat = seats.values.first(where: { $0.lease?.token == token }) else { return false }
+    guard let session = sessions.values.first(where: { $0.lease.held?.token == token }) else {
+      return false
+    }
     let isHere = { (order: StartOrder?) in order?.message == message && order?.attempt == attempt }
-    if case .dispatch(let request)? = seat.asking?.request, request.message == message,
-      request.attempt == attempt
+    if case .dispatch(let request, _)? = session.question.asking?.subject,
+      request.message == message, request.attempt == attempt
     {
       return false
     }
-    return !isHere(seat.run?.order) && !isHere(seat.lastEnded)
+    return !isHere(session.work.order) && !isHere(session.past.lastEnded)
   }
 
   /// The sessions in which an agent works, by session.
-  package var running: [SessionID: StartOrder] { seats.compactMapValues { $0.run?.order } }
+  package var running: [SessionID: StartOrder] { sessions.compactMapValues { $0.work.order } }
 
   // MARK: - Events
 
@@ -99,15 +101,17 @@ package struct Executor: Sendable {
 
   /// Queues changed, or the program began.
   package mutating func queuesChanged(
-    _ sessions: Set<SessionID>, in workspace: Workspace, at occasion: Occasion
+    _ changed: Set<SessionID>, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
     var actions: [Action] = []
-    for session in sessions.sorted() {
-      if seats[session] == nil {
+    for session in changed.sorted() {
+      if sessions[session] == nil {
         guard workspace.host(of: session) == .some(.some(device)) else { continue }
-        seats[session] = Seat(session: session)
+        sessions[session] = SessionRun(session: session)
       }
-      if seats[session]?.pause?.endsWithChange == true { seats[session]?.pause = nil }
+      if sessions[session]?.question.pause?.endsWithChange == true {
+        sessions[session]?.question.endPause()
+      }
       actions += step(session, in: workspace, at: occasion)
     }
     return actions
@@ -116,7 +120,7 @@ package struct Executor: Sendable {
   /// Time has passed: to be called at `deadline`.
   package mutating func timePassed(in workspace: Workspace, at occasion: Occasion) -> [Action] {
     var actions: [Action] = []
-    for session in seats.keys.sorted() {
+    for session in sessions.keys.sorted() {
       actions += step(session, in: workspace, at: occasion)
     }
     return actions
@@ -125,13 +129,12 @@ package struct Executor: Sendable {
   /// A connection to the authority is there again: what was not answered is asked again, and nothing
   /// stands there any more.
   package mutating func connected(in workspace: Workspace, at occasion: Occasion) -> [Action] {
-    seats.keys.sorted().flatMap { session -> [Action] in
-      seats[session]?.standing = nil
-      guard let asking = seats[session]?.asking else {
+    sessions.keys.sorted().flatMap { session -> [Action] in
+      sessions[session]?.next = .none
+      guard let asking = sessions[session]?.question.asking else {
         return step(session, in: workspace, at: occasion)
       }
-      seats[session]?.asking?.sentAt = occasion.now
-      seats[session]?.asking?.repeats = 0
+      sessions[session]?.question.sendAgain(repeats: 0, at: occasion.now)
       return [.ask(asking.request, id: asking.id)]
     }
   }
@@ -139,15 +142,13 @@ package struct Executor: Sendable {
   /// Another authority decides from now on: leases of the one before count for what runs alone.
   package mutating func authorityChanged(stands: Bool) {
     authorityStands = stands
-    for session in seats.keys {
-      seats[session]?.asking = nil
-      seats[session]?.standing = nil
-      seats[session]?.proposal = nil
-      seats[session]?.pause = nil
-      if seats[session]?.run == nil {
-        seats[session]?.lease = nil
-      } else {
-        seats[session]?.lease?.provenAt = .max / 4
+    for session in sessions.keys {
+      sessions[session]?.question = .silent
+      sessions[session]?.next = .none
+      if sessions[session]?.work == SessionRun.Work.none {
+        sessions[session]?.lease.drop()
+      } else if let lease = sessions[session]?.lease.held {
+        sessions[session]?.lease = .held(HeldLease(token: lease.token, provenAt: .max / 4))
       }
     }
   }
@@ -184,8 +185,8 @@ package struct Executor: Sendable {
 
   /// An order could not be stored, and so must not be carried out.
   package mutating func beginFailed(_ order: StartOrder, at occasion: Occasion) {
-    guard seats[order.session]?.run?.order == order else { return }
-    seats[order.session]?.run = nil
+    guard sessions[order.session]?.work.order == order else { return }
+    sessions[order.session]?.work = .none
     wait(order.session, endsWithChange: false, at: occasion)
   }
 
@@ -193,30 +194,30 @@ package struct Executor: Sendable {
   package mutating func answered(
     _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
   ) -> [Action] {
-    if let session = seats.first(where: { $0.value.standing?.id == id })?.key {
+    if let session = sessions.first(where: { $0.value.next.id == id })?.key {
       return nextAnswered(session, answer, in: workspace, at: occasion)
     }
-    if let session = seats.first(where: { $0.value.standing?.withdrawal == id })?.key {
-      seats[session]?.standing = nil
+    if let session = sessions.first(where: { $0.value.next.withdrawal == id })?.key {
+      sessions[session]?.next = .none
       return step(session, in: workspace, at: occasion)
     }
     // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
     // an attempt it lets out is never begun, but for being asked for anew.
-    guard let session = seats.first(where: { $0.value.asking?.id == id })?.key,
-      let asking = seats[session]?.asking
+    guard let session = sessions.first(where: { $0.value.question.asking?.id == id })?.key,
+      let asking = sessions[session]?.question.asking
     else { return [] }
-    seats[session]?.asking = nil
-    switch asking.request {
-    case .lease(_, let token):
+    sessions[session]?.question.end()
+    switch asking.subject {
+    case .dispatch(let request, let proposal):
+      return dispatchAnswered(session, request, proposal, answer, in: workspace, at: occasion)
+    case .other(.lease(_, let token)):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
-    case .whereabouts:
+    case .other(.whereabouts):
       whereaboutsAnswered(session, answer, at: occasion)
-    case .release:
-      seats[session]?.standing = nil
-    case .outcome, .answer, .verdict, .next, .withdraw:
+    case .other(.release):
+      sessions[session]?.next = .none
+    case .other:
       break
-    case .dispatch(let dispatch):
-      return dispatchAnswered(session, dispatch, answer, asking, in: workspace, at: occasion)
     }
     return step(session, in: workspace, at: occasion)
   }
@@ -226,11 +227,12 @@ package struct Executor: Sendable {
     _ session: SessionID, attempt: UInt16, with result: RunResult, in workspace: Workspace,
     at occasion: Occasion
   ) -> [Action] {
-    guard let run = seats[session]?.run, run.order.attempt == attempt else { return [] }
-    seats[session]?.run = nil
-    seats[session]?.failures = 0
-    seats[session]?.lastEnded = run.order
-    let actions = reports(of: run, result, at: occasion)
+    guard let work = sessions[session]?.work, let run = work.run, run.order.attempt == attempt
+    else { return [] }
+    sessions[session]?.work = .none
+    sessions[session]?.past.failures = 0
+    sessions[session]?.past.lastEnded = run.order
+    let actions = reports(of: run, stopped: work.stopReason, result, at: occasion)
     return actions + step(session, in: workspace, at: occasion)
   }
 
@@ -244,11 +246,11 @@ package struct Executor: Sendable {
 
   /// The time to end in peace is over.
   package mutating func graceEnded(at occasion: Occasion) -> [Action] {
-    for session in seats.keys where seats[session]?.run == nil {
-      seats[session]?.asking = nil
-      seats[session]?.lease = nil
+    for session in sessions.keys where sessions[session]?.work == SessionRun.Work.none {
+      sessions[session]?.question.end()
+      sessions[session]?.lease.drop()
     }
-    return seats.keys.sorted().compactMap { stop($0, because: .drained) } + drainedIfDone()
+    return sessions.keys.sorted().compactMap { stop($0, because: .drained) } + drainedIfDone()
   }
 
   /// A person wants the agent of a session stopped.
@@ -261,41 +263,80 @@ package struct Executor: Sendable {
   mutating func ask(
     _ request: AuthorityRequest, for session: SessionID, at occasion: Occasion
   ) -> Action {
+    ask(.other(request), for: session, at: occasion)
+  }
+
+  /// Asks whether a message may start.
+  mutating func propose(
+    _ proposal: Proposal, under token: UInt64, of session: SessionID, at occasion: Occasion
+  ) -> Action {
+    let request = DispatchRequest(
+      session: session, message: proposal.message, token: token, attempt: proposal.attempt,
+      tags: proposal.tags, content: DispatchRequest.contentDigest(proposal.text))
+    return ask(.dispatch(request, proposal), for: session, at: occasion)
+  }
+
+  private mutating func ask(
+    _ subject: Asking.Subject, for session: SessionID, at occasion: Occasion
+  ) -> Action {
     lastRequest &+= 1
-    seats[session]?.asking = Asking(request: request, id: lastRequest, sentAt: occasion.now)
-    return .ask(request, id: lastRequest)
+    let asking = Asking(subject: subject, id: lastRequest, sentAt: occasion.now)
+    sessions[session]?.question.ask(asking)
+    return .ask(asking.request, id: lastRequest)
   }
 
   /// Asks to be given the session's next message.
-  mutating func stand(_ session: SessionID, under token: UInt64) -> Action {
+  mutating func requestNext(_ session: SessionID, under token: UInt64) -> Action {
     lastRequest &+= 1
-    seats[session]?.standing = Standing(id: lastRequest, token: token)
+    sessions[session]?.next = .waiting(id: lastRequest, token: token, overdueSince: nil)
     return .ask(.next(session: session, token: token), id: lastRequest)
   }
 
   /// Takes that back.
   mutating func withdraw(_ session: SessionID) -> [Action] {
-    guard seats[session]?.standing?.isWithdrawn == false else { return [] }
+    guard case .waiting(let id, let token, _)? = sessions[session]?.next else { return [] }
     lastRequest &+= 1
-    seats[session]?.standing?.withdrawal = lastRequest
+    sessions[session]?.next = .withdrawing(id: id, token: token, withdrawal: lastRequest)
     return [.ask(.withdraw(session), id: lastRequest)]
   }
 
   mutating func stop(_ session: SessionID, because reason: StopReason) -> Action? {
-    guard let run = seats[session]?.run else { return nil }
-    // What a person wants holds, whatever it is being stopped for already.
-    if run.stopping.map({ reason.isFinal && !$0.isFinal }) ?? true {
-      seats[session]?.run?.stopping = reason
+    switch sessions[session]?.work {
+    case .running(let run):
+      sessions[session]?.work = .stopping(run, reason)
+      return .stop(session, attempt: run.order.attempt)
+    case .stopping(let run, let earlier):
+      // What a person wants holds, whatever it is being stopped for already.
+      if reason.isFinal, !earlier.isFinal { sessions[session]?.work = .stopping(run, reason) }
+      return nil
+    case .some(.none), nil:
+      return nil
     }
-    return run.stopping == nil ? .stop(session, attempt: run.order.attempt) : nil
   }
 
   func drainedIfDone() -> [Action] {
     let isDone =
       isDraining
-      && seats.values.allSatisfy {
-        $0.run == nil && $0.lease == nil && $0.asking?.isDispatch != true
+      && sessions.values.allSatisfy {
+        $0.work == .none && $0.lease.held == nil && $0.question.asking?.isDispatch != true
       }
     return isDone ? [.drained] : []
+  }
+
+  /// Checks the sessions by themselves and against each other.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  func checkInvariants() throws(InvariantViolation) {
+    var working: Set<MessageID> = []
+    for (id, session) in sessions {
+      guard id == session.session else {
+        throw InvariantViolation(reason: "session \(session.session) is kept as \(id)")
+      }
+      try session.checkInvariants()
+      guard let order = session.work.order else { continue }
+      guard working.insert(order.message).inserted else {
+        throw InvariantViolation(reason: "message \(order.message) runs in two sessions")
+      }
+    }
   }
 }

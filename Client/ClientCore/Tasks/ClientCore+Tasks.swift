@@ -380,7 +380,7 @@ extension ClientCore {
           session: session, status: step, milliseconds: time(at: occasion),
           todoProgress: index == steps.count - 1 ? todo : nil,
           outcome: index == 0 ? outcome : nil,
-          token: execution.executor?.seats[session]?.lease?.token))
+          token: execution.executor?.sessions[session]?.lease.held?.token))
       do throws(Replica.Fault) {
         let done = try commandGiven(command, at: occasion, store: store)
         actions += done.actions

@@ -5,6 +5,10 @@ package struct InvariantViolation: Error, Hashable, Sendable, CustomStringConver
   /// What is wrong, and where.
   package var reason: String
 
+  package init(reason: String) {
+    self.reason = reason
+  }
+
   package var description: String { reason }
 }
 
