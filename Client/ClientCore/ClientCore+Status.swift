@@ -1,6 +1,62 @@
 package import QueueModel
 package import SequenceCRDT
-import WireProtocol
+package import WireProtocol
+
+/// What readers see.
+extension ClientCore {
+  package var replica: Replica { connection.replica }
+
+  package var trouble: Trouble? { connection.trouble }
+
+  /// The devices of the workspace as the server told last.
+  package var devices: [DevicePresence] { connection.devices }
+
+  package var lastSyncedWall: Int64? { connection.lastSyncedWall }
+
+  /// How many messages a session may hold for a local enqueue to be taken.
+  package var queueSizeMax: Int {
+    get { connection.queueSizeMax }
+    set { connection.queueSizeMax = newValue }
+  }
+
+  /// The address of the paired server.
+  package var server: String? { connection.credentials?.server }
+
+  /// Whether a server decides about leases, or this device for itself.
+  package var hasServer: Bool { connection.hasServer }
+
+  /// Whether the server has everything and the device all that is known to be there.
+  package var isSynced: Bool { connection.isSynced }
+
+  /// The wall clock, or the server's where the two differ by more than a little.
+  package func time(at occasion: Occasion) -> Int64 { connection.time(at: occasion) }
+
+  /// The executor's counts; nothing where there is none.
+  package var executionCounters: ExecutionCounters {
+    execution.executor?.counters ?? ExecutionCounters()
+  }
+
+  /// What agents work on here, by session.
+  package var running: [SessionID: StartOrder] { execution.running }
+
+  /// Moves of tasks that were refused here because they are none.
+  package var illegalTaskMoves: Int { tasks.illegalMoves }
+
+  /// Answers that wait to be sent, by request.
+  package var pendingAnswers: [PendingAnswer] { tasks.pendingAnswers }
+
+  /// Whether a request was answered or closed, whatever its host has written so far.
+  package func isSettled(_ request: RequestID) -> Bool { tasks.isSettled(request) }
+
+  /// Whether the authority was asked about an answer, and has not said anything.
+  package func isAsked(_ request: RequestID) -> Bool { tasks.isAsked(request) }
+
+  /// What stands, in the order it came about.
+  package var notifications: [DeviceNotification] { inbox.shelf.inOrder }
+
+  /// Whether the person looks at this device, as far as anybody said.
+  package func isVisible(now: Int64) -> Bool { inbox.isVisible(now: now) }
+}
 
 extension ClientCore {
   /// Where the connection stands, for people.
@@ -14,24 +70,25 @@ extension ClientCore {
   }
 
   package var condition: Condition {
-    switch link {
+    switch connection.state {
     case .idle(.refused): .refused
     case .idle: idleCondition
     case .waiting(let until): .waiting(until: until)
     case .connecting, .greeting: .connecting
-    case .exchanging(let exchange): .connected(sinceWall: exchange.sinceWall)
+    case .live(let live): .connected(sinceWall: live.sinceWall)
     }
   }
 
   private var idleCondition: Condition {
-    if credentials == nil { return .notPaired }
+    if connection.credentials == nil { return .notPaired }
     return replica.record.isSyncEnabled ? .waiting(until: .max) : .disabled
   }
 
   /// The log position that the server is known to have reached.
   package var head: UInt64 {
-    guard case .exchanging(let exchange) = link else { return replica.record.prefix.position }
-    return max(exchange.head, replica.record.prefix.position)
+    let position = connection.replica.record.prefix.position
+    guard case .live(let live) = connection.state else { return position }
+    return max(live.head, position)
   }
 
   /// How far operations have come.
@@ -43,12 +100,12 @@ extension ClientCore {
 
   /// How far an operation range of this device has come.
   package func progress(of range: OperationRange) -> Progress {
-    guard replica.record.outbox.overlap(with: range) == nil else { return .onThisDevice }
-    guard let position = replica.receipts.position(of: range.replica, seq: range.last) else {
+    guard connection.replica.record.outbox.overlap(with: range) == nil else { return .onThisDevice }
+    guard let position = connection.replica.receipts.position(of: range.replica, seq: range.last) else {
       return .onServer
     }
     let seen = devices.filter {
-      $0.device != replica.record.device && $0.seenLogPosition >= position
+      $0.device != connection.replica.record.device && $0.seenLogPosition >= position
     }
     return seen.isEmpty ? .onServer : .seen(seen.map(\.device))
   }
@@ -56,7 +113,7 @@ extension ClientCore {
 
 extension ClientCore {
   /// Whether a transport that is being opened is still wanted.
-  package func expects(_ id: ConnectionID) -> Bool { link.connection == id }
+  package func expects(_ id: ConnectionID) -> Bool { connection.current == id }
 }
 
 extension ClientCore {
@@ -72,15 +129,15 @@ extension ClientCore {
 
   /// How far one operation has come.
   package func delivery(of id: OperationID) -> Delivery {
-    if !replica.record.outbox.contains(id) { return .acknowledged }
-    switch link {
+    if !connection.replica.record.outbox.contains(id) { return .acknowledged }
+    switch connection.state {
     case .idle(.refused):
       return .refused(reason: trouble?.message ?? "no reason given")
-    case .exchanging(let exchange):
-      if exchange.heldUntil == .max {
+    case .live(let live):
+      if live.sending == .refused {
         return .refused(reason: trouble?.message ?? "no reason given")
       }
-      let isUnderWay = exchange.flights.contains { flight in
+      let isUnderWay = live.window.flights.contains { flight in
         flight.ranges.contains {
           $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last
         }

@@ -2,10 +2,18 @@ package import QueueModel
 package import SequenceCRDT
 package import WireProtocol
 
-/// A device's replica and its connection to the server, as a state machine.
+/// A device's replica, its connection to the server, and what works on both, as state machines.
 ///
-/// Methods are events, named in the past tense; each brings the occasion and the store, and returns
-/// what the driver has to do, in order. Nothing in here waits, reads a clock or draws a number.
+/// ```text
+///                      ┌─▶ ConnectionMachine ◀── perform, ask, ready ──┐
+/// events, frames ──▶ ClientCore ─▶ ExecutionMachine ───────────────────┤
+///   (the driver)       ├─▶ TaskMachine ────────────────────────────────┤
+///                      └─▶ InboxMachine ───────────────────────────────┘
+/// ```
+///
+/// Methods are events; each brings the occasion and the store, and returns what the driver has to do,
+/// in order. After every event the driver calls `executionFollowing` and `notificationsFollowing` with
+/// what came of it. Nothing in here waits, reads a clock or draws a number.
 package struct ClientCore: Sendable {
   /// What the driver has to do.
   package enum Action: Hashable, Sendable {
@@ -38,311 +46,397 @@ package struct ClientCore: Sendable {
     case connectionMissed(since: Int64)
   }
 
-  package internal(set) var replica: Replica
-  package internal(set) var trouble: Trouble?
-  /// The devices of the workspace as the server told last.
-  package internal(set) var devices: [DevicePresence] = []
-  package internal(set) var lastSyncedWall: Int64?
-  /// How many messages a session may hold for a local enqueue to be taken.
-  package var queueSizeMax: Int
-
-  var credentials: Credentials?
-  var link = Link.idle(.stopped)
-  var isRunning = false
-  var connections: UInt64 = 0
-  var attempts = 0
-  var backoffMinimum: Int64 = 0
-  /// The server's clock: its reading, and the moment of the reading.
-  var serverClock: (reading: Int64, at: Int64)?
-  var execution = Execution()
-  var tasks = TaskDesk()
-  /// When something about tasks is due.
-  var taskDeadline: Int64?
-  var notices = Notices()
-  /// Days for which what is over is kept; 0 is for ever.
-  var retentionDays = 0
-  var forgetting: Forgetting?
+  var connection: ConnectionMachine
+  var execution = ExecutionMachine()
+  var tasks = TaskMachine()
+  var inbox = InboxMachine()
 
   package init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
-    self.replica = replica
-    self.credentials = credentials
-    self.queueSizeMax = queueSizeMax
+    connection = ConnectionMachine(
+      replica: replica, credentials: credentials, queueSizeMax: queueSizeMax)
   }
-
-  /// Packs the sessions that something touched; nothing shows it.
-  package mutating func pack() {
-    replica.pack()
-  }
-
-  /// The address of the paired server.
-  package var server: String? { credentials?.server }
 
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
-    [linkDeadline, execution.deadline, taskDeadline, noticesDeadline, forgettingDeadline]
-      .compactMap { $0 }.min()
+    [
+      connection.deadline, execution.deadline, tasks.deadline, inbox.deadline,
+      connection.retention.deadline,
+    ]
+    .compactMap { $0 }.min()
   }
 
-  private var linkDeadline: Int64? {
-    switch link {
-    case .idle: nil
-    case .waiting(let until): until
-    case .connecting(_, let since), .greeting(_, let since):
-      since + ClientLimits.openingMilliseconds
-    case .exchanging(let exchange): exchange.deadline
-    }
-  }
-
-  /// Takes over the server's reading; one that no stamp could hold is cut down to what one can.
-  mutating func noteServerClock(_ milliseconds: Int64, at occasion: Occasion) {
-    let reading = min(max(milliseconds, 0), Stamp.millisecondsMax)
-    serverClock = (reading, occasion.now)
-  }
-
-  /// The wall clock, or the server's where the two differ by more than a little.
-  package func time(at occasion: Occasion) -> Int64 {
-    guard let clock = serverClock else { return occasion.wall }
-    let estimate = clock.reading + (occasion.now - clock.at)
-    let difference = estimate.subtractingReportingOverflow(occasion.wall)
-    if difference.overflow
-      || difference.partialValue.magnitude > UInt64(ClientLimits.clockToleranceMilliseconds)
-    {
-      return estimate
-    }
-    return occasion.wall
+  /// Checks the machines against themselves and each other: to be called between events.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  package func checkInvariants() throws(InvariantViolation) {
+    try connection.checkInvariants()
+    try execution.checkInvariants()
+    try tasks.checkInvariants()
+    try inbox.checkInvariants()
   }
 }
+
+// MARK: - Connection
 
 extension ClientCore {
   /// The driver began to run the sync.
   package mutating func started(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
-    isRunning = true
-    return connectIfPossible(at: occasion)
+    connection.started(at: occasion, store: store)
   }
 
   /// The driver stops: closes what is open.
   package mutating func stopped() -> [Action] {
-    isRunning = false
-    return leave(for: .stopped)
+    connection.stopped()
   }
 
   /// The device was paired, anew or for the first time.
   package mutating func paired(
     _ fresh: Credentials, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try replica.remember(store: store) { $0.workspace = fresh.workspace }
-    credentials = fresh
-    attempts = 0
-    trouble = nil
-    return leave(for: .stopped) + connectIfPossible(at: occasion)
+    try connection.paired(fresh, at: occasion, store: store)
   }
 
   /// A person turned sync on or off.
   package mutating func syncSwitched(
     _ isOn: Bool, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try replica.remember(store: store) { $0.isSyncEnabled = isOn }
-    guard isOn else { return leave(for: .disabled) }
-    attempts = 0
-    if case .idle = link { return connectIfPossible(at: occasion) }
-    return []
+    try connection.syncSwitched(isOn, at: occasion, store: store)
   }
 
   /// A person wants to be connected now, whatever was refused before.
   package mutating func syncRequested(at occasion: Occasion) -> [Action] {
-    // A try that is under way and fails must not be followed by a long wait either.
-    attempts = 0
-    switch link {
-    case .idle, .waiting:
-      return connectIfPossible(at: occasion)
-    case .exchanging(var exchange) where exchange.heldUntil != nil:
-      exchange.heldUntil = occasion.now
-      link = .exchanging(exchange)
-      return []
-    case .connecting(_, let since), .greeting(_, let since):
-      // What the network swallowed is repeated ever more slowly; a fresh try is at once.
-      guard occasion.now - since >= ClientLimits.patienceMilliseconds else { return [] }
-      return leave(for: .stopped) + connectIfPossible(at: occasion)
-    case .exchanging:
-      return []
-    }
+    connection.syncRequested(at: occasion)
   }
 
   /// A local command.
   ///
-  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
-  ///   actions out and then has the store synchronized, before anybody hears that the command is done:
-  ///   so the server and the disk have it at the same time, not one after the other. A loss of power
-  ///   in between leaves the server with operations that the device does not know it made; they come
-  ///   back, and the next process writes under another replica id anyway.
+  /// - Parameter waitsForDisk: whether it is durable when this returns; see
+  ///   `ConnectionMachine.perform`.
   package mutating func commandGiven(
     _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
-    let outcome = try replica.perform(
-      command, queueSizeMax: queueSizeMax, wall: time(at: occasion), recordsUndo: recordsUndo,
-      waitsForDisk: waitsForDisk, at: occasion, store: store)
-    var actions: [Action] = []
-    if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
-    if !outcome.operations.isEmpty { actions += pumped(at: occasion, store: store) }
-    return (outcome, actions)
+    try connection.perform(
+      command, recordsUndo: recordsUndo, waitsForDisk: waitsForDisk, at: occasion, store: store)
   }
 
   /// The deadline came, or something before it.
-  package mutating func timePassed(
-    at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
-    forgetIfDue(at: occasion, store: store) + linkTimePassed(at: occasion, store: store)
+  package mutating func timePassed(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+    connection.forgetIfDue(at: occasion, store: store)
+      + connection.timePassed(at: occasion, store: store)
   }
 
-  private mutating func linkTimePassed(
-    at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
-    switch link {
-    case .idle:
-      return []
-    case .waiting(let until):
-      return occasion.now >= until ? connectIfPossible(at: occasion) : []
-    case .connecting(_, let since), .greeting(_, let since):
-      guard occasion.now - since >= ClientLimits.openingMilliseconds else { return [] }
-      return fail(Trouble(message: "the server does not answer"), at: occasion)
-    case .exchanging(var exchange):
-      if occasion.now - exchange.lastHeard >= ClientLimits.silenceMilliseconds {
-        return fail(Trouble(message: "the server fell silent"), at: occasion)
-      }
-      if let deadline = exchange.answerDeadline, occasion.now >= deadline {
-        return fail(Trouble(message: "the server did not answer a batch"), at: occasion)
-      }
-      if let deadline = exchange.offerDeadline, occasion.now >= deadline {
-        return fail(
-          Trouble(message: "the server did not take this device's state"), at: occasion)
-      }
-      var actions: [Action] = []
-      if occasion.now - max(exchange.lastPing, exchange.lastHeard) >= exchange.pingMilliseconds {
-        exchange.lastPing = occasion.now
-        actions.append(.ping(exchange.connection))
-      }
-      if let heldUntil = exchange.heldUntil, heldUntil <= occasion.now { exchange.heldUntil = nil }
-      if let acknowledgeAt = exchange.acknowledgeAt, acknowledgeAt <= occasion.now {
-        do throws(StoreError) {
-          try store.synchronize()
-        } catch {
-          return failed(.store(error), at: occasion)
-        }
-        exchange.acknowledgeAt = nil
-        actions.append(acknowledgement(on: exchange.connection))
-      }
-      link = .exchanging(exchange)
-      return actions + pumped(at: occasion, store: store)
-    }
+  /// Says how long to keep what is over, in days; 0 is for ever.
+  package mutating func retentionChanged(toDays days: Int, at occasion: Occasion) {
+    connection.retentionChanged(toDays: days, at: occasion)
   }
-}
 
-extension ClientCore {
   /// The transport is open.
   package mutating func connectionOpened(
     _ id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    // A transport that opens after it was given up is closed by the driver.
-    guard case .connecting(id, _) = link, let credentials else { return [.close(id)] }
-    // What the server hears of must outlast a loss of power.
-    do throws(StoreError) { try store.synchronize() } catch {
-      return failed(.store(error), at: occasion)
-    }
-    link = .greeting(id, since: occasion.now)
-    let record = replica.record
-    let hello = Hello(
-      versions: ProtocolVersion.spoken, token: credentials.token,
-      workspace: credentials.workspace, device: record.device, store: record.store,
-      deviceName: record.deviceName, prefix: record.prefix)
-    return [.send(id, .hello(hello))]
+    connection.connectionOpened(id, at: occasion, store: store)
   }
 
   /// The transport could not be opened, broke, or was closed by the server.
   package mutating func connectionLost(
     _ id: ConnectionID, message: String, at occasion: Occasion
   ) -> [Action] {
-    guard link.connection == id else { return [] }
-    return fail(Trouble(message: message), at: occasion)
+    connection.connectionLost(id, message: message, at: occasion)
   }
 
   /// Any sign of life, such as a pong.
   package mutating func connectionHeard(_ id: ConnectionID, at occasion: Occasion) {
-    guard case .exchanging(var exchange) = link, exchange.connection == id else { return }
-    exchange.lastHeard = occasion.now
-    link = .exchanging(exchange)
+    connection.connectionHeard(id, at: occasion)
   }
 
-  mutating func connectIfPossible(at occasion: Occasion) -> [Action] {
-    guard isRunning else {
-      link = .idle(.stopped)
-      return []
-    }
-    guard replica.record.isSyncEnabled else {
-      link = .idle(.disabled)
-      return []
-    }
-    guard let credentials else {
-      link = .idle(.unpaired)
-      return []
-    }
-    if let bound = replica.record.workspace, bound != credentials.workspace {
-      link = .idle(.refused)
-      trouble = Trouble(
-        message: "the credentials are for workspace \(credentials.workspace), the data belong to "
-          + "\(bound); use another data directory for another workspace",
-        refusal: .wrongWorkspace)
-      return []
-    }
-    connections += 1
-    let id = ConnectionID(rawValue: connections)
-    link = .connecting(id, since: occasion.now)
-    return [.connect(id)]
-  }
-
-  mutating func leave(for idleness: Link.Idleness) -> [Action] {
-    let closing = closing()
-    link = .idle(idleness)
-    return closing
-  }
-
-  /// Closes what is open. A copy of this program's memory has no connection any more: whoever loses
-  /// one writes under another replica id from then on.
-  mutating func closing() -> [Action] {
-    switch link {
-    case .idle, .waiting: return []
-    case .connecting(let id, _): return [.close(id)]
-    case .greeting(let id, _):
-      replica.retireWriter()
-      return [.close(id)]
-    case .exchanging(let exchange):
-      replica.retireWriter()
-      return [.close(exchange.connection)]
-    }
-  }
-
-  /// Gives the connection up and tries again later.
-  mutating func fail(
-    _ trouble: Trouble, retryAfter: Int64 = 0, at occasion: Occasion
+  /// Frames came in together. What follows from each for the agents is done before the next; what
+  /// follows from the last is the driver's to ask for, as after every event.
+  package mutating func framesReceived(
+    _ frames: [Frame], on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    self.trouble = trouble
-    let closing = closing()
-    if case .exchanging(let exchange) = link,
-      occasion.now - exchange.since >= ClientLimits.healthMilliseconds
-    {
-      attempts = 0
+    var actions: [Action] = []
+    for (index, frame) in frames.enumerated() {
+      var followed = frameReceived(frame, on: id, at: occasion, store: store)
+      if index + 1 < frames.count {
+        followed += executionFollowing(followed, at: occasion, store: store)
+      }
+      actions += followed
     }
-    link = .waiting(until: occasion.now + backoff(at: occasion) + max(0, retryAfter))
-    return closing + [.report(trouble)]
+    return actions
   }
 
-  /// Full jitter over a range that doubles with every attempt, above the server's minimum.
-  mutating func backoff(at occasion: Occasion) -> Int64 {
-    let doublings = min(attempts, 6)
-    attempts += 1
-    let range = min(
-      ClientLimits.backoffMillisecondsMin << Int64(doublings),
-      ClientLimits.backoffMillisecondsMax)
-    return backoffMinimum + Int64(occasion.random(3) % UInt64(range + 1))
+  /// A frame came in.
+  package mutating func frameReceived(
+    _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    do throws(Replica.Fault) {
+      switch connection.frameReceived(frame, on: id, at: occasion, store: store) {
+      case .done(let actions):
+        return actions
+      case .response(let response):
+        if let actions = inbox.answered(response) { return actions }
+        connection.authority.responses.append(response)
+        return []
+      case .answered(let notice):
+        connection.authority.verdicts.append((notice.request, notice.given))
+        tasks.noteTold(notice.request, notice.given)
+        return try inbox.requestEnded(notice.request, connection, store: store)
+      case .notification(let notification):
+        return try inbox.received(
+          notification, on: id, over: connection, at: occasion, store: store)
+      }
+    } catch {
+      return connection.failed(error, at: occasion)
+    }
+  }
+
+  /// Packs the sessions that something touched; nothing shows it.
+  package mutating func pack() {
+    connection.replica.pack()
+  }
+}
+
+// MARK: - Execution
+
+extension ClientCore {
+  /// The program runs agents from now on.
+  ///
+  /// - Parameters:
+  ///   - loaded: what the store held of executing.
+  ///   - deadAgents: those of its intents whose agents are known to have died.
+  package mutating func executionStarted(
+    _ settings: ExecutorSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let occasion = connection.corrected(occasion)
+    let sessions = Set(replica.workspace.sessions().map(\.id))
+    let recovery = execution.started(
+      settings, loaded: loaded, deadAgents: deadAgents, over: &connection, at: occasion,
+      store: store)
+    return recovery
+      + tasks.recovered(with: execution, over: &connection, at: occasion, store: store)
+      + execution.decide(over: &connection, at: occasion, store: store) {
+        executor, workspace, occasion in
+        executor.queuesChanged(sessions, in: workspace, at: occasion)
+      }
+  }
+
+  /// What runs agents was set anew.
+  package mutating func executionSettingsChanged(
+    _ settings: ExecutorSettings, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let sessions = Set(replica.workspace.sessions().map(\.id))
+    return deciding(at: occasion, store: store) { executor, workspace, occasion in
+      executor.settings = settings
+      return executor.queuesChanged(sessions, in: workspace, at: occasion)
+    }
+  }
+
+  /// An agent ended, or could not be started.
+  package mutating func agentEnded(
+    _ session: SessionID, attempt: UInt16, with result: RunResult, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    deciding(at: occasion, store: store) { executor, workspace, occasion in
+      executor.ended(session, attempt: attempt, with: result, in: workspace, at: occasion)
+    }
+  }
+
+  /// Somebody works in a session, or is done.
+  package mutating func sessionBusyChanged(
+    _ session: SessionID, isBusy: Bool, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    deciding(at: occasion, store: store) { executor, workspace, occasion in
+      executor.busyChanged(session, isBusy, in: workspace, at: occasion)
+    }
+  }
+
+  /// The agent of a session waits for a prompt, or does not any more.
+  package mutating func sessionGateChanged(
+    _ session: SessionID, isOpen: Bool, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    deciding(at: occasion, store: store) { executor, workspace, occasion in
+      executor.gateChanged(session, isOpen: isOpen, in: workspace, at: occasion)
+    }
+  }
+
+  /// A person wants the agent of a session stopped.
+  ///
+  /// - Returns: nil where none works here.
+  package mutating func agentStopRequested(
+    _ session: SessionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action]? {
+    guard running[session] != nil else { return nil }
+    return deciding(at: occasion, store: store) { executor, _, _ in
+      executor.stopRequested(session)
+    }
+  }
+
+  /// The program is to end: nothing begins any more. `drained` tells when nothing runs.
+  package mutating func drainRequested(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    execution.drainRequested(over: &connection, at: occasion, store: store)
+  }
+
+  /// The time to end in peace is over.
+  package mutating func drainGraceEnded(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    deciding(at: occasion, store: store) { executor, _, occasion in
+      executor.graceEnded(at: occasion)
+    }
+  }
+
+  private mutating func deciding(
+    at occasion: Occasion, store: some ReplicaStore,
+    _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
+  ) -> [Action] {
+    execution.decide(over: &connection, at: occasion, store: store, event)
+  }
+
+  /// Asks the authority something for a person, behind everything that was done before; the answer
+  /// comes as `told`.
+  ///
+  /// - Returns: nil where it cannot be asked now.
+  package mutating func questionAsked(
+    _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action]? {
+    connection.questionAsked(request, id: id, at: occasion, store: store)
+  }
+
+  /// What follows for the agents from an event that led to `actions`: to be called after every one.
+  package mutating func executionFollowing(
+    _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let corrected = connection.corrected(occasion)
+    var next = takeResponses(at: corrected, store: store)
+    if let id = connection.ready {
+      next +=
+        execution.connected(id, over: &connection, at: corrected, store: store) ?? []
+      next += connection.sendHeld()
+    } else if connection.current == nil {
+      next += connection.abandonQuestions()
+    }
+    next += tasks.following(with: execution, over: &connection, at: occasion, store: store)
+    var touched = TouchedQueues()
+    for case .changed(let queues) in actions { touched.formUnion(queues) }
+    next += execution.following(touched, over: &connection, at: corrected, store: store)
+    return next
+  }
+
+  private mutating func takeResponses(
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let responses = connection.authority.responses
+    connection.authority.responses = []
+    var actions: [Action] = []
+    for response in responses {
+      if let question = connection.authority.ofPersons[response.id] {
+        actions += connection.take(response, to: question, executor: execution.executor)
+      } else if let taken = tasks.take(
+        response, with: execution, over: &connection, at: occasion, store: store)
+      {
+        actions += taken
+      } else {
+        actions += execution.take(response, over: &connection, at: occasion, store: store)
+      }
+    }
+    return actions
+  }
+}
+
+// MARK: - Tasks and answers
+
+extension ClientCore {
+  /// Takes up what the store held: answers that were given and not sent.
+  package mutating func answersLoaded(_ answers: [PendingAnswer], at occasion: Occasion) {
+    tasks.answersLoaded(answers, at: occasion)
+  }
+
+  /// Something is heard of an agent that works here.
+  package mutating func taskHeard(
+    _ news: TaskNews, in session: SessionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    tasks.heard(
+      news, in: session, with: execution, over: &connection, at: occasion, store: store)
+  }
+
+  /// An agent here asks for something; `.decided` comes once.
+  package mutating func askRaised(
+    _ ask: Ask, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try tasks.askRaised(ask, with: execution, over: &connection, at: occasion, store: store)
+  }
+
+  /// The agent does not wait for it any more.
+  package mutating func askWithdrawn(
+    _ request: RequestID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    tasks.askWithdrawn(request, with: execution, over: &connection, at: occasion, store: store)
+  }
+
+  /// A person answers a request.
+  ///
+  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  ///   `.answerEnded` comes later.
+  package mutating func answerGiven(
+    _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
+    try tasks.answerGiven(answer, with: execution, over: &connection, at: occasion, store: store)
+  }
+}
+
+// MARK: - Notifications
+
+extension ClientCore {
+  /// What the store held.
+  package mutating func notificationsLoaded(_ loaded: LoadedNotifications) {
+    inbox.loaded(loaded)
+  }
+
+  /// The person puts notifications aside.
+  package mutating func notificationsDismissed(
+    _ names: [OperationID], store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try inbox.dismissed(names, connection, store: store)
+  }
+
+  /// A program of this device showed a notification.
+  package mutating func notificationAnnounced(
+    _ name: OperationID, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    try inbox.announced(name, connection, store: store)
+  }
+
+  /// Somebody says for how long the person looks at the device; nil: not any more.
+  package mutating func visibilityChanged(
+    forMilliseconds duration: Int64?, at occasion: Occasion
+  ) -> [Action] {
+    inbox.visibilityChanged(forMilliseconds: duration, over: connection, at: occasion)
+  }
+
+  /// What the device wants to be notified of was set, or set anew.
+  package mutating func notificationPreferencesChanged(
+    _ preferences: NotificationPreferences, at occasion: Occasion
+  ) -> [Action] {
+    inbox.preferencesChanged(preferences, over: connection, at: occasion)
+  }
+
+  /// Asks the server something about the device's notifications; the answer comes as `replied`.
+  ///
+  /// - Returns: nil where it cannot be asked now.
+  package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
+    inbox.questionAsked(request, id: id, over: connection)
+  }
+
+  /// What follows for notifications from an event that led to `actions`: to be called after every
+  /// one.
+  package mutating func notificationsFollowing(
+    _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    inbox.following(
+      actions, isRunning: !running.isEmpty, over: connection, at: occasion, store: store)
   }
 }

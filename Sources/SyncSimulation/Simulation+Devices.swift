@@ -204,6 +204,14 @@ extension Simulation {
     run(on: device) { core, occasion, store in ((), event(&core, occasion, store)) }
   }
 
+  private func checkInvariants(of core: ClientCore, on device: SimulatedDevice) {
+    do throws(InvariantViolation) {
+      try core.checkInvariants()
+    } catch {
+      add("invariants", "device \(device.index): \(error.reason)")
+    }
+  }
+
   /// How many changes an observer is told of at once: a slow one gets them together.
   private var changesUntoldMax: Int { options.hasQuickAgents ? 16 : 1 }
 
@@ -225,6 +233,7 @@ extension Simulation {
     do {
       result = try device.process?.core.run { core in
         let (value, actions) = try event(&core, occasion, store)
+        defer { checkInvariants(of: core, on: device) }
         guard options.runsAgents else { return (value, actions) }
         var all = actions + core.executionFollowing(actions, at: occasion, store: store)
         if options.raisesRequests {

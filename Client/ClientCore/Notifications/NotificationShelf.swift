@@ -67,4 +67,14 @@ struct NotificationShelf: Sendable {
       names = names.filter { $0.value >= horizon || standing[$0.key] != nil }
     }
   }
+
+  /// Checks what stands against what is known.
+  func checkInvariants() throws(InvariantViolation) {
+    guard standing.allSatisfy({ $0 == $1.name && names[$0] != nil }) else {
+      throw InvariantViolation(reason: "a notification stands whose name is not known")
+    }
+    guard standing.count <= NotificationShelf.standingMax else {
+      throw InvariantViolation(reason: "\(standing.count) notifications stand")
+    }
+  }
 }

@@ -52,6 +52,13 @@ package struct AskDecision: Hashable, Sendable {
 /// What this host's agents wait for: raised in the task's register, answered by whoever is first,
 /// handed to the agent once. SPECIFICATION.md, section "Answers".
 ///
+/// ```text
+/// raised ──▶ waiting for its turn ──▶ shown ──answered──────────────────────▶ told
+///                 │                    │  └──its time is over──▶ closing ─────▲
+///                 │                    │      or session deleted  │ no answer came first, or 5 s
+///                 └── its time is over, withdrawn, the turn is over ──────────┘
+/// ```
+///
 /// A state machine without sockets, files and clocks; methods are events, and each returns what the
 /// driver has to do, in order.
 package struct AskBook: Sendable {
@@ -278,5 +285,25 @@ package struct AskBook: Sendable {
 
   private func show(_ entry: Entry, now: Int64, wall: Int64) -> Action {
     .await(entry.ask, expiresAt: entry.expiresAt.map { wall + max(0, $0 - now) })
+  }
+
+  /// Checks the requests against each other.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  package func checkInvariants() throws(InvariantViolation) {
+    var seen: Set<RequestID> = []
+    for (session, waiting) in entries {
+      func require(_ holds: Bool, _ reason: String) throws(InvariantViolation) {
+        if !holds { throw InvariantViolation(reason: "session \(session) \(reason)") }
+      }
+      try require(!waiting.isEmpty, "waits for nothing")
+      try require(waiting.count <= AskBook.waitingMax, "has \(waiting.count) requests")
+      try require(prompting[session] == nil, "asks here and at its own prompt")
+      for (index, entry) in waiting.enumerated() {
+        try require(entry.ask.session == session, "waits for the answer of another session")
+        try require(seen.insert(entry.ask.id).inserted, "raised a request twice")
+        try require(index == 0 || entry.closingSince == nil, "closes what was not shown")
+      }
+    }
   }
 }

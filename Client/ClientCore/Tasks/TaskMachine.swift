@@ -33,7 +33,7 @@ package struct PendingAnswer: Hashable, Sendable {
   }
 
   /// Whether it is too old to be sent.
-  func isOld(wall: Int64) -> Bool { givenAt < wall - TaskDesk.answerMilliseconds }
+  func isOld(wall: Int64) -> Bool { givenAt < wall - TaskMachine.answerMilliseconds }
 }
 
 /// What became of an answer.
@@ -61,9 +61,22 @@ package struct AnswerChanges: Hashable, Sendable {
   package var isEmpty: Bool { kept == nil && ended == nil }
 }
 
-/// What a core knows of tasks: what its agents wait for, what people answered here, and what of
-/// their progress is still to be written.
-struct TaskDesk: Sendable {
+/// What this device's agents wait for, what people answered here, and what of the agents' progress is
+/// still to be written.
+///
+/// ```text
+/// a request of an agent here   `AskBook`
+///
+/// an answer of a person here   kept ──connection──▶ asked ──taken, or another came first──▶ told
+///                               │  ▲                  │
+///                               │  └── not now, lost ─┘
+///                               └── 2 min old and never sent ──▶ told that it is too late
+///
+/// a status of a task           written; where the store fails ──▶ unwritten ──every 2 s──▶ written
+/// ```
+struct TaskMachine: Sendable {
+  typealias Action = ClientCore.Action
+
   /// An answer that could not be sent for so long is dropped, in milliseconds (N-4).
   static let answerMilliseconds: Int64 = 120_000
   /// Mere progress of one task is written so often at most, in milliseconds (N-8).
@@ -110,15 +123,15 @@ struct TaskDesk: Sendable {
   /// Questions that were sent, by number.
   var questions: [UInt64: Question] = [:]
   var lastQuestion: UInt64 = 0
-  /// Verdicts that were told or taken here and not looked at yet.
-  var verdicts: [(request: RequestID, given: GivenVerdict)] = []
   var progress: [SessionID: Progress] = [:]
   /// What a store that failed did not take, by session; nobody else would say it again.
   var unwritten: [SessionID: Unwritten] = [:]
   /// The connection over which what waits was asked.
-  var connection: ConnectionID?
+  var asked: ConnectionID?
   /// Moves of tasks that were refused because they are none.
   var illegalMoves = 0
+  /// When something is due, on the clock that never steps.
+  var deadline: Int64?
 
   /// Verdicts that are remembered; as many sessions as may await something at once are fewer.
   static let toldMax = 1_000
@@ -127,7 +140,7 @@ struct TaskDesk: Sendable {
   /// back may have taken another answer since; that one counts.
   mutating func noteTold(_ request: RequestID, _ given: GivenVerdict) {
     told.removeAll { $0.request == request }
-    if told.count == TaskDesk.toldMax { told.removeFirst() }
+    if told.count == TaskMachine.toldMax { told.removeFirst() }
     told.append((request, given))
   }
 
@@ -136,20 +149,41 @@ struct TaskDesk: Sendable {
     told.last { $0.request == request }?.given
   }
 
-  /// When something is due, on the clock that never steps.
+  /// The next time at which something is due, on the clock that never steps.
   ///
   /// - Parameter isAtWork: whether a session's task is at work. Progress of one that waits for its
   ///   person is written when it goes on, however long that takes.
-  func deadline(now: Int64, wall: Int64, isAtWork: (SessionID) -> Bool) -> Int64? {
+  func nextDeadline(now: Int64, wall: Int64, isAtWork: (SessionID) -> Bool) -> Int64? {
     let writes = progress.filter { $1.isPending && isAtWork($0) }.map {
-      $1.writtenAt + TaskDesk.progressMilliseconds
+      $1.writtenAt + TaskMachine.progressMilliseconds
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     let drops = answers.values.filter { !$0.wasSent }.map { answer in
-      now + min(max(0, answer.givenAt + TaskDesk.answerMilliseconds - wall), 10_000)
+      now + min(max(0, answer.givenAt + TaskMachine.answerMilliseconds - wall), 10_000)
     }
     let retries = unwritten.values.map(\.retryAt)
     return ([book.deadline, retryAt].compactMap { $0 } + writes + drops + retries).min()
+  }
+}
+
+extension TaskMachine {
+  /// Checks the machine against itself.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  func checkInvariants() throws(InvariantViolation) {
+    func require(_ holds: Bool, _ reason: String) throws(InvariantViolation) {
+      if !holds { throw InvariantViolation(reason: reason) }
+    }
+    try book.checkInvariants()
+    for (request, pending) in answers {
+      try require(
+        pending.answer.request == request, "an answer to another request is kept for \(request)")
+    }
+    try require(told.count <= TaskMachine.toldMax, "\(told.count) verdicts are remembered")
+    try require(
+      Set(told.map(\.request)).count == told.count, "two verdicts on one request are remembered")
+    try require(
+      asked != nil || questions.isEmpty, "questions wait for answers without a connection")
   }
 }
 

@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-extension ClientCore {
+extension ConnectionMachine {
   mutating func refused(
     _ refusal: Refusal, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -10,26 +10,25 @@ extension ClientCore {
     switch refusal.code {
     case .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace:
       trouble = why
-      return leave(for: .refused) + [.report(why)]
+      return disconnect(for: .refused) + [.report(why)]
     default:
       break
     }
-    guard case .exchanging(var exchange) = link, refusal.batch != 0 else {
+    guard case .live(var live) = state, refusal.batch != 0 else {
       return fail(
         why, retryAfter: retryAfter(refusal) ?? ClientLimits.backoffMillisecondsMax,
         at: occasion)
     }
-    guard exchange.flights.contains(where: { $0.batch == refusal.batch }) else {
-      exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
-      link = .exchanging(exchange)
-      return pumped(at: occasion, store: store)
+    guard live.window.contains(refusal.batch) else {
+      live.window.dropAnswer()
+      state = .live(live)
+      return sendBatches(at: occasion, store: store)
     }
     trouble = why
-    exchange.voidFlights(alreadyAnswered: 1)
-    exchange.heldUntil =
-      retryAfter(refusal).map { occasion.now + $0 + backoff(at: occasion) }
-      ?? .max
-    link = .exchanging(exchange)
+    live.window.voidFlights(alreadyAnswered: 1)
+    live.sending =
+      retryAfter(refusal).map { .held(until: occasion.now + $0 + wait(at: occasion)) } ?? .refused
+    state = .live(live)
     return [.report(why)]
   }
 

@@ -2,42 +2,42 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-extension ClientCore {
+extension ConnectionMachine {
   /// Sends outgoing operations while the window has room.
-  mutating func pumped(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
-    guard case .exchanging(var exchange) = link else { return [] }
+  mutating func sendBatches(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+    guard case .live(var live) = state else { return [] }
     var actions: [Action] = []
     do {
-      while exchange.maySend, exchange.voidedAnswers == 0,
-        exchange.hasRoom, exchange.cursor < replica.lastEntry
+      while live.maySend, live.window.voidedAnswers == 0, live.window.hasRoom,
+        live.window.cursor < replica.lastEntry
       {
-        let sent = try nextBatch(&exchange, at: occasion, store: store)
+        let sent = try nextBatch(&live, at: occasion, store: store)
         if sent.isEmpty { break }
         actions += sent
       }
     } catch {
       return failed(error, at: occasion)
     }
-    link = .exchanging(exchange)
+    state = .live(live)
     noteIfSynced(at: occasion)
     return actions
   }
 
   private func nextBatch(
-    _ exchange: inout Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ live: inout LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     let outbox = replica.record.outbox
     guard !outbox.isEmpty else {
-      exchange.cursor = replica.lastEntry
+      live.window.cursor = replica.lastEntry
       return []
     }
-    let only = replica.onlyEntry(after: exchange.cursor)
-    let entries = if let only { [only] } else { try entries(in: outbox.ranges, exchange, store) }
+    let only = replica.onlyEntry(after: live.window.cursor)
+    let entries = if let only { [only] } else { try entries(in: outbox.ranges, after: live.window.cursor, store) }
     guard !entries.isEmpty else {
-      exchange.cursor = replica.lastEntry
+      live.window.cursor = replica.lastEntry
       return []
     }
-    let bytesMax = min(ClientLimits.batchBytesMax, exchange.windowBytes)
+    let bytesMax = min(ClientLimits.batchBytesMax, live.window.bytesMax)
     var commands: [[Operation]] = []
     var units = 0
     var bytes = 0
@@ -55,7 +55,7 @@ extension ClientCore {
       if !fresh.isEmpty { commands.append(fresh) }
       units += entryUnits
       bytes += entryBytes
-      exchange.cursor = entry.id
+      live.window.cursor = entry.id
     }
     guard !commands.isEmpty else { return [] }
     let operations = commands.flatMap { $0 }
@@ -70,34 +70,29 @@ extension ClientCore {
     let ranges = operations.ranges
     var actions: [Action] = []
     for (index, part) in parts.enumerated() {
-      exchange.lastBatch += 1
       let isLast = index == parts.count - 1
-      exchange.flights.append(
-        Exchange.Flight(
-          batch: exchange.lastBatch, ranges: isLast ? ranges : [], sentAt: occasion.now,
-          bytes: part.count, load: exchange.bytesUnderWay + part.count))
-      let changes = Changes(batch: exchange.lastBatch, delta: part)
-      actions.append(.send(exchange.connection, .changes(changes)))
+      let batch = live.window.send(isLast ? ranges : [], bytes: part.count, at: occasion.now)
+      actions.append(.send(live.id, .changes(Changes(batch: batch, delta: part))))
     }
     return actions
   }
 
   private func entries(
-    in outgoing: [OperationRange], _ exchange: Exchange, _ store: some ReplicaStore
+    in outgoing: [OperationRange], after cursor: Int64, _ store: some ReplicaStore
   ) throws(Replica.Fault) -> [LogEntry] {
     do throws(StoreError) {
       return try store.entries(
-        in: outgoing, after: exchange.cursor, countMax: ClientLimits.batchEntriesMax)
+        in: outgoing, after: cursor, countMax: ClientLimits.batchEntriesMax)
     } catch {
       throw .store(error)
     }
   }
 
   /// Whether the server has everything and the device all that is known to be there.
-  package var isSynced: Bool {
-    guard case .exchanging(let exchange) = link else { return false }
-    return exchange.hasCaughtUp && exchange.flights.isEmpty && exchange.voidedAnswers == 0
-      && exchange.assembly == nil && exchange.maySend && replica.record.outbox.isEmpty
+  var isSynced: Bool {
+    guard case .live(let live) = state else { return false }
+    return live.maySend && live.window.isEmpty && live.assembly == nil
+      && replica.record.outbox.isEmpty
   }
 
   mutating func noteIfSynced(at occasion: Occasion) {
@@ -105,23 +100,21 @@ extension ClientCore {
   }
 
   mutating func acknowledged(
-    _ ack: Ack, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ ack: Ack, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    var exchange = exchange
-    guard let flight = exchange.takeFlight(ack.batch, at: occasion.now) else {
-      // An answer to a batch that goes again; that one's answer will count.
-      exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
-      link = .exchanging(exchange)
-      return pumped(at: occasion, store: store)
+    var live = live
+    guard let flight = live.window.takeFlight(ack.batch, at: occasion.now) else {
+      state = .live(live)
+      return sendBatches(at: occasion, store: store)
     }
-    exchange.head = max(exchange.head, ack.prefix.position)
+    live.head = max(live.head, ack.prefix.position)
     trouble = nil
     try replica.acknowledge(flight.ranges, prefix: ack.prefix, store: store)
     let actions =
-      exchange.flights.isEmpty
-      ? acknowledgementFollowing(&exchange, at: occasion, store: store) : []
-    link = .exchanging(exchange)
-    return actions + pumped(at: occasion, store: store)
+      live.window.flights.isEmpty
+      ? acknowledgementFollowing(&live, at: occasion, store: store) : []
+    state = .live(live)
+    return actions + sendBatches(at: occasion, store: store)
   }
 }
 

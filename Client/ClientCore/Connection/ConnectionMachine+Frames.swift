@@ -1,83 +1,74 @@
 import QueueModel
 import SequenceCRDT
-package import WireProtocol
+import WireProtocol
 
-extension ClientCore {
-  /// Frames came in together. What follows from each for the agents is done before the next; what
-  /// follows from the last is the driver's to ask for, as after every event.
-  package mutating func framesReceived(
-    _ frames: [Frame], on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
-    var actions: [Action] = []
-    for (index, frame) in frames.enumerated() {
-      var followed = frameReceived(frame, on: id, at: occasion, store: store)
-      if index + 1 < frames.count {
-        followed += executionFollowing(followed, at: occasion, store: store)
-      }
-      actions += followed
-    }
-    return actions
-  }
+/// What a frame leads to.
+enum ReceivedFrame: Sendable {
+  /// It was for the connection, and this is to be done.
+  case done([ClientCore.Action])
+  /// It is for those who ask and answer.
+  case response(Response)
+  case answered(AnsweredNotice)
+  /// It is for the inbox.
+  case notification(InboxNotification)
+}
 
+extension ConnectionMachine {
   /// A frame came in.
-  package mutating func frameReceived(
+  mutating func frameReceived(
     _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
-  ) -> [Action] {
+  ) -> ReceivedFrame {
     // Frames of a connection that was given up may still be under way.
-    guard link.connection == id else { return [] }
+    guard current == id else { return .done([]) }
     connectionHeard(id, at: occasion)
-    do {
+    do throws(Replica.Fault) {
       switch frame {
       case .welcome(let welcome):
-        return try welcomed(welcome, at: occasion, store: store)
+        return .done(try welcomed(welcome, at: occasion, store: store))
       case .refused(let refusal):
-        return try refused(refusal, at: occasion, store: store)
+        return .done(try refused(refusal, at: occasion, store: store))
       case .goAway(let goAway):
-        return sentAway(goAway, at: occasion)
+        return .done(sentAway(goAway, at: occasion))
       case .error(let fault):
-        return fail(
-          Trouble(message: "the server reports error \(fault.code): \(fault.message)"),
-          at: occasion)
+        let message = "the server reports error \(fault.code): \(fault.message)"
+        return .done(fail(Trouble(message: message), at: occasion))
       case .notification(let notification):
-        guard case .exchanging = link else {
-          return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
-        }
-        return try notificationReceived(notification, on: id, at: occasion, store: store)
+        guard case .live = state else { return .done(sentTooEarly(at: occasion)) }
+        return .notification(notification)
       case .unknownOptional:
-        return []
+        return .done([])
       case .answered(let notice):
-        tasks.verdicts.append((notice.request, notice.given))
-        tasks.noteTold(notice.request, notice.given)
-        return try requestEnded(notice.request, store: store)
+        return .answered(notice)
       case .response(let response):
-        if let actions = inboxAnswered(response) { return actions }
-        execution.responses.append(response)
-        return []
+        return .response(response)
       case .changes, .ack, .snapshot, .presence:
-        guard case .exchanging(let exchange) = link else {
-          return fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
-        }
-        return try exchanged(frame, exchange, at: occasion, store: store)
+        guard case .live(let live) = state else { return .done(sentTooEarly(at: occasion)) }
+        return .done(try dataReceived(frame, live, at: occasion, store: store))
       case .pair, .paired, .hello, .request, .notified:
-        return fail(Trouble(message: "the server sent a frame out of turn"), at: occasion)
+        return .done(
+          fail(Trouble(message: "the server sent a frame out of turn"), at: occasion))
       }
     } catch {
-      return failed(error, at: occasion)
+      return .done(failed(error, at: occasion))
     }
   }
 
-  private mutating func exchanged(
-    _ frame: Frame, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+  private mutating func sentTooEarly(at occasion: Occasion) -> [Action] {
+    fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
+  }
+
+  private mutating func dataReceived(
+    _ frame: Frame, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     // The server joins this device's state and then ends the connection.
-    if exchange.offerDeadline != nil { return [] }
+    if live.isOffering { return [] }
     switch frame {
     case .changes(let changes):
-      return try changesReceived(changes, exchange, at: occasion, store: store)
+      return try changesReceived(changes, live, at: occasion, store: store)
     case .ack(let ack):
-      return try acknowledged(ack, exchange, at: occasion, store: store)
+      return try acknowledged(ack, live, at: occasion, store: store)
     case .snapshot(let part):
-      return try snapshotReceived(part, exchange, at: occasion, store: store)
+      return try snapshotReceived(part, live, at: occasion, store: store)
     case .presence(let list):
       devices = list
       return []
@@ -104,7 +95,7 @@ extension ClientCore {
     let low = Int64(goAway.reconnectAfterMillisecondsMin)
     let high = max(low, Int64(goAway.reconnectAfterMillisecondsMax))
     let delay = low + Int64(occasion.random(4) % UInt64(high - low + 1))
-    link = .waiting(until: occasion.now + delay)
+    state = .waiting(until: occasion.now + delay)
     trouble = Trouble(message: "the server asked to reconnect later: \(goAway.reason)")
     return closing
   }
@@ -114,7 +105,7 @@ extension ClientCore {
   private mutating func welcomed(
     _ welcome: Welcome, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    guard case .greeting(let id, _) = link, let credentials else {
+    guard case .greeting(let id, _) = state, let credentials else {
       return fail(Trouble(message: "the server sent a second welcome"), at: occasion)
     }
     guard ProtocolVersion.spoken.contains(welcome.version) else {
@@ -123,22 +114,22 @@ extension ClientCore {
         at: occasion)
     }
     noteServerClock(welcome.serverMilliseconds, at: occasion)
-    backoffMinimum = min(
+    backoff.minimum = min(
       Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
     try replica.remember(store: store) { $0.workspace = credentials.workspace }
     replica.nonce = welcome.nonce
     let own = replica.record.prefix
     let hasCaughtUp = own == welcome.head || own.position == 0 && welcome.head.position == 0
     trouble = nil
-    link = .exchanging(
-      Exchange(
-        connection: id, since: occasion.now, sinceWall: time(at: occasion),
+    state = .live(
+      LiveConnection(
+        id: id, since: occasion.now, sinceWall: time(at: occasion),
         pingMilliseconds: welcome.pingSeconds == 0
           ? ClientLimits.pingMilliseconds
           : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
-        target: welcome.head, hasCaughtUp: hasCaughtUp, head: welcome.head.position,
-        lastHeard: occasion.now, lastPing: occasion.now))
-    return (hasCaughtUp ? [acknowledgement(on: id)] : []) + pumped(at: occasion, store: store)
+        phase: hasCaughtUp ? .caughtUp : .catchingUp(to: welcome.head),
+        head: welcome.head.position, lastHeard: occasion.now, lastPing: occasion.now))
+    return (hasCaughtUp ? [acknowledgement(on: id)] : []) + sendBatches(at: occasion, store: store)
   }
 
   func acknowledgement(on id: ConnectionID) -> Action {
@@ -148,22 +139,22 @@ extension ClientCore {
   /// Tells the server how far the device is, now or soon: acknowledged means on disk, and one wait for
   /// the disk serves all that comes until then.
   func acknowledgementFollowing(
-    _ exchange: inout Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ live: inout LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     guard store.isSynchronized else {
-      if exchange.acknowledgeAt == nil {
-        exchange.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
+      if live.acknowledgeAt == nil {
+        live.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
       }
       return []
     }
-    exchange.acknowledgeAt = nil
-    return [acknowledgement(on: exchange.connection)]
+    live.acknowledgeAt = nil
+    return [acknowledgement(on: live.id)]
   }
 
   // MARK: Data
 
   private mutating func changesReceived(
-    _ changes: Changes, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ changes: Changes, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     let operations: [Operation]
     do {
@@ -171,13 +162,11 @@ extension ClientCore {
     } catch {
       return fail(Trouble(message: "the server sent a broken delta: \(error)"), at: occasion)
     }
-    var exchange = exchange
+    var live = live
     if changes.batch != 0 {
       // A batch of this device with other stamps than it gave it.
       trouble = nil
-      if exchange.takeFlight(changes.batch, at: occasion.now) == nil {
-        exchange.voidedAnswers = max(0, exchange.voidedAnswers - 1)
-      }
+      _ = live.window.takeFlight(changes.batch, at: occasion.now)
     }
     let (rebuilds, repairs) = (replica.rebuilds, replica.record.repairs)
     let touched = try replica.merge(
@@ -187,34 +176,33 @@ extension ClientCore {
     guard repairs == replica.record.repairs else {
       // What was sent on this connection may have been logged under ids that are another copy's here:
       // on the next one it comes back.
-      return [.changed(touched)] + leave(for: .stopped) + connectIfPossible(at: occasion)
+      return [.changed(touched)] + disconnect(for: .stopped) + connectIfPossible(at: occasion)
     }
     // The log is numbered anew.
-    if rebuilds != replica.rebuilds { exchange.voidFlights(alreadyAnswered: 0) }
-    return received(touched, changes.prefix, exchange, at: occasion, store: store)
+    if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
+    return received(touched, changes.prefix, live, at: occasion, store: store)
   }
 
   /// The device has a longer prefix of the server's log.
   private mutating func received(
-    _ touched: TouchedQueues, _ prefix: LogPrefix, _ exchange: Exchange, at occasion: Occasion,
+    _ touched: TouchedQueues, _ prefix: LogPrefix, _ live: LiveConnection, at occasion: Occasion,
     store: some ReplicaStore
   ) -> [Action] {
-    var exchange = exchange
-    exchange.head = max(exchange.head, prefix.position)
-    if prefix.position >= exchange.target.position { exchange.hasCaughtUp = true }
-    let acknowledgement = acknowledgementFollowing(&exchange, at: occasion, store: store)
-    link = .exchanging(exchange)
+    var live = live
+    live.reached(prefix.position)
+    let acknowledgement = acknowledgementFollowing(&live, at: occasion, store: store)
+    state = .live(live)
     return acknowledgement + (touched.isEmpty ? [] : [.changed(touched)])
-      + pumped(at: occasion, store: store)
+      + sendBatches(at: occasion, store: store)
   }
 
   private mutating func snapshotReceived(
-    _ part: SnapshotPart, _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ part: SnapshotPart, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    var exchange = exchange
+    var live = live
     var assembly =
       part.index == 0
-      ? Exchange.Assembly(count: part.count, nextIndex: 0, bytes: []) : exchange.assembly
+      ? LiveConnection.Assembly(count: part.count, nextIndex: 0, bytes: []) : live.assembly
     guard assembly?.nextIndex == part.index, assembly?.count == part.count,
       part.index < part.count
     else {
@@ -226,11 +214,11 @@ extension ClientCore {
       return fail(Trouble(message: "the server's snapshot is too large"), at: occasion)
     }
     guard part.index + 1 == part.count else {
-      exchange.assembly = assembly
-      link = .exchanging(exchange)
+      live.assembly = assembly
+      state = .live(live)
       return []
     }
-    exchange.assembly = nil
+    live.assembly = nil
     let image: WorkspaceImage
     do {
       image = try PackedSnapshot.unpack(bytes)
@@ -239,23 +227,25 @@ extension ClientCore {
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
     guard let touched = try replica.install(base, at: occasion, store: store) else {
-      return try offerState(exchange, at: occasion, store: store)
+      return try offerState(live, at: occasion, store: store)
     }
-    exchange.voidFlights(alreadyAnswered: 0)
-    return received(touched, part.prefix, exchange, at: occasion, store: store)
+    live.window.voidFlights(alreadyAnswered: 0)
+    return received(touched, part.prefix, live, at: occasion, store: store)
   }
 
   /// The server's log lacks what this device has of a log: it gets the state to join.
   private mutating func offerState(
-    _ exchange: Exchange, at occasion: Occasion, store: some ReplicaStore
+    _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    var exchange = exchange
+    var live = live
     let bytes = PackedSnapshot.pack(try replica.loggedState(store: store))
-    exchange.offerDeadline = occasion.now + ClientLimits.answerMilliseconds(bytes: bytes.count)
+    live.phase = .offering(
+      until: occasion.now + ClientLimits.answerMilliseconds(bytes: bytes.count),
+      hasCaughtUp: live.hasCaughtUp)
     trouble = Trouble(message: "the server lacks what this device has; this device gives it back")
-    link = .exchanging(exchange)
+    state = .live(live)
     return SnapshotPart.parts(of: bytes, bytesMax: ClientLimits.batchBytesMax).map {
-      .send(exchange.connection, .snapshot($0))
+      .send(live.id, .snapshot($0))
     }
   }
 }

@@ -1,0 +1,111 @@
+import QueueModel
+import WireProtocol
+
+extension ConnectionMachine {
+  /// The transport is open.
+  mutating func connectionOpened(
+    _ id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    // A transport that opens after it was given up is closed by the driver.
+    guard case .connecting(id, _) = state, let credentials else { return [.close(id)] }
+    // What the server hears of must outlast a loss of power.
+    do throws(StoreError) { try store.synchronize() } catch {
+      return failed(.store(error), at: occasion)
+    }
+    state = .greeting(id, since: occasion.now)
+    let record = replica.record
+    let hello = Hello(
+      versions: ProtocolVersion.spoken, token: credentials.token,
+      workspace: credentials.workspace, device: record.device, store: record.store,
+      deviceName: record.deviceName, prefix: record.prefix)
+    return [.send(id, .hello(hello))]
+  }
+
+  /// The transport could not be opened, broke, or was closed by the server.
+  mutating func connectionLost(
+    _ id: ConnectionID, message: String, at occasion: Occasion
+  ) -> [Action] {
+    guard current == id else { return [] }
+    return fail(Trouble(message: message), at: occasion)
+  }
+
+  /// Any sign of life, such as a pong.
+  mutating func connectionHeard(_ id: ConnectionID, at occasion: Occasion) {
+    guard case .live(var live) = state, live.id == id else { return }
+    live.lastHeard = occasion.now
+    state = .live(live)
+  }
+
+  mutating func connectIfPossible(at occasion: Occasion) -> [Action] {
+    guard isRunning else {
+      state = .idle(.stopped)
+      return []
+    }
+    guard replica.record.isSyncEnabled else {
+      state = .idle(.disabled)
+      return []
+    }
+    guard let credentials else {
+      state = .idle(.unpaired)
+      return []
+    }
+    if let bound = replica.record.workspace, bound != credentials.workspace {
+      state = .idle(.refused)
+      trouble = Trouble(
+        message: "the credentials are for workspace \(credentials.workspace), the data belong to "
+          + "\(bound); use another data directory for another workspace",
+        refusal: .wrongWorkspace)
+      return []
+    }
+    connections += 1
+    let id = ConnectionID(rawValue: connections)
+    state = .connecting(id, since: occasion.now)
+    return [.connect(id)]
+  }
+
+  mutating func disconnect(for idleness: Idleness) -> [Action] {
+    let closing = closing()
+    state = .idle(idleness)
+    return closing
+  }
+
+  /// Closes what is open. A copy of this program's memory has no connection any more: whoever loses
+  /// one writes under another replica id from then on.
+  mutating func closing() -> [Action] {
+    switch state {
+    case .idle, .waiting: return []
+    case .connecting(let id, _): return [.close(id)]
+    case .greeting(let id, _):
+      replica.retireWriter()
+      return [.close(id)]
+    case .live(let live):
+      replica.retireWriter()
+      return [.close(live.id)]
+    }
+  }
+
+  /// Gives the connection up and tries again later.
+  mutating func fail(
+    _ trouble: Trouble, retryAfter: Int64 = 0, at occasion: Occasion
+  ) -> [Action] {
+    self.trouble = trouble
+    let closing = closing()
+    if case .live(let live) = state,
+      occasion.now - live.since >= ClientLimits.healthMilliseconds
+    {
+      backoff.attempts = 0
+    }
+    state = .waiting(until: occasion.now + wait(at: occasion) + max(0, retryAfter))
+    return closing + [.report(trouble)]
+  }
+
+  /// Full jitter over a range that doubles with every attempt, above the server's minimum.
+  mutating func wait(at occasion: Occasion) -> Int64 {
+    let doublings = min(backoff.attempts, 6)
+    backoff.attempts += 1
+    let range = min(
+      ClientLimits.backoffMillisecondsMin << Int64(doublings),
+      ClientLimits.backoffMillisecondsMax)
+    return backoff.minimum + Int64(occasion.random(3) % UInt64(range + 1))
+  }
+}

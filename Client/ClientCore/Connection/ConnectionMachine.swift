@@ -1,0 +1,278 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// A device's replica, and its connection to the server.
+///
+/// ```text
+///                  ┌────────── time ──────────┐
+///                  ▼                          │
+/// idle ──▶ connecting ──opened──▶ greeting ──▶│── waiting
+///  ▲  started,   │        hello      │ welcome │     ▲
+///  │  paired,    │                   ▼         │     │ lost, silent, refused for now,
+///  │  wanted     │                 live ───────│─────┘ told to reconnect later
+///  │             └──────── lost ───────────────┘
+///  └── stopped, switched off, another pairing, refused for good: from everywhere
+/// ```
+///
+/// What is done on the device goes through `perform`, so that it is sent; what others need to know of the
+/// connection is `ready`, `current` and `hasServer`.
+struct ConnectionMachine: Sendable {
+  typealias Action = ClientCore.Action
+
+  enum State: Sendable {
+    /// Nobody runs the sync, it is turned off, there is no server, or the server refused for good.
+    case idle(Idleness)
+    /// Waits before the next try.
+    case waiting(until: Int64)
+    /// A transport is being opened.
+    case connecting(ConnectionID, since: Int64)
+    /// `hello` is under way.
+    case greeting(ConnectionID, since: Int64)
+    /// Changes flow.
+    case live(LiveConnection)
+  }
+
+  enum Idleness: Hashable, Sendable {
+    case stopped
+    case disabled
+    case unpaired
+    case refused
+  }
+
+  /// How long to wait before the next try.
+  struct Backoff: Hashable, Sendable {
+    /// Tries in a row that came to nothing.
+    var attempts = 0
+    /// The server's, in milliseconds.
+    var minimum: Int64 = 0
+  }
+
+  /// A reading of the server's clock, and the moment of the reading.
+  struct ServerClock: Hashable, Sendable {
+    var reading: Int64
+    var readAt: Int64
+  }
+
+  var replica: Replica
+  /// How many messages a session may hold for a local enqueue to be taken.
+  var queueSizeMax: Int
+  var credentials: Credentials?
+  var state = State.idle(.stopped)
+  var isRunning = false
+  /// Connections so far.
+  var connections: UInt64 = 0
+  var backoff = Backoff()
+  var serverClock: ServerClock?
+  var trouble: Trouble?
+  /// The devices of the workspace as the server told last.
+  var devices: [DevicePresence] = []
+  var lastSyncedWall: Int64?
+  /// What is asked of the authority.
+  var authority = AuthorityQuestions()
+  var retention = Retention()
+
+  init(replica: Replica, credentials: Credentials?, queueSizeMax: Int) {
+    self.replica = replica
+    self.credentials = credentials
+    self.queueSizeMax = queueSizeMax
+  }
+
+  /// The connection that there is, be it open or not.
+  var current: ConnectionID? {
+    switch state {
+    case .idle, .waiting: nil
+    case .connecting(let id, _), .greeting(let id, _): id
+    case .live(let live): live.id
+    }
+  }
+
+  /// The connection over which questions go; nil where there is none.
+  var ready: ConnectionID? {
+    if case .live(let live) = state, live.hasCaughtUp { live.id } else { nil }
+  }
+
+  /// Whether a server decides about leases, or this device for itself.
+  var hasServer: Bool { credentials != nil || replica.record.workspace != nil }
+
+  /// When `timePassed` is due; nil where nothing waits for time.
+  var deadline: Int64? {
+    switch state {
+    case .idle: nil
+    case .waiting(let until): until
+    case .connecting(_, let since), .greeting(_, let since):
+      since + ClientLimits.openingMilliseconds
+    case .live(let live): live.deadline
+    }
+  }
+
+  /// Takes over the server's reading; one that no stamp could hold is cut down to what one can.
+  mutating func noteServerClock(_ milliseconds: Int64, at occasion: Occasion) {
+    let reading = min(max(milliseconds, 0), Stamp.millisecondsMax)
+    serverClock = ServerClock(reading: reading, readAt: occasion.now)
+  }
+
+  /// The wall clock, or the server's where the two differ by more than a little.
+  func time(at occasion: Occasion) -> Int64 {
+    guard let clock = serverClock else { return occasion.wall }
+    let estimate = clock.reading + (occasion.now - clock.readAt)
+    let difference = estimate.subtractingReportingOverflow(occasion.wall)
+    if difference.overflow
+      || difference.partialValue.magnitude > UInt64(ClientLimits.clockToleranceMilliseconds)
+    {
+      return estimate
+    }
+    return occasion.wall
+  }
+
+  /// The occasion with the best known time.
+  func corrected(_ occasion: Occasion) -> Occasion {
+    occasion.at(wall: time(at: occasion))
+  }
+
+  /// Checks the machine against itself.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  func checkInvariants() throws(InvariantViolation) {
+    func require(_ holds: Bool, _ reason: String) throws(InvariantViolation) {
+      if !holds { throw InvariantViolation(reason: "the connection \(reason)") }
+    }
+    try require(current.map { $0.rawValue == connections } ?? true, "is not the latest one")
+    try require(backoff.attempts >= 0 && backoff.minimum >= 0, "waits for less than no time")
+    guard current != nil else { return }
+    try require(isRunning, "is there though nobody runs the sync")
+    try require(credentials != nil, "is there without credentials")
+    try require(replica.record.isSyncEnabled, "is there though sync is off")
+    guard case .live(let live) = state else { return }
+    try live.window.checkInvariants()
+    try require(live.window.cursor <= replica.lastEntry, "has sent what the log does not hold")
+    try require(live.lastHeard >= live.since, "was heard before it was there")
+    if let assembly = live.assembly {
+      try require(assembly.nextIndex < assembly.count, "keeps a snapshot that is complete")
+    }
+  }
+}
+
+extension ConnectionMachine {
+  /// The driver began to run the sync.
+  mutating func started(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+    isRunning = true
+    return connectIfPossible(at: occasion)
+  }
+
+  /// The driver stops: closes what is open.
+  mutating func stopped() -> [Action] {
+    isRunning = false
+    return disconnect(for: .stopped)
+  }
+
+  /// The device was paired, anew or for the first time.
+  mutating func paired(
+    _ fresh: Credentials, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try replica.remember(store: store) { $0.workspace = fresh.workspace }
+    credentials = fresh
+    backoff.attempts = 0
+    trouble = nil
+    return disconnect(for: .stopped) + connectIfPossible(at: occasion)
+  }
+
+  /// A person turned sync on or off.
+  mutating func syncSwitched(
+    _ isOn: Bool, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try replica.remember(store: store) { $0.isSyncEnabled = isOn }
+    guard isOn else { return disconnect(for: .disabled) }
+    backoff.attempts = 0
+    if case .idle = state { return connectIfPossible(at: occasion) }
+    return []
+  }
+
+  /// A person wants to be connected now, whatever was refused before.
+  mutating func syncRequested(at occasion: Occasion) -> [Action] {
+    // A try that is under way and fails must not be followed by a long wait either.
+    backoff.attempts = 0
+    switch state {
+    case .idle, .waiting:
+      return connectIfPossible(at: occasion)
+    case .live(var live) where live.sending != .open:
+      live.sending = .held(until: occasion.now)
+      state = .live(live)
+      return []
+    case .connecting(_, let since), .greeting(_, let since):
+      // What the network swallowed is repeated ever more slowly; a fresh try is at once.
+      guard occasion.now - since >= ClientLimits.patienceMilliseconds else { return [] }
+      return disconnect(for: .stopped) + connectIfPossible(at: occasion)
+    case .live:
+      return []
+    }
+  }
+
+  /// A local command.
+  ///
+  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
+  ///   actions out and then has the store synchronized, before anybody hears that the command is done:
+  ///   so the server and the disk have it at the same time, not one after the other. A loss of power
+  ///   in between leaves the server with operations that the device does not know it made; they come
+  ///   back, and the next process writes under another replica id anyway.
+  mutating func perform(
+    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
+    let outcome = try replica.perform(
+      command, queueSizeMax: queueSizeMax, wall: time(at: occasion), recordsUndo: recordsUndo,
+      waitsForDisk: waitsForDisk, at: occasion, store: store)
+    var actions: [Action] = []
+    if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
+    if !outcome.operations.isEmpty { actions += sendBatches(at: occasion, store: store) }
+    return (outcome, actions)
+  }
+
+  /// The deadline came, or something before it.
+  mutating func timePassed(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+    switch state {
+    case .idle:
+      return []
+    case .waiting(let until):
+      return occasion.now >= until ? connectIfPossible(at: occasion) : []
+    case .connecting(_, let since), .greeting(_, let since):
+      guard occasion.now - since >= ClientLimits.openingMilliseconds else { return [] }
+      return fail(Trouble(message: "the server does not answer"), at: occasion)
+    case .live(let live):
+      return timePassed(live, at: occasion, store: store)
+    }
+  }
+
+  private mutating func timePassed(
+    _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    if occasion.now - live.lastHeard >= ClientLimits.silenceMilliseconds {
+      return fail(Trouble(message: "the server fell silent"), at: occasion)
+    }
+    if let deadline = live.window.answerDeadline, occasion.now >= deadline {
+      return fail(Trouble(message: "the server did not answer a batch"), at: occasion)
+    }
+    if case .offering(let until, _) = live.phase, occasion.now >= until {
+      return fail(
+        Trouble(message: "the server did not take this device's state"), at: occasion)
+    }
+    var live = live
+    var actions: [Action] = []
+    if occasion.now - max(live.lastPing, live.lastHeard) >= live.pingMilliseconds {
+      live.lastPing = occasion.now
+      actions.append(.ping(live.id))
+    }
+    if case .held(let until) = live.sending, until <= occasion.now { live.sending = .open }
+    if let acknowledgeAt = live.acknowledgeAt, acknowledgeAt <= occasion.now {
+      do throws(StoreError) {
+        try store.synchronize()
+      } catch {
+        return failed(.store(error), at: occasion)
+      }
+      live.acknowledgeAt = nil
+      actions.append(acknowledgement(on: live.id))
+    }
+    state = .live(live)
+    return actions + sendBatches(at: occasion, store: store)
+  }
+}

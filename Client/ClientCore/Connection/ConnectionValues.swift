@@ -1,0 +1,39 @@
+package import QueueModel
+import SequenceCRDT
+package import WireProtocol
+
+/// Names one connection; events of an earlier one are dropped by it.
+package struct ConnectionID: RawRepresentable, Hashable, Sendable {
+  package var rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// What lets a device in.
+package struct Credentials: Hashable, Sendable {
+  /// The server's address, as the person gave it.
+  package var server: String
+  package var workspace: WorkspaceID
+  package var workspaceName: String
+  package var token: [UInt8]
+
+  package init(server: String, workspace: WorkspaceID, workspaceName: String, token: [UInt8]) {
+    self.server = server
+    self.workspace = workspace
+    self.workspaceName = workspaceName
+    self.token = token
+  }
+}
+
+/// The latest trouble with the server.
+package struct Trouble: Hashable, Sendable {
+  package var message: String
+  package var refusal: RefusalCode?
+
+  package init(message: String, refusal: RefusalCode? = nil) {
+    self.message = message
+    self.refusal = refusal
+  }
+}

@@ -1,0 +1,271 @@
+import DispatchAuthority
+package import QueueModel
+import WireProtocol
+
+/// What whoever runs the agents has to do.
+package enum AgentOrder: Hashable, Sendable {
+  /// Hand the prompt to the session's agent; its intent is on the disk.
+  case start(StartOrder)
+  /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other, also
+  /// where it had not begun.
+  case stop(SessionID, attempt: UInt16)
+  /// Nothing runs any more, and nothing will begin.
+  case drained
+}
+
+/// Runs the messages of this device's sessions: stores what its executor decides, and asks for it.
+///
+/// ```text
+/// without agents ──started──▶ executing ──drain requested──▶ draining ──nothing runs──▶ drained
+///       │                                                       ▲
+///       └───────────────── drain requested, then started ───────┘
+///
+/// an order of the executor:  stored ──▶ handed on
+///                            not stored ──▶ tried again every 5 s, in order; a start is given up
+/// ```
+struct ExecutionMachine: Sendable {
+  typealias Action = ClientCore.Action
+
+  /// nil where this program runs no agents.
+  private(set) var executor: Executor?
+  /// Whether the program is to end, also where it was told so before it ran agents.
+  private(set) var isDraining = false
+  /// Whether the server decides.
+  private var isServerAsked = false
+  /// The connection on which the executor's questions were asked.
+  private var asked: ConnectionID?
+  /// What could not be stored and is tried again.
+  private var unstored: [(command: Command, then: [Command], intents: IntentChanges)] = []
+  /// When `unstored` is tried again.
+  private var storeAt: Int64?
+  private(set) var deadline: Int64?
+
+  static let storeRetryMilliseconds: Int64 = 5_000
+
+  /// What agents work on here, by session.
+  var running: [SessionID: StartOrder] { executor?.running ?? [:] }
+
+  /// The token of the lease under which a session's messages run here.
+  func leaseToken(of session: SessionID) -> UInt64? {
+    executor?.sessions[session]?.lease.held?.token
+  }
+
+  /// Lets the executor decide, by the best known time, and does what it says, until it has nothing
+  /// more to say.
+  mutating func decide(
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore,
+    _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
+  ) -> [Action] {
+    guard executor != nil else { return [] }
+    let occasion = connection.corrected(occasion)
+    let orders = event(&executor!, connection.replica.workspace, occasion)
+    return carryOut(orders, over: &connection, at: occasion, store: store)
+  }
+
+  /// Checks the machine against itself.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  func checkInvariants() throws(InvariantViolation) {
+    try executor?.checkInvariants()
+    guard (storeAt == nil) == unstored.isEmpty else {
+      throw InvariantViolation(reason: "what could not be stored is not tried again")
+    }
+    guard executor?.isDraining ?? isDraining == isDraining else {
+      throw InvariantViolation(reason: "the executor does not know that the program is to end")
+    }
+  }
+}
+
+// MARK: - Events
+
+extension ExecutionMachine {
+  /// The program runs agents from now on.
+  mutating func started(
+    _ settings: ExecutorSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    let workspace = connection.replica.workspace
+    var executor = Executor(
+      device: connection.replica.record.device, settings: settings,
+      firstRequest: occasion.random(6))
+    isServerAsked = connection.hasServer
+    executor.authorityStands = connection.hasServer
+    connection.authority.local = Authority(loaded.authority, uptime: occasion.now)
+    let intents = loaded.intents.sorted { $0.message < $1.message }
+    var recovery = executor.recovered(
+      intents, deadAgents: deadAgents, in: workspace, at: occasion)
+    if isDraining { recovery += executor.drainRequested(in: workspace, at: occasion) }
+    self.executor = executor
+    return carryOut(recovery, over: &connection, at: occasion, store: store)
+  }
+
+  /// The program is to end: nothing begins any more.
+  mutating func drainRequested(
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    isDraining = true
+    guard executor != nil else { return [.agent(.drained)] }
+    return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+      executor.drainRequested(in: workspace, at: occasion)
+    }
+  }
+
+  /// A connection is there over which questions go.
+  ///
+  /// - Returns: nil where what waits was asked over it already.
+  mutating func connected(
+    _ id: ConnectionID, over connection: inout ConnectionMachine, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action]? {
+    guard asked != id else { return nil }
+    asked = id
+    let abandoned = connection.abandonQuestions()
+    connection.authority.held = []
+    return abandoned
+      + decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+        executor.connected(in: workspace, at: occasion)
+      }
+  }
+
+  /// An answer of the authority's.
+  mutating func take(
+    _ response: Response, over connection: inout ConnectionMachine, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    guard let question = executor?.question(response.id) else { return [] }
+    // An answer that breaks the specification is as good as none.
+    let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
+    return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+      executor.answered(response.id, answer, in: workspace, at: occasion)
+    }
+  }
+
+  /// What follows from an event that touched queues: to be called after every one.
+  mutating func following(
+    _ touched: TouchedQueues, over connection: inout ConnectionMachine, at occasion: Occasion,
+    store: some ReplicaStore
+  ) -> [Action] {
+    guard executor != nil else { return [] }
+    if isServerAsked != connection.hasServer {
+      isServerAsked = connection.hasServer
+      executor?.authorityChanged(stands: isServerAsked)
+    }
+    let isDue = deadline.map { $0 <= occasion.now } ?? false
+    var actions = retryStoring(over: &connection, at: occasion, store: store)
+    actions += decide(over: &connection, at: occasion, store: store) {
+      executor, workspace, occasion in
+      var orders = executor.queuesChanged(touched.sessions, in: workspace, at: occasion)
+      if isDue { orders += executor.timePassed(in: workspace, at: occasion) }
+      return orders
+    }
+    deadline = [storeAt, executor?.deadline(wall: occasion.wall, now: occasion.now)]
+      .compactMap { $0 }.min()
+    return actions
+  }
+}
+
+// MARK: - Carrying out
+
+extension ExecutionMachine {
+  private mutating func carryOut(
+    _ orders: [Executor.Action], over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var actions: [Action] = []
+    for order in orders {
+      switch order {
+      case .ask(let request, let id):
+        actions += ask(request, id: id, over: &connection, at: occasion, store: store)
+      case .start(let start):
+        let run = start.run(.running, milliseconds: connection.time(at: occasion), note: "")
+        let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
+        // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
+        // began already, for another session that had the message a moment ago.
+        if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
+          let done = perform(
+            .reportRun(start.message, run), IntentChanges(begun: start), over: &connection, at: occasion,
+            store: store)
+        {
+          actions += [.agent(.start(start))] + done
+        } else {
+          executor?.beginFailed(start, at: occasion)
+        }
+      case .stop(let session, let attempt):
+        actions.append(.agent(.stop(session, attempt: attempt)))
+      case .end(let command, let following, let message):
+        actions += performSurely(
+          command, then: following, IntentChanges(ended: message), over: &connection, at: occasion, store: store)
+      case .perform(let command, let following):
+        actions += performSurely(
+          command, then: following, IntentChanges(), over: &connection, at: occasion, store: store)
+      case .drained:
+        actions.append(.agent(.drained))
+      }
+    }
+    return actions
+  }
+
+  /// Does a command of the executor's and what follows from it, on the disk when this returns; nil where
+  /// it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing any more.
+  private mutating func perform(
+    _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action]? {
+    do throws(Replica.Fault) {
+      let outcome = try connection.replica.perform(
+        command, then: following, queueSizeMax: connection.queueSizeMax,
+        wall: connection.time(at: occasion), intents: intents, at: occasion, store: store)
+      guard !outcome.operations.isEmpty else { return [] }
+      let sessions = outcome.touched.sessions
+      return [.changed(outcome.touched)] + connection.sendBatches(at: occasion, store: store)
+        + decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+          executor.queuesChanged(sessions, in: workspace, at: occasion)
+        }
+    } catch {
+      if case .queue = error { return intents.begun == nil ? [] : nil }
+      return nil
+    }
+  }
+
+  private mutating func performSurely(
+    _ command: Command, then following: [Command], _ intents: IntentChanges,
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    if unstored.isEmpty,
+      let done = perform(command, then: following, intents, over: &connection, at: occasion, store: store)
+    {
+      return done
+    }
+    unstored.append((command, following, intents))
+    storeAt = occasion.now + ExecutionMachine.storeRetryMilliseconds
+    return []
+  }
+
+  private mutating func retryStoring(
+    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard let storeAt, storeAt <= occasion.now else { return [] }
+    self.storeAt = nil
+    let waiting = unstored
+    unstored = []
+    return waiting.flatMap {
+      performSurely($0.command, then: $0.then, $0.intents, over: &connection, at: occasion, store: store)
+    }
+  }
+
+  // MARK: - Asking
+
+  private mutating func ask(
+    _ request: AuthorityRequest, id: UInt64, over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard connection.hasServer else {
+      let answer = connection.decide(request, id: id, at: occasion, store: store) ?? .unavailable
+      return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+        executor.answered(id, answer, in: workspace, at: occasion)
+      }
+    }
+    // Without a connection it is asked when there is one.
+    guard connection.ready != nil else { return [] }
+    connection.authority.held.append((request, id))
+    return connection.sendHeld()
+  }
+}

@@ -1,0 +1,280 @@
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// The notifications of this device, and what the device wants of them.
+///
+/// ```text
+/// a notification   delivered ──stored──▶ shown ──dismissed, answered, crowded out──▶ ended
+///                            ──over already──▶ known, never shown
+///
+/// a wish           set ──connection──▶ told; told again on every connection
+///
+/// the connection   there ──missed──▶ missed for 30 s ──something waits for it──▶ told, once
+///                    ▲                                                            │
+///                    └──────────────────── there again ───────────────────────────┘
+/// ```
+struct InboxMachine: Sendable {
+  typealias Action = ClientCore.Action
+
+  /// How long the connection has been missed.
+  enum Missing: Hashable, Sendable {
+    /// It is there, or nobody expects it.
+    case no
+    /// Since when, on the clock that never steps and on the device's.
+    case since(Int64, wall: Int64)
+    /// It was looked whether something waits for it, when that was due; from then on whatever begins
+    /// to wait comes with an event of its own.
+    case long(wall: Int64)
+    /// The driver knows.
+    case told
+  }
+
+  /// What the server was told on a connection.
+  struct Told: Hashable, Sendable {
+    var connection: ConnectionID
+    var isVisible = false
+    var preferences: NotificationPreferences?
+  }
+
+  private(set) var shelf = NotificationShelf()
+  /// Until when the person looks at the device, on the clock that never steps.
+  private var visibleUntil: Int64?
+  private var preferences = NotificationPreferences()
+  private var told: Told?
+  /// Questions that were sent, and whether a caller waits for their answers.
+  private var questions: [UInt64: (request: InboxRequest, isAwaited: Bool)] = [:]
+  private var missing = Missing.no
+
+  /// A connection that is missed for so long is told where something waits for it.
+  static let missingMilliseconds: Int64 = 30_000
+
+  /// Whether the person looks at this device, as far as anybody said.
+  func isVisible(now: Int64) -> Bool { visibleUntil.map { $0 > now } ?? false }
+
+  /// When time matters to notifications.
+  var deadline: Int64? {
+    var times: [Int64] = []
+    if case .since(let since, _) = missing { times.append(since + InboxMachine.missingMilliseconds) }
+    if let visibleUntil { times.append(visibleUntil) }
+    return times.min()
+  }
+
+  /// What the store held.
+  mutating func loaded(_ loaded: LoadedNotifications) {
+    shelf = NotificationShelf(loaded)
+  }
+
+  /// Checks the machine against itself.
+  ///
+  /// - Throws: `InvariantViolation` naming the first contradiction.
+  func checkInvariants() throws(InvariantViolation) {
+    try shelf.checkInvariants()
+    guard told != nil || questions.values.allSatisfy(\.isAwaited) else {
+      throw InvariantViolation(reason: "the server was told wishes over no connection")
+    }
+  }
+}
+
+extension InboxMachine {
+  // MARK: - Inbox
+
+  /// The server delivers a notification: it is stored before the answer goes out.
+  mutating func received(
+    _ notification: InboxNotification, on id: ConnectionID,
+    over connection: ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    // Where operations lack, nothing can be said of a request.
+    let isOver =
+      notification.request != nil
+      && connection.replica.workspace.task(of: notification.session)?.status.request != notification.request
+    var actions: [Action] = []
+    if let changes = shelf.changes(
+      receiving: notification, isOver: isOver, wall: connection.time(at: occasion))
+    {
+      try keep(changes, connection, store: store)
+      actions += changes.ended.map { .notificationEnded($0, .crowdedOut) }
+      actions += changes.received.map { .notified($0) }
+    }
+    return actions + [.send(id, .notified(notification.position))]
+  }
+
+  /// Somebody answered a request: it is not shown any longer.
+  mutating func requestEnded(
+    _ request: RequestID, _ connection: ConnectionMachine, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try end(connection, store: store) { $0.request == request }
+  }
+
+  /// Ends requests that no task awaits any more.
+  private mutating func endSettledRequests(
+    _ connection: ConnectionMachine, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    try end(connection, store: store) { notification in
+      connection.replica.workspace.task(of: notification.session)?.status.request != notification.request
+    }
+  }
+
+  private mutating func end(
+    _ connection: ConnectionMachine, store: some ReplicaStore,
+    where isOver: (InboxNotification) -> Bool
+  ) throws(Replica.Fault) -> [Action] {
+    guard let changes = shelf.changes(endingRequests: isOver) else { return [] }
+    try keep(changes, connection, store: store)
+    return changes.ended.map { .notificationEnded($0, .settled) }
+  }
+
+  /// The person puts notifications aside.
+  mutating func dismissed(
+    _ names: [OperationID], _ connection: ConnectionMachine, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    var changes = NotificationChanges()
+    changes.ended = names.filter { shelf.standing[$0] != nil }
+    guard !changes.isEmpty else { return [] }
+    try keep(changes, connection, store: store)
+    return changes.ended.map { .notificationEnded($0, .dismissed) }
+  }
+
+  /// A program of this device showed a notification.
+  mutating func announced(
+    _ name: OperationID, _ connection: ConnectionMachine, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    guard shelf.standing[name]?.isAnnounced == false else { return }
+    var changes = NotificationChanges()
+    changes.announced = [name]
+    try keep(changes, connection, store: store)
+  }
+
+  private mutating func keep(
+    _ changes: NotificationChanges, _ connection: ConnectionMachine, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    var transaction = StoreTransaction(record: connection.replica.record)
+    transaction.notifications = changes
+    try connection.replica.commit(transaction, to: store)
+    shelf.stored(changes)
+  }
+
+  // MARK: - What the device wants
+
+  /// Somebody says for how long the person looks at the device; nil: not any more.
+  mutating func visibilityChanged(
+    forMilliseconds duration: Int64?, over connection: ConnectionMachine, at occasion: Occasion
+  ) -> [Action] {
+    visibleUntil = duration.map { occasion.now + max(0, $0) }
+    return tellWishes(over: connection, at: occasion)
+  }
+
+  /// What the device wants to be notified of was set, or set anew.
+  mutating func preferencesChanged(
+    _ preferences: NotificationPreferences, over connection: ConnectionMachine,
+    at occasion: Occasion
+  ) -> [Action] {
+    self.preferences = preferences
+    return tellWishes(over: connection, at: occasion)
+  }
+
+  /// Asks the server something about the device's notifications; the answer comes as `replied`.
+  ///
+  /// - Returns: nil where it cannot be asked now.
+  mutating func questionAsked(
+    _ request: InboxRequest, id: UInt64, over connection: ConnectionMachine
+  ) -> [Action]? {
+    guard let current = connection.ready else { return nil }
+    questions[id] = (request, true)
+    return [.send(current, .request(request.request(id: id)))]
+  }
+
+  /// Tells the server what it does not know yet.
+  private mutating func tellWishes(
+    over connection: ConnectionMachine, at occasion: Occasion
+  ) -> [Action] {
+    guard let current = connection.ready else { return [] }
+    var told = self.told ?? Told(connection: current)
+    if told.connection != current { told = Told(connection: current) }
+    var requests: [InboxRequest] = []
+    if told.preferences != preferences {
+      told.preferences = preferences
+      requests.append(.setPreferences(preferences))
+    }
+    let isVisible = isVisible(now: occasion.now)
+    if told.isVisible != isVisible {
+      told.isVisible = isVisible
+      requests.append(.visibility(isVisible))
+    }
+    self.told = told
+    return requests.enumerated().map { index, request in
+      let id = occasion.random(40 + UInt64(index))
+      questions[id] = (request, false)
+      return .send(current, .request(request.request(id: id)))
+    }
+  }
+
+  /// The answer to a question about notifications; nil where it is to another question.
+  mutating func answered(_ response: Response) -> [Action]? {
+    guard let question = questions.removeValue(forKey: response.id) else { return nil }
+    // An answer that breaks the specification is as good as none.
+    let answer = (try? InboxAnswer(response, to: question.request)) ?? .unavailable
+    // What the server could not store of the device's wishes it is told with the next connection.
+    return question.isAwaited ? [.replied(answer, response.id)] : []
+  }
+
+  // MARK: - After every event
+
+  /// What follows from an event that led to `actions`: to be called after every one.
+  ///
+  /// - Parameter isRunning: whether an agent works here, which waits for a connection.
+  mutating func following(
+    _ actions: [Action], isRunning: Bool, over connection: ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    var next = tellWishes(over: connection, at: occasion)
+    for case .answerEnded(let answer, let ending) in actions where ending != .tooLate {
+      next += (try? requestEnded(answer.request, connection, store: store)) ?? []
+    }
+    let isTouched = actions.contains { if case .changed = $0 { true } else { false } }
+    if isTouched {
+      // What cannot be stored now follows with the next change.
+      next += (try? endSettledRequests(connection, store: store)) ?? []
+    }
+    if connection.ready != nil {
+      missing = .no
+    } else {
+      if connection.current == nil { next += abandonQuestions() }
+      next += noteMissing(connection, isRunning: isRunning, at: occasion)
+    }
+    if let until = visibleUntil, until <= occasion.now { visibleUntil = nil }
+    return next
+  }
+
+  private mutating func noteMissing(
+    _ connection: ConnectionMachine, isRunning: Bool, at occasion: Occasion
+  ) -> [Action] {
+    guard connection.isRunning, connection.credentials != nil,
+      connection.replica.record.isSyncEnabled
+    else {
+      missing = .no
+      return []
+    }
+    if missing == .no { missing = .since(occasion.now, wall: occasion.wall) }
+    switch missing {
+    case .since(let since, let wall):
+      guard occasion.now - since >= InboxMachine.missingMilliseconds else { return [] }
+      missing = .long(wall: wall)
+    case .no, .long, .told:
+      break
+    }
+    // Something runs, or waits to be sent or answered.
+    guard case .long(let wall) = missing,
+      isRunning || !connection.replica.record.outbox.isEmpty
+        || shelf.standing.values.contains(where: { $0.notification.request != nil })
+    else { return [] }
+    missing = .told
+    return [.connectionMissed(since: wall)]
+  }
+
+  /// The connection that the questions went over is gone.
+  private mutating func abandonQuestions() -> [Action] {
+    defer { questions = [:] }
+    return questions.filter(\.value.isAwaited).keys.sorted().map { .replied(.unavailable, $0) }
+  }
+}

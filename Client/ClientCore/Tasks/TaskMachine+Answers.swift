@@ -1,0 +1,157 @@
+import QueueModel
+import WireProtocol
+
+/// The answers that people give on this device, until the authority has taken or refused them.
+extension TaskMachine {
+  /// A person answers a request.
+  ///
+  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  ///   `.answerEnded` comes later.
+  mutating func answerGiven(
+    _ answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
+    // The same answer is under way already: a second tap of the same button.
+    if self.answers[answer.request]?.answer == answer { return (nil, []) }
+    if let given = verdict(on: answer.request) {
+      let isOwn =
+        given.device == connection.replica.record.device && given.verdict == answer.verdict
+        && given.text == answer.text
+      if isOwn { return (.taken, []) }
+      return (
+        given.verdict == .closed
+          ? .notAwaited : .answeredAlready(given.verdict, by: given.device), []
+      )
+    }
+    let task = connection.replica.workspace.task(of: answer.session)
+    guard let status = task?.status, status.request == answer.request,
+      answer.verdict.answers(status)
+    else { return (knownEnding(of: answer.request, task), []) }
+    let pending = PendingAnswer(
+      answer: answer, givenAt: occasion.wall, wasSent: connection.hasServer && connection.ready != nil)
+    try commit(AnswerChanges(kept: pending), connection.replica.record, store: store)
+    self.answers[answer.request] = pending
+    return (nil, sendAnswer(answer, with: execution, over: &connection, at: occasion, store: store))
+  }
+
+  /// What the register says became of a request that is not awaited.
+  private func knownEnding(of request: RequestID, _ task: TaskState?) -> AnswerEnding {
+    guard let outcome = task?.outcome, outcome.request == request, let device = outcome.device,
+      let verdict = Verdict.allCases.first(where: { $0.ending == outcome.ending })
+    else { return .notAwaited }
+    return .answeredAlready(verdict, by: device)
+  }
+
+  mutating func sendAnswer(
+    _ answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    ask(.answer(answer), as: .answer(answer), with: execution, over: &connection, at: occasion, store: store)
+  }
+
+  /// An answer that is too old to be sent may have arrived before: asks what counts.
+  mutating func askFate(
+    of answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    ask(.verdict(VerdictRequest(of: answer)), as: .fate(answer), with: execution, over: &connection, at: occasion, store: store)
+  }
+
+  mutating func fateTold(
+    _ sent: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    guard let pending = self.answers[sent.request], pending.answer == sent else { return [] }
+    switch answer {
+    case .verdict(let given?):
+      let own = GivenVerdict(
+        verdict: sent.verdict, device: connection.replica.record.device, text: sent.text)
+      if given == own { return answerTold(sent, .taken, with: execution, over: &connection, at: occasion, store: store) }
+      return end(
+        pending,
+        given.verdict == .closed ? .notAwaited : .answeredAlready(given.verdict, by: given.device),
+        connection, store: store)
+    case .verdict(nil):
+      return end(pending, .tooLate, connection, store: store)
+    case .notAwaited:
+      return end(pending, .notAwaited, connection, store: store)
+    default:
+      self.retryAt = occasion.now + TaskMachine.retryMilliseconds
+      return []
+    }
+  }
+
+  mutating func answerTold(
+    _ given: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    if case .taken = answer {
+      // The server tells everybody else; here the response says it.
+      let verdict = GivenVerdict(
+        verdict: given.verdict, device: connection.replica.record.device, text: given.text)
+      connection.authority.verdicts.append((given.request, verdict))
+      noteTold(given.request, verdict)
+    }
+    guard let pending = self.answers[given.request] else { return [] }
+    guard pending.answer == given else {
+      // The person has given another answer since, and that one's response is on its way.
+      return answer == .taken ? [.answerEnded(given, .taken)] : []
+    }
+    switch answer {
+    case .taken:
+      return end(pending, .taken, connection, store: store)
+    case .answeredAlready(let verdict, let device):
+      return end(pending, .answeredAlready(verdict, by: device), connection, store: store)
+    case .notAwaited:
+      return end(pending, .notAwaited, connection, store: store)
+    default:
+      // Not now: it is asked again, here or over the next connection, or dropped in time.
+      self.retryAt = occasion.now + TaskMachine.retryMilliseconds
+      return []
+    }
+  }
+
+  private mutating func end(
+    _ pending: PendingAnswer, _ ending: AnswerEnding, _ connection: ConnectionMachine,
+    store: some ReplicaStore
+  ) -> [Action] {
+    let request = pending.answer.request
+    self.answers[request] = nil
+    // What cannot be forgotten now is sent or dropped once more later, which is harmless.
+    try? commit(AnswerChanges(ended: request), connection.replica.record, store: store)
+    return [.answerEnded(pending.answer, ending)]
+  }
+
+  /// An answer is on its way. Where a full disk does not take that, only a restart forgets it.
+  mutating func noteSent(
+    _ answer: AnswerRequest, _ connection: ConnectionMachine, store: some ReplicaStore
+  ) {
+    guard var pending = self.answers[answer.request], pending.answer == answer, !pending.wasSent
+    else { return }
+    pending.wasSent = true
+    self.answers[answer.request] = pending
+    try? commit(AnswerChanges(kept: pending), connection.replica.record, store: store)
+  }
+
+  private func commit(
+    _ changes: AnswerChanges, _ record: ReplicaRecord, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    var transaction = StoreTransaction(record: record)
+    transaction.answers = changes
+    do {
+      try store.commit(transaction)
+    } catch {
+      throw .store(error)
+    }
+  }
+
+  /// One that was sent may be the one that counts, whose response was lost.
+  mutating func dropOldAnswers(
+    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
+  ) -> [Action] {
+    pendingAnswers
+      .filter { $0.isOld(wall: occasion.wall) && !$0.wasSent }
+      .flatMap { end($0, .tooLate, connection, store: store) }
+  }
+}
