@@ -101,7 +101,8 @@ extension ClientCore {
   /// How far an operation range of this device has come.
   package func progress(of range: OperationRange) -> Progress {
     guard connection.replica.record.outbox.overlap(with: range) == nil else { return .onThisDevice }
-    guard let position = connection.replica.receipts.position(of: range.replica, seq: range.last) else {
+    guard let position = connection.replica.receipts.position(of: range.replica, seq: range.last)
+    else {
       return .onServer
     }
     let seen = devices.filter {

@@ -32,7 +32,10 @@ extension ConnectionMachine {
       return []
     }
     let only = replica.onlyEntry(after: live.window.cursor)
-    let entries = if let only { [only] } else { try entries(in: outbox.ranges, after: live.window.cursor, store) }
+    let entries =
+      if let only { [only] } else {
+        try entries(in: outbox.ranges, after: live.window.cursor, store)
+      }
     guard !entries.isEmpty else {
       live.window.cursor = replica.lastEntry
       return []

@@ -56,9 +56,12 @@ struct ExecutionMachine: Sendable {
     over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore,
     _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
   ) -> [Action] {
-    guard executor != nil else { return [] }
+    guard var executor else { return [] }
     let occasion = connection.corrected(occasion)
-    let orders = event(&executor!, connection.replica.workspace, occasion)
+    // Out of its place it is not copied where it changes.
+    self.executor = nil
+    let orders = event(&executor, connection.replica.workspace, occasion)
+    self.executor = executor
     return carryOut(orders, over: &connection, at: occasion, store: store)
   }
 
@@ -168,7 +171,8 @@ extension ExecutionMachine {
 
 extension ExecutionMachine {
   private mutating func carryOut(
-    _ orders: [Executor.Action], over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    _ orders: [Executor.Action], over connection: inout ConnectionMachine, at occasion: Occasion,
+    store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     for order in orders {
@@ -182,7 +186,8 @@ extension ExecutionMachine {
         // began already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
-            .reportRun(start.message, run), IntentChanges(begun: start), over: &connection, at: occasion,
+            .reportRun(start.message, run), IntentChanges(begun: start), over: &connection,
+            at: occasion,
             store: store)
         {
           actions += [.agent(.start(start))] + done
@@ -193,7 +198,8 @@ extension ExecutionMachine {
         actions.append(.agent(.stop(session, attempt: attempt)))
       case .end(let command, let following, let message):
         actions += performSurely(
-          command, then: following, IntentChanges(ended: message), over: &connection, at: occasion, store: store)
+          command, then: following, IntentChanges(ended: message), over: &connection, at: occasion,
+          store: store)
       case .perform(let command, let following):
         actions += performSurely(
           command, then: following, IntentChanges(), over: &connection, at: occasion, store: store)
@@ -231,7 +237,8 @@ extension ExecutionMachine {
     over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     if unstored.isEmpty,
-      let done = perform(command, then: following, intents, over: &connection, at: occasion, store: store)
+      let done = perform(
+        command, then: following, intents, over: &connection, at: occasion, store: store)
     {
       return done
     }
@@ -248,18 +255,21 @@ extension ExecutionMachine {
     let waiting = unstored
     unstored = []
     return waiting.flatMap {
-      performSurely($0.command, then: $0.then, $0.intents, over: &connection, at: occasion, store: store)
+      performSurely(
+        $0.command, then: $0.then, $0.intents, over: &connection, at: occasion, store: store)
     }
   }
 
   // MARK: - Asking
 
   private mutating func ask(
-    _ request: AuthorityRequest, id: UInt64, over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    _ request: AuthorityRequest, id: UInt64, over connection: inout ConnectionMachine,
+    at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     guard connection.hasServer else {
       let answer = connection.decide(request, id: id, at: occasion, store: store) ?? .unavailable
-      return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
+      return decide(over: &connection, at: occasion, store: store) {
+        executor, workspace, occasion in
         executor.answered(id, answer, in: workspace, at: occasion)
       }
     }

@@ -40,7 +40,9 @@ extension Executor {
     case (.died, _), (.failed, _):
       sessions[order.session]?.past.silentEnds = silentEnds
       let decision = run.isOfPerson ? [] : policy(after: order, at: occasion)
-      return [end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: occasion)]
+      return [
+        end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: occasion)
+      ]
     }
   }
 

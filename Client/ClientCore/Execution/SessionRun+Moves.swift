@@ -118,7 +118,9 @@ extension SessionRun {
       next.append(since + settings.standingMilliseconds)
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
-    if let wakeAtWall = times.wakeAtWall { next.append(now + min(max(0, wakeAtWall - wall), 60_000)) }
+    if let wakeAtWall = times.wakeAtWall {
+      next.append(now + min(max(0, wakeAtWall - wall), 60_000))
+    }
     if case .held(let lease) = lease {
       let term =
         question.asking == nil && question.pause?.isForRenewal != true
@@ -133,7 +135,9 @@ extension SessionRun {
 
   /// Checks the machines against each other.
   func checkInvariants() throws(InvariantViolation) {
-    if case .asking(let asking, _) = question, case .dispatch(let request, let proposal) = asking.subject {
+    if case .asking(let asking, _) = question,
+      case .dispatch(let request, let proposal) = asking.subject
+    {
       try require(request.session == session, "asks for a message of another session")
       try require(
         request.message == proposal.message && request.attempt == proposal.attempt,
@@ -153,7 +157,8 @@ extension SessionRun {
         id != question.asking?.id && next.withdrawal != question.asking?.id
           && id != next.withdrawal, "gave two requests one number")
     }
-    try require(past.failures >= 0 && past.failures <= SessionRun.failuresMax,
+    try require(
+      past.failures >= 0 && past.failures <= SessionRun.failuresMax,
       "counts \(past.failures) failures")
     try require(past.spawnFailures >= 0, "counts \(past.spawnFailures) failed starts")
   }

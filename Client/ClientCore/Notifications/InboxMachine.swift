@@ -55,7 +55,9 @@ struct InboxMachine: Sendable {
   /// When time matters to notifications.
   var deadline: Int64? {
     var times: [Int64] = []
-    if case .since(let since, _) = missing { times.append(since + InboxMachine.missingMilliseconds) }
+    if case .since(let since, _) = missing {
+      times.append(since + InboxMachine.missingMilliseconds)
+    }
     if let visibleUntil { times.append(visibleUntil) }
     return times.min()
   }
@@ -87,7 +89,8 @@ extension InboxMachine {
     // Where operations lack, nothing can be said of a request.
     let isOver =
       notification.request != nil
-      && connection.replica.workspace.task(of: notification.session)?.status.request != notification.request
+      && connection.replica.workspace.task(of: notification.session)?.status.request
+        != notification.request
     var actions: [Action] = []
     if let changes = shelf.changes(
       receiving: notification, isOver: isOver, wall: connection.time(at: occasion))
@@ -111,7 +114,8 @@ extension InboxMachine {
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try end(connection, store: store) { notification in
-      connection.replica.workspace.task(of: notification.session)?.status.request != notification.request
+      connection.replica.workspace.task(of: notification.session)?.status.request
+        != notification.request
     }
   }
 

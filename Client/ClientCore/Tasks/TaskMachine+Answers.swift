@@ -8,7 +8,8 @@ extension TaskMachine {
   /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   mutating func answerGiven(
-    _ answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ answer: AnswerRequest, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
     // The same answer is under way already: a second tap of the same button.
@@ -28,7 +29,8 @@ extension TaskMachine {
       answer.verdict.answers(status)
     else { return (knownEnding(of: answer.request, task), []) }
     let pending = PendingAnswer(
-      answer: answer, givenAt: occasion.wall, wasSent: connection.hasServer && connection.ready != nil)
+      answer: answer, givenAt: occasion.wall,
+      wasSent: connection.hasServer && connection.ready != nil)
     try commit(AnswerChanges(kept: pending), connection.replica.record, store: store)
     self.answers[answer.request] = pending
     return (nil, sendAnswer(answer, with: execution, over: &connection, at: occasion, store: store))
@@ -43,22 +45,29 @@ extension TaskMachine {
   }
 
   mutating func sendAnswer(
-    _ answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ answer: AnswerRequest, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    ask(.answer(answer), as: .answer(answer), with: execution, over: &connection, at: occasion, store: store)
+    ask(
+      .answer(answer), as: .answer(answer), with: execution, over: &connection, at: occasion,
+      store: store)
   }
 
   /// An answer that is too old to be sent may have arrived before: asks what counts.
   mutating func askFate(
-    of answer: AnswerRequest, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    of answer: AnswerRequest, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
-    ask(.verdict(VerdictRequest(of: answer)), as: .fate(answer), with: execution, over: &connection, at: occasion, store: store)
+    ask(
+      .verdict(VerdictRequest(of: answer)), as: .fate(answer), with: execution, over: &connection,
+      at: occasion, store: store)
   }
 
   mutating func fateTold(
-    _ sent: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ sent: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     guard let pending = self.answers[sent.request], pending.answer == sent else { return [] }
@@ -66,7 +75,10 @@ extension TaskMachine {
     case .verdict(let given?):
       let own = GivenVerdict(
         verdict: sent.verdict, device: connection.replica.record.device, text: sent.text)
-      if given == own { return answerTold(sent, .taken, with: execution, over: &connection, at: occasion, store: store) }
+      if given == own {
+        return answerTold(
+          sent, .taken, with: execution, over: &connection, at: occasion, store: store)
+      }
       return end(
         pending,
         given.verdict == .closed ? .notAwaited : .answeredAlready(given.verdict, by: given.device),
@@ -82,7 +94,8 @@ extension TaskMachine {
   }
 
   mutating func answerTold(
-    _ given: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ given: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     if case .taken = answer {

@@ -28,18 +28,23 @@ extension TaskMachine {
 
   /// Something is heard of an agent that works here.
   mutating func heard(
-    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     guard mayReport(session, connection) else {
-      return heardElsewhere(news, in: session, with: execution, over: &connection, at: occasion, store: store)
+      return heardElsewhere(
+        news, in: session, with: execution, over: &connection, at: occasion, store: store)
     }
     var actions: [Action] = []
     switch news {
     case .began:
-      actions += carryOut(book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
+      actions += carryOut(
+        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
       if status(of: session, connection) != .processing {
-        actions += report(.processing(operation: nil), of: session, with: execution, over: &connection, at: occasion, store: store)
+        actions += report(
+          .processing(operation: nil), of: session, with: execution, over: &connection,
+          at: occasion, store: store)
       }
     case .prompted(let matter, let request):
       let time = connection.time(at: occasion)
@@ -49,25 +54,34 @@ extension TaskMachine {
       let ask = Ask(session: session, id: request, matter: matter, patienceMilliseconds: 0)
       let unwritten = self.unwritten[session]
       // Its time is over as it begins: no device takes it for one that it can answer.
-      actions += report(status(for: ask, time), of: session, with: execution, over: &connection, at: occasion, store: store)
+      actions += report(
+        status(for: ask, time), of: session, with: execution, over: &connection, at: occasion,
+        store: store)
       if connection.replica.workspace.task(of: session)?.status.request != request {
         // It could not be written: nobody is to see it later, when the agent has long gone on.
         self.unwritten[session] = unwritten
         _ = book.wentOn(session)
       }
     case .wentOn:
-      actions += carryOut(book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
+      actions += carryOut(
+        book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
     case .operation(let name):
-      actions += noteProgress(session, operation: .some(name), with: execution, over: &connection, at: occasion, store: store)
+      actions += noteProgress(
+        session, operation: .some(name), with: execution, over: &connection, at: occasion,
+        store: store)
     case .progress(let todo):
-      actions += noteProgress(session, todo: todo, with: execution, over: &connection, at: occasion, store: store)
+      actions += noteProgress(
+        session, todo: todo, with: execution, over: &connection, at: occasion, store: store)
     case .ended(let result):
-      actions += carryOut(book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
+      actions += carryOut(
+        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
       actions += flush(session, with: execution, over: &connection, at: occasion, store: store)
       self.progress[session] = nil
       // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
       if isUnderWay(session, connection) {
-        actions += report(.completed(result), of: session, with: execution, over: &connection, at: occasion, store: store)
+        actions += report(
+          .completed(result), of: session, with: execution, over: &connection, at: occasion,
+          store: store)
       }
     }
     return actions
@@ -76,19 +90,25 @@ extension TaskMachine {
   /// The session has another host by now: its agent here is told all the same, and its end is the
   /// last word of this device where nobody has said anything since.
   private mutating func heardElsewhere(
-    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     switch news {
     case .began, .ended:
-      var actions = carryOut(book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
+      var actions = carryOut(
+        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
       self.progress[session] = nil
-      if case .ended(let result) = news, isOwn(session, connection), isUnderWay(session, connection) {
-        actions += report(.completed(result), of: session, with: execution, over: &connection, at: occasion, store: store)
+      if case .ended(let result) = news, isOwn(session, connection), isUnderWay(session, connection)
+      {
+        actions += report(
+          .completed(result), of: session, with: execution, over: &connection, at: occasion,
+          store: store)
       }
       return actions
     case .wentOn:
-      return carryOut(book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
+      return carryOut(
+        book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
     case .prompted, .operation, .progress:
       return []
     }
@@ -112,11 +132,13 @@ extension TaskMachine {
 
   /// The agent does not wait for it any more.
   mutating func askWithdrawn(
-    _ request: RequestID, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ request: RequestID, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     carryOut(
-      book.withdrawn(request, now: occasion.now, wall: connection.time(at: occasion)), with: execution, over: &connection, at: occasion,
+      book.withdrawn(request, now: occasion.now, wall: connection.time(at: occasion)),
+      with: execution, over: &connection, at: occasion,
       store: store)
   }
 
@@ -145,7 +167,8 @@ extension TaskMachine {
       if asked != id {
         asked = id
         questions = [:]
-        actions += carryOut(book.connected(), with: execution, over: &connection, at: occasion, store: store)
+        actions += carryOut(
+          book.connected(), with: execution, over: &connection, at: occasion, store: store)
         self.retryAt = occasion.now
       }
     } else if connection.current == nil {
@@ -158,8 +181,10 @@ extension TaskMachine {
         let isFateAsked = pending.isOld(wall: occasion.wall) && pending.wasSent
         actions +=
           isFateAsked
-          ? askFate(of: pending.answer, with: execution, over: &connection, at: occasion, store: store)
-          : sendAnswer(pending.answer, with: execution, over: &connection, at: occasion, store: store)
+          ? askFate(
+            of: pending.answer, with: execution, over: &connection, at: occasion, store: store)
+          : sendAnswer(
+            pending.answer, with: execution, over: &connection, at: occasion, store: store)
       }
     }
     while !connection.authority.verdicts.isEmpty {
@@ -173,11 +198,13 @@ extension TaskMachine {
     for session in book.sessions.sorted()
     where connection.replica.workspace.host(of: session) == nil {
       actions += carryOut(
-        book.sessionDeleted(session, now: occasion.now), with: execution, over: &connection, at: occasion, store: store)
+        book.sessionDeleted(session, now: occasion.now), with: execution, over: &connection,
+        at: occasion, store: store)
     }
     actions += dropOldAnswers(with: execution, over: &connection, at: occasion, store: store)
     actions += carryOut(
-      book.timePassed(now: occasion.now, wall: connection.time(at: occasion)), with: execution, over: &connection, at: occasion,
+      book.timePassed(now: occasion.now, wall: connection.time(at: occasion)), with: execution,
+      over: &connection, at: occasion,
       store: store)
     actions += writeAgain(with: execution, over: &connection, at: occasion, store: store)
     for session in self.progress.keys.sorted() where isDue(session, occasion) {
@@ -192,7 +219,8 @@ extension TaskMachine {
 
   /// The authority's answer to a question of the tasks'; nil where it is another's.
   mutating func take(
-    _ response: Response, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ response: Response, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action]? {
     guard let question = questions.removeValue(forKey: response.id) else { return nil }
@@ -234,7 +262,8 @@ extension TaskMachine {
   }
 
   private mutating func carryOut(
-    _ orders: [AskBook.Action], with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ orders: [AskBook.Action], with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
@@ -242,21 +271,27 @@ extension TaskMachine {
       switch order {
       case .await(let ask, let expiry):
         let unwritten = self.unwritten[ask.session]
-        let done = report(status(for: ask, expiry), of: ask.session, with: execution, over: &connection, at: occasion, store: store)
+        let done = report(
+          status(for: ask, expiry), of: ask.session, with: execution, over: &connection,
+          at: occasion, store: store)
         actions += done
         if connection.replica.workspace.task(of: ask.session)?.status.request != ask.id {
           // The agent does not wait for it: nobody is to see it later.
           self.unwritten[ask.session] = unwritten
           let refused = book.refused(ask.id, now: occasion.now, wall: connection.time(at: occasion))
-          actions += carryOut(refused, with: execution, over: &connection, at: occasion, store: store)
+          actions += carryOut(
+            refused, with: execution, over: &connection, at: occasion, store: store)
         }
       case .goOn(let session, let outcome):
         let task = connection.replica.workspace.keptTask(of: session)?.state
         guard task?.status.request == outcome.request else { continue }
         actions += report(
-          .processing(operation: nil), of: session, outcome: outcome, with: execution, over: &connection, at: occasion, store: store)
+          .processing(operation: nil), of: session, outcome: outcome, with: execution,
+          over: &connection, at: occasion, store: store)
       case .ask(let question):
-        actions += ask(.verdict(question), as: .verdict(question), with: execution, over: &connection, at: occasion, store: store)
+        actions += ask(
+          .verdict(question), as: .verdict(question), with: execution, over: &connection,
+          at: occasion, store: store)
       case .decide(let request, let decision):
         actions.append(.decided(request, decision))
       }
@@ -277,7 +312,8 @@ extension TaskMachine {
   }
 
   mutating func ask(
-    _ request: AuthorityRequest, as question: TaskMachine.Question, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ request: AuthorityRequest, as question: TaskMachine.Question,
+    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     lastQuestion &+= 1
@@ -295,7 +331,8 @@ extension TaskMachine {
   }
 
   private mutating func told(
-    _ question: TaskMachine.Question, _ answer: AuthorityAnswer, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ question: TaskMachine.Question, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     switch question {
@@ -305,7 +342,8 @@ extension TaskMachine {
           verdict, answer, now: occasion.now, wall: connection.time(at: occasion)),
         with: execution, over: &connection, at: occasion, store: store)
     case .answer(let given):
-      return answerTold(given, answer, with: execution, over: &connection, at: occasion, store: store)
+      return answerTold(
+        given, answer, with: execution, over: &connection, at: occasion, store: store)
     case .fate(let sent):
       return fateTold(sent, answer, with: execution, over: &connection, at: occasion, store: store)
     }
@@ -330,12 +368,14 @@ extension TaskMachine {
     if let operation { progress.operation = operation }
     if let todo { progress.todo = todo }
     self.progress[session] = progress
-    return isDue(session, occasion) ? flush(session, with: execution, over: &connection, at: occasion, store: store) : []
+    return isDue(session, occasion)
+      ? flush(session, with: execution, over: &connection, at: occasion, store: store) : []
   }
 
   /// Writes what is known of a task's progress, where it is at work.
   private mutating func flush(
-    _ session: SessionID, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    _ session: SessionID, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     guard let progress = self.progress[session], progress.isPending else { return [] }
@@ -371,7 +411,8 @@ extension TaskMachine {
   /// Writes a status, and those that lead to it.
   private mutating func report(
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
-    outcome: AskOutcome? = nil, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    outcome: AskOutcome? = nil, with execution: ExecutionMachine,
+    over connection: inout ConnectionMachine,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     let steps = status.path(from: self.status(of: session, connection))
