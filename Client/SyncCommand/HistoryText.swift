@@ -3,7 +3,7 @@ enum HistoryText {
   static func undone(_ answer: Answer, verb: String) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
     guard let what = receipt.what else {
-      return "nothing changed: others have changed since what would be \(verb)"
+      return "nothing changed: others have changed or forgotten what would be \(verb)"
     }
     return "\(verb): \(TextStyle.line(what))"
   }

@@ -147,8 +147,8 @@ struct APIProblem: Error, Equatable {
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError
-    case .executionFailed, .alreadyStarted, .messageFinished, .messageNotFailed,
-      .illegalTaskMove:
+    case .executionFailed, .alreadyStarted, .messageFinished, .messageForgotten,
+      .messageNotFailed, .illegalTaskMove:
       .conflict
     case .stateDamaged: .internalServerError
     }

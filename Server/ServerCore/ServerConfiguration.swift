@@ -55,8 +55,9 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var replicaBurst = 1_000
   package var replicaSeconds = 60
   /// How often the whole state is packed for a device at once; in the long run once in so many seconds.
+  /// Whose disk is full asks with every connection, on average every 15 seconds, and is never held up.
   package var snapshotBurst = 32
-  package var snapshotSeconds = 60
+  package var snapshotSeconds = 10
   /// How far ahead of the server's clock a stamp may be.
   package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   /// Presence goes out at most this often per workspace.

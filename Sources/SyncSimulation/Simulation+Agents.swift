@@ -158,8 +158,14 @@ extension Simulation {
     guard let view = try? workspace.messageQueue(session), let head = view.messages.first else {
       return nil
     }
-    // No agent has it any more, so that the host has to find out.
-    if head.status == .running { return head.id }
+    if head.status == .running {
+      // Its turn goes on where it began, also when it was moved to another session. Where no agent has
+      // it any more, the host has to find out.
+      let isAsked = devices.contains { device in
+        device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id } == true
+      }
+      return isAsked ? nil : head.id
+    }
     guard !view.paused, head.status == .queued,
       let state = workspace.dispatchState(of: head.id), !state.queueStands,
       (head.run?.attempt ?? 0) < .max

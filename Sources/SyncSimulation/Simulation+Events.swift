@@ -59,6 +59,7 @@ extension Simulation {
       device.clockOffset = offset
       return .done
     case .setStore(_, let condition):
+      if condition != .working { hasStoreFailed = true }
       device.condition = condition
       device.process?.store.condition = condition
       return .done
@@ -262,6 +263,7 @@ extension Simulation {
     case .setServerClock(let offset):
       server.clockOffset = offset
     case .setServerStore(let condition):
+      if condition != .working { hasStoreFailed = true }
       server.setCondition(condition)
     default:
       return .skipped("nothing to do")

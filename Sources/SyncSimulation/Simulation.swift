@@ -54,6 +54,8 @@ package final class Simulation {
   var requestsRaised = 0
   /// Agents ask nothing that they wait for for ever.
   var isWindingUp = false
+  /// The store of the server or of a device failed.
+  var hasStoreFailed = false
   /// Every fault is over, that of the push provider too, until all was checked.
   var isSettling = false
 

@@ -73,4 +73,67 @@ struct ForgettingTests {
     #expect(device.workspace.image().isExactlyEqual(to: peer.workspace.image()))
     #expect(text(1, on: device) == "")
   }
+
+  /// Nothing is left of it, so it is in no list and nobody can bring it back, whatever they keep.
+  @Test func whatIsForgottenIsNotListedAndNotRestored() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.cancel([.numbered(1)]))
+    _ = try forget(&device, asIn: device.workspace)
+    #expect(device.workspace.finishedMessages(of: .named("s")).isEmpty)
+    let id = MessageID.numbered(1)
+    let forgotten = QueueError.messageForgotten(id: id.description)
+    #expect(throws: forgotten) { try device.perform(.restore(id)) }
+    #expect(throws: forgotten) {
+      try device.perform(.edit(id, content: "new", base: nil))
+    }
+    #expect(throws: forgotten) { try device.perform(.send("old", as: 1, in: "s")) }
+    device.packSessions()
+    #expect(throws: forgotten) { try device.perform(.restore(id)) }
+  }
+
+  /// A device that keeps everything leaves out of its undo what another one forgot.
+  @Test func undoAndRedoLeaveAloneWhatAnotherDeviceForgot() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.send("two", as: 2, in: "s"))
+    try device.perform(.edit(.numbered(1), content: "older", base: nil))
+    try device.perform(.cancel([.numbered(1), .numbered(2)]))
+    try device.perform(.restore(.numbered(2)))
+    var peer = TestDevice(2)
+    try peer.merge(device.made)
+    _ = try device.merge(forget(&peer, asIn: peer.workspace))
+    try device.perform(.undo)
+    #expect(device.workspace.contents("s") == [])
+    // Of the cancelling, the message that is still there.
+    try device.perform(.undo)
+    #expect(device.workspace.contents("s") == ["two"])
+    // Of the editing, nothing.
+    try device.perform(.undo)
+    #expect(text(1, on: device) == "")
+    try device.perform(.redo)
+    #expect(device.workspace.contents("s") == [])
+    #expect(text(1, on: device) == "")
+  }
+
+  /// Who deletes a text and cancels the message can undo both.
+  @Test func whatTheDeviceEmptiedItselfComesBack() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.deleteText(.numbered(1), 0..<3))
+    try device.perform(.cancel([.numbered(1)]))
+    try device.perform(.undo)
+    try device.perform(.undo)
+    #expect(device.workspace.contents("s") == ["old"])
+  }
+
+  /// A send that was undone comes back by redoing it.
+  @Test func anUndoneSendIsListedNowhereAndRedone() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("new", as: 1, in: "s"))
+    try device.perform(.undo)
+    #expect(device.workspace.contents("s") == [])
+    try device.perform(.redo)
+    #expect(device.workspace.contents("s") == ["new"])
+  }
 }

@@ -137,7 +137,7 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.rateLimited])
     let other = scene.connect(scene.device(3))
     #expect(!scene.take(other).snapshots.isEmpty)
-    scene.pass(60_000)
+    scene.pass(10_000)
     let again = scene.connect(reader)
     #expect(!scene.take(again).snapshots.isEmpty)
   }

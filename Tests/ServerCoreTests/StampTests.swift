@@ -105,4 +105,21 @@ import WireProtocol
     let lowered = try #require(try stamps(scene).first)
     #expect(lowered == lowered.sorted() && Set(lowered).count == lowered.count)
   }
+
+  /// The server's clock is set back: the person's later write still counts later.
+  @Test func whatIsWrittenAfterTheServersClockWasSetBackCountsLater() throws {
+    var scene = ServerScene()
+    var (author, reader) = (scene.device(1), scene.device(2))
+    let (from, to) = (try scene.join(&author), try scene.join(&reader))
+    let wall = scene.now.wallMilliseconds
+    try author.perform(.addSession(session, name: "first", project: nil), at: wall)
+    try author.perform(.renameSession(session, name: "before"), at: wall)
+    scene.send(author.changes(), on: from)
+    scene.now.wallMilliseconds = wall - 3_600_000
+    try author.perform(.renameSession(session, name: "after"), at: wall + 1_000)
+    scene.send(author.changes(), on: from)
+    try reader.take(scene.take(to))
+    #expect(reader.workspace.sessions().map(\.name) == ["after"])
+    #expect(try stamps(scene).joined().allSatisfy { $0.milliseconds <= wall })
+  }
 }

@@ -123,8 +123,10 @@ package struct Replica: Sendable {
       throw .queue(error)
     }
     guard !outcome.operations.isEmpty else { return outcome }
+    let undo = next.undo.noteForeign(outcome.operations, in: next.workspace)
     try commitLocal(
-      announcement + outcome.operations, waitsForDisk: false, next: &next, store: store)
+      announcement + outcome.operations, undo: undo, waitsForDisk: false, next: &next,
+      store: store)
     self = next
     return outcome
   }

@@ -34,6 +34,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageCancelled(id: String)
   /// The message is not cancelled, so it cannot be restored.
   case messageNotCancelled(id: String)
+  /// The message was over for so long that nothing is left of it.
+  case messageForgotten(id: String)
   /// The agent has the message already, so it cannot be changed or cancelled any more.
   case alreadyStarted(id: String)
   /// The message was done already.
@@ -78,6 +80,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidMove: "invalidMove"
     case .messageCancelled: "messageCancelled"
     case .messageNotCancelled: "messageNotCancelled"
+    case .messageForgotten: "messageForgotten"
     case .alreadyStarted: "alreadyStarted"
     case .messageFinished: "messageFinished"
     case .messageNotFailed: "messageNotFailed"
@@ -134,6 +137,8 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) is cancelled. Restore it first."
     case .messageNotCancelled(let id):
       "Message \(id) is not cancelled, so there is nothing to restore."
+    case .messageForgotten(let id):
+      "Nothing is left of message \(id): it was over for longer than `retention`. Send its text again."
     case .alreadyStarted(let id):
       "Message \(id) has already started. Wait for it to end, or stop the session's agent."
     case .messageFinished(let id):

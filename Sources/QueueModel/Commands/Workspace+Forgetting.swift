@@ -56,9 +56,40 @@ extension Workspace {
   }
 }
 
+extension Workspace {
+  /// Whether a message is over and nothing is left of it.
+  func isForgotten(_ id: MessageID) -> Bool {
+    shownMessage(id)?.isForgotten ?? false
+  }
+
+  /// The messages of which operations took the last that they held, when they were over.
+  func forgotten(by operations: [Operation]) -> Set<MessageID> {
+    var messages: Set<MessageID> = []
+    for operation in operations {
+      switch operation.body {
+      case .deleteText(let deletion): messageKeys[deletion.message].map { _ = messages.insert($0) }
+      case .clearTags(let element, .attachment, _):
+        messageKeys[element].map { _ = messages.insert($0) }
+      default: break
+      }
+    }
+    return messages.filter(isForgotten)
+  }
+
+  /// Why a message that waits in no queue cannot be changed.
+  func fault(ofOver message: MessageState) -> QueueError {
+    let id = message.id.description
+    if message.element.runState.run?.phase == .succeeded { return .messageFinished(id: id) }
+    return isForgotten(message.id) ? .messageForgotten(id: id) : .messageCancelled(id: id)
+  }
+}
+
 extension ShownMessage {
   /// Whether it is over, no agent has it, and it holds something still.
-  fileprivate var isForgettable: Bool {
-    !stands && !isIncomplete && (!text().isEmpty || !attachments.isEmpty)
-  }
+  fileprivate var isForgettable: Bool { !stands && !isIncomplete && holdsSomething }
+
+  /// Whether it is over and nothing is left of it.
+  var isForgotten: Bool { !stands && !holdsSomething }
+
+  private var holdsSomething: Bool { !attachments.isEmpty || !text().isEmpty }
 }

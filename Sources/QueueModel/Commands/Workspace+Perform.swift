@@ -292,7 +292,7 @@ extension Workspace {
         throw .messageIDTaken(id: send.id.description)
       }
       if message.element.runState.run?.phase == .succeeded { return .unchanged }
-      guard isWaiting(message) else { throw .messageCancelled(id: send.id.description) }
+      guard isWaiting(message) else { throw fault(ofOver: message) }
       return queuedNotice(send.id, in: message.session, max: author.context.queueSizeMax)
     }
     guard Set(send.attachments.map(\.hash)).count <= Limits.messageAttachmentsMax else {
@@ -419,6 +419,7 @@ extension Workspace {
     guard !isWaiting(message) else { throw .messageNotCancelled(id: id.description) }
     let state = message.element.runState
     guard state.run?.phase != .succeeded else { throw .messageFinished(id: id.description) }
+    guard !isForgotten(id) else { throw .messageForgotten(id: id.description) }
     if state.isFinal { decide(id, skips: false, by: &author) }
     if !message.element.has(.live) {
       emit(.addTag(element: reference, field: .live, clears: [], note: ""), by: &author)
@@ -472,12 +473,7 @@ extension Workspace {
 
   func waitingMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     guard let message = messageStates[id] else { throw .messageNotFound(id: id.description) }
-    guard isWaiting(message) else {
-      if message.element.runState.run?.phase == .succeeded {
-        throw .messageFinished(id: id.description)
-      }
-      throw .messageCancelled(id: id.description)
-    }
+    guard isWaiting(message) else { throw fault(ofOver: message) }
     return message
   }
 

@@ -32,15 +32,18 @@ extension [Operation] {
   /// The operations with all stamps of later milliseconds than a limit moved down to it, in their
   /// order, and behind the other stamps of that millisecond.
   ///
+  /// The limit is never before the latest stamp so far: where the clock that it comes from was set
+  /// back, what is written now still counts as later than what was written before.
+  ///
   /// - Parameter latest: the latest stamp so far.
   /// - Returns: nil where none is later than the limit.
   /// - Complexity: O(operations + stamps moved · log).
   package func lowered(to milliseconds: Int64, behind latest: Stamp) -> [Operation]? {
     let stamps = Set(compactMap(\.stamp))
-    let limit = Stamp(milliseconds: milliseconds, counter: .max)
+    let start = Stamp(milliseconds: Swift.max(milliseconds, latest.milliseconds))
+    let limit = Stamp(milliseconds: start.milliseconds, counter: .max)
     let ahead = stamps.filter { $0 > limit }
     guard !ahead.isEmpty else { return nil }
-    let start = Stamp(milliseconds: milliseconds)
     let others = stamps.union([latest]).filter { start <= $0 && $0 <= limit }
     let first = others.max().map { $0.rawValue + 1 } ?? start.rawValue
     var lowered: [Stamp: Stamp] = [:]

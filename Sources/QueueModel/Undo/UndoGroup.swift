@@ -110,6 +110,19 @@ package struct UndoGroup: Hashable, Sendable {
       && queuedAt.isEmpty && texts.isEmpty
   }
 
+  /// The group without its steps on some messages.
+  func without(_ messages: Set<MessageID>) -> UndoGroup {
+    func isLeft(_ element: Element) -> Bool {
+      if case .message(let id) = element { !messages.contains(id) } else { true }
+    }
+    var group = self
+    group.tags.removeAll { !isLeft($0.element) }
+    group.registers.removeAll { !isLeft($0.element) }
+    group.messagePlaces.removeAll { messages.contains($0.key) }
+    group.texts.removeAll { messages.contains($0.message) }
+    return group
+  }
+
   /// The operations that the group speaks of: of texts, those that introduced them.
   func forEachName(_ body: (OperationID) -> Void) {
     for step in tags {

@@ -188,11 +188,14 @@ package struct UndoHistory: Hashable, Sendable {
   }
 
   /// Looks at merged operations of others: what they took away again after the own change is not
-  /// given back by undoing that change.
+  /// given back by undoing that change, and nothing of a message that they forgot.
   package mutating func noteForeign(
     _ operations: [Operation], in workspace: Workspace
   ) -> Changes {
-    var changes = Changes()
+    guard !undoable.isEmpty || !redoable.isEmpty else { return Changes() }
+    let forgotten = workspace.forgotten(by: operations)
+    var changes =
+      forgotten.isEmpty ? Changes() : change(speakingOf: nil) { $0.without(forgotten) }
     guard !watched.isEmpty else { return changes }
     for operation in operations {
       for (reference, field, cleared) in operation.clearedFields where !cleared.isEmpty {
@@ -242,7 +245,7 @@ package struct UndoHistory: Hashable, Sendable {
   ///   - names: what a group has to speak of to be looked at; nil looks at all.
   ///   - body: what a group becomes; nil where it stays as it is.
   private mutating func change(
-    speakingOf names: Set<OperationID>, _ body: (UndoGroup) -> UndoGroup?
+    speakingOf names: Set<OperationID>?, _ body: (UndoGroup) -> UndoGroup?
   ) -> Changes {
     var changes = Changes()
     var growth = 0

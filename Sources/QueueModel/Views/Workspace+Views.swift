@@ -114,18 +114,20 @@ extension Workspace {
       heldUntil: message.heldUntil)
   }
 
-  /// The messages of a session that were taken out of its queue, by id; not those that were done.
+  /// The messages of a session that were taken out of its queue, by id; not those that were done or
+  /// are forgotten.
   ///
   /// - Complexity: O(messages of the session · log).
   public func cancelledMessages(of session: SessionID) -> [MessageView] {
     finishedMessages(of: session).filter { $0.status == .cancelled }
   }
 
-  /// The messages of a session that are not in its queue any more, by id: done, skipped, cancelled.
+  /// The messages of a session that are not in its queue any more, by id: done, skipped, cancelled;
+  /// without those of which nothing is left.
   ///
   /// - Complexity: O(messages of the session · log).
   public func finishedMessages(of session: SessionID) -> [MessageView] {
-    shownMessages(of: session).filter { !isWaiting($0) }
+    shownMessages(of: session).filter { !isWaiting($0) && !$0.isForgotten }
       .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
   }
 

@@ -100,11 +100,14 @@ final class LogChecker: SimulationChecker {
   let name = "log"
   private var vector = VersionVector()
   private var head = LogPrefix.empty
+  private var latestStamp = Stamp.zero
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
     case .rolledBack(.server), .joined:
-      vector = (try? simulation.serverWorkspace().vector) ?? VersionVector()
+      let workspace = try? simulation.serverWorkspace()
+      vector = workspace?.vector ?? VersionVector()
+      latestStamp = workspace?.latestStamp ?? .zero
       head = simulation.durableHead
       return []
     case .committed(let appends, let wall):
@@ -139,12 +142,17 @@ final class LogChecker: SimulationChecker {
     return found + stampsAhead(in: operations, position, wall)
   }
 
-  /// No stamp may be so far ahead that it wins against everybody for long.
+  /// No stamp may be so far ahead that it wins against everybody for long: of the server's clock, or
+  /// where that was set back, of what the log has.
   private func stampsAhead(
     in operations: [Operation], _ position: UInt64, _ wall: Int64
   ) -> [String] {
-    let latest = operations.compactMap { $0.stamp?.milliseconds }.max() ?? 0
-    guard latest > wall + Limits.stampAheadMillisecondsMax else { return [] }
-    return ["log entry \(position) has a stamp that is \(latest - wall) ms ahead"]
+    let latest = operations.compactMap(\.stamp).max() ?? .zero
+    let limit = max(
+      wall + Limits.stampAheadMillisecondsMax,
+      Stamp(rawValue: latestStamp.rawValue + UInt64(operations.count)).milliseconds)
+    latestStamp = max(latestStamp, latest)
+    guard latest.milliseconds > limit else { return [] }
+    return ["log entry \(position) has a stamp that is \(latest.milliseconds - wall) ms ahead"]
   }
 }

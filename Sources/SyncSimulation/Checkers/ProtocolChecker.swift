@@ -21,6 +21,9 @@ final class ProtocolChecker: SimulationChecker {
       return []
     case .refused(_, .invalidChanges, _) where hasMemoryClones:
       return []
+    case .refused(_, .rateLimited, _) where simulation.hasStoreFailed:
+      // Who cannot store the state, or finds a server that cannot, asks for it with every connection.
+      return []
     case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
       return ["the server refuses: \(message)"]
     case .storageFailed(let fault) where fault.code == .corrupt || fault.code == .internalError:

@@ -55,13 +55,22 @@ final class RequestChecker: SimulationChecker {
     case .decided(let device, let request, let decision):
       simulation.execution.decisions += 1
       if decision.ending == .expired { simulation.execution.expiries += 1 }
-      defer { decided[request] = (decision, serverRestores) }
+      let isOfBefore = !hearsServer(device, simulation)
+      defer { decided[request] = (decision, isOfBefore ? serverRestores - 1 : serverRestores) }
+      if isOfBefore, let device = decision.device {
+        let verdicts = Verdict.allCases.filter { $0.ending == decision.ending }
+        outdated[request, default: []].formUnion(
+          verdicts.map { Taken(verdict: $0, device: device) })
+      }
       if let earlier = decided[request]?.decision {
         return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
       }
       return contradiction(of: request, decision)
-    case .answerEnded(let index, _, _) where !hearsServer(index, simulation):
-      break
+    case .answerEnded(let index, let answer, let ending) where !hearsServer(index, simulation):
+      if ending == .taken {
+        outdated[answer.request, default: []].insert(
+          Taken(verdict: answer.verdict, device: id(of: index, simulation)))
+      }
     case .answerEnded(let index, let answer, .taken):
       return take(
         Taken(verdict: answer.verdict, device: id(of: index, simulation)), answer.request,
