@@ -158,7 +158,7 @@ extension QueueClient {
       }
     }
     if let since = stored.unneededSince,
-      now - since >= Int64(settings.retentionDays) * 86_400_000
+      now - since >= Int64(settings.attachmentRetention) * 86_400_000
     {
       if stored.isUploaded {
         switch way {

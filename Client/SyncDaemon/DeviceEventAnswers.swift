@@ -62,7 +62,7 @@ struct SettingsEvent: Codable, Equatable, Sendable {
   var onFailure: FailurePolicy
   var autoRemoveOnView: Bool
   var retention: Int
-  var retentionDays: Int
+  var attachmentRetention: Int
   var attachmentQuota: Int
 
   init(_ settings: DeviceSettings) {
@@ -71,7 +71,7 @@ struct SettingsEvent: Codable, Equatable, Sendable {
     onFailure = settings.onFailure
     autoRemoveOnView = settings.autoRemoveOnView
     retention = settings.retention
-    retentionDays = settings.retentionDays
+    attachmentRetention = settings.attachmentRetention
     attachmentQuota = settings.attachmentQuota
   }
 }

@@ -68,7 +68,7 @@ import Testing
   @Test func whatIsAttachedAgainStays() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      client.apply(DeviceSettings(retentionDays: 2))
+      client.apply(DeviceSettings(attachmentRetention: 2))
       let file = try await client.keepFile(Self.png, name: "a.png")
       let day: Int64 = 86_400_000
       try await client.tendAttachments(now: day)
@@ -87,7 +87,7 @@ import Testing
   @Test func whatNoMessageNeedsGoesAfterTheRetentionTime() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      client.apply(DeviceSettings(retentionDays: 2))
+      client.apply(DeviceSettings(attachmentRetention: 2))
       try await client.perform(.text("look", 1))
       let file = try await client.keepFile(Self.png, name: "a.png")
       try await client.perform(.attach(Self.message, [file]))

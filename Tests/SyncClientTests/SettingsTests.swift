@@ -29,7 +29,7 @@ import Testing
   @Test func everySettingIsReadFromItsVariable() throws {
     let texts: [SettingName: String] = [
       .maxQueueSize: "1", .queueEnabled: "on", .onFailure: "continue", .autoRemoveOnView: "yes",
-      .retention: "never", .retentionDays: "3650", .attachmentQuota: "10", .deviceName: "desk",
+      .retention: "never", .attachmentRetention: "3650", .attachmentQuota: "10", .deviceName: "desk",
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
@@ -44,7 +44,7 @@ import Testing
       layers.deviceSettings
         == DeviceSettings(
           maxQueueSize: 1, queueEnabled: true, onFailure: .proceed, autoRemoveOnView: true,
-          retention: 0, retentionDays: 3_650, attachmentQuota: 10, approvalPatience: 90,
+          retention: 0, attachmentRetention: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
             kind: .command, command: "make {}", projectRoots: ["~/src", "/work"],
             timeoutSeconds: 90, onUnknown: .skip,
@@ -58,8 +58,8 @@ import Testing
     arguments: [
       (.maxQueueSize, "0"), (.maxQueueSize, "1001"), (.maxQueueSize, "ten"),
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
-      (.retention, "-1"), (.retention, "3651"), (.retentionDays, "0"),
-      (.retentionDays, "3651"), (.attachmentQuota, "9"),
+      (.retention, "-1"), (.retention, "3651"), (.attachmentRetention, "0"),
+      (.attachmentRetention, "3651"), (.attachmentQuota, "9"),
       (.agent, "nobody"), (.agentTimeout, "-1"), (.agentGrace, "3601"), (.onUnknown, "guess"),
       (.approvalPatience, "0"), (.approvalPatience, "601"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),

@@ -113,7 +113,7 @@ import Testing
       #expect(check.faults.first?.line == 3)
       #expect(check.faults.first?.setting == "maxQueueSize")
       // Setting something else must not write over what cannot be read.
-      let set = try await daemon.request("PUT", "/v1/settings/retentionDays", #"{"value":9}"#)
+      let set = try await daemon.request("PUT", "/v1/settings/attachmentRetention", #"{"value":9}"#)
       #expect(set.status == 422)
       #expect(set.body.contains("line 3"))
       #expect(

@@ -14,7 +14,7 @@ public struct DeviceSettings: Hashable, Sendable {
   /// Days for which messages that are done or cancelled are kept; 0 is for ever.
   public var retention: Int
   /// Days for which the attachments of messages that left their queue are kept.
-  public var retentionDays: Int
+  public var attachmentRetention: Int
   /// What the attachments on this device may take together, in MiB.
   public var attachmentQuota: Int
   /// Seconds that other devices have to answer what an agent here asks, where the asker names none.
@@ -29,7 +29,7 @@ public struct DeviceSettings: Hashable, Sendable {
     maxQueueSize: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
     retention: Int = SettingName.retentionDefault,
-    retentionDays: Int = SettingName.retentionDaysDefault,
+    attachmentRetention: Int = SettingName.attachmentRetentionDefault,
     attachmentQuota: Int = SettingName.attachmentQuotaDefault,
     approvalPatience: Int = SettingName.approvalPatienceDefault,
     agents: AgentSettings = AgentSettings(),
@@ -40,7 +40,7 @@ public struct DeviceSettings: Hashable, Sendable {
     self.onFailure = onFailure
     self.autoRemoveOnView = autoRemoveOnView
     self.retention = retention.clamped(to: SettingName.retentionRange)
-    self.retentionDays = retentionDays.clamped(to: SettingName.retentionDaysRange)
+    self.attachmentRetention = attachmentRetention.clamped(to: SettingName.attachmentRetentionRange)
     self.approvalPatience = approvalPatience.clamped(to: SettingName.approvalPatienceRange)
     self.agents = agents
     self.notifications = notifications

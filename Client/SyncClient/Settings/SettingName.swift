@@ -14,7 +14,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case approvalPatience
   case autoRemoveOnView
   case retention
-  case retentionDays
+  case attachmentRetention
   case attachmentQuota
   case notifyOff
   case notifyDetails
@@ -29,10 +29,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   public static let retentionRange = 0...3_650
   /// `retention` where nothing is said.
   public static let retentionDefault = 90
-  /// Days that `retentionDays` may say.
-  public static let retentionDaysRange = 1...3_650
-  /// `retentionDays` where nothing is said.
-  public static let retentionDaysDefault = 30
+  /// Days that `attachmentRetention` may say.
+  public static let attachmentRetentionRange = 1...3_650
+  /// `attachmentRetention` where nothing is said.
+  public static let attachmentRetentionDefault = 30
   /// MiB that `attachmentQuota` may say.
   public static let attachmentQuotaRange = 10...1_048_576
   /// `attachmentQuota` where nothing is said, in MiB.
@@ -77,7 +77,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
     case .approvalPatience: .number(SettingName.approvalPatienceRange)
     case .retention: .number(SettingName.retentionRange)
-    case .retentionDays: .number(SettingName.retentionDaysRange)
+    case .attachmentRetention: .number(SettingName.attachmentRetentionRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
     case .certificate: .text(bytesMax: 4_096)
@@ -101,7 +101,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
     case .approvalPatience: .number(SettingName.approvalPatienceDefault)
     case .retention: .number(SettingName.retentionDefault)
-    case .retentionDays: .number(SettingName.retentionDaysDefault)
+    case .attachmentRetention: .number(SettingName.attachmentRetentionDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
     case .command, .notifyCommand, .projectRoots, .deviceName, .certificate: nil
     case .web: .text(WebAddress.off)
@@ -124,7 +124,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .approvalPatience: "COSPOOL_APPROVAL_PATIENCE"
     case .autoRemoveOnView: "COSPOOL_AUTO_REMOVE_ON_VIEW"
     case .retention: "COSPOOL_RETENTION"
-    case .retentionDays: "COSPOOL_RETENTION_DAYS"
+    case .attachmentRetention: "COSPOOL_ATTACHMENT_RETENTION"
     case .attachmentQuota: "COSPOOL_ATTACHMENT_QUOTA"
     case .notifyOff: "COSPOOL_NOTIFY_OFF"
     case .notifyDetails: "COSPOOL_NOTIFY_DETAILS"
@@ -162,7 +162,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
     case .retention:
       "days after which messages that are done or cancelled are forgotten everywhere; 0 is never"
-    case .retentionDays: "days for which attachments of messages that left the queue are kept"
+    case .attachmentRetention: "days for which attachments of messages that left the queue are kept"
     case .attachmentQuota: "MiB that attachments may take on this device"
     case .notifyOff: "categories of notifications that do not come, separated by commas"
     case .notifyDetails: "whether what is pushed tells more than what kind of thing happened"

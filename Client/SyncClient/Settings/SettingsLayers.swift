@@ -71,7 +71,7 @@ public struct SettingsLayers: Hashable, Sendable {
       onFailure: text(.onFailure).flatMap(FailurePolicy.init) ?? .pause,
       autoRemoveOnView: flag(.autoRemoveOnView),
       retention: number(.retention) ?? SettingName.retentionDefault,
-      retentionDays: number(.retentionDays) ?? SettingName.retentionDaysDefault,
+      attachmentRetention: number(.attachmentRetention) ?? SettingName.attachmentRetentionDefault,
       attachmentQuota: number(.attachmentQuota) ?? SettingName.attachmentQuotaDefault,
       approvalPatience: number(.approvalPatience) ?? SettingName.approvalPatienceDefault,
       agents: agentSettings, notifications: notificationSettings)
