@@ -59,6 +59,7 @@ extension RefusalCode {
     case .tooManyConnections: "tooManyConnections"
     case .authenticationBudget: "authenticationBudget"
     case .rateLimited: "rateLimited"
+    case .notAllowed: "notAllowed"
     default: "code\(rawValue)"
     }
   }

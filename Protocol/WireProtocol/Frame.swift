@@ -193,6 +193,8 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   /// A batch follows on operations that are not here, such as those of one that was refused: send it
   /// again behind them. Connection stays open.
   package static let outOfOrder = RefusalCode(rawValue: 14)
+  /// The device's role does not include it, or it writes as another device. Connection stays open.
+  package static let notAllowed = RefusalCode(rawValue: 15)
 }
 
 /// Operations, encoded once for all receivers.

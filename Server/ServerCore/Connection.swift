@@ -64,6 +64,9 @@ struct Session: Hashable, Sendable {
   /// For `welcome`.
   var nonce: UInt64
   var tokenHash: [UInt8]
+  var role: DeviceRole
+  /// When the access ends, milliseconds since 1970; nil for never.
+  var expiresAt: Int64?
   /// The client holds another log, or one of which the server no longer knows whether it is its own:
   /// it may offer its state.
   var hasDiverged = false

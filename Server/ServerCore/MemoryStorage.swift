@@ -35,12 +35,17 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var dispatches: [MessageID: Dispatch] = [:]
     package var verdicts: [RequestID: VerdictRecord] = [:]
     package var inboxes = InboxRecords()
+    package var quota = WorkspaceQuota()
+    package var written = DailyWrites()
   }
 
   /// Everything that is stored.
   package struct State: Sendable {
     package var workspaces: [WorkspaceID: Tables] = [:]
     package var tokens: [[UInt8]: (workspace: WorkspaceID, device: DeviceID)] = [:]
+    /// When tokens end, where they do.
+    package var expiries: [[UInt8]: Int64] = [:]
+    package var audit: [AuditEntry] = []
     package var codes: [[UInt8]: Code] = [:]
     /// Every write fails with this until it is nil.
     package var writeFault: StorageFault?
@@ -103,7 +108,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       guard let (workspace, device) = state.tokens[hash],
         let row = state.workspaces[workspace]?.devices[device]
       else { return nil }
-      return TokenRecord(workspace: workspace, device: row.record, isRevoked: row.isRevoked)
+      return TokenRecord(
+        workspace: workspace, device: row.record, isRevoked: row.isRevoked,
+        expiresAt: state.expiries[hash])
     }
   }
 
@@ -156,7 +163,11 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
         let rows = state.workspaces[workspace]?.devices ?? [:]
         devices[workspace] = Set(rows.filter(\.value.isRevoked).keys)
       }
-      return LapsedAccess(tokens: lapsed, devices: devices)
+      let quotas = Dictionary(
+        uniqueKeysWithValues: devices.keys.compactMap { id in
+          state.workspaces[id].map { (id, $0.quota) }
+        })
+      return LapsedAccess(tokens: lapsed, devices: devices, quotas: quotas)
     }
   }
 
@@ -169,7 +180,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
           authority: AuthorityRecords(
             leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values),
             verdicts: Array(tables.verdicts.values)),
-          inboxes: tables.inboxesOfConnectable)
+          inboxes: tables.inboxesOfConnectable, quota: tables.quota, written: tables.written)
       }
     }
   }
@@ -207,6 +218,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       for append in batch.appends {
         state.workspaces[append.workspace]?.log.append(
           LogEntry(prefix: append.prefix, content: .delta(append.delta)))
+        state.workspaces[append.workspace]?.written.add(
+          append.delta.count, at: append.wallMilliseconds)
       }
       for (workspace, records) in batch.records {
         for lease in records.leases {
@@ -236,6 +249,10 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
         state.workspaces[touch.workspace]?.devices[touch.device] = device
       }
     }
+  }
+
+  package func record(_ entries: [AuditEntry]) throws(StorageFault) {
+    try write { $0.audit += entries }
   }
 
   package func probe() throws(StorageFault) {

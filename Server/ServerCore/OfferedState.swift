@@ -82,6 +82,11 @@ extension ServerCore {
     guard session.hasDiverged else {
       return fault(id, .unexpected, "snapshot: the log holds what this client has")
     }
+    guard session.role != .viewer else {
+      return refuse(
+        id, .notAllowed, "the device was paired to view, and offers no state: pair it anew",
+        retryAfter: 60_000, at: now)
+    }
     var offer =
       part.index == 0 ? OfferedState(connection: id, first: part) : connection.offer
     switch offer?.add(part, bytesMax: configuration.offeredBytesMax) {

@@ -19,6 +19,7 @@ struct ResidentWorkspace: Sendable {
     var needsTouch = false
     /// Milliseconds since 1970; nil for never.
     var lastSeenAt: Int64?
+    var role = DeviceRole.host
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
     /// How often the whole state may still be packed for it; nil before the first time.
@@ -83,9 +84,12 @@ struct ResidentWorkspace: Sendable {
   /// The store joins one; nothing is staged meanwhile.
   var isJoining = false
   var presenceSentAt: Int64 = .min / 2
+  /// What the owner allows it, and what it took today.
+  var quota = WorkspaceQuota()
+  private(set) var written = DailyWrites()
   private(set) var tailEntries = 0
   private(set) var tailBytes = 0
-  private var snapshotBytes = 0
+  private(set) var snapshotBytes = 0
   /// The entries and bytes that the snapshot being saved covers.
   private var snapshotInFlight: (entries: Int, bytes: Int)?
 
@@ -132,6 +136,8 @@ struct ResidentWorkspace: Sendable {
         uptime: now.uptimeMilliseconds)
       liveStatus = LiveStatusBook(header.inboxes.statuses, now: now)
     }
+    quota = header.quota
+    written = header.written
     tailEntries = loaded.tailEntries
     tailBytes = loaded.tailBytes
     snapshotBytes = loaded.snapshotBytes
@@ -186,6 +192,7 @@ struct ResidentWorkspace: Sendable {
   mutating func note(_ record: DeviceRecord) {
     devices[record.id, default: Device(name: record.name, seen: 0)].advance(
       to: record.seenLogPosition)
+    devices[record.id]?.role = record.role
     if let seenAt = record.lastSeenAt {
       let known = devices[record.id]?.lastSeenAt ?? seenAt
       devices[record.id]?.lastSeenAt = max(known, seenAt)
@@ -308,7 +315,9 @@ extension ResidentWorkspace {
       stagedTasks.formUnion(reading.sessionsWithTasks(after: content))
     }
     let append = LogAppend(
-      workspace: id, prefix: stagedHead, delta: delta, hasOtherStamps: lowered != nil)
+      workspace: id, prefix: stagedHead, delta: delta, hasOtherStamps: lowered != nil,
+      wallMilliseconds: now.wallMilliseconds)
+    written.add(delta.count, at: now.wallMilliseconds)
     return .staged(batch, append, news)
   }
 
@@ -336,7 +345,8 @@ extension ResidentWorkspace {
         message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, "
           + "and is introduced as often")
     }
-    if let objection = quotaObjection(to: batch, configuration) { return objection }
+    if let objection = roleObjection(to: operations, of: batch) { return objection }
+    if let objection = quotaObjection(to: batch, configuration, at: now) { return objection }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
     replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
     guard replicas.isEmpty else { return nil }
@@ -345,26 +355,6 @@ extension ResidentWorkspace {
       message: "the device draws replica ids too fast: more than "
         + "\(configuration.replicaBurst) at once, or one in \(configuration.replicaSeconds) s",
       retryAfterMilliseconds: UInt32(clamping: configuration.replicaSeconds * 1_000))
-  }
-
-  /// Whether the workspace has all that it may have.
-  private func quotaObjection(
-    to batch: PendingBatch, _ configuration: ServerConfiguration
-  ) -> Objection? {
-    guard snapshotBytes + tailBytes + batch.delta.count <= configuration.workspaceBytesMax else {
-      return Objection(
-        code: .limitReached,
-        message: "the workspace takes all the bytes that the server gives one, "
-          + "\(configuration.workspaceBytesMax >> 20) MiB; its owner may raise --workspace-quota")
-    }
-    let units = content?.vector.sorted.reduce(0) { $0 + UInt64($1.seq) } ?? 0
-    guard units <= configuration.workspaceUnitsMax else {
-      return Objection(
-        code: .limitReached,
-        message: "a workspace holds at most \(configuration.workspaceUnitsMax) units of text and "
-          + "changes")
-    }
-    return nil
   }
 
   private mutating func noteReplicas(

@@ -42,12 +42,14 @@ package enum CloseCode: UInt16, Hashable, Sendable {
 
 /// What an operator may want to read.
 package enum ServerReport: Hashable, Sendable {
-  case paired(workspace: WorkspaceID, device: DeviceID, name: String)
+  case paired(workspace: WorkspaceID, device: DeviceID, name: String, source: String)
   case joined(ConnectionID, workspace: WorkspaceID, device: DeviceID, name: String)
   case refused(ConnectionID, RefusalCode, message: String)
   case faulted(ConnectionID, message: String)
   case slowConsumerCut(ConnectionID, bytes: Int)
   case revoked(ConnectionID, device: DeviceID)
+  /// An agent's request was decided: over a connection, or by the button of a notice.
+  case decided(ConnectionID?, workspace: WorkspaceID, device: DeviceID, Verdict)
   /// A device held what the log lacked; its state was joined.
   case stateJoined(WorkspaceID)
   case storageFailed(StorageFault)

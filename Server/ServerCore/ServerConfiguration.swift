@@ -43,6 +43,8 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// and units (scalars, slots, operations) that were ever made, which is what memory goes by.
   package var workspaceBytesMax = 512 << 20
   package var workspaceUnitsMax: UInt64 = 64_000_000
+  /// Bytes of changes that one workspace may bring in on a day (UTC).
+  package var workspaceDailyBytesMax = 1 << 30
   /// Bytes of a state that a device offers.
   package var offeredBytesMax = 64 << 20
   /// How long a connected device may take to store a notification before it is pushed as well.

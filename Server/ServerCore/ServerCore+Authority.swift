@@ -30,6 +30,9 @@ extension ServerCore {
       guard let question = try AuthorityRequest(request) else {
         return send(.response(Response(id: request.id, status: 1, payload: [])), to: connection.id)
       }
+      if let refusal = session.role.refusal(of: question) {
+        return send(.response(refusal.response(id: request.id)), to: connection.id)
+      }
       let waiting = workspaces[session.workspace]?.requests.count ?? 0
       guard stopping == nil, waiting < configuration.requestsMax else {
         return send(
@@ -82,6 +85,12 @@ extension ServerCore {
     _ verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)]
   ) {
     for (workspace, author, record) in verdicts {
+      var connection: ConnectionID?
+      if case .connection(let id) = author { connection = id }
+      act(
+        .report(
+          .decided(
+            connection, workspace: workspace, device: record.given.device, record.given.verdict)))
       let notice = AnsweredNotice(
         session: record.session, request: record.request, given: record.given)
       let members = (workspaces[workspace]?.members ?? []).sorted()
@@ -177,5 +186,16 @@ extension ResidentWorkspace {
   mutating func takeRequests() -> [PendingRequest] {
     defer { requests = [] }
     return requests
+  }
+}
+
+extension DeviceRole {
+  /// What a request is answered without asking the authority, where the role does not include it.
+  fileprivate func refusal(of request: AuthorityRequest) -> AuthorityAnswer? {
+    switch request {
+    case .lease, .dispatch, .next: self == .host ? nil : .otherHost(nil)
+    case .answer: self == .viewer ? .notAwaited : nil
+    case .release, .withdraw, .outcome, .verdict, .whereabouts: nil
+    }
   }
 }

@@ -30,6 +30,13 @@ extension ServerCore {
       now.uptimeMilliseconds - tokensCheckedAt >= configuration.tokenCheckMilliseconds
     else { return }
     tokensCheckedAt = now.uptimeMilliseconds
+    for id in connections.keys.sorted() {
+      guard let end = connections[id]?.session?.expiresAt, end <= now.wallMilliseconds else {
+        continue
+      }
+      refuse(
+        id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
+    }
     let tokens = connections.sorted { $0.key < $1.key }.compactMap { _, connection in
       connection.session.map {
         ConnectedToken(workspace: $0.workspace, device: $0.device, hash: $0.tokenHash)

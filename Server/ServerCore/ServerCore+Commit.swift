@@ -20,6 +20,10 @@ extension ServerCore {
       updateReading(id)
       let batch = PendingBatch(
         connection: id, device: session.device, batch: changes.batch, delta: changes.delta)
+      guard session.role != .viewer else {
+        return refuse(
+          batch, .notAllowed, "the device was paired to view, and changes nothing", at: now)
+      }
       workspaces[session.workspace]?.enqueue(batch)
       markReady(session.workspace)
       stageCommit(at: now)

@@ -144,7 +144,11 @@ extension ServerCore {
     if case .redemption(.granted(let workspace, _, let wasRevoked)) = outcome {
       // Also where nobody is there any more to be given the new token: the older one was replaced,
       // and whoever still uses it is not this device.
-      act(.report(.paired(workspace: workspace, device: request.device, name: request.deviceName)))
+      act(
+        .report(
+          .paired(
+            workspace: workspace, device: request.device, name: request.deviceName,
+            source: source)))
       if wasRevoked { forgetInbox(of: request.device, in: workspace) }
       expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
     }
@@ -195,6 +199,10 @@ extension ServerCore {
     guard !record.isRevoked else {
       return refuse(id, .revoked, "the device's access was revoked", at: now)
     }
+    guard !record.hasExpired(at: now.wallMilliseconds) else {
+      return refuse(
+        id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
+    }
     guard record.workspace == hello.workspace else {
       return refuse(id, .wrongWorkspace, "the token is another workspace's", at: now)
     }
@@ -212,7 +220,8 @@ extension ServerCore {
     }
     let session = Session(
       workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
-      store: hello.store, nonce: nonce, tokenHash: tokenHash)
+      store: hello.store, nonce: nonce, tokenHash: tokenHash, role: record.device.role,
+      expiresAt: record.expiresAt)
     connections[id]?.phase = .joining(hello, session)
     act(.authenticated(id))
     if workspaces[session.workspace]?.devices[session.device] == nil {
@@ -220,6 +229,7 @@ extension ServerCore {
         name: record.device.name, seen: record.device.seenLogPosition,
         lastSeenAt: record.device.lastSeenAt)
     }
+    workspaces[session.workspace]?.devices[session.device]?.role = record.device.role
     join(id, at: now)
   }
 
@@ -246,6 +256,7 @@ extension ServerCore {
           forget(device, of: workspace)
         }
       }
+      for (workspace, quota) in lapsed.quotas { workspaces[workspace]?.quota = quota }
     case .failed(let fault):
       storageFailed(fault, at: now)
     default:

@@ -58,6 +58,9 @@ extension ServerCore {
   }
 
   private mutating func enqueue(_ posted: PostedAnswer, in workspace: WorkspaceID) {
+    guard workspaces[workspace]?.devices[posted.device]?.role != .viewer else {
+      return act(.answerSettled(posted.id, .notAwaited))
+    }
     workspaces[workspace]?.requests.append(
       PendingRequest(
         asker: .post(posted.id),

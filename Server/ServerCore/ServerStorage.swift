@@ -36,6 +36,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Stores everything in one durable transaction, or nothing.
   func commit(_ batch: CommitBatch) throws(StorageFault)
 
+  /// Keeps what happened about access, the newest of each kind.
+  func record(_ entries: [AuditEntry]) throws(StorageFault)
+
   /// Writes something small and durable, to see whether that is possible.
   func probe() throws(StorageFault)
 
@@ -60,11 +63,25 @@ package struct TokenRecord: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var device: DeviceRecord
   package var isRevoked: Bool
+  /// When the access ends, milliseconds since 1970; nil for never.
+  package var expiresAt: Int64?
+  /// What the workspace's files may take, where its owner said so.
+  package var fileBytesMax: Int?
 
-  package init(workspace: WorkspaceID, device: DeviceRecord, isRevoked: Bool) {
+  package init(
+    workspace: WorkspaceID, device: DeviceRecord, isRevoked: Bool, expiresAt: Int64? = nil,
+    fileBytesMax: Int? = nil
+  ) {
     self.workspace = workspace
     self.device = device
     self.isRevoked = isRevoked
+    self.expiresAt = expiresAt
+    self.fileBytesMax = fileBytesMax
+  }
+
+  /// Whether the access has ended by then.
+  package func hasExpired(at wallMilliseconds: Int64) -> Bool {
+    expiresAt.map { $0 <= wallMilliseconds } ?? false
   }
 }
 
@@ -76,12 +93,17 @@ package struct DeviceRecord: Hashable, Sendable {
   package var seenLogPosition: UInt64
   /// When it was connected last, milliseconds since 1970; nil for never.
   package var lastSeenAt: Int64?
+  package var role: DeviceRole
 
-  package init(id: DeviceID, name: String, seenLogPosition: UInt64, lastSeenAt: Int64? = nil) {
+  package init(
+    id: DeviceID, name: String, seenLogPosition: UInt64, lastSeenAt: Int64? = nil,
+    role: DeviceRole = .host
+  ) {
     self.id = id
     self.name = name
     self.seenLogPosition = seenLogPosition
     self.lastSeenAt = lastSeenAt
+    self.role = role
   }
 }
 
@@ -104,10 +126,16 @@ package struct LapsedAccess: Hashable, Sendable {
   package var tokens: [ConnectedToken]
   /// Devices that were revoked, connected or not.
   package var devices: [WorkspaceID: Set<DeviceID>]
+  /// What the workspaces may take, where that may have changed.
+  package var quotas: [WorkspaceID: WorkspaceQuota]
 
-  package init(tokens: [ConnectedToken] = [], devices: [WorkspaceID: Set<DeviceID>] = [:]) {
+  package init(
+    tokens: [ConnectedToken] = [], devices: [WorkspaceID: Set<DeviceID>] = [:],
+    quotas: [WorkspaceID: WorkspaceQuota] = [:]
+  ) {
     self.tokens = tokens
     self.devices = devices
+    self.quotas = quotas
   }
 }
 
@@ -159,11 +187,16 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var authority: AuthorityRecords
   /// Notifications, and who is to be told of them how.
   package var inboxes: InboxRecords
+  package var quota: WorkspaceQuota
+  package var written: DailyWrites
 
   package init(
     name: String, firstChain: UInt64, head: LogPrefix, devices: [DeviceRecord],
-    authority: AuthorityRecords = AuthorityRecords(), inboxes: InboxRecords = InboxRecords()
+    authority: AuthorityRecords = AuthorityRecords(), inboxes: InboxRecords = InboxRecords(),
+    quota: WorkspaceQuota = WorkspaceQuota(), written: DailyWrites = DailyWrites()
   ) {
+    self.quota = quota
+    self.written = written
     self.name = name
     self.firstChain = firstChain
     self.head = head
@@ -231,10 +264,14 @@ package struct LogAppend: Hashable, Sendable {
   package var delta: [UInt8]
   /// It was sent with stamps too far ahead: its author gets it back as it is here.
   package var hasOtherStamps: Bool
+  /// When it was taken, milliseconds since 1970.
+  package var wallMilliseconds: Int64
 
   package init(
-    workspace: WorkspaceID, prefix: LogPrefix, delta: [UInt8], hasOtherStamps: Bool = false
+    workspace: WorkspaceID, prefix: LogPrefix, delta: [UInt8], hasOtherStamps: Bool = false,
+    wallMilliseconds: Int64 = 0
   ) {
+    self.wallMilliseconds = wallMilliseconds
     self.workspace = workspace
     self.prefix = prefix
     self.delta = delta

@@ -16,6 +16,7 @@ package enum StoreTask: Sendable {
   case join(JoinTask)
   case findUnpushed
   case probe
+  case record([AuditEntry])
 }
 
 /// What a device lacks, to be packed into frames.
@@ -46,6 +47,7 @@ package enum StoreOutcome: Sendable {
   /// Workspaces in which something is still to be pushed.
   case unpushed([WorkspaceID])
   case probed
+  case recorded
   case failed(StorageFault)
 }
 
@@ -94,6 +96,9 @@ extension ServerStorage {
       case .probe:
         try probe()
         return .probed
+      case .record(let entries):
+        try record(entries)
+        return .recorded
       }
     } catch {
       return .failed(error)

@@ -14,6 +14,23 @@ package struct DeviceListing: Hashable, Sendable {
   package var lastSeenAt: Int64?
   package var revokedAt: Int64?
   package var seenLogPosition: UInt64
+  package var role: DeviceRole
+  /// When its access ends, milliseconds since 1970; nil for never.
+  package var expiresAt: Int64?
+}
+
+/// When a device lost its access.
+package struct Revocation: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  package var device: DeviceID
+  /// Milliseconds since 1970.
+  package var at: Int64
+
+  package init(workspace: WorkspaceID, device: DeviceID, at: Int64) {
+    self.workspace = workspace
+    self.device = device
+    self.at = at
+  }
 }
 
 /// A workspace to be created where none of its name exists.
@@ -37,7 +54,8 @@ extension ServerDatabase {
   ///
   /// - Returns: the id of the workspace of that name.
   package func addPairingCode(
-    hash: [UInt8], for proposal: WorkspaceProposal, expiresAt: Int64
+    hash: [UInt8], for proposal: WorkspaceProposal, expiresAt: Int64, role: DeviceRole = .host,
+    accessMilliseconds: Int64? = nil
   ) throws(StorageFault) -> WorkspaceID {
     try write { db in
       try db.execute(
@@ -58,9 +76,18 @@ extension ServerDatabase {
         arguments: [proposal.createdAt - 86_400_000])
       try db.execute(
         sql: """
-          INSERT INTO pairing_codes (hash, workspace, created_at, expires_at) VALUES (?, ?, ?, ?)
+          INSERT INTO pairing_codes
+            (hash, workspace, created_at, expires_at, role, access_milliseconds)
+          VALUES (?, ?, ?, ?, ?, ?)
           """,
-        arguments: [Data(hash), row["number"] as Int64, proposal.createdAt, expiresAt])
+        arguments: [
+          Data(hash), row["number"] as Int64, proposal.createdAt, expiresAt, role.rawValue,
+          accessMilliseconds,
+        ])
+      try insert(
+        AuditEntry(
+          at: proposal.createdAt, event: .code, workspace: try row.identifier("id"),
+          detail: "role \(role.name)"), in: db)
       return try row.identifier("id")
     }
   }
@@ -72,8 +99,10 @@ extension ServerDatabase {
         db,
         sql: """
           SELECT w.id AS workspace, w.name AS workspace_name, d.id, d.name, d.paired_at,
-            d.last_seen_at, d.revoked_at, d.seen_position
+            d.last_seen_at, d.revoked_at, d.seen_position, coalesce(t.role, 3) AS role,
+            t.expires_at
           FROM devices d JOIN workspaces w ON w.number = d.workspace
+          LEFT JOIN tokens t ON t.workspace = d.workspace AND t.device = d.id
           WHERE ? IS NULL OR w.name = ?
           ORDER BY w.name, d.paired_at, d.id
           """, arguments: [name, name]
@@ -82,7 +111,8 @@ extension ServerDatabase {
           workspace: try row.identifier("workspace"), workspaceName: row["workspace_name"],
           id: try row.identifier("id"), name: row["name"], pairedAt: row["paired_at"],
           lastSeenAt: row["last_seen_at"], revokedAt: row["revoked_at"],
-          seenLogPosition: row.position("seen_position"))
+          seenLogPosition: row.position("seen_position"), role: try row.role,
+          expiresAt: row["expires_at"])
       }
     }
   }
@@ -93,6 +123,9 @@ extension ServerDatabase {
     _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault) {
     try write { db in
+      try insert(
+        AuditEntry(at: wallMilliseconds, event: .revoked, workspace: workspace, device: device),
+        in: db)
       try db.execute(
         sql: """
           UPDATE devices SET revoked_at = coalesce(revoked_at, ?)
@@ -102,6 +135,28 @@ extension ServerDatabase {
         db, sql: "SELECT number FROM workspaces WHERE id = ?", arguments: [workspace.column])
       if let number { try forgetInbox(of: device, workspace: number, in: db) }
     }
+  }
+
+  /// Takes the access of devices away that had it when they were revoked, and have it again.
+  ///
+  /// - Returns: those.
+  package func revokeAgain(
+    _ revocations: [Revocation], at wallMilliseconds: Int64
+  ) throws(StorageFault) -> [Revocation] {
+    let back = try read { db in
+      try revocations.filter {
+        try Bool.fetchOne(
+          db,
+          sql: """
+            SELECT EXISTS (SELECT 1 FROM devices d JOIN workspaces w ON w.number = d.workspace
+              WHERE w.id = ? AND d.id = ? AND d.revoked_at IS NULL AND d.paired_at <= ?)
+            """, arguments: [$0.workspace.column, $0.device.column, $0.at]) ?? false
+      }
+    }
+    for revocation in back {
+      try revoke(revocation.device, in: revocation.workspace, at: wallMilliseconds)
+    }
+    return back
   }
 
   /// Whether a workspace of that name exists.

@@ -52,6 +52,7 @@ extension ServerDatabase {
   }
 
   package func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault) {
+    try requireSpace()
     try write { db in
       let number = try number(of: workspace, in: db)
       let head = try head(ofWorkspace: number, in: db)
@@ -66,7 +67,8 @@ extension ServerDatabase {
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault) {
     try write { db in
-      let number = try number(of: workspace, in: db)
+      // It may have been deleted meanwhile.
+      guard let number = try knownNumber(of: workspace, in: db) else { return }
       try db.execute(
         sql: """
           INSERT OR REPLACE INTO snapshots (workspace, position, chain, bytes) VALUES (?, ?, ?, ?)

@@ -40,8 +40,8 @@ extension ServerDatabase: ServerStorage {
       let row = try Row.fetchOne(
         db,
         sql: """
-          SELECT w.id AS workspace, d.id AS device, d.name, d.seen_position, d.last_seen_at,
-            d.revoked_at
+          SELECT w.id AS workspace, w.file_bytes_max, d.id AS device, d.name, d.seen_position,
+            d.last_seen_at, d.revoked_at, t.role, t.expires_at
           FROM tokens t
           JOIN workspaces w ON w.number = t.workspace
           JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
@@ -52,8 +52,10 @@ extension ServerDatabase: ServerStorage {
         workspace: try row.identifier("workspace"),
         device: DeviceRecord(
           id: try row.identifier("device"), name: row["name"],
-          seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"]),
-        isRevoked: row["revoked_at"] != nil)
+          seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"],
+          role: try row.role),
+        isRevoked: row["revoked_at"] != nil, expiresAt: row["expires_at"],
+        fileBytesMax: row["file_bytes_max"])
     }
   }
 
@@ -63,7 +65,7 @@ extension ServerDatabase: ServerStorage {
       let code = try Row.fetchOne(
         db,
         sql: """
-          SELECT w.number, w.id, w.name, c.failures
+          SELECT w.number, w.id, w.name, c.failures, c.role, c.access_milliseconds
           FROM pairing_codes c JOIN workspaces w ON w.number = c.workspace
           WHERE c.hash = ? AND c.used_at IS NULL AND c.expires_at > ?
           """, arguments: [Data(redemption.codeHash), now])
@@ -85,7 +87,7 @@ extension ServerDatabase: ServerStorage {
             SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL
             """, arguments: [number, redemption.device.column]) ?? 0
       guard others < redemption.devicesMax else { return .tooManyDevices }
-      let wasRevoked = try grant(redemption, workspace: number, in: db)
+      let wasRevoked = try grant(redemption, workspace: number, by: code, in: db)
       // Its own writes do not show in the file's version.
       lapsedCheck.forget()
       return .granted(
@@ -95,7 +97,7 @@ extension ServerDatabase: ServerStorage {
 
   /// - Returns: whether the device had its access taken away before.
   private func grant(
-    _ redemption: CodeRedemption, workspace: Int64, in db: Database
+    _ redemption: CodeRedemption, workspace: Int64, by code: Row, in db: Database
   ) throws -> Bool {
     let device = redemption.device.column
     let now = redemption.wallMilliseconds
@@ -115,8 +117,14 @@ extension ServerDatabase: ServerStorage {
       sql: "DELETE FROM tokens WHERE workspace = ? AND device = ?",
       arguments: [workspace, device])
     try db.execute(
-      sql: "INSERT INTO tokens (hash, workspace, device, created_at) VALUES (?, ?, ?, ?)",
-      arguments: [Data(redemption.tokenHash), workspace, device, now])
+      sql: """
+        INSERT INTO tokens (hash, workspace, device, created_at, role, expires_at)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """,
+      arguments: [
+        Data(redemption.tokenHash), workspace, device, now, code["role"] as Int64,
+        (code["access_milliseconds"] as Int64?).map { now + $0 },
+      ])
     try db.execute(
       sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
       arguments: [now, Data(redemption.codeHash)])
@@ -148,20 +156,23 @@ extension ServerDatabase: ServerStorage {
           WHERE w.id = ? AND d.revoked_at IS NOT NULL
           """)
       var devices: [WorkspaceID: Set<DeviceID>] = [:]
+      var quotas: [WorkspaceID: WorkspaceQuota] = [:]
       for workspace in Set(unknown.map(\.workspace)) {
         let rows = try Row.fetchAll(revoked, arguments: [workspace.column])
         devices[workspace] = Set(try rows.map { try $0.identifier("id") })
+        quotas[workspace] = try Row.fetchOne(
+          db, sql: "SELECT * FROM workspaces WHERE id = ?", arguments: [workspace.column]
+        ).map(\.quota)
       }
       lapsedCheck.noted(Set(tokens).subtracting(lapsed), dataVersion: version)
-      return LapsedAccess(tokens: lapsed, devices: devices)
+      return LapsedAccess(tokens: lapsed, devices: devices, quotas: quotas)
     }
   }
 
   package func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
     try read { db in
       let row = try Row.fetchOne(
-        db, sql: "SELECT number, name, first_chain FROM workspaces WHERE id = ?",
-        arguments: [workspace.column])
+        db, sql: "SELECT * FROM workspaces WHERE id = ?", arguments: [workspace.column])
       guard let row else { return nil }
       let number: Int64 = row["number"]
       return WorkspaceHeader(
@@ -169,7 +180,8 @@ extension ServerDatabase: ServerStorage {
         head: try head(ofWorkspace: number, in: db),
         devices: try records(ofWorkspace: number, in: db),
         authority: try authority(ofWorkspace: number, in: db),
-        inboxes: try inboxes(ofWorkspace: number, in: db))
+        inboxes: try inboxes(ofWorkspace: number, in: db), quota: row.quota,
+        written: DailyWrites(day: row["written_day"], bytes: row["written_bytes"]))
     }
   }
 
@@ -178,28 +190,35 @@ extension ServerDatabase: ServerStorage {
     try Row.fetchAll(
       db,
       sql: """
-        SELECT id, name, seen_position, last_seen_at FROM devices
-        WHERE workspace = ? AND revoked_at IS NULL ORDER BY id
+        SELECT d.id, d.name, d.seen_position, d.last_seen_at, coalesce(t.role, 3) AS role
+        FROM devices d LEFT JOIN tokens t ON t.workspace = d.workspace AND t.device = d.id
+        WHERE d.workspace = ? AND d.revoked_at IS NULL ORDER BY d.id
         """, arguments: [number]
     ).map { row in
       DeviceRecord(
         id: try row.identifier("id"), name: row["name"],
-        seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"])
+        seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"],
+        role: try row.role)
     }
   }
 
   package func commit(_ batch: CommitBatch) throws(StorageFault) {
+    try requireSpace()
     try write { db in
+      // A workspace that was deleted meanwhile takes nothing; its devices are told within a second.
       for append in batch.appends {
+        guard let number = try knownNumber(of: append.workspace, in: db) else { continue }
         try insert(
-          LogEntry(prefix: append.prefix, content: .delta(append.delta)),
-          workspace: number(of: append.workspace, in: db), in: db)
+          LogEntry(prefix: append.prefix, content: .delta(append.delta)), workspace: number, in: db)
+        try note(append, workspace: number, in: db)
       }
       for change in batch.records {
-        try save(change.records, workspace: number(of: change.workspace, in: db), in: db)
+        guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
+        try save(change.records, workspace: number, in: db)
       }
       for change in batch.inboxes {
-        try save(change.changes, workspace: number(of: change.workspace, in: db), in: db)
+        guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
+        try save(change.changes, workspace: number, in: db)
       }
       let touch = try db.cachedStatement(
         sql: """
@@ -216,14 +235,50 @@ extension ServerDatabase: ServerStorage {
   }
 
   package func probe() throws(StorageFault) {
+    try requireSpace()
     try write { try $0.execute(sql: "UPDATE server SET probes = probes + 1") }
   }
 
-  func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
-    let number = try Int64.fetchOne(
+  /// What came in counts for its day.
+  private func note(_ append: LogAppend, workspace: Int64, in db: Database) throws {
+    let day = append.wallMilliseconds / DailyWrites.dayMilliseconds
+    try db.cachedStatement(
+      sql: """
+        UPDATE workspaces SET
+          written_bytes = CASE WHEN written_day = ?1 THEN written_bytes ELSE 0 END + ?2,
+          written_day = ?1
+        WHERE number = ?3
+        """
+    ).execute(arguments: [day, append.delta.count, workspace])
+  }
+
+  func knownNumber(of workspace: WorkspaceID, in db: Database) throws -> Int64? {
+    try Int64.fetchOne(
       db.cachedStatement(sql: "SELECT number FROM workspaces WHERE id = ?"),
       arguments: [workspace.column])
-    guard let number else { throw StorageFault(code: .internalError, message: "no such workspace") }
+  }
+
+  func number(of workspace: WorkspaceID, in db: Database) throws -> Int64 {
+    guard let number = try knownNumber(of: workspace, in: db) else {
+      throw StorageFault(code: .internalError, message: "no such workspace")
+    }
     return number
+  }
+}
+
+extension Row {
+  /// The column `role`.
+  var role: DeviceRole {
+    get throws {
+      guard let role = DeviceRole(rawValue: self["role"]) else { throw DamagedColumn(name: "role") }
+      return role
+    }
+  }
+
+  /// What the owner allows the workspace of this row.
+  var quota: WorkspaceQuota {
+    WorkspaceQuota(
+      bytesMax: self["bytes_max"], unitsMax: (self["units_max"] as Int64?).map(UInt64.init(column:)),
+      dailyBytesMax: self["daily_bytes_max"], fileBytesMax: self["file_bytes_max"])
   }
 }

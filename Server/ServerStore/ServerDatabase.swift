@@ -19,6 +19,7 @@ package final class ServerDatabase: Sendable {
   /// What the last look for lapsed tokens found; used by the store's thread only, and always inside
   /// `queue`.
   let lapsedCheck = LapsedCheck()
+  private let freeSpace: FreeSpace
 
   /// Who opens the store, which decides what may be done about a damaged file.
   package enum Purpose: Hashable, Sendable {
@@ -28,19 +29,29 @@ package final class ServerDatabase: Sendable {
     case administration
   }
 
-  private init(path: String, queue: DatabaseQueue) {
+  private init(path: String, queue: DatabaseQueue, freeSpace: FreeSpace) {
     self.path = path
     self.queue = queue
+    self.freeSpace = freeSpace
+  }
+
+  /// - Throws: where so little space is left that nothing new may be written.
+  func requireSpace() throws(StorageFault) {
+    guard freeSpace.isScarce else { return }
+    throw StorageFault(
+      code: .full, message: "the disk is nearly full: nothing new is taken, reading goes on")
   }
 
   /// Opens the store of a data directory, creating both where they are missing.
   package static func open(
-    directory: String, for purpose: Purpose
+    directory: String, for purpose: Purpose, freeSpace: FreeSpace? = nil
   ) throws(StoreOpeningError) -> ServerDatabase {
     try prepare(directory: directory)
     let path = directory + "/" + fileName
     do {
-      return ServerDatabase(path: path, queue: try openQueue(path: path, for: purpose))
+      return ServerDatabase(
+        path: path, queue: try openQueue(path: path, for: purpose),
+        freeSpace: freeSpace ?? FreeSpace(of: directory))
     } catch let error as StoreOpeningError {
       guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
       throw .corrupt(path: path, keptAt: setAside(path: path), reason: reason)

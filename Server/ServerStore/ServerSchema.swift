@@ -11,7 +11,8 @@ enum ServerSchema {
     (
       "2026-01 first",
       workspaces + access + authority + notifications + pushDeliveries + liveStatuses
-    )
+    ),
+    ("2026-11 quotas, roles, ends and audit", permissions),
   ]
 
   static var migrator: DatabaseMigrator {
@@ -256,5 +257,34 @@ enum ServerSchema {
       ended_at INTEGER,
       PRIMARY KEY (workspace, session)
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let permissions = """
+    -- NULL: as the server's settings say. Bytes of changes that came in on a day (UTC, since 1970).
+    ALTER TABLE workspaces ADD COLUMN bytes_max INTEGER;
+    ALTER TABLE workspaces ADD COLUMN units_max INTEGER;
+    ALTER TABLE workspaces ADD COLUMN daily_bytes_max INTEGER;
+    ALTER TABLE workspaces ADD COLUMN file_bytes_max INTEGER;
+    ALTER TABLE workspaces ADD COLUMN written_day INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE workspaces ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
+
+    -- What the device that uses the code may do: 1 view, 2 also write, 3 also run; and for how long.
+    ALTER TABLE pairing_codes ADD COLUMN role INTEGER NOT NULL DEFAULT 3
+      CHECK (role BETWEEN 1 AND 3);
+    ALTER TABLE pairing_codes ADD COLUMN access_milliseconds INTEGER;
+    ALTER TABLE tokens ADD COLUMN role INTEGER NOT NULL DEFAULT 3 CHECK (role BETWEEN 1 AND 3);
+    ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
+
+    -- What happened about access; the newest of each event. It outlives its workspace.
+    CREATE TABLE audit (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      at INTEGER NOT NULL,
+      event TEXT NOT NULL,
+      workspace BLOB CHECK (length(workspace) = 16),
+      device BLOB CHECK (length(device) = 16),
+      source TEXT,
+      detail TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX audit_by_event ON audit (event, number);
     """
 }

@@ -27,6 +27,8 @@ final class BlobConversation {
   private var state = State.idle
   /// The workspace that its seat counts for; nil without one.
   private var seat: WorkspaceID?
+  /// What the workspace of the request may take in files, where its owner said so.
+  private var quotaBytes: Int?
   /// Whether the client wants to ask more.
   private var isKeptAlive = true
   private var pace: TransferPace
@@ -67,7 +69,7 @@ final class BlobConversation {
     keepAlive()
     state = .authorizing(request, body: ByteBuffer(), isComplete: false)
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    driver.workspace(ofToken: request.token).whenComplete { result in
+    driver.holder(ofToken: request.token).whenComplete { result in
       bound.value.looked(result)
     }
   }
@@ -107,7 +109,7 @@ final class BlobConversation {
     }
   }
 
-  private func looked(_ result: Result<WorkspaceID?, any Error>) {
+  private func looked(_ result: Result<TokenRecord?, any Error>) {
     guard case .authorizing(let request, let body, let isComplete) = state else { return }
     switch result {
     case .failure:
@@ -116,7 +118,12 @@ final class BlobConversation {
       driver.logDeniedAccess(
         "token unknown", route: "files", source: driver.source(of: channel))
       refuse(.unauthorized)
-    case .success(let workspace?):
+    case .success(let holder?):
+      guard holder.device.role != .viewer || request.action == .get || request.action == .look else {
+        return refuse(.init(.forbidden, "The device was paired to view, and changes nothing."))
+      }
+      let workspace = holder.workspace
+      quotaBytes = holder.fileBytesMax
       guard driver.takeBlobSeat(for: workspace) else { return refuse(.busy) }
       seat = workspace
       channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
@@ -135,7 +142,7 @@ final class BlobConversation {
   private func perform(_ request: BlobRequest, _ workspace: WorkspaceID, _ body: ByteBuffer) {
     state = .answering
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    driver.perform(request, body: Array(body.readableBytesView), in: workspace)
+    driver.perform(request, body: Array(body.readableBytesView), in: workspace, quotaBytes: quotaBytes)
       .whenComplete { result in
         let conversation = bound.value
         switch result {

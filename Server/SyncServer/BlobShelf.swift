@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 package import QueueModel
+package import ServerStore
 import Synchronization
 
 /// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data directory.
@@ -22,12 +23,14 @@ package final class BlobShelf: Sendable {
 
   private let directory: String
   private let quotaBytes: Int
+  private let freeSpace: FreeSpace
   /// What the files of a workspace take together, once they were counted.
   private let taken = Mutex<[WorkspaceID: Int]>([:])
 
   /// - Parameter quotaBytes: what the files of one workspace may take.
-  package init(dataDirectory: String, quotaBytes: Int) {
+  package init(dataDirectory: String, quotaBytes: Int, freeSpace: FreeSpace? = nil) {
     directory = dataDirectory + "/blobs"
+    self.freeSpace = freeSpace ?? FreeSpace(of: dataDirectory)
     self.quotaBytes = quotaBytes
   }
 
@@ -68,10 +71,12 @@ package final class BlobShelf: Sendable {
 
   /// Keeps a file, on disk when the call returns; one that is there and damaged is replaced.
   ///
+  /// - Parameter quotaBytes: what the workspace's owner said; nil: as for all.
   /// - Returns: whether it was not there yet.
   package func keep(
-    _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID
+    _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID, quotaBytes: Int? = nil
   ) throws(Fault) -> Bool {
+    let quotaBytes = quotaBytes ?? self.quotaBytes
     guard hash.names(bytes) else { throw .mismatch }
     let replaced = size(of: hash, in: workspace)
     if replaced != nil {
@@ -86,6 +91,7 @@ package final class BlobShelf: Sendable {
     let before = try used(by: workspace) - (replaced.map(Self.charge) ?? 0)
     let after = before + Self.charge(bytes.count)
     guard after <= quotaBytes else { throw .overQuota(bytesMax: quotaBytes) }
+    guard !freeSpace.isScarce else { throw .storage("the disk is nearly full", isFull: true) }
     let target = path(hash, workspace)
     let fresh = target + ".new"
     do {
@@ -166,6 +172,17 @@ package final class BlobShelf: Sendable {
 
   private func folder(_ workspace: WorkspaceID) -> String {
     directory + "/" + workspace.description
+  }
+
+  /// Where a workspace's files lie.
+  static func folder(of workspace: WorkspaceID, dataDirectory: String) -> String {
+    "\(dataDirectory)/blobs/\(workspace)"
+  }
+
+  /// What the files of a workspace count for.
+  static func bytes(of workspace: WorkspaceID, dataDirectory: String) -> Int {
+    let shelf = BlobShelf(dataDirectory: dataDirectory, quotaBytes: 0)
+    return (try? shelf.used(by: workspace)) ?? 0
   }
 
   private func path(_ hash: ContentHash, _ workspace: WorkspaceID) -> String {

@@ -8,7 +8,7 @@ package enum DeviceTable {
       [
         device.id, ShownName.text(device.name), ShownName.text(device.workspaceName),
         time(device.pairedAt), device.lastSeenAt.map(time) ?? "never",
-        device.revoked ? "revoked" : "yes",
+        access(of: device),
       ]
     }
     let widths = header.indices.map { column in
@@ -18,6 +18,13 @@ package enum DeviceTable {
       zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
         .joined(separator: "  ").trimmingCharacters(in: .whitespaces)
     }.joined(separator: "\n")
+  }
+
+  private static func access(of device: ServerAdministration.Device) -> String {
+    if device.revoked { return "revoked" }
+    guard let end = device.expiresAt else { return device.role }
+    let verb = end <= ProcessClock.wallMilliseconds ? "ended" : "until"
+    return "\(device.role), \(verb) \(time(end))"
   }
 
   private static func time(_ milliseconds: Int64) -> String {

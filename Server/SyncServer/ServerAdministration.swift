@@ -21,6 +21,10 @@ package struct ServerAdministration: Sendable {
     package var workspaceName: String
     /// Milliseconds since 1970.
     package var expiresAt: Int64
+    /// What the device may do: viewer, author or host.
+    package var role: String
+    /// For how many seconds it has access; nil: until it is revoked.
+    package var accessSeconds: Int64?
     /// Where the serving process listens, where one runs.
     package var server: String?
 
@@ -28,10 +32,19 @@ package struct ServerAdministration: Sendable {
     package var text: String {
       """
       Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
-      It works once, within 10 minutes. On the other device, type:
+      It works once, within 10 minutes.\(grant) On the other device, type:
 
         cospool pair \(ListeningAddress.typed(server)) \(code)\(ListeningAddress.hint(server))
       """
+    }
+
+    /// What differs from full access for good.
+    private var grant: String {
+      var parts: [String] = []
+      if role == DeviceRole.viewer.name { parts.append("may view and change nothing") }
+      if role == DeviceRole.author.name { parts.append("may queue and answer, and runs no agents") }
+      if let accessSeconds { parts.append("has access for \(accessSeconds / 3_600) hours") }
+      return parts.isEmpty ? "" : " The device \(parts.joined(separator: ", and "))."
     }
   }
 
@@ -45,6 +58,10 @@ package struct ServerAdministration: Sendable {
     package var lastSeenAt: Int64?
     package var revoked: Bool
     package var revokedAt: Int64?
+    /// viewer, author or host.
+    package var role: String
+    /// When its access ends; nil: when it is revoked.
+    package var expiresAt: Int64?
   }
 
   package struct DeviceList: Codable, Hashable, Sendable {
@@ -52,7 +69,17 @@ package struct ServerAdministration: Sendable {
   }
 
   /// Makes a one-time code; creates the workspace where none of its name exists.
-  package func pair(workspaceName: String) throws(SyncServerError) -> Pairing {
+  ///
+  /// - Parameters:
+  ///   - role: what the device may do: viewer, author or host.
+  ///   - accessMilliseconds: for how long it has access; nil: until it is revoked.
+  package func pair(
+    workspaceName: String, role roleName: String = DeviceRole.host.name,
+    accessMilliseconds: Int64? = nil
+  ) throws(SyncServerError) -> Pairing {
+    guard let role = DeviceRole(name: roleName) else {
+      throw SyncServerError(.usage, "A role is viewer, author or host.")
+    }
     let name = workspaceName.trimmedOfWhitespace()
     guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
       throw SyncServerError(
@@ -67,11 +94,13 @@ package struct ServerAdministration: Sendable {
       createdAt: now)
     let workspace = try withDatabase { database throws(StorageFault) in
       try database.addPairingCode(
-        hash: code.stored(by: secretHash), for: proposal, expiresAt: expiresAt)
+        hash: code.stored(by: secretHash), for: proposal, expiresAt: expiresAt, role: role,
+        accessMilliseconds: accessMilliseconds)
     }
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
-      expiresAt: expiresAt, server: AddressFile(directory: directory).read())
+      expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
+      server: AddressFile(directory: directory).read())
   }
 
   /// The devices of one workspace, or of all.
@@ -100,6 +129,12 @@ package struct ServerAdministration: Sendable {
     }
     let device = try ServerAdministration.choose(key, from: listed)
     let now = ProcessClock.wallMilliseconds
+    do {
+      try RevocationFile(directory: directory).add(device.id, in: device.workspace, at: now)
+    } catch {
+      throw SyncServerError(
+        .disk, "Nothing was revoked: `revocations` cannot be written: \(error.localizedDescription)")
+    }
     try withDatabase { database throws(StorageFault) in
       try database.revoke(device.id, in: device.workspace, at: now)
     }
@@ -173,6 +208,6 @@ extension ServerAdministration.Device {
       id: listing.id.description, name: listing.name, workspace: listing.workspace.description,
       workspaceName: listing.workspaceName, pairedAt: listing.pairedAt,
       lastSeenAt: listing.lastSeenAt, revoked: listing.revokedAt != nil,
-      revokedAt: listing.revokedAt)
+      revokedAt: listing.revokedAt, role: listing.role.name, expiresAt: listing.expiresAt)
   }
 }

@@ -4,14 +4,15 @@ import QueueModel
 import ServerCore
 
 extension ServerDriver {
-  /// The workspace of a device's token; nil where it is wrong or revoked.
-  func workspace(ofToken token: [UInt8]) -> EventLoopFuture<WorkspaceID?> {
+  /// Whose a token is; nil where it is wrong, revoked or at its end.
+  func holder(ofToken token: [UInt8]) -> EventLoopFuture<TokenRecord?> {
     let storage = storage
-    return storeThread.runIfActive(eventLoop: loop) { () throws -> WorkspaceID? in
-      guard let record = try storage.token(hash: secretHash(token)), !record.isRevoked else {
-        return nil
-      }
-      return record.workspace
+    let now = clock.now.wallMilliseconds
+    return storeThread.runIfActive(eventLoop: loop) { () throws -> TokenRecord? in
+      guard let record = try storage.token(hash: secretHash(token)), !record.isRevoked,
+        !record.hasExpired(at: now)
+      else { return nil }
+      return record
     }
   }
 
@@ -32,11 +33,11 @@ extension ServerDriver {
 
   /// Does a request beside the store's thread, so that no commit waits for it.
   func perform(
-    _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID
+    _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?
   ) -> EventLoopFuture<HTTPReply> {
     let blobs = blobs
     return blobThread.runIfActive(eventLoop: loop) {
-      blobs.perform(request, body: body, in: workspace)
+      blobs.perform(request, body: body, in: workspace, quotaBytes: quotaBytes)
     }
   }
 }

@@ -1,5 +1,7 @@
 import Logging
 import NIOCore
+import NIOPosix
+import QueueModel
 import ServerCore
 import WireProtocol
 
@@ -8,13 +10,18 @@ import WireProtocol
 extension ServerDriver {
   func log(_ report: ServerReport) {
     switch report {
-    case .paired(let workspace, let device, let name):
+    case .paired(let workspace, let device, let name, let source):
       logger.notice(
-        "paired device \(device) (\(ShownName.text(name))) with workspace \(workspace)")
+        """
+        paired device \(device) (\(ShownName.text(name))) with workspace \(workspace), \
+        source \(source)
+        """)
+      audit(.paired, workspace, device, source: source)
     case .joined(let id, let workspace, let device, let name):
       let shown = ShownName.text(name)
       logger.debug(
         "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
+      audit(.joined, workspace, device, source: source(of: id))
     case .refused(let id, let code, let message):
       if let reason = Self.deniedAccess[code] {
         logDeniedAccess(reason, route: "sync", source: source(of: id))
@@ -28,6 +35,14 @@ extension ServerDriver {
       logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
     case .revoked(let id, let device):
       logger.notice("connection \(id.rawValue): device \(device) was revoked")
+    case .decided(let id, let workspace, let device, let verdict):
+      let source = id.map { self.source(of: $0) } ?? "button"
+      logger.notice(
+        """
+        request decided: \(verdict.name), workspace \(workspace), device \(device), \
+        source \(source)
+        """)
+      audit(.decided, workspace, device, source: source, detail: verdict.name)
     case .stateJoined(let workspace):
       logger.notice("workspace \(workspace): joined with the state of a device that held more")
     case .storageFailed(let fault):
@@ -41,6 +56,7 @@ extension ServerDriver {
   /// shut addresses out: `access denied: .*, source <ADDR>$`.
   func logDeniedAccess(_ reason: String, route: String, source: String) {
     logger.notice("access denied: \(reason), route \(route), source \(source)")
+    audit(.refused, nil, nil, source: source, detail: "\(reason), route \(route)")
   }
 
   private static let deniedAccess: [RefusalCode: String] = [
@@ -50,4 +66,38 @@ extension ServerDriver {
   ]
 
   private static func shown(_ text: String) -> String { ShownName.text(String(text.prefix(200))) }
+
+  // MARK: - Audit
+
+  private func audit(
+    _ event: AuditEntry.Event, _ workspace: WorkspaceID?, _ device: DeviceID?, source: String,
+    detail: String = ""
+  ) {
+    // Whoever is refused without end must not fill memory between two writings.
+    guard auditEntries.count < AuditEntry.keptOfEachKind else { return }
+    auditEntries.append(
+      AuditEntry(
+        at: clock.now.wallMilliseconds, event: event, workspace: workspace, device: device,
+        source: source, detail: detail))
+  }
+
+  /// Stores what happened since the last time; asked for on every tick, done once a second.
+  func storeAudit(at uptimeMilliseconds: Int64) {
+    guard !auditEntries.isEmpty, !isStoringAudit,
+      isStopped || uptimeMilliseconds - auditStoredAt >= 1_000
+    else { return }
+    let (entries, storage, bound) = (auditEntries, storage, bound)
+    auditEntries = []
+    auditStoredAt = uptimeMilliseconds
+    isStoringAudit = true
+    storeThread.runIfActive(eventLoop: loop) { storage.perform(.record(entries)) }
+      .whenComplete { result in
+        let driver = bound.value
+        driver.isStoringAudit = false
+        if case .success(.recorded) = result {} else {
+          driver.logger.warning("what happened about access could not be stored")
+        }
+        driver.finishStopIfDone()
+      }
+  }
 }

@@ -58,6 +58,10 @@ final class ServerDriver {
   /// Connections with something to write out. The latest goes first: somebody waits for what a batch
   /// leads to elsewhere, nobody for the answer to whoever sent it.
   private var unflushed: [ConnectionID] = []
+  /// What happened about access and is not stored yet.
+  var auditEntries: [AuditEntry] = []
+  var auditStoredAt: Int64 = .min / 2
+  var isStoringAudit = false
   private var ticks: RepeatedTask?
   private var stopPromise: EventLoopPromise<Void>?
   private(set) var isStopped = false
@@ -72,7 +76,9 @@ final class ServerDriver {
     self.storage = storage
     self.storeThread = storeThread
     self.blobThread = blobThread
-    blobs = BlobShelf(dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes)
+    blobs = BlobShelf(
+      dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes,
+      freeSpace: options.freeSpace)
     self.logger = logger
     self.security = security.map {
       CertificateKeeper($0, loop: loop, thread: blobThread, logger: logger)
@@ -120,6 +126,7 @@ final class ServerDriver {
       driver.run(driver.core.clockTicked(at: driver.clock.now))
       if driver.core.releases != releases { HeapMemory.giveBackFreed() }
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
+      driver.storeAudit(at: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
       driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
     }
@@ -277,6 +284,7 @@ final class ServerDriver {
     case .stopped:
       isStopped = true
       ticks?.cancel()
+      storeAudit(at: clock.now.uptimeMilliseconds)
       for promise in postedAnswers.values { promise.succeed(.unavailable) }
       postedAnswers = [:]
       for (channel, _) in channels.values { linger(channel) }
@@ -345,8 +353,8 @@ final class ServerDriver {
     }
   }
 
-  private func finishStopIfDone() {
-    guard isStopped, channels.isEmpty else { return }
+  func finishStopIfDone() {
+    guard isStopped, channels.isEmpty, !isStoringAudit else { return }
     stopPromise?.succeed()
   }
 }

@@ -71,10 +71,12 @@ package final class SyncServer: Sendable {
       // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
       lock = try DirectoryLock(directory: options.dataDirectory)
-      database = try ServerDatabase.open(directory: options.dataDirectory, for: .serving)
+      database = try ServerDatabase.open(
+        directory: options.dataDirectory, for: .serving, freeSpace: options.freeSpace)
     } catch {
       throw SyncServerError(error)
     }
+    revokeAgain(options.dataDirectory, in: database, logger)
     warnIfOthersWrite(to: options.dataDirectory, logger)
     let address = AddressFile(directory: options.dataDirectory)
     // A process that was killed has left its own.
@@ -86,6 +88,25 @@ package final class SyncServer: Sendable {
     }
     address.write(server.url)
     return server
+  }
+
+  /// A database that was put back from a backup lets nobody in whose access was taken away since.
+  private static func revokeAgain(
+    _ directory: String, in database: ServerDatabase, _ logger: Logger
+  ) {
+    do {
+      let again = try database.revokeAgain(
+        RevocationFile(directory: directory).read(), at: ProcessClock.wallMilliseconds)
+      for revocation in again {
+        logger.notice(
+          """
+          device \(revocation.device) of workspace \(revocation.workspace) was revoked after this \
+          backup: revoked again
+          """)
+      }
+    } catch {
+      logger.error("devices that were revoked may have access again: \(error)")
+    }
   }
 
   /// Whoever may write to the directory can put another store in the place of this one.

@@ -1,6 +1,7 @@
 package import NetworkAddresses
 package import PushNotices
 package import ServerCore
+package import ServerStore
 import WireProtocol
 
 /// What a server process is started with.
@@ -35,6 +36,8 @@ package struct SyncServerOptions: Sendable {
   /// How long a connection may take for one request for a file while nothing goes over, and to wait
   /// for the next.
   package var blobMilliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
+  /// What is left of the disk; nil: of that which holds the data.
+  package var freeSpace: FreeSpace?
   /// How long a connection that was told to close may take to do so.
   package var lingerMilliseconds: Int64 = 1_500
 

@@ -10,6 +10,9 @@ struct PairCommand: ParsableCommand {
     discussion: """
       The code is good for one device, for 10 minutes and 5 wrong guesses. A workspace is created \
       with its first code.
+
+      A device that is paired as viewer reads, as author also queues, edits and answers requests, as \
+      host also runs agents. With --expires its access ends by itself; pairing it again renews it.
       """)
 
   @OptionGroup var data: DataOptions
@@ -17,12 +20,42 @@ struct PairCommand: ParsableCommand {
   @Option(help: "The workspace that the device joins.")
   var workspace = ServerAdministration.workspaceNameDefault
 
-  @Flag(help: "Print JSON: code, workspace, workspaceName, expiresAt (ms since 1970), server.")
+  @Option(help: "What the device may do: viewer, author or host.")
+  var role = "host"
+
+  @Option(
+    help: ArgumentHelp(
+      "For how long it has access: days or hours, such as 30d or 12h; without, until it is revoked.",
+      valueName: "time"))
+  var expires: String?
+
+  @Flag(
+    help: """
+      Print JSON: code, workspace, workspaceName, expiresAt (ms since 1970), role, accessSeconds, \
+      server.
+      """)
   var json = false
+
+  func validate() throws {
+    guard expires == nil || accessMilliseconds != nil else {
+      throw ValidationError("--expires takes days or hours, such as 30d or 12h.")
+    }
+  }
+
+  private var accessMilliseconds: Int64? {
+    guard let expires, let number = Int64(expires.dropLast()), (1...36_500).contains(number) else {
+      return nil
+    }
+    switch expires.last {
+    case "d": return number * 86_400_000
+    case "h": return number * 3_600_000
+    default: return nil
+    }
+  }
 
   func run() throws {
     let pairing = try ServerAdministration(dataDirectory: data.resolved)
-      .pair(workspaceName: workspace)
+      .pair(workspaceName: workspace, role: role, accessMilliseconds: accessMilliseconds)
     if json {
       try StandardOutput.write(json: pairing)
     } else {

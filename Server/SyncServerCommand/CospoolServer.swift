@@ -19,9 +19,12 @@ struct CospoolServer: AsyncParsableCommand {
                                                          serve all over TLS (wss)
         cospool-server pair                              print a one-time code for a new device
         cospool-server pair --workspace team --json      the same for another workspace
+        cospool-server pair --role viewer --expires 30d  for a device that only looks, for a month
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
         cospool-server status                            logs, whether they can be read, pushes
+        cospool-server workspace quota team --daily 256  what a workspace may take
+        cospool-server log                               who paired, joined, was refused, decided
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
                                                          buttons that approve and deny (ntfy)
@@ -38,7 +41,7 @@ struct CospoolServer: AsyncParsableCommand {
     version: ServerVersion.text,
     subcommands: [
       ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
-      StatusCommand.self, PushCommand.self,
+      StatusCommand.self, WorkspaceCommand.self, LogCommand.self, PushCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 

@@ -50,6 +50,11 @@ struct ServeCommand: AsyncParsableCommand {
   var workspaceQuota = ServerConfiguration().workspaceBytesMax >> 20
 
   @Option(
+    help: ArgumentHelp(
+      "MiB of changes that one workspace may bring in on a day (UTC).", valueName: "n"))
+  var dailyQuota = ServerConfiguration().workspaceDailyBytesMax >> 20
+
+  @Option(
     name: .customLong("trusted-proxy"),
     help: ArgumentHelp(
       "A proxy whose X-Forwarded-For says where devices come from; may be given several times.",
@@ -73,6 +78,9 @@ struct ServeCommand: AsyncParsableCommand {
     guard (1...1_048_576).contains(workspaceQuota) else {
       throw ValidationError("--workspace-quota takes 1 to 1048576.")
     }
+    guard (1...1_048_576).contains(dailyQuota) else {
+      throw ValidationError("--daily-quota takes 1 to 1048576.")
+    }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
     }
@@ -95,6 +103,7 @@ struct ServeCommand: AsyncParsableCommand {
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.blobQuotaBytes = blobQuota << 20
     options.core.workspaceBytesMax = workspaceQuota << 20
+    options.core.workspaceDailyBytesMax = dailyQuota << 20
     options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)

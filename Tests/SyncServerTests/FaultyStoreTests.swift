@@ -206,6 +206,11 @@ private final class SwitchableStorage: ServerStorage {
     try base.lapsedAccess(among: tokens)
   }
 
+  func record(_ entries: [AuditEntry]) throws(StorageFault) {
+    try check()
+    try base.record(entries)
+  }
+
   /// Something happens once, right behind the reading of a header.
   func afterHeader(_ event: @escaping @Sendable () -> Void) {
     afterHeader.withLock { $0 = event }

@@ -1,0 +1,45 @@
+package import QueueModel
+
+/// Something about access that the operator can read later; nothing in it is a client's text.
+package struct AuditEntry: Hashable, Sendable {
+  package enum Event: String, Hashable, Sendable, CaseIterable {
+    /// A pairing code was made.
+    case code
+    case paired
+    case joined
+    /// Somebody was not let in.
+    case refused
+    case revoked
+    /// A quota was changed.
+    case quota
+    /// An agent's request was decided.
+    case decided
+    /// A workspace was deleted.
+    case deleted
+  }
+
+  /// How many of each kind are kept, the newest.
+  package static let keptOfEachKind = 5_000
+
+  /// Milliseconds since 1970.
+  package var at: Int64
+  package var event: Event
+  package var workspace: WorkspaceID?
+  package var device: DeviceID?
+  /// The address it came from; nil for commands on the server.
+  package var source: String?
+  /// Fixed words and numbers.
+  package var detail: String
+
+  package init(
+    at: Int64, event: Event, workspace: WorkspaceID? = nil, device: DeviceID? = nil,
+    source: String? = nil, detail: String = ""
+  ) {
+    self.at = at
+    self.event = event
+    self.workspace = workspace
+    self.device = device
+    self.source = source
+    self.detail = detail
+  }
+}

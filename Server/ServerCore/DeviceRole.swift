@@ -1,0 +1,23 @@
+/// What a device may do in its workspace; given with the pairing code.
+package enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
+  /// Reads.
+  case viewer = 1
+  /// Reads, queues and edits, answers requests; runs nothing.
+  case author = 2
+  /// All of it: also runs agents.
+  case host = 3
+
+  /// The name that people and scripts use.
+  package var name: String {
+    switch self {
+    case .viewer: "viewer"
+    case .author: "author"
+    case .host: "host"
+    }
+  }
+
+  package init?(name: String) {
+    guard let role = DeviceRole.allCases.first(where: { $0.name == name }) else { return nil }
+    self = role
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// Who lost their access, beside the database: `revocations` in the data directory, a line each.
+///
+/// A database that is put back from a backup knows nothing of what was revoked after it; the file, which
+/// stays where it is, does.
+struct RevocationFile {
+  private let path: String
+
+  init(directory: String) {
+    path = directory + "/revocations"
+  }
+
+  func add(_ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64) throws {
+    if !FileManager.default.fileExists(atPath: path) {
+      guard
+        FileManager.default.createFile(
+          atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+      else { throw SystemFault.last }
+    }
+    let file = try FileHandle(forWritingTo: URL(filePath: path))
+    defer { try? file.close() }
+    try file.seekToEnd()
+    try file.write(contentsOf: Data("\(workspace) \(device) \(wallMilliseconds)\n".utf8))
+    try file.synchronize()
+  }
+
+  /// What stands there; lines that cannot be read are passed over.
+  func read() -> [Revocation] {
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+    return text.split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ").map(String.init)
+      guard words.count == 3, let workspace = WorkspaceID(words[0]), let device = DeviceID(words[1]),
+        let at = Int64(words[2])
+      else { return nil }
+      return Revocation(workspace: workspace, device: device, at: at)
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// What the commands `workspace` and `log` do.
+extension ServerAdministration {
+  /// A workspace, as it is printed.
+  package struct Workspace: Codable, Hashable, Sendable {
+    package var id: String
+    package var name: String
+    /// Milliseconds since 1970.
+    package var createdAt: Int64
+    /// Devices that have access.
+    package var devices: Int
+    /// Bytes of its snapshot and log as stored, and of its files.
+    package var bytes: Int
+    package var fileBytes: Int
+    /// Bytes of changes that came in today (UTC).
+    package var writtenToday: Int
+    package var quota: Quota
+
+    /// What a person reads.
+    package var text: String {
+      "\(ShownName.text(name)): \(devices) devices, \(Self.mebibytes(bytes)) MiB stored, "
+        + "\(Self.mebibytes(fileBytes)) MiB of files, \(Self.mebibytes(writtenToday)) MiB today; "
+        + "quota: \(quota.text)"
+    }
+
+    private static func mebibytes(_ bytes: Int) -> String {
+      String(format: "%.1f", Double(bytes) / 1_048_576)
+    }
+  }
+
+  /// What a workspace may take; nil: as the server's settings say.
+  package struct Quota: Codable, Hashable, Sendable {
+    /// MiB of snapshot and log.
+    package var storage: Int?
+    /// Letters, places and changes.
+    package var units: Int?
+    /// MiB of changes on a day (UTC).
+    package var daily: Int?
+    /// MiB of files.
+    package var files: Int?
+
+    package init(storage: Int? = nil, units: Int? = nil, daily: Int? = nil, files: Int? = nil) {
+      self.storage = storage
+      self.units = units
+      self.daily = daily
+      self.files = files
+    }
+
+    var text: String {
+      let parts = [
+        storage.map { "\($0) MiB stored" }, units.map { "\($0) units" },
+        daily.map { "\($0) MiB a day" }, files.map { "\($0) MiB of files" },
+      ].compactMap { $0 }
+      return parts.isEmpty ? "the server's settings" : parts.joined(separator: ", ")
+    }
+
+    /// The same numbers in bytes.
+    var stored: WorkspaceQuota {
+      WorkspaceQuota(
+        bytesMax: storage.map { $0 << 20 }, unitsMax: units.map(UInt64.init),
+        dailyBytesMax: daily.map { $0 << 20 }, fileBytesMax: files.map { $0 << 20 })
+    }
+  }
+
+  package struct WorkspaceList: Codable, Hashable, Sendable {
+    package var workspaces: [Workspace]
+  }
+
+  /// Something that happened about access, as it is printed.
+  package struct LogEntry: Codable, Hashable, Sendable {
+    /// Milliseconds since 1970.
+    package var at: Int64
+    package var event: String
+    package var workspace: String?
+    package var device: String?
+    package var source: String?
+    package var detail: String
+
+    /// What a person reads.
+    package var text: String {
+      let time = Date(timeIntervalSince1970: Double(at) / 1_000).formatted(.iso8601)
+      let parts = [
+        event, detail.isEmpty ? nil : detail, workspace.map { "workspace \($0)" },
+        device.map { "device \($0)" }, source.map { "source \($0)" },
+      ]
+      return "\(time)  \(parts.compactMap { $0 }.joined(separator: ", "))"
+    }
+  }
+
+  package struct LogEntries: Codable, Hashable, Sendable {
+    package var entries: [LogEntry]
+  }
+
+  package func workspaces() throws(SyncServerError) -> WorkspaceList {
+    try requireData()
+    let listed = try withDatabase { database throws(StorageFault) in try database.workspaces() }
+    return WorkspaceList(workspaces: listed.map(shown))
+  }
+
+  package func workspace(named name: String) throws(SyncServerError) -> Workspace {
+    shown(try listing(named: name))
+  }
+
+  /// Changes what is given, and leaves the rest.
+  ///
+  /// - Parameter resets: what is not given is as the server's settings say again.
+  package func setQuota(
+    _ quota: Quota, resets: Bool, ofWorkspaceNamed name: String
+  ) throws(SyncServerError) -> Workspace {
+    let known = try listing(named: name)
+    let change = quota.stored
+    var stored = resets ? WorkspaceQuota() : known.quota
+    stored.bytesMax = change.bytesMax ?? stored.bytesMax
+    stored.unitsMax = change.unitsMax ?? stored.unitsMax
+    stored.dailyBytesMax = change.dailyBytesMax ?? stored.dailyBytesMax
+    stored.fileBytesMax = change.fileBytesMax ?? stored.fileBytesMax
+    var changed = known
+    changed.quota = stored
+    let text = shown(changed).quota.text
+    let entry = AuditEntry(
+      at: ProcessClock.wallMilliseconds, event: .quota, workspace: known.id, detail: text)
+    let final = stored
+    try withDatabase { database throws(StorageFault) in
+      try database.setQuota(final, of: known.id, noting: entry)
+    }
+    return shown(changed)
+  }
+
+  /// Removes a workspace, its log, devices and files.
+  package func deleteWorkspace(named name: String) throws(SyncServerError) -> Workspace {
+    let known = try listing(named: name)
+    let deleted = shown(known)
+    let entry = AuditEntry(
+      at: ProcessClock.wallMilliseconds, event: .deleted, workspace: known.id)
+    try withDatabase { database throws(StorageFault) in
+      try database.delete(known.id, noting: entry)
+    }
+    do {
+      let folder = BlobShelf.folder(of: known.id, dataDirectory: directory)
+      if FileManager.default.fileExists(atPath: folder) {
+        try FileManager.default.removeItem(atPath: folder)
+      }
+    } catch {
+      throw SyncServerError(
+        .disk, "The workspace is gone, but not its files: \(error.localizedDescription)")
+    }
+    return deleted
+  }
+
+  /// What happened about access lately, oldest first.
+  package func accessLog(
+    workspaceName: String?, limit: Int
+  ) throws(SyncServerError) -> LogEntries {
+    try requireData()
+    let workspace = try workspaceName.map { name throws(SyncServerError) in
+      try listing(named: name).id
+    }
+    let entries = try withDatabase { database throws(StorageFault) in
+      try database.audit(of: workspace, limit: limit)
+    }
+    return LogEntries(
+      entries: entries.map { entry in
+        LogEntry(
+          at: entry.at, event: entry.event.rawValue, workspace: entry.workspace?.description,
+          device: entry.device?.description, source: entry.source, detail: entry.detail)
+      })
+  }
+
+  private func listing(named name: String) throws(SyncServerError) -> WorkspaceListing {
+    try requireData()
+    let all = try withDatabase { database throws(StorageFault) in try database.workspaces() }
+    guard let found = all.first(where: { $0.name == name }) else {
+      throw SyncServerError(
+        .failed, "There is no workspace \"\(name)\". `workspace list` shows them.")
+    }
+    return found
+  }
+
+  private func shown(_ listing: WorkspaceListing) -> Workspace {
+    let day = ProcessClock.wallMilliseconds / DailyWrites.dayMilliseconds
+    return Workspace(
+      id: listing.id.description, name: listing.name, createdAt: listing.createdAt,
+      devices: listing.devices, bytes: listing.bytes,
+      fileBytes: BlobShelf.bytes(of: listing.id, dataDirectory: directory),
+      writtenToday: listing.written.day == day ? listing.written.bytes : 0,
+      quota: Quota(
+        storage: listing.quota.bytesMax.map { $0 >> 20 },
+        units: listing.quota.unitsMax.map(Int.init(clamping:)),
+        daily: listing.quota.dailyBytesMax.map { $0 >> 20 },
+        files: listing.quota.fileBytesMax.map { $0 >> 20 }))
+  }
+}

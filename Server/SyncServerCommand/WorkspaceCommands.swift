@@ -1,0 +1,193 @@
+import ArgumentParser
+import SyncServer
+
+/// What workspaces take and may take.
+struct WorkspaceCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "workspace", abstract: "List workspaces, set what they may take, delete one.",
+    subcommands: [
+      WorkspaceListCommand.self, WorkspaceShowCommand.self, WorkspaceQuotaCommand.self,
+      WorkspaceDeleteCommand.self,
+    ])
+}
+
+struct WorkspaceListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the workspaces with what they take.")
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Print JSON; sizes are bytes, quotas as they are set.")
+  var json = false
+
+  func run() throws {
+    let list = try ServerAdministration(dataDirectory: data.resolved).workspaces()
+    if json {
+      try StandardOutput.write(json: list)
+    } else if list.workspaces.isEmpty {
+      StandardError.write("No workspace yet. `cospool-server pair` creates one.\n")
+    } else {
+      for workspace in list.workspaces { try StandardOutput.write(workspace.text) }
+    }
+  }
+}
+
+struct WorkspaceShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show one workspace.")
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Print JSON; sizes are bytes, quotas as they are set.")
+  var json = false
+
+  @Argument(help: "The workspace's name.")
+  var name: String
+
+  func run() throws {
+    let workspace = try ServerAdministration(dataDirectory: data.resolved).workspace(named: name)
+    if json {
+      try StandardOutput.write(json: workspace)
+    } else {
+      try StandardOutput.write(workspace.text)
+    }
+  }
+}
+
+struct WorkspaceQuotaCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "quota", abstract: "Set what a workspace may take.",
+    discussion: """
+      What is not given stays as it is; --reset first puts all back to the settings of the server \
+      (serve --workspace-quota, --daily-quota, --blob-quota). A server that runs follows within \
+      seconds. What is past a quota is refused with the code limitReached, which devices show; what \
+      is there can be read.
+
+      EXAMPLES
+        cospool-server workspace quota team --storage 2048 --daily 256
+        cospool-server workspace quota team --reset
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: ArgumentHelp("MiB of its log and state.", valueName: "n"))
+  var storage: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Letters, places and changes ever made: what memory goes by; a message takes three or more.",
+      valueName: "n"))
+  var units: Int?
+
+  @Option(help: ArgumentHelp("MiB of changes on a day (UTC).", valueName: "n"))
+  var daily: Int?
+
+  @Option(help: ArgumentHelp("MiB of attachments, each counted as 4 KiB or more.", valueName: "n"))
+  var files: Int?
+
+  @Flag(help: "As the server's settings say, but for what is given.")
+  var reset = false
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  @Argument(help: "The workspace's name.")
+  var name: String
+
+  func validate() throws {
+    guard reset || [storage, units, daily, files].contains(where: { $0 != nil }) else {
+      throw ValidationError("Give --storage, --units, --daily or --files, or --reset.")
+    }
+    for value in [storage, daily, files].compactMap({ $0 })
+    where !(0...1_048_576).contains(value) {
+      throw ValidationError("--storage, --daily and --files take 0 to 1048576.")
+    }
+    guard units ?? 0 >= 0 else { throw ValidationError("--units takes 0 or more.") }
+  }
+
+  func run() throws {
+    let workspace = try ServerAdministration(dataDirectory: data.resolved).setQuota(
+      ServerAdministration.Quota(storage: storage, units: units, daily: daily, files: files),
+      resets: reset, ofWorkspaceNamed: name)
+    if json {
+      try StandardOutput.write(json: workspace)
+    } else {
+      try StandardOutput.write(workspace.text)
+    }
+  }
+}
+
+struct WorkspaceDeleteCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "delete",
+    abstract: "Delete a workspace with its log, devices and files.",
+    discussion: "Its devices keep what they have, and are told to pair again.")
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Delete without asking; needed, since nothing brings it back.")
+  var yes = false
+
+  @Flag(help: "Print the deleted workspace as JSON.")
+  var json = false
+
+  @Argument(help: "The workspace's name.")
+  var name: String
+
+  func validate() throws {
+    guard yes else {
+      throw ValidationError(
+        "Nothing brings a deleted workspace back. Say --yes to delete it: cospool-server workspace "
+          + "delete NAME --yes")
+    }
+  }
+
+  func run() throws {
+    let deleted = try ServerAdministration(dataDirectory: data.resolved)
+      .deleteWorkspace(named: name)
+    if json {
+      try StandardOutput.write(json: deleted)
+    } else {
+      try StandardOutput.write("Deleted workspace \(deleted.name.debugDescription).")
+    }
+  }
+}
+
+/// Shows what happened about access.
+struct LogCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "log",
+    abstract: "Show who paired, joined, was refused or revoked, and who decided requests.",
+    discussion: """
+      The newest 5,000 of each kind are kept: code, paired, joined, refused, revoked, quota, decided, \
+      deleted. No text of a client is among them. The serving process writes the same to its log \
+      (`access denied: …, source ADDRESS`, for programs that shut addresses out).
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: "Only what concerns this workspace.")
+  var workspace: String?
+
+  @Option(help: ArgumentHelp("How many entries, the newest.", valueName: "n"))
+  var limit = 100
+
+  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  var json = false
+
+  func validate() throws {
+    guard (1...100_000).contains(limit) else {
+      throw ValidationError("--limit takes 1 to 100000.")
+    }
+  }
+
+  func run() throws {
+    let log = try ServerAdministration(dataDirectory: data.resolved)
+      .accessLog(workspaceName: workspace, limit: limit)
+    if json {
+      try StandardOutput.write(json: log)
+    } else {
+      for entry in log.entries { try StandardOutput.write(entry.text) }
+    }
+  }
+}
