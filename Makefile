@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test bench harness fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test bench harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -67,6 +67,11 @@ bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compar
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
+
+hostile: ## 100,000 hostile clients against a real server; CLIENTS=n, SEED=n
+	@for product in cospool-hostile cospool-server; do \
+	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
+	@.build-bench/release/cospool-hostile --clients $(or $(CLIENTS),100000) --seed $(or $(SEED),0)
 
 fuzz: ## Fuzzes decoders and the sequence: MINUTES=10 each; TARGETS="deltas frames" chooses
 	@$(SCRIPTS)/fuzz.sh

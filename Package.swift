@@ -222,6 +222,11 @@ let rooms: [Room] = [
   Room(
     name: "FuzzRunner", path: "Tests/FuzzRunner", kind: .fuzzer(product: "cospool-fuzz"),
     rooms: ["Fuzzing"]),
+  Room(
+    name: "HostilePeers", path: "Tests/HostilePeers", kind: .executable(product: "cospool-hostile"),
+    rooms: ["SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol"],
+    foreign: ["ArgumentParser"]),
+  test("HostilePeersTests", ["HostilePeers", "SyncServerCommand"]),
   test(
     "FuzzingTests",
     [

@@ -1,0 +1,70 @@
+import DeltaCodec
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// A paired device that makes real operations, to be sent as they are or spoilt.
+struct Member {
+  let number: UInt64
+  let workspaceID: WorkspaceID
+  let token: [UInt8]
+  private var state = Workspace()
+  private var batch: UInt64 = 0
+  private var writes: UInt16 = 0
+
+  init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
+    self.number = number
+    self.workspaceID = workspaceID
+    self.token = token
+  }
+
+  static func device(_ number: UInt64) -> DeviceID { DeviceID(high: 9, low: number) }
+  var replica: ReplicaID { Self.replica(number) }
+  static func replica(_ number: UInt64) -> ReplicaID { ReplicaID(rawValue: 1_000 + number) }
+
+  var hello: Hello {
+    Hello(
+      versions: 1...1, token: token, workspace: workspaceID, device: Self.device(number),
+      store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: .empty)
+  }
+
+  /// Operations that queue a prompt, behind what was acknowledged.
+  ///
+  /// - Returns: the state with them, to be kept where they are acknowledged.
+  func writing(_ text: String) throws -> (operations: [Operation], after: Member) {
+    var after = self
+    var operations = after.state.announce(
+      device: Self.device(number), name: "d\(number)", replica: replica)
+    after.writes &+= 1
+    let context = CommandContext(
+      replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: after.writes),
+      queueSizeMax: Limits.queueSizeRange.upperBound)
+    let message = MessageID(high: number, low: UInt64(state.vector[replica]) + 1)
+    let command = Command.Send(session: try SessionID("s\(number)"), id: message, text: text)
+    operations += try after.state.perform(.send(command), in: context).operations
+    return (operations, after)
+  }
+
+  /// The next number of an operation.
+  var next: UInt32 { state.vector[replica] + 1 }
+
+  mutating func changes(_ operations: [Operation]) -> [UInt8] {
+    batch += 1
+    return FrameCodec.encode(
+      .changes(Changes(batch: batch, delta: PackedDelta.pack(operations))))
+  }
+
+  /// Operations were taken.
+  mutating func wrote(_ operations: [Operation]) {
+    // What the server moved down differs in stamps alone.
+    _ = try? state.merge(operations)
+  }
+
+  /// Goes on with numbers of batches.
+  mutating func skip(to batch: UInt64) {
+    self.batch = batch
+  }
+
+  /// The number that the latest changes were sent under.
+  var latestBatch: UInt64 { batch }
+}

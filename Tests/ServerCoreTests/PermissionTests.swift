@@ -1,0 +1,160 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+/// Who may write what, and how much.
+@Suite struct PermissionTests {
+  private func refusal(_ scene: inout ServerScene, _ id: ConnectionID) -> RefusalCode? {
+    scene.take(id).refusals.first?.code
+  }
+
+  private func answer(
+    to request: AuthorityRequest, on connection: ConnectionID, _ scene: inout ServerScene
+  ) throws -> AuthorityAnswer? {
+    scene.send(.request(request.request(id: 1)), on: connection)
+    for case .response(let response) in scene.take(connection) {
+      return try AuthorityAnswer(response, to: request)
+    }
+    return nil
+  }
+
+  private func give(_ role: DeviceRole, to device: ScriptedDevice, in scene: ServerScene) {
+    scene.storage.withState {
+      $0.workspaces[device.workspaceID]?.devices[device.id]?.record.role = role
+    }
+  }
+
+  @Test func nobodyWritesAsAnotherDevice() throws {
+    var scene = ServerScene()
+    var (victim, thief) = (scene.device(1), scene.device(2))
+    let home = try scene.join(&victim)
+    try victim.write("mine")
+    scene.send(victim.changes(), on: home)
+    #expect(scene.take(home).acks.count == 1)
+    _ = scene.connect(thief)
+    // A known writer of the other device, and one that is announced in its name.
+    thief = scene.device(2)
+    let connection = try scene.join(&thief)
+    thief.replica = victim.replica
+    try thief.write("yours")
+    scene.send(thief.changes(), on: connection)
+    #expect(refusal(&scene, connection) == .notAllowed)
+    thief.replica = ReplicaID(rawValue: 77)
+    thief.outgoing += [
+      Operation(
+        id: OperationID(replica: thief.replica, seq: 1),
+        body: .announceDevice(device: victim.id, name: "victim"))
+    ]
+    scene.send(thief.changes(), on: connection)
+    #expect(refusal(&scene, connection) == .notAllowed)
+  }
+
+  @Test func viewersReadAndChangeNothing() throws {
+    var scene = ServerScene()
+    var (writer, viewer) = (scene.device(1), scene.device(2))
+    give(.viewer, to: viewer, in: scene)
+    let writing = try scene.join(&writer)
+    let viewing = try scene.join(&viewer)
+    try writer.write("text")
+    scene.send(writer.changes(), on: writing)
+    try viewer.take(scene.take(viewing))
+    #expect(try viewer.texts() == ["text"])
+    try viewer.write("more")
+    scene.send(viewer.changes(), on: viewing)
+    #expect(refusal(&scene, viewing) == .notAllowed)
+    #expect(try scene.tables.head.position == 1)
+    let answer = try answer(
+      to: .answer(
+        AnswerRequest(
+          session: SessionID("main"), request: RequestID(high: 1, low: 1), verdict: .allowed)),
+      on: viewing, &scene)
+    #expect(answer == .notAwaited)
+  }
+
+  @Test func authorsQueueAndRunNothing() throws {
+    var scene = ServerScene()
+    var author = scene.device(1)
+    give(.author, to: author, in: scene)
+    let connection = try scene.join(&author)
+    try author.write("text")
+    try author.perform(.setHost(try SessionID("main"), author.id))
+    scene.send(author.changes(), on: connection)
+    #expect(scene.take(connection).acks.count == 1)
+    let answer = try answer(
+      to: .lease(session: SessionID("main"), token: 0), on: connection, &scene)
+    #expect(answer == AuthorityAnswer.otherHost(nil))
+  }
+
+  @Test func accessEndsAtItsTime() throws {
+    var scene = ServerScene()
+    var device = scene.device(1)
+    let end = scene.now.wallMilliseconds + 60_000
+    scene.storage.withState { $0.expiries[device.token + [0]] = end }
+    let connection = try scene.join(&device)
+    scene.pass(59_000)
+    #expect(scene.closed[connection] == nil)
+    scene.pass(2_000)
+    #expect(refusal(&scene, connection) == .revoked)
+    #expect(scene.closed[connection] == .policyViolation)
+    let again = scene.connect(device)
+    #expect(refusal(&scene, again) == .revoked)
+  }
+
+  @Test func aDayHasItsShareAndTheNextOneHasItsOwn() throws {
+    var scene = ServerScene { $0.workspaceDailyBytesMax = 4_000 }
+    var device = scene.device(1)
+    let connection = try scene.join(&device)
+    func fill() throws -> Refusal? {
+      for _ in 0..<100 {
+        try device.write((0..<100).map { _ in String(scene.generator.next(), radix: 36) }.joined())
+        let outgoing = device.outgoing
+        scene.send(device.changes(), on: connection)
+        if let refusal = scene.take(connection).refusals.first {
+          device.outgoing = outgoing
+          return refusal
+        }
+      }
+      return nil
+    }
+    let refusal = try #require(try fill())
+    #expect(refusal.code == .limitReached)
+    let pause = Int64(try #require(refusal.retryAfterMilliseconds))
+    #expect(pause > 0 && pause <= 86_400_000)
+    let position = try scene.tables.head.position
+    // What leaves memory is not forgotten.
+    scene.pass(scene.core.configuration.connectedIdleMilliseconds)
+    scene.send(device.changes(), on: connection)
+    #expect(scene.take(connection).refusals.first?.code == .limitReached)
+    scene.now.wallMilliseconds += pause
+    let left = scene.device(2)
+    var other = left
+    let fresh = try scene.join(&other)
+    try other.write("tomorrow")
+    scene.send(other.changes(), on: fresh)
+    #expect(scene.take(fresh).acks.count == 1)
+    #expect(try scene.tables.head.position == position + 1)
+  }
+
+  @Test func whatTheOwnerSaysCountsWithinSeconds() throws {
+    var scene = ServerScene()
+    var device = scene.device(1)
+    let connection = try scene.join(&device)
+    try device.write("text")
+    scene.send(device.changes(), on: connection)
+    #expect(scene.take(connection).acks.count == 1)
+    for (quota, code) in [
+      (WorkspaceQuota(bytesMax: 0), RefusalCode.limitReached),
+      (WorkspaceQuota(unitsMax: 1), .limitReached), (WorkspaceQuota(dailyBytesMax: 0), .limitReached),
+    ] {
+      scene.storage.withState { $0.workspaces[ServerScene.workspace]?.quota = quota }
+      scene.pass(1_500)
+      _ = scene.take(connection)
+      try device.write("more")
+      scene.send(device.changes(), on: connection)
+      #expect(refusal(&scene, connection) == code, "\(quota)")
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import Crypto
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+import Synchronization
+import Testing
+import WireProtocol
+
+@testable import SyncServer
+
+/// What an operator does with workspaces, and what is written down of access.
+@Suite struct WorkspaceAdministrationTests {
+  /// Waits until the log of access holds this, and fails after a minute.
+  private func expect(
+    _ events: [String], in administration: ServerAdministration
+  ) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while true {
+      let found = try administration.accessLog(workspaceName: nil, limit: 100).entries.map(\.event)
+      if found == events { return }
+      guard ContinuousClock.now < deadline else {
+        Issue.record("the log of access holds \(found)")
+        return
+      }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  private func refusal(on client: RawClient) async throws -> Refusal? {
+    while let frame = try await client.frame() {
+      if case .refused(let refusal) = frame { return refusal }
+    }
+    return nil
+  }
+
+  /// Puts a file; the whole answer.
+  private func put(
+    _ text: String, token: [UInt8], _ fixture: ServerFixture
+  ) async throws -> String {
+    let digits = { (bytes: [UInt8]) in
+      bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+    let hash = digits(Array(SHA256.hash(data: Data(text.utf8))))
+    return try await PlainRequest.send(
+      "PUT /v1/blobs/\(hash) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        + "Authorization: Bearer \(digits(token))\r\nContent-Length: \(text.utf8.count)\r\n\r\n"
+        + text, fixture.server.port)
+  }
+
+  @Test func whatHappensToAccessIsWrittenDown() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1, name: "a laptop; rm -rf")
+      let client = try await fixture.join(&device)
+      try await expect(["code", "paired", "joined"], in: fixture.administration)
+      let guess = try await RawClient.connect(port: fixture.server.port)
+      try await guess.send(
+        .pair(
+          PairRequest(
+            versions: 1...1, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
+            deviceName: "stranger")))
+      _ = try await guess.end()
+      try await expect(["code", "paired", "joined", "refused"], in: fixture.administration)
+      _ = try fixture.administration.revoke(
+        device: DeviceID(high: 9, low: 1).description, workspaceName: nil)
+      _ = try await client.end()
+      let log = try fixture.administration.accessLog(workspaceName: nil, limit: 100).entries
+      #expect(log.last?.event == "revoked")
+      #expect(log[3].detail == "pairing code wrong, route sync")
+      #expect(log[1...3].allSatisfy { $0.source == "127.0.0.1" })
+      #expect(log[1].device == DeviceID(high: 9, low: 1).description)
+      let text = log.map(\.text).joined()
+      #expect(!text.contains("laptop") && !text.contains("stranger"), "\(text)")
+    }
+  }
+
+  @Test func quotasAreSetAndFollowed() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      let set = try fixture.administration.setQuota(
+        .init(daily: 0, files: 0), resets: false, ofWorkspaceNamed: "default")
+      #expect(set.quota == .init(daily: 0, files: 0))
+      var code: RefusalCode?
+      let deadline = ContinuousClock.now + .seconds(60)
+      // It follows within a second or two.
+      while code == nil, ContinuousClock.now < deadline {
+        try await client.send(try device.write("text"))
+        while let frame = try await client.frame() {
+          if case .refused(let refusal) = frame { code = refusal.code }
+          if case .ack(let ack) = frame, ack.batch > 0 { break }
+          if code != nil { break }
+        }
+      }
+      #expect(code == .limitReached)
+      #expect(try await put("file", token: device.token, fixture).contains(" 507 "))
+      let other = try fixture.administration.setQuota(
+        .init(storage: 7), resets: true, ofWorkspaceNamed: "default")
+      #expect(other.quota == .init(storage: 7))
+      #expect(throws: SyncServerError.self) {
+        try fixture.administration.setQuota(.init(), resets: true, ofWorkspaceNamed: "nowhere")
+      }
+    }
+  }
+
+  @Test func aDeletedWorkspaceIsGoneAndOthersGoOn() async throws {
+    try await ServerFixture.with { fixture in
+      var (device, other) = (
+        try await fixture.pair(1, workspace: "old"), try await fixture.pair(2, workspace: "new")
+      )
+      let client = try await fixture.join(&device)
+      let elsewhere = try await fixture.join(&other)
+      try await client.send(try device.write("text"))
+      _ = try await client.frame { $0.acknowledges(1, at: 1) }
+      let deleted = try fixture.administration.deleteWorkspace(named: "old")
+      #expect(deleted.devices == 1)
+      // Written while the server has not noticed, or refused: it harms nobody.
+      try? await client.send(try device.write("more"))
+      #expect(try await refusal(on: client)?.code == .revoked)
+      try await elsewhere.send(try other.write("text"))
+      _ = try await elsewhere.frame { $0.acknowledges(1, at: 1) }
+      let names = try fixture.administration.workspaces().workspaces.map(\.name)
+      #expect(names == ["new"])
+      #expect(throws: SyncServerError.self) {
+        try fixture.administration.workspace(named: "old")
+      }
+    }
+  }
+
+  @Test func anAlmostFullDiskTakesNothingNewAndGivesWhatItHas() async throws {
+    let isScarce = Mutex(false)
+    let space = FreeSpace { isScarce.withLock { $0 } ? (1 << 20, 1 << 40) : (1 << 39, 1 << 40) }
+    try await ServerFixture.with({
+      $0.freeSpace = space
+      $0.core.storageRetryMilliseconds = 50
+    }) { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      try await client.send(try device.write("text"))
+      _ = try await client.frame { $0.acknowledges(1, at: 1) }
+      isScarce.withLock { $0 = true }
+      try await client.send(try device.write("more"))
+      #expect(try await refusal(on: client)?.code == .storageFailed)
+      #expect(try await put("file", token: device.token, fixture).contains(" 507 "))
+      var reader = WireDevice(number: 1, workspaceID: device.workspaceID, token: device.token)
+      _ = try await fixture.join(&reader)
+      #expect(reader.prefix.position == 1, "what is there can be read")
+    }
+  }
+
+  @Test func aBackupBringsNoRevokedDeviceBack() async throws {
+    try await ServerFixture.with { fixture in
+      let device = try await fixture.pair(1)
+      await fixture.server.stop()
+      let path = fixture.directory + "/" + ServerDatabase.fileName
+      let backup = try Data(contentsOf: URL(filePath: path))
+      _ = try fixture.administration.revoke(
+        device: DeviceID(high: 9, low: 1).description, workspaceName: nil)
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: path + suffix)
+      }
+      try backup.write(to: URL(filePath: path))
+      try await fixture.restart()
+      let client = try await RawClient.connect(port: fixture.server.port)
+      try await client.send(.hello(device.hello))
+      #expect(try await refusal(on: client)?.code == .revoked)
+      // Paired again, it stays.
+      _ = try await fixture.pair(1)
+      try await fixture.restart()
+      #expect(try fixture.administration.devices(workspaceName: nil).devices[0].revoked == false)
+    }
+  }
+
+  @Test func aRoleAndAnEndComeWithTheCode() async throws {
+    try await ServerFixture.with { fixture in
+      let pairing = try fixture.administration.pair(
+        workspaceName: "default", role: "viewer", accessMilliseconds: 3_600_000)
+      #expect(pairing.text.contains("may view and change nothing, and has access for 1 hours"))
+      #expect(throws: SyncServerError.self) {
+        try fixture.administration.pair(workspaceName: "default", role: "owner")
+      }
+      let client = try await RawClient.connect(port: fixture.server.port)
+      try await client.send(
+        .pair(
+          PairRequest(
+            versions: 1...1, code: pairing.code, device: DeviceID(high: 9, low: 5), deviceName: "d5")))
+      guard case .paired(let grant)? = try await client.frame() else {
+        Issue.record("not paired")
+        return
+      }
+      let listed = try fixture.administration.devices(workspaceName: nil).devices[0]
+      #expect(listed.role == "viewer")
+      #expect(try #require(listed.expiresAt) - listed.pairedAt == 3_600_000)
+      var device = WireDevice(number: 5, workspaceID: grant.workspace, token: grant.token)
+      let joined = try await fixture.join(&device)
+      try await joined.send(try device.write("text"))
+      #expect(try await refusal(on: joined)?.code == .notAllowed)
+    }
+  }
+}
