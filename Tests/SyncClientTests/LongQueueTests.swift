@@ -29,7 +29,9 @@ import Testing
       }
       let cancels = entries.filter { $0.action == .cancelled }
       #expect(cancels.count == 2 * count)
-      #expect(cancels.allSatisfy { $0.milliseconds != nil && $0.isTimeEstimated })
+      // The imports stand near enough to some of them only.
+      #expect(cancels.contains { $0.isTimeEstimated })
+      #expect(cancels.allSatisfy { ($0.milliseconds != nil) == $0.isTimeEstimated })
       await client.close()
     }
   }
