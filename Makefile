@@ -28,13 +28,14 @@ COMPUTING = SequenceCRDTTests|QueueModelTests|DeltaCodecTests|WireProtocolTests|
 COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
 test: SHELLS = 1
-test: setup lint ## Lint, then the whole test suite with real processes
+test: setup lint ## Lint, the whole test suite with real processes, the page in a Chromium where there is one
 	@$(SWIFT) build --build-tests
 	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 \
 	  $(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --filter '^($(COMPUTING))\.'
+	@OPTIONAL=1 $(SCRIPTS)/page-test.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
@@ -60,7 +61,7 @@ page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
 	@$(SWIFT) build --product cospool-server
-	@SHOTS="$(SHOTS)" $(SCRIPTS)/page-test.sh
+	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" $(SCRIPTS)/page-test.sh
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \

@@ -154,12 +154,11 @@ extension QueueClient {
     let deadline = ContinuousClock.now + QueueClient.raceAnswerLimit
     let outcomes = await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
       var outcomes: [MessageID: CancelOutcome] = [:]
-      for (number, id) in Set(ids).enumerated() {
+      for (number, race) in StartRace.withdrawing(Set(ids), in: before).enumerated() {
         if number >= QueueClient.questionsMax, let (asked, outcome) = await group.next() {
           outcomes[asked] = outcome
         }
-        let race = StartRace(withdrawing: id, in: before)
-        group.addTask { await (id, self.outcome(of: race, until: deadline)) }
+        group.addTask { await (race.message, self.outcome(of: race, until: deadline)) }
       }
       for await (asked, outcome) in group { outcomes[asked] = outcome }
       return outcomes

@@ -63,7 +63,16 @@ enum QueueText {
     let count = message.attachments?.count ?? 0
     let status = message.status == "queued" ? "" : "[\(message.status)] "
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
-    return status + files + message.content
+    return status + delivery(message) + files + message.content
+  }
+
+  /// Where a message is that the server does not have; one on its way has arrived when this is read.
+  private static func delivery(_ message: MessageAnswer) -> String {
+    switch message.delivery {
+    case "here"?: "[on this device only] "
+    case "refused"?: "[the server refused it] "
+    default: ""
+    }
   }
 
   static func show(_ message: MessageAnswer, style: TextStyle) -> String {

@@ -22,6 +22,7 @@ struct MessageAnswer: Decodable {
   var project: String?
   var attempts: Int?
   var lastError: String?
+  var delivery: String?
   var attachments: [AttachmentAnswer]?
 }
 

@@ -52,6 +52,9 @@ struct MessageAnswer: Codable, Equatable, Sendable {
   /// Until when somebody keeps it from starting; the time may be over.
   var heldUntil: String?
   var attachments: [Attachment]?
+  /// How far it came on its way to the server; left out where the server has it, where there is none,
+  /// and in events.
+  var delivery: Delivery?
   /// For an edit against this content; where one message is asked for alone.
   var base: String?
 
@@ -89,8 +92,40 @@ struct MessageAnswer: Codable, Equatable, Sendable {
     try container.encodeIfPresent(notBefore, forKey: .notBefore)
     try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
     try container.encodeIfPresent(attachments, forKey: .attachments)
+    try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }
+}
+
+/// How far a message of this device came that the server is not known to have.
+enum Delivery: String, Codable, Sendable {
+  /// It is on this device alone, and waits for a connection.
+  case here
+  /// It is on its way, or the server did not confirm it yet.
+  case sending
+  /// The server refused it; it is tried again with the next connection.
+  case refused
+
+  init?(_ status: QueueStatus, isConnected: Bool) {
+    switch status {
+    case .queued: self = isConnected ? .sending : .here
+    case .sending, .awaitingAck: self = .sending
+    case .failed: self = .refused
+    case .delivered: return nil
+    }
+  }
+}
+
+/// `GET /v1/messages/unsent`.
+struct UnsentAnswer: Codable, Equatable, Sendable {
+  struct Message: Codable, Equatable, Sendable {
+    var id: MessageID
+    var delivery: Delivery
+    /// Why the server refused it.
+    var error: String?
+  }
+
+  var messages: [Message]
 }
 
 /// One session's queue.

@@ -45,7 +45,16 @@ extension LocalAPI {
       let view = try client.workspace().messageQueue(try session(context))
       let page = try Page(
         of: view.messages, asked: request.uri.queryParameters, \.id.description)
-      return CanonicalJSON.response(QueueAnswer(view, page: page))
+      var answer = QueueAnswer(view, page: page)
+      let unsent = Dictionary(
+        try await unsent().map { ($0.id, $0.delivery) }, uniquingKeysWith: { $1 })
+      for index in answer.messages.indices {
+        answer.messages[index].delivery = unsent[answer.messages[index].id]
+      }
+      return CanonicalJSON.response(answer)
+    }
+    api.get("messages/unsent") { _, _ in
+      CanonicalJSON.response(UnsentAnswer(messages: try await unsent()))
     }
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
@@ -63,6 +72,18 @@ extension LocalAPI {
     }
     api.delete("sessions/:session/pause") { _, context in
       try await perform(.resume(try session(context)))
+    }
+  }
+
+  /// What of this device's latest messages the server is not known to have; nothing where there is no
+  /// server.
+  private func unsent() async throws -> [UnsentAnswer.Message] {
+    let sync = client.syncStatus()
+    guard sync.state != .notPaired, sync.outgoing > 0 else { return [] }
+    return try await client.outgoingMessages().compactMap { message in
+      Delivery(message.status, isConnected: sync.state == .connected).map {
+        UnsentAnswer.Message(id: message.id, delivery: $0, error: message.lastError)
+      }
     }
   }
 

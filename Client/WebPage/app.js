@@ -74,10 +74,13 @@ export async function send(session, text, { urgent, attachments, progress } = {}
   return id
 }
 
+/** Those that are on their way at this moment. */
+const delivering = new Set()
+
 export async function deliver(id, progress) {
   const message = model.sending.get(id)
-  if (!message || message.busy) return
-  message.busy = true
+  if (!message || delivering.has(id)) return
+  delivering.add(id)
   model.notes.set(id, { state: 'busy', words: 'sending …' })
   model.touch()
   try {
@@ -89,13 +92,15 @@ export async function deliver(id, progress) {
   } catch (error) {
     failed(error, id, () => deliver(id, progress))
   } finally {
-    message.busy = false
+    delivering.delete(id)
   }
 }
 
 /** The daemon is back: what was typed meanwhile goes out. */
-export function deliverAll() {
-  for (const [id] of model.sending) if (!(model.notes.get(id)?.state === 'busy')) deliver(id)
+export async function deliverAll() {
+  const all = [...model.sending].sort(([, left], [, right]) => left.createdAt.localeCompare(right.createdAt))
+  // One behind the other, so that they stand in the order in which they were typed.
+  for (const [id] of all) await deliver(id)
 }
 
 export function discard(id) {

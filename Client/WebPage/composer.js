@@ -2,6 +2,7 @@
 
 import { drafts, filesProblem, model, packed, send, source } from './app.js'
 import { h, show, size, text, toast } from './dom.js'
+import { shelf } from './shelf.js'
 
 export class Composer extends HTMLElement {
   #session; #files = []; #timer
@@ -44,6 +45,10 @@ export class Composer extends HTMLElement {
   async #restore() {
     this.field.value = drafts.get(this.#name)
     this.#grow()
+    shelf.get(`files.${this.#session}`).then((files) => {
+      this.#files.unshift(...files)
+      this.#showFiles()
+    })
     if (this.field.value) return
     const all = await source.list('drafts').catch(() => null)
     const draft = all?.drafts.find((each) => each.session === this.#session)
@@ -103,7 +108,10 @@ export class Composer extends HTMLElement {
     if (problem) return toast(problem)
     this.#files.push(...files)
     this.#showFiles()
+    this.#keepFiles()
   }
+
+  #keepFiles() { shelf.put(`files.${this.#session}`, this.#files) }
 
   #showFiles() {
     show(this.list, this.#files.length > 0)
@@ -111,6 +119,7 @@ export class Composer extends HTMLElement {
       h('button.link', { type: 'button', 'aria-label': `Take ${file.name} away`, onclick: () => {
         this.#files = this.#files.filter((each) => each !== file)
         this.#showFiles()
+        this.#keepFiles()
         this.field.focus()
       } }, '×'))))
   }
@@ -134,6 +143,7 @@ export class Composer extends HTMLElement {
     this.urgent.checked = false
     this.#files = []
     this.#showFiles()
+    this.#keepFiles()
     this.#grow()
     drafts.set(this.#name, '')
     this.field.focus()

@@ -26,6 +26,7 @@ async function enter() {
 
 async function begin() {
   await enter()
+  await model.restoreSending()
   const watcher = source.watch({ event: (name, data) => model.take(name, data), state: linkChanged })
   document.getElementById('banner').addEventListener('click', (event) => event.target.closest('button') && watcher.now())
   document.addEventListener('visibilitychange', () => {
@@ -36,7 +37,10 @@ async function begin() {
   })
   addEventListener('online', () => watcher.now())
   model.addEventListener('change', update)
-  model.addEventListener('event', ({ detail }) => detail.name === 'present' && deliverAll())
+  model.addEventListener('event', ({ detail }) => {
+    if (detail.name === 'present') deliverAll()
+    if (detail.name === 'sync') readUnsent()
+  })
   addEventListener('hashchange', async () => {
     if (location.hash.startsWith('#t=')) {
       await enter()
@@ -63,6 +67,19 @@ function saySeen() {
   if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
 }
 
+/** Asks which messages the server does not have, once for all that changes meanwhile. */
+async function readUnsent() {
+  if (!model.sync?.outgoing || !model.sync.server) return
+  if (readUnsent.busy) return (readUnsent.again = true)
+  Object.assign(readUnsent, { busy: true, again: false })
+  const answer = await source.list('messages/unsent').catch(() => null)
+  readUnsent.busy = false
+  if (readUnsent.again) return readUnsent()
+  if (!answer || !model.sync.outgoing) return
+  model.unsent = new Map(answer.messages.map((each) => [each.id, each]))
+  model.touch()
+}
+
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
   model.link = link
@@ -73,6 +90,7 @@ async function linkChanged(link, error) {
   if (status.status === 'fulfilled') {
     model.daemon = status.value.daemon
     model.takeSync(status.value.sync)
+    readUnsent()
     deliverAll()
   }
   if (activity.status === 'fulfilled') for (const each of activity.value.activities) model.activities.set(each.session, each)

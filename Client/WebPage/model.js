@@ -1,5 +1,7 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
+import { shelf } from './shelf.js'
+
 /** The states in which a message stands in front of its queue until a person decides. */
 export const STUCK = ['failed', 'interrupted', 'unknown']
 
@@ -23,6 +25,8 @@ export class Model extends EventTarget {
   sending = new Map(JSON.parse(localStorage.getItem('cospool.sending') ?? '[]'))
   /** Moves that are on their way, by session: which message, `before` or `after` which. */
   moves = new Map()
+  /** Messages that the server is not known to have: `{delivery, error}` by their ids. */
+  unsent = new Map()
   /** Requests that were decided a moment ago: what was asked, and how it ended. */
   decided = new Map()
   /** Requests that are put off in this browser: until when. */
@@ -86,12 +90,20 @@ export class Model extends EventTarget {
   }
 
   keepSending() {
-    const kept = [...this.sending].filter(([, each]) => !each.attachments)
-    localStorage.setItem('cospool.sending', JSON.stringify(kept))
+    const all = [...this.sending]
+    localStorage.setItem('cospool.sending', JSON.stringify(all.filter(([, each]) => !each.attachments)))
+    shelf.put('sending', all.filter(([, each]) => each.attachments))
+  }
+
+  /** Takes back what was not sent with its files before the page was closed. */
+  async restoreSending() {
+    for (const [id, each] of await shelf.get('sending')) if (!this.sending.has(id)) this.sending.set(id, each)
+    this.touch()
   }
 
   takeSync(sync) {
     this.sync = sync
+    if (!sync.outgoing && this.unsent.size) this.unsent = new Map()
     if (!sync.synced) return
     for (const [id, note] of this.notes) {
       if (note.state === 'here') this.notes.delete(id)

@@ -48,14 +48,16 @@ export class QueueRow extends HTMLElement {
     const note = model.notes.get(message.id)
     const held = Boolean(message.heldUntil) && !this.#editor && Date.parse(message.heldUntil) > Date.now()
     const before = this.#place
+    const where = deliveryWords(message)
     // A thousand rows are looked at for every event: most of them are as they were.
-    if (!isNew && note === this.shownNote && held === this.shownHeld && before.index === place.index
+    if (!isNew && note === this.shownNote && held === this.shownHeld && where === this.shownPlace && before.index === place.index
       && before.first === place.first && before.last === place.last && before.host === place.host
       && this.age === age(message.createdAt)) return
     this.#place = place
     this.#message = message
     this.shownNote = note
     this.shownHeld = held
+    this.shownPlace = where
     this.age = age(message.createdAt)
     const state = message.status
     this.dataset.id = message.id
@@ -71,7 +73,7 @@ export class QueueRow extends HTMLElement {
       held ? 'somebody edits it' : null,
       message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
       message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
-      message.device, age(message.createdAt), message.lastError,
+      state === 'queued' ? this.shownPlace : null, message.device, age(message.createdAt), message.lastError,
     ].filter(Boolean).join(' · '))
     this.#showFiles(message)
     this.#showNote(note)
@@ -252,6 +254,21 @@ export class QueueRow extends HTMLElement {
 }
 
 customElements.define('queue-row', QueueRow)
+
+/** Where a message is; nothing where no server is to have it, or another device brought it. */
+function deliveryWords(message) {
+  const { sync } = model
+  // What was changed here a moment ago says so itself.
+  if (!sync?.server || message.status !== 'queued' || model.notes.get(message.id)?.state === 'here') return null
+  const unsent = model.unsent.get(message.id)
+  if (unsent) {
+    return {
+      here: 'on this device only', sending: 'on its way to the server',
+      refused: `on this device only, the server refused it: ${unsent.error ?? 'no reason given'}`,
+    }[unsent.delivery]
+  }
+  return message.device === sync.deviceName ? 'on the server' : null
+}
 
 /** Puts a message at a place among those that wait. */
 export async function moveTo(message, session, target, from) {

@@ -53,6 +53,21 @@ struct OpeningTests {
     try opened.checkInvariants()
   }
 
+  /// The log names each message several times: unpacking the session for each held up a device with a
+  /// thousand of them for minutes.
+  @Test(.timeLimit(.minutes(1))) func theLogOfAPackedSessionUnpacksNothing() throws {
+    let count = 900 as UInt64
+    var device = TestDevice(1, queueSizeMax: Int(count))
+    for number in 1...count { try device.perform(.send("text", as: number, in: "a")) }
+    let opened = try open(bytes(of: device.workspace))
+    let written = device.made
+    for _ in 0..<10 {
+      #expect(opened.history(of: written) == device.workspace.history(of: written))
+      #expect(opened.runs(of: (1...count).map(MessageID.numbered)).isEmpty)
+    }
+    #expect(opened.untouchedSessions.count == 1)
+  }
+
   @Test func aChangeUnpacksItsSessionAlone() throws {
     let source = try device()
     var opened = source

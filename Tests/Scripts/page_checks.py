@@ -195,6 +195,10 @@ def check_upload(browser, house, figures):
     page.locator("#composer-files").set_input_files(
         {"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello " * 100_000})
     shown(page.get_by_text("note.txt (600 kB)")).to_be_visible()
+    until(lambda: page.evaluate("""async () => (await (await import('/shelf.js')).shelf.get('files.files')).length"""),
+          "the file is kept")
+    page.reload()
+    shown(page.get_by_text("note.txt (600 kB)")).to_be_visible()
     page.get_by_label("New message").fill("Read the file")
     page.get_by_role("button", name="Queue", exact=True).click()
     shown(row(page, "Read the file").get_by_role("button", name="note.txt (600 kB)")).to_be_visible()
@@ -203,8 +207,9 @@ def check_upload(browser, house, figures):
     expect(pathlib.Path(download.value.path()).read_bytes() == b"hello " * 100_000, "other bytes came back")
     row(page, "Read the file").get_by_role("button", name="Take note.txt away").click()
     until(lambda: not house.desk.queue("files")[0].get("attachments"), "it was taken away")
-    page.locator("#composer-files").set_input_files(
-        {"name": "big.bin", "mimeType": "application/octet-stream", "buffer": b"x" * (11 << 20)})
+    big = house.folder / "big.bin"
+    big.write_bytes(b"x" * (11 << 20))
+    page.locator("#composer-files").set_input_files(big)
     shown(page.locator("#toast")).to_contain_text("larger than 10 MiB")
 
 
@@ -375,12 +380,26 @@ def check_daemon_away(browser, house, figures):
     page.get_by_label("New message").fill("typed without a daemon")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "typed without a daemon")).to_be_visible()
+    page.locator("#composer-files").set_input_files(
+        {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan"})
+    page.get_by_label("New message").fill("with a file, without a daemon")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "with a file, without a daemon")).to_be_visible()
     # Also over a reload of the page, which the daemon cannot serve now: only what is stored counts.
     stored = page.evaluate("localStorage.getItem('cospool.sending')")
     expect("typed without a daemon" in stored, "it is not kept")
+    until(lambda: page.evaluate("""async () => {
+      const [[, message]] = await (await import('/shelf.js')).shelf.get('sending')
+      return message.attachments[0].name === 'plan.txt' }"""), "the file is not kept")
+    # As after a crash: another page of this browser finds all of it.
+    page.goto("about:blank")
     house.desk.start()
-    shown(page.locator("#banner")).to_be_hidden()
-    until(lambda: house.desk.contents("away") == ["before", "typed without a daemon"], "it came once")
+    address = until(lambda: house.desk.api("GET", "web").get("address"), "the page is served")
+    page.goto(f"http://{address}/#/s/away")
+    shown(row(page, "with a file, without a daemon").get_by_role("button", name="plan.txt (6 B)")).to_be_visible()
+    until(lambda: house.desk.contents("away")
+          == ["before", "typed without a daemon", "with a file, without a daemon"],
+          "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
 
@@ -393,10 +412,17 @@ def check_server_away(browser, house, figures):
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "offline work").locator(".note")).to_have_text("on this device, not on the server yet")
     shown(page.locator("#sync")).to_contain_text("on this device only")
+    # Also to a page that was not there, and to the command line.
+    page.reload()
+    shown(row(page, "offline work").locator(".meta")).to_contain_text("on this device only")
+    expect("[on this device only] offline work" in house.desk.cli("queue", "list", "-s", "offline"),
+           "the command line does not say where it is")
     house.start_server()
     house.desk.api("POST", "sync/now")
     shown(page.locator("#sync")).to_have_text("in sync")
     shown(row(page, "offline work").locator(".note")).to_be_hidden()
+    shown(row(page, "offline work").locator(".meta")).to_contain_text("on the server")
+    expect(house.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
     until(lambda: house.laptop.contents("offline") == ["offline work"], "the other device has it")
 
 
@@ -516,12 +542,55 @@ def check_states(browser, house, figures):
         expect(ways or status in ("succeeded", "skipped"), f"{status} has no way out")
 
 
+def check_keyboard(browser, house, figures):
+    """Every control is reached by Tab, shows that it has the focus, and is not behind another one."""
+    for number in range(12):
+        house.desk.send("keys", f"step {number}")
+    until(lambda: len(house.desk.queue("keys")) == 12, "they are there")
+    for width, height in ((1280, 800), (640, 400), (320, 640)):
+        page = browser.page(viewport={"width": width, "height": height})
+        for place in ("#/s/keys", "#/devices", "#/needs"):
+            go(page, place)
+            shown(page.locator("main h1")).to_be_visible()
+            if place == "#/s/keys":
+                shown(page.locator("queue-row")).to_have_count(12)
+            if place == "#/devices":
+                shown(page.get_by_text("(this one)")).to_be_visible()
+            page.evaluate("""() => { window.reached = new Set(); scrollTo(0, 0)
+              document.activeElement.blur() }""")
+            for _ in range(400):
+                page.keyboard.press("Tab")
+                trouble = page.evaluate("""() => {
+                  const at = document.activeElement
+                  if (!at || at === document.body || window.reached.has(at)) return 'round'
+                  window.reached.add(at)
+                  const box = at.getBoundingClientRect()
+                  const name = at.getAttribute('aria-label') || at.textContent || at.id
+                  const style = getComputedStyle(at)
+                  if (style.outlineStyle === 'none') return `no focus is shown on ${name}`
+                  // The middle of what is within the window.
+                  const x = (Math.max(0, box.left) + Math.min(innerWidth, box.right)) / 2
+                  const y = (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2
+                  const top = document.elementFromPoint(x, y)
+                  if (!top || !(at.contains(top) || top.contains(at))) return `${name} is hidden behind ${top?.tagName}`
+                }""")
+                if trouble == "round":
+                    break
+                expect(not trouble, f"{place} at {width}: {trouble}")
+            missed = page.evaluate("""() => [...document.querySelectorAll('main :is(button, a, input, select, textarea)')]
+              .filter(each => each.checkVisibility() && !each.disabled && each.tabIndex >= 0 && !window.reached.has(each))
+              .map(each => each.getAttribute('aria-label') || each.textContent || each.id)""")
+            expect(not missed, f"{place} at {width}: Tab does not reach {missed}")
+        page.context.close()
+
+
 def check_accessibility(browser, house, figures):
     house.desk.send("access", "A message that waits")
     house.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build", details="It is made again.")
     house.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
     findings = []
-    for width, height, touch in ((1280, 800, False), (375, 740, True), (320, 640, True)):
+    # 640 is what a zoom of 200 % leaves of 1,280.
+    for width, height, touch in ((1280, 800, False), (640, 400, False), (375, 740, True), (320, 640, True)):
         for scheme in ("light", "dark"):
             page = browser.page(
                 viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the Swift toolchain and installs the two system libraries where they are missing. With SHELLS=1
-# it tries to install zsh and fish too, in which tests press TAB.
+# it tries to install zsh and fish too, in which tests press TAB, and says how to get the browser in which
+# tests use the page.
 # Idempotent; quick and silent in effect when nothing is to do.
 set -euo pipefail
 
@@ -83,3 +84,8 @@ Darwin) ;; # both libraries come with the developer tools
   fi
   ;;
 esac
+if [ "${SHELLS:-}" = 1 ] && [ -z "${CHROMIUM:-}" ] &&
+  ! command -v chromium chromium-browser google-chrome >/dev/null; then
+  echo "setup: without a Chromium the checks of the page are skipped. Debian: apt-get install chromium;" \
+    "elsewhere: CHROMIUM=/path/to/it" >&2
+fi

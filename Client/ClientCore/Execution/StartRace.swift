@@ -35,6 +35,24 @@ package struct StartRace: Hashable, Sendable {
     content = nil
   }
 
+  /// Messages are withdrawn together.
+  ///
+  /// - Complexity: O(messages), where one by one each would look through its session.
+  package static func withdrawing(
+    _ messages: some Collection<MessageID>, in workspace: Workspace
+  ) -> [StartRace] {
+    let runs = workspace.runs(of: messages)
+    return messages.map {
+      StartRace(message: $0, knownAttempt: runs[$0]?.attempt ?? 0, content: nil)
+    }
+  }
+
+  private init(message: MessageID, knownAttempt: UInt16, content: UInt64?) {
+    self.message = message
+    self.knownAttempt = knownAttempt
+    self.content = content
+  }
+
   /// A message was given another text.
   ///
   /// - Parameters:
@@ -47,7 +65,7 @@ package struct StartRace: Hashable, Sendable {
   }
 
   private static func attempt(of message: MessageID, in workspace: Workspace) -> UInt16 {
-    (try? workspace.message(message))?.run?.attempt ?? 0
+    workspace.runs(of: [message])[message]?.attempt ?? 0
   }
 
   /// How it ended, by the answer to the question for the message's outcome.

@@ -100,6 +100,10 @@ extension APIDescription {
       summary: "The ids of the messages that stand in a queue, session by session.",
       answer: .json("MessageIDs")),
     APIOperation(
+      method: "GET", path: "/v1/messages/unsent", id: "listUnsentMessages",
+      summary: "This device's latest messages that the server is not known to have, and why.",
+      answer: .json("Unsent")),
+    APIOperation(
       method: "GET", path: "/v1/messages/{message}", id: "readMessage",
       summary: "One message, cancelled ones too, with a base to edit it against.",
       answer: .json("Message")),

@@ -71,6 +71,8 @@ extension APIDescription {
     "position": Schema.position, "createdAt": Schema.time, "device": Schema.nullable("string"),
   ]
 
+  private static let delivery = Schema.choice(["here", "sending", "refused"])
+
   private static let queueSchemas: [String: JSONValue] = [
     "Refusal": Schema.object([
       "error": Schema.object(
@@ -115,7 +117,13 @@ extension APIDescription {
         "attempts": Schema.count, "lastError": Schema.text, "notBefore": Schema.time,
         "heldUntil": Schema.time,
         "attachments": Schema.list(Schema.reference("Attachment")),
+        "delivery": Schema.described(
+          delivery, "Where a message of this device is that the server does not have yet."),
       ]),
+    "Unsent": Schema.object([
+      "messages": Schema.list(
+        Schema.object(["id": Schema.uuid, "delivery": delivery], optional: ["error": Schema.text]))
+    ]),
     "MessageIDs": Schema.object(["ids": Schema.list(Schema.uuid)]),
     "Queue": Schema.object(
       [

@@ -135,6 +135,26 @@ extension Workspace {
     return ShownMessage(outline.messages[place.message], in: outline.key)
   }
 
+  /// What there is to know of the latest run of each message; nothing for one that never ran.
+  ///
+  /// - Complexity: O(messages), and O(messages of the session) once for each that was not touched.
+  package func runs(of ids: some Sequence<MessageID>) -> [MessageID: Run] {
+    var runs: [MessageID: Run] = [:]
+    var outlines: [Int: WorkspaceImage.Session] = [:]
+    for id in ids {
+      guard let cold, let place = messageStates.coldPlace(of: id),
+        untouchedIndex(of: cold.keys[place.session]) != nil
+      else {
+        runs[id] = messageStates[id]?.element.runState.run
+        continue
+      }
+      let outline = outlines[place.session] ?? cold.packed.outline(of: place.session)
+      outlines[place.session] = outline
+      runs[id] = RunState(outline.messages[place.message].registers).run
+    }
+    return runs
+  }
+
   /// The text of a message, cancelled ones too; nil where it is not known.
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()

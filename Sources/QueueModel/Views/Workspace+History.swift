@@ -94,7 +94,16 @@ extension Workspace {
 
   private func name(_ message: MessageID?, in entry: inout HistoryEntry) {
     entry.message = message
-    entry.session = message.flatMap { messageStates[$0]?.session }
+    entry.session = message.flatMap(session(of:))
+  }
+
+  /// Where a message stands, without unpacking its session for it: a log names thousands.
+  private func session(of message: MessageID) -> SessionID? {
+    if let cold, let place = messageStates.coldPlace(of: message) {
+      let session = cold.keys[place.session]
+      if untouchedIndex(of: session) != nil { return session }
+    }
+    return messageStates[message]?.session
   }
 }
 

@@ -1,0 +1,22 @@
+// Files that were chosen and not taken by the daemon yet: like texts, they survive reload and crash.
+
+/** The browser's database, which takes files; a browser that has none for pages keeps nothing. */
+function use(mode, step) {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open('cospool', 1)
+    opening.onupgradeneeded = () => opening.result.createObjectStore('shelf')
+    opening.onerror = () => reject(opening.error)
+    opening.onsuccess = () => {
+      const transaction = opening.result.transaction('shelf', mode)
+      const request = step(transaction.objectStore('shelf'))
+      transaction.oncomplete = () => (opening.result.close(), resolve(request.result))
+      transaction.onabort = () => (opening.result.close(), reject(transaction.error))
+    }
+  })
+}
+
+export const shelf = {
+  /** A list by its name; empty where nothing was put there. */
+  get: (name) => use('readonly', (store) => store.get(name)).then((list) => list ?? [], () => []),
+  put: (name, list) => use('readwrite', (store) => (list.length ? store.put(list, name) : store.delete(name))).catch(() => {}),
+}
