@@ -129,8 +129,8 @@ package struct HostileRun: Sendable {
       }
     }
 
-    func update(_ body: (inout sending Progress) -> Void) {
-      state.withLock(body)
+    func update(_ body: (inout Progress) -> Void) {
+      state.withLock { body(&$0) }
     }
   }
 

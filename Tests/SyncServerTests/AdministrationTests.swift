@@ -76,7 +76,8 @@ import WireProtocol
 
   private func pairingText(_ server: String?) -> String {
     ServerAdministration.Pairing(
-      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, server: server
+      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, role: "host",
+      server: server
     ).text
   }
 
@@ -112,7 +113,8 @@ import WireProtocol
   @Test func namesAreShownWholeAndMoveNoCursor() {
     func row(_ name: String) -> String {
       let device = ServerAdministration.Device(
-        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: 0, revoked: false)
+        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: 0, revoked: false,
+        role: "host")
       let list = ServerAdministration.DeviceList(devices: [device])
       return DeviceTable.text(for: list).components(separatedBy: "\n").dropFirst()
         .joined(separator: "\n")
