@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import NIOCore
 import QueueModel
@@ -33,7 +34,7 @@ struct APIProblem: Error, Equatable {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: 2)
   }
 
-  static func bodyTooLarge(bytesMax: Int = LocalAPI.bodyBytesMax) -> APIProblem {
+  static func bodyTooLarge(bytesMax: Int = APIHandlers.bodyBytesMax) -> APIProblem {
     APIProblem(
       .contentTooLarge, code: "bodyTooLarge",
       message: "The request has more than \(bytesMax) bytes. Send less at once.", exitCode: 1)
@@ -155,27 +156,14 @@ struct APIProblem: Error, Equatable {
   }
 
   func response() -> Response {
-    let answer = ErrorAnswer(
+    let answer = RefusalAnswer(
       error: .init(
-        code: code, message: message, exitCode: exitCode, candidates: candidates,
+        code: code, message: message, exitCode: Int(exitCode), candidates: candidates,
         current: current))
     var response = CanonicalJSON.response(answer, status: status)
     if !allowed.isEmpty { response.headers[.allow] = allowed.joined(separator: ", ") }
     return response
   }
-}
-
-/// The body of every refusal.
-struct ErrorAnswer: Codable, Equatable {
-  struct Details: Codable, Equatable {
-    var code: String
-    var message: String
-    var exitCode: Int32
-    var candidates: [String]?
-    var current: CurrentAnswer?
-  }
-
-  var error: Details
 }
 
 /// JSON with sorted keys: equal values give equal bytes.

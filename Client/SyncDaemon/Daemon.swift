@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import ServiceLifecycle
 import SyncClient
@@ -68,7 +69,7 @@ struct Daemon: Sendable {
     let executor = LoopExecutor()
     let web = WebListener(
       keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
-    let api = LocalAPI(
+    let api = APIHandlers(
       client: client, settings: settings, output: output, seats: seats, web: web,
       daemon: DaemonAnswer(
         version: DaemonOptions.version, processID: Int(getpid()),

@@ -7,7 +7,7 @@ import SyncClient
 /// JSON, fields. So a program with a slip of the pen, or newer than this daemon, is not half
 /// understood.
 struct RequestCheck: RouterMiddleware {
-  typealias Context = LocalAPI.Context
+  typealias Context = APIHandlers.Context
 
   /// What `curl -d` says of every body counts as JSON, too.
   private static let mediaTypes = ["application/json", "application/x-www-form-urlencoded"]

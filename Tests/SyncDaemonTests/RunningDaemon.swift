@@ -110,12 +110,12 @@ struct RunningDaemon: Sendable {
   }
 
   /// The routes alone, over an open store.
-  static func api(directory: TemporaryDirectory) async throws -> LocalAPI {
+  static func api(directory: TemporaryDirectory) async throws -> APIHandlers {
     let settings = try SettingsKeeper(flags: [:], environment: [:], dataDirectory: directory.path)
     let client = try await QueueClient.open(
       settings.configuration(dataDirectory: directory.path),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    return LocalAPI(
+    return APIHandlers(
       client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
       web: WebListener(
         keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),

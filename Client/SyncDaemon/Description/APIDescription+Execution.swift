@@ -1,3 +1,6 @@
+import Basics
+import LocalAPI
+
 /// Running messages.
 extension APIDescription {
   static let executionOperations = [

@@ -1,3 +1,5 @@
+import Basics
+import LocalAPI
 import SyncClient
 
 /// Notifications of the device, and where they are pushed to.

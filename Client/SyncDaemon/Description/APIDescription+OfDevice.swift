@@ -1,3 +1,5 @@
+import Basics
+import LocalAPI
 import QueueModel
 import SyncClient
 
@@ -20,7 +22,7 @@ extension APIDescription {
     APIOperation(
       method: "POST", path: "/v1/settings/check", id: "checkSettings",
       summary: "Says what is wrong with a file of settings, or with config.json.",
-      body: .bytes(mediaType: "application/json", bytesMax: LocalAPI.bodyBytesMax),
+      body: .bytes(mediaType: "application/json", bytesMax: APIHandlers.bodyBytesMax),
       answer: .json("SettingsCheck")),
     APIOperation(
       method: "POST", path: "/v1/settings/reload", id: "reloadSettings",
@@ -70,7 +72,7 @@ extension APIDescription {
       method: "POST", path: "/v1/messages/{message}/attachments", id: "attach",
       summary: "Attaches a file.",
       body: .fields(
-        "AttachmentRequest", isRequired: true, bytesMax: LocalAPI.attachmentBodyBytesMax),
+        "AttachmentRequest", isRequired: true, bytesMax: APIHandlers.attachmentBodyBytesMax),
       status: 201,
       answer: .json("Attached"), refusals: [422]),
     APIOperation(

@@ -1,3 +1,5 @@
+import Basics
+import LocalAPI
 import SyncClient
 
 extension APIDescription {
@@ -79,7 +81,7 @@ extension APIDescription {
       method: "POST", path: "/v1/sessions/{session}/queue", id: "send",
       summary: "Queues a prompt; with an id of one's own it may be sent again.",
       body: .fields(
-        "SendRequest", isRequired: true, bytesMax: LocalAPI.attachmentBodyBytesMax),
+        "SendRequest", isRequired: true, bytesMax: APIHandlers.attachmentBodyBytesMax),
       status: 201, answer: .json("Sent"),
       refusals: [409]),
     APIOperation(

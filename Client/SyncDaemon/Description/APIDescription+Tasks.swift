@@ -1,3 +1,5 @@
+import Basics
+import LocalAPI
 import QueueModel
 
 /// Tasks, and what they wait for.

@@ -1,3 +1,6 @@
+import Basics
+import LocalAPI
+
 /// The page, and who may use it.
 extension APIDescription {
   static let webOperations = [

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// The local API, described once: what is served as its OpenAPI document is also what requests are

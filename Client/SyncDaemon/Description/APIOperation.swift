@@ -1,3 +1,5 @@
+import Basics
+
 /// One route as the description has it: what it takes and answers.
 struct APIOperation: Sendable {
   struct Parameter: Sendable {
@@ -9,7 +11,7 @@ struct APIOperation: Sendable {
 
   enum Body: Sendable {
     /// JSON with the fields of a schema, and no others.
-    case fields(String, isRequired: Bool, bytesMax: Int = LocalAPI.bodyBytesMax)
+    case fields(String, isRequired: Bool, bytesMax: Int = APIHandlers.bodyBytesMax)
     /// JSON that the library reads, of this size at most.
     case document(String, bytesMax: Int)
     /// Something else, by media type.

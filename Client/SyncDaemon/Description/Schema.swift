@@ -1,3 +1,5 @@
+import Basics
+
 /// JSON Schemas, as OpenAPI 3.1 takes them, in the words that the API needs.
 enum Schema {
   static func reference(_ name: String) -> JSONValue {

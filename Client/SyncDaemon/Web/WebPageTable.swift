@@ -1,3 +1,5 @@
+import LocalAPI
+
 // swift-format-ignore-file
 // Written by `make page` from the files in Client/WebPage; a test compares the two.
 

@@ -1,10 +1,11 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import QueueModel
 import ServiceLifecycle
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Tasks, and what they wait for
 
   func addTaskRoutes(to api: RouterGroup<Context>) {
@@ -30,12 +31,12 @@ extension LocalAPI {
       let session = try session(context)
       let body = try await decoded(PromptRequest.self, from: request)
       _ = try task(of: session)
-      await client.notePrompt(try body.ask(), in: session)
+      await client.notePrompt(try AskRequest(body).ask(), in: session)
       return CanonicalJSON.response(try task(of: session))
     }
     api.post("asks/:ask/answer") { request, context in
       let named = try parameter("ask", of: context)
-      let body = try await decoded(AnswerRequestBody.self, from: request)
+      let body = try await decoded(VerdictRequest.self, from: request)
       return CanonicalJSON.response(try await answer(named, body))
     }
   }
@@ -75,7 +76,7 @@ extension LocalAPI {
   /// The word that stands for the one request that is awaited.
   static let onlyAsk = "only"
 
-  private func answer(_ named: String, _ body: AnswerRequestBody) async throws -> AnsweredAnswer {
+  private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let task = try awaited(named, verdict)
     guard let request = task.status.request else { throw APIProblem.notAwaited }
@@ -110,7 +111,7 @@ extension LocalAPI {
     }
     let name = named.lowercased()
     let found =
-      name == LocalAPI.onlyAsk
+      name == APIHandlers.onlyAsk
       ? client.awaited().filter { verdict.answers($0.status) }
       : awaited.filter { $0.status.request?.description.hasPrefix(name) == true && !name.isEmpty }
     if let task = found.first, found.count == 1 { return try checked(task, verdict) }
@@ -123,7 +124,7 @@ extension LocalAPI {
     try refuseIfEnded(named)
     throw APIProblem(
       .notFound, code: "askNotFound",
-      message: name == LocalAPI.onlyAsk
+      message: name == APIHandlers.onlyAsk
         ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
         : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
   }
@@ -192,38 +193,13 @@ extension APIProblem {
     exitCode: 5)
 }
 
-/// `GET /v1/tasks`.
-struct TasksAnswer: Codable, Equatable, Sendable {
-  var tasks: [TaskState]
-}
-
-/// `PUT /v1/sessions/SESSION/task/progress`.
-struct ProgressRequest: Codable {
-  var completed: Int
-  var total: Int
-  var currentTask: String?
-
+extension ProgressRequest {
   var progress: TodoProgress {
     TodoProgress(completed: completed, total: total, currentTask: currentTask)
   }
 }
 
-/// `POST /v1/sessions/SESSION/asks`.
-struct AskRequest: Codable {
-  /// `approval` or `question`.
-  var kind: String
-  var toolName: String?
-  var summary: String?
-  var details: String?
-  var question: String?
-  var options: [String]?
-  /// After so many seconds nobody can answer any more; none: what the device is set to.
-  var patienceSeconds: Double?
-  /// Where nobody answers in time the agent asks at its own prompt, and waits on.
-  var promptsItself: Bool?
-
-  static let patienceSecondsMax = 3_600.0
-
+extension AskRequest {
   func ask() throws -> AgentAsk {
     switch kind {
     case "approval":
@@ -246,58 +222,25 @@ struct AskRequest: Codable {
   /// - Parameter standard: the device's setting, in seconds.
   func patience(else standard: Int) throws -> Duration {
     let seconds = patienceSeconds ?? Double(standard)
-    guard seconds > 0, seconds <= AskRequest.patienceSecondsMax else {
+    guard seconds > 0, seconds <= Double(AskRequest.patienceSecondsMax) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidTimeout",
         message: "The patience must be more than 0 and at most "
-          + "\(Int(AskRequest.patienceSecondsMax)) seconds.", exitCode: 2)
+          + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: 2)
     }
     return .milliseconds(Int64(seconds * 1_000))
   }
 }
 
-/// `PUT /v1/sessions/SESSION/task/prompt`: the agent asks its person at its own prompt.
-struct PromptRequest: Codable {
-  /// `approval` or `question`.
-  var kind: String
-  var toolName: String?
-  var summary: String?
-  var details: String?
-  var question: String?
-  var options: [String]?
-
-  func ask() throws -> AgentAsk {
-    try AskRequest(
-      kind: kind, toolName: toolName, summary: summary, details: details, question: question,
-      options: options
-    ).ask()
-  }
-}
-
-/// What became of a request: `allowed`, `denied`, `answered`, `cancelled`, `expired`, `withdrawn`.
-struct DecisionAnswer: Codable, Equatable, Sendable {
-  var session: SessionID
-  var ending: AskOutcome.Ending
-  /// The device that answered, and its name; left out where none did.
-  var device: DeviceID?
-  var deviceName: String?
-  /// The answer, or a remark; left out where there is none.
-  var text: String?
-
+extension DecisionAnswer {
   init(_ answer: AskAnswer, session: SessionID, name: String?) {
-    self.session = session
-    ending = answer.ending
-    device = answer.device
-    deviceName = name
-    text = answer.text.isEmpty ? nil : answer.text
+    self.init(
+      session: session, ending: answer.ending, device: answer.device, deviceName: name,
+      text: answer.text.isEmpty ? nil : answer.text)
   }
 }
 
-/// `POST /v1/asks/ASK/answer`.
-struct AnswerRequestBody: Codable {
-  var verdict: String
-  var text: String?
-
+extension VerdictRequest {
   func checkedVerdict() throws -> Verdict {
     let choices = Verdict.allCases.filter { $0 != .closed }
     guard let verdict = choices.first(where: { $0.name == verdict }) else {
@@ -313,18 +256,4 @@ struct AnswerRequestBody: Codable {
     }
     return verdict
   }
-}
-
-/// An answer that counts, or waits for a connection.
-struct AnsweredAnswer: Codable, Equatable, Sendable {
-  enum Result: String, Codable {
-    case taken, waiting
-  }
-
-  var result: Result
-  var session: SessionID
-  var request: QueueModel.RequestID
-  var verdict: String
-  /// What was asked.
-  var about: String
 }

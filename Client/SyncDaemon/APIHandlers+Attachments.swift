@@ -1,10 +1,11 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   /// A file of the largest size still fits when it comes as base64.
   static let attachmentBodyBytesMax = 15 << 20
 
@@ -14,7 +15,7 @@ extension LocalAPI {
     api.get("messages/:message/attachments") { _, context in
       let files = try client.attachments(of: try message(context))
       return CanonicalJSON.response(
-        AttachmentsAnswer(attachments: files.map(AttachmentAnswer.init)))
+        AttachmentsAnswer(attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
     }
     api.post("messages/:message/attachments") { request, context in
       let id = try message(context)
@@ -45,11 +46,11 @@ extension LocalAPI {
   }
 
   private func attachmentRequest(_ request: Request) async throws -> AttachmentRequest {
-    let buffer = try await request.body.collect(upTo: LocalAPI.attachmentBodyBytesMax)
+    let buffer = try await request.body.collect(upTo: APIHandlers.attachmentBodyBytesMax)
     do {
       return try JSONDecoder().decode(AttachmentRequest.self, from: Data(buffer.readableBytesView))
     } catch let error as DecodingError {
-      throw APIProblem.badRequest(LocalAPI.message(of: error))
+      throw APIProblem.badRequest(APIHandlers.message(of: error))
     }
   }
 
@@ -59,7 +60,7 @@ extension LocalAPI {
     let bytes =
       switch source {
       case .data(let data): data
-      case .file(let url): try LocalAPI.bytes(of: url)
+      case .file(let url): try APIHandlers.bytes(of: url)
       }
     return try await client.keepFile(bytes, name: name, mediaType: body.mediaType)
   }
@@ -77,7 +78,10 @@ extension LocalAPI {
     let name: String
     let size: Int
     switch (body.data, body.path) {
-    case (let data?, nil):
+    case (let text?, nil):
+      guard let data = Data(base64Encoded: text) else {
+        throw APIProblem.badRequest("The field data is not valid: it is no base64.")
+      }
       guard let given = body.name else { throw APIProblem.badRequest("data needs a name.") }
       (source, name, size) = (.data(data), given, data.count)
     case (nil, let path?):
@@ -86,7 +90,7 @@ extension LocalAPI {
       }
       let url = URL(filePath: path)
       (source, name) = (.file(url), body.name ?? url.lastPathComponent)
-      size = try LocalAPI.size(of: url)
+      size = try APIHandlers.size(of: url)
     default:
       throw APIProblem.badRequest("Give exactly one of data and path.")
     }
@@ -138,42 +142,4 @@ extension LocalAPI {
     }
     return file
   }
-}
-
-/// A file for a message: its bytes as base64, or where it lies on this machine.
-struct AttachmentRequest: Codable {
-  var data: Data?
-  var path: String?
-  /// The last part of the path where it is left out.
-  var name: String?
-  /// Told from the bytes where it is left out.
-  var mediaType: String?
-}
-
-struct AttachmentAnswer: Codable, Equatable, Sendable {
-  var hash: ContentHash
-  var name: String
-  var mediaType: String
-  var size: Int
-  /// Whether the bytes are on this device; they are fetched when somebody asks for them.
-  var here: Bool
-
-  init(_ state: AttachmentState) {
-    hash = state.attachment.hash
-    name = state.attachment.name
-    mediaType = state.attachment.mediaType
-    size = state.attachment.size
-    here = state.isHere
-  }
-}
-
-/// `GET /v1/messages/MESSAGE/attachments`, by name.
-struct AttachmentsAnswer: Codable, Equatable, Sendable {
-  var attachments: [AttachmentAnswer]
-}
-
-struct AttachedAnswer: Codable, Equatable, Sendable {
-  var attachment: Attachment
-  /// Whether the message did not have it yet.
-  var isNew: Bool
 }

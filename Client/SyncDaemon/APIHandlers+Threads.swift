@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - The thread queue
 
   func addThreadRoutes(to api: RouterGroup<Context>) {
@@ -107,45 +108,10 @@ extension LocalAPI {
   }
 }
 
-/// `POST /v1/threads/next` and `POST /v1/threads/SESSION/view`.
-struct ThreadVisitAnswer: Codable, Equatable, Sendable {
-  /// Left out where no thread needs its person.
-  var thread: ThreadAnswer?
-  /// How many messages wait in its session.
-  var waiting: Int
-  /// Whether looking at it took it out of the thread queue.
-  var removed: Bool
-
+extension ThreadVisitAnswer {
   init(_ visit: ThreadVisit?) {
-    thread = visit.map { ThreadAnswer($0.thread) }
-    waiting = visit?.waiting ?? 0
-    removed = visit?.removed ?? false
-  }
-}
-
-/// `GET /v1/threads/statistics`.
-struct ThreadStatisticsAnswer: Codable, Equatable, Sendable {
-  var enabled: Bool
-  var count: Int
-  var ready: Int
-  var locked: Int
-  /// When the ready thread that waits longest was queued; left out where none is ready.
-  var oldestQueuedAt: String?
-  /// How long a thread takes, judged by `reviews` earlier ones; left out where there are too few.
-  var reviewSeconds: Int64?
-  /// How long those that are ready will take.
-  var estimateSeconds: Int64?
-  var reviews: Int
-
-  init(_ numbers: ThreadStatistics, isEnabled: Bool) {
-    let numbers = isEnabled ? numbers : ThreadStatistics(of: .init(threads: []), history: [])
-    enabled = isEnabled
-    count = numbers.count
-    ready = numbers.ready
-    locked = numbers.locked
-    oldestQueuedAt = numbers.oldestQueuedAt.map(Timestamp.text(milliseconds:))
-    reviewSeconds = numbers.reviewMilliseconds.map { $0 / 1_000 }
-    estimateSeconds = numbers.estimateMilliseconds.map { $0 / 1_000 }
-    reviews = numbers.reviews
+    self.init(
+      thread: visit.map { ThreadAnswer($0.thread) }, waiting: visit?.waiting ?? 0,
+      removed: visit?.removed ?? false)
   }
 }

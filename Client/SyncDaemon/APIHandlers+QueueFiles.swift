@@ -1,10 +1,11 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Queues as files
 
   func addQueueFileRoutes(to api: RouterGroup<Context>) {
@@ -26,7 +27,7 @@ extension LocalAPI {
       let buffer = try await request.body.collect(upTo: QueueClient.documentBytesMax)
       let counts = try await client.importQueueFile(
         Data(buffer.readableBytesView), into: session, isTrial: isTrial)
-      return CanonicalJSON.response(ImportAnswer(counts, isTrial: isTrial))
+      return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))
     }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 import QueueModel
 import ServiceLifecycle
@@ -20,7 +21,7 @@ struct APIContext: RequestContext {
 }
 
 /// The routes of the local API, version 1. README.md of this folder lists them for people.
-struct LocalAPI: Sendable {
+struct APIHandlers: Sendable {
   var client: QueueClient
   var settings: SettingsKeeper
   var output: OutputFolder
@@ -32,8 +33,6 @@ struct LocalAPI: Sendable {
 
   /// A message of the largest size still fits when every byte of it has to be escaped.
   static let bodyBytesMax = 8 << 20
-  /// The longest that one request may wait for the server.
-  static let waitSecondsMax = 86_400.0
 
   typealias Context = APIContext
   typealias Handler = @Sendable (Request, Context) async throws -> Response
@@ -92,10 +91,10 @@ struct LocalAPI: Sendable {
     }
     api.post("sync/wait") { request, _ in
       let seconds = try await decoded(WaitRequest.self, from: request).timeoutSeconds
-      guard seconds >= 0, seconds <= LocalAPI.waitSecondsMax else {
+      guard seconds >= 0, seconds <= Double(WaitRequest.secondsMax) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidTimeout",
-          message: "The timeout must be 0 to \(Int(LocalAPI.waitSecondsMax)) seconds.",
+          message: "The timeout must be 0 to \(WaitRequest.secondsMax) seconds.",
           exitCode: 2)
       }
       try await cancelWhenGracefulShutdown {
@@ -114,17 +113,12 @@ struct LocalAPI: Sendable {
 
   func status() -> StatusAnswer {
     let workspace = client.workspace()
-    let sessions = workspace.sessions()
-    let threads = workspace.threadQueue()
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled
     daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
-      daemon: daemon, sync: client.syncStatus(),
-      queues: .init(
-        sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },
-        threads: threads.threads.count, threadsReady: threads.ready.count,
-        awaited: client.awaited().count))
+      daemon: daemon, sync: client.syncStatus(), sessions: workspace.sessions(),
+      threads: workspace.threadQueue(), awaited: client.awaited().count)
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.
@@ -164,19 +158,19 @@ struct LocalAPI: Sendable {
 
   /// Reads the body; nil where there is none.
   func decodedIfPresent<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = LocalAPI.bodyBytesMax
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = APIHandlers.bodyBytesMax
   ) async throws -> Body? {
     let buffer = try await request.body.collect(upTo: bytesMax)
     guard buffer.readableBytes > 0 else { return nil }
     do {
       return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
     } catch let error as DecodingError {
-      throw APIProblem.badRequest(LocalAPI.message(of: error))
+      throw APIProblem.badRequest(APIHandlers.message(of: error))
     }
   }
 
   func decoded<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = LocalAPI.bodyBytesMax
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = APIHandlers.bodyBytesMax
   ) async throws -> Body {
     guard let body = try await decodedIfPresent(type, from: request, upTo: bytesMax) else {
       throw APIProblem.badRequest("The request needs a JSON body.")

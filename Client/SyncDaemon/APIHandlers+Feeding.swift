@@ -1,9 +1,10 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Agents that a person works with
 
   func addFeedingRoutes(to api: RouterGroup<Context>) {
@@ -93,7 +94,7 @@ extension LocalAPI {
       _ = seats.close(session, number: seat.number)
     }
     await client.setGate(of: session, isOpen: true)
-    let seconds = min(max(0.1, body.waitSeconds ?? 2), LocalAPI.feedSecondsMax)
+    let seconds = min(max(0.1, body.waitSeconds ?? 2), APIHandlers.feedSecondsMax)
     let text = await prompt(at: seat, of: session, within: .seconds(seconds))
     // Another hook may wait in its place by now.
     if !seats.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
@@ -162,29 +163,7 @@ extension LocalAPI {
   }
 }
 
-/// `POST /v1/sessions/SESSION/feed`: where a live agent is.
-struct FeedRequest: Codable {
-  enum Moment: String, CaseIterable {
-    case turnEnded = "turn_end"
-    case promptTyped = "prompt"
-    case sessionEnded = "session_end"
-  }
-
-  var type: String
-  /// How long to wait for a prompt.
-  var waitSeconds: Double?
-  /// What the agent said at the end of its turn.
-  var summary: String?
-  /// Whether the turn that ends began by a hook, as the agent says.
-  var stopHookActive: Bool?
-  /// The agent drops what hooks tell it after so many times in a row.
-  var blocksMax: Int?
-  /// The agent's process, and when it began, in clock ticks since the system did.
-  var agentProcess: Int?
-  var agentStart: UInt64?
-  /// When the hook began, the same way.
-  var hookStart: UInt64?
-
+extension FeedRequest {
   /// What a `turn_end` tells.
   var stop: LiveSeats.Stop {
     var process: AgentProcess?
@@ -205,22 +184,4 @@ struct FeedRequest: Codable {
     }
     return moment
   }
-}
-
-/// `PUT /v1/sessions/SESSION/agent`.
-struct AgentRequest: Codable {
-  var agent: String
-}
-
-/// What runs a session's messages on this device.
-struct AgentAnswer: Codable, Equatable, Sendable {
-  var session: SessionID
-  var agent: String
-  /// Whether the session has one of its own; else it is the device's.
-  var own: Bool
-}
-
-/// The next prompt; nothing where there is none.
-struct FeedAnswer: Codable, Equatable, Sendable {
-  var text: String?
 }

@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Sessions and their queues
 
   func addSessionRoutes(to api: RouterGroup<Context>) {
@@ -45,12 +46,12 @@ extension LocalAPI {
       let view = try client.workspace().messageQueue(try session(context))
       let page = try Page(
         of: view.messages, asked: request.uri.queryParameters, \.id.description)
-      return CanonicalJSON.response(QueueAnswer(view, page: page))
+      return CanonicalJSON.response(QueueAnswer(view, page: (page.items, page.next)))
     }
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
       let body = try await decoded(
-        SendRequest.self, from: request, upTo: LocalAPI.attachmentBodyBytesMax)
+        SendRequest.self, from: request, upTo: APIHandlers.attachmentBodyBytesMax)
       return CanonicalJSON.response(try await send(body, to: session), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
@@ -66,7 +67,7 @@ extension LocalAPI {
     }
   }
 
-  func send(_ body: SendRequest, to session: SessionID) async throws -> SendAnswer {
+  func send(_ body: SendRequest, to session: SessionID) async throws -> SentAnswer {
     // What is refused, for its text or one of its files, must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
@@ -87,11 +88,11 @@ extension LocalAPI {
     else {
       // Sent before, and withdrawn since: say where it stands.
       let view = try client.workspace().message(command.id)
-      return SendAnswer(
+      return SentAnswer(
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
     }
     let cap = client.settings.maxQueueSize
-    return SendAnswer(
+    return SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
       warning: isWarning ? "The queue of \(session) is nearly full (\(count)/\(cap))." : nil)
   }
@@ -159,7 +160,7 @@ extension LocalAPI {
     let (receipt, outcomes) = try await client.cancel(ids)
     var answer = ReceiptAnswer(receipt.notice)
     answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
-      CancelAnswer(id: id, outcome: "\(outcome)")
+      ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")
     }
     return answer
   }
@@ -193,7 +194,7 @@ extension LocalAPI {
   private func base(
     of id: MessageID, given field: String?, or header: String?
   ) async throws -> EditBase? {
-    guard let text = field ?? header.map(LocalAPI.tag(in:)), text != "*" else { return nil }
+    guard let text = field ?? header.map(APIHandlers.tag(in:)), text != "*" else { return nil }
     guard let version = ContentVersion(text) else {
       throw APIProblem.badRequest("The base is none. Take it from the message, or leave it out.")
     }
@@ -232,5 +233,18 @@ extension LocalAPI {
     case (nil, nil, let prefix?): return .after(try workspace.messageID(fromPrefix: prefix))
     default: throw APIProblem.badRequest("Give exactly one of to, before and after.")
     }
+  }
+}
+
+extension SendRequest {
+  /// The id given, or a fresh one.
+  func messageID() throws -> MessageID {
+    guard let id else { return .random() }
+    guard let parsed = MessageID(id) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidMessageID",
+        message: "\"\(id)\" is no UUID. Leave the id out to get a fresh one.", exitCode: 2)
+    }
+    return parsed
   }
 }

@@ -1,15 +1,13 @@
 /// A strict reader of JSON (RFC 8259) that keeps the place of every value.
 ///
-/// Foundation's decoder does not tell where in a file a value stands. This one refuses what the
+/// Foundation's decoder does not tell where in a text a value stands. This one refuses what the
 /// RFC leaves open as well: keys that occur twice, a byte order mark, lone surrogates, more than
-/// `depthMax` levels and more than `bytesMax` bytes. Nothing in the file can trap.
+/// `depthMax` levels. Nothing in the text can trap.
 ///
-/// - Complexity: O(bytes); memory is a small multiple of the file.
-struct JSONReader {
-  /// Levels of arrays and objects; a scenario needs five.
-  static let depthMax = 32
-  /// A scenario with texts at the limit of the model still fits.
-  static let bytesMax = 16 << 20
+/// - Complexity: O(bytes); memory is a small multiple of the text.
+package struct JSONReader {
+  /// Levels of arrays and objects.
+  package static let depthMax = 100
 
   private let bytes: [UInt8]
   private var offset = 0
@@ -23,10 +21,7 @@ struct JSONReader {
   }
 
   /// Reads exactly one value with nothing but white space around it.
-  static func read(_ bytes: [UInt8]) throws(ScenarioError) -> PositionedJSON {
-    guard bytes.count <= bytesMax else {
-      throw ScenarioError("the file is larger than \(bytesMax) bytes", at: .start)
-    }
+  package static func read(_ bytes: [UInt8]) throws(JSONFault) -> PositionedJSON {
     var reader = JSONReader(bytes)
     reader.skipWhiteSpace()
     let value = try reader.value(depth: 0)
@@ -43,11 +38,11 @@ struct JSONReader {
     TextPosition(line: line, column: offset - lineStart - continuations + 1)
   }
 
-  private func error(_ message: String) -> ScenarioError { ScenarioError(message, at: position) }
+  private func error(_ message: String) -> JSONFault { JSONFault(message, at: position) }
 
   /// The next character, for messages.
   private var found: String {
-    guard let next else { return "the end of the file" }
+    guard let next else { return "the end of the text" }
     switch next {
     case 0x21...0x7E: return "'\(Character(Unicode.Scalar(next)))'"
     case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return "the end of the line"
@@ -72,8 +67,8 @@ struct JSONReader {
     }
   }
 
-  private mutating func value(depth: Int) throws(ScenarioError) -> PositionedJSON {
-    guard let byte = next else { throw error("a value is missing at the end of the file") }
+  private mutating func value(depth: Int) throws(JSONFault) -> PositionedJSON {
+    guard let byte = next else { throw error("a value is missing at the end of the text") }
     let start = position
     let value: PositionedJSON.Value
     switch byte {
@@ -91,7 +86,7 @@ struct JSONReader {
 
   private mutating func word(
     _ word: String, _ value: PositionedJSON.Value
-  ) throws(ScenarioError) -> PositionedJSON.Value {
+  ) throws(JSONFault) -> PositionedJSON.Value {
     guard bytes[offset...].starts(with: word.utf8) else {
       throw error("a value must stand here; this is neither true, false nor null")
     }
@@ -99,13 +94,13 @@ struct JSONReader {
     return value
   }
 
-  private func checkDepth(_ depth: Int) throws(ScenarioError) {
+  private func checkDepth(_ depth: Int) throws(JSONFault) {
     guard depth <= Self.depthMax else {
       throw error("arrays and objects may lie \(Self.depthMax) levels deep, not more")
     }
   }
 
-  private mutating func elements(depth: Int) throws(ScenarioError) -> [PositionedJSON] {
+  private mutating func elements(depth: Int) throws(JSONFault) -> [PositionedJSON] {
     try checkDepth(depth)
     offset += 1
     skipWhiteSpace()
@@ -120,7 +115,7 @@ struct JSONReader {
     }
   }
 
-  private mutating func members(depth: Int) throws(ScenarioError) -> [PositionedJSON.Member] {
+  private mutating func members(depth: Int) throws(JSONFault) -> [PositionedJSON.Member] {
     try checkDepth(depth)
     offset += 1
     skipWhiteSpace()
@@ -135,7 +130,7 @@ struct JSONReader {
       let key = try string()
       // By bytes: canonically equivalent keys are different keys.
       guard keys.insert(Array(key.utf8)).inserted else {
-        throw ScenarioError("the key \"\(key)\" stands here a second time", at: start)
+        throw JSONFault("the key \"\(key)\" stands here a second time", at: start)
       }
       skipWhiteSpace()
       guard take(":") else { throw error("':' must follow the key, not \(found)") }
@@ -161,7 +156,7 @@ extension JSONReader {
   /// Digits a number may have; more would only be cut off later.
   private static let numberBytesMax = 64
 
-  private mutating func number() throws(ScenarioError) -> String {
+  private mutating func number() throws(JSONFault) -> String {
     let start = offset
     _ = take("-")
     if !take("0") { try digits("a digit must follow '-'") }
@@ -177,7 +172,7 @@ extension JSONReader {
     return String(decoding: bytes[start..<offset], as: UTF8.self)
   }
 
-  private mutating func digits(_ complaint: String) throws(ScenarioError) {
+  private mutating func digits(_ complaint: String) throws(JSONFault) {
     guard let first = next, isDigit(first) else { throw error("\(complaint), not \(found)") }
     while let byte = next, isDigit(byte) { offset += 1 }
   }
@@ -186,7 +181,7 @@ extension JSONReader {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  private mutating func string() throws(ScenarioError) -> String {
+  private mutating func string() throws(JSONFault) -> String {
     let opening = position
     offset += 1
     var content: [UInt8] = []
@@ -200,17 +195,18 @@ extension JSONReader {
       case ..<0x20:
         throw error("a control character must be written as an escape, such as \\n")
       case ..<0x80:
-        content.append(byte)
-        offset += 1
+        let run = bytes[offset...].prefix { $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5C }
+        content.append(contentsOf: run)
+        offset += run.count
       default:
         try takeScalar(into: &content)
       }
     }
-    throw ScenarioError("this string has no end", at: opening)
+    throw JSONFault("this string has no end", at: opening)
   }
 
   /// Takes one scalar of two to four UTF-8 bytes, and nothing that only looks like one.
-  private mutating func takeScalar(into content: inout [UInt8]) throws(ScenarioError) {
+  private mutating func takeScalar(into content: inout [UInt8]) throws(JSONFault) {
     var decoder = UTF8()
     var iterator = bytes[offset..<min(offset + 4, bytes.count)].makeIterator()
     guard case .scalarValue(let scalar) = decoder.decode(&iterator) else {
@@ -222,7 +218,7 @@ extension JSONReader {
     continuations += count - 1
   }
 
-  private mutating func escape() throws(ScenarioError) -> Unicode.Scalar {
+  private mutating func escape() throws(JSONFault) -> Unicode.Scalar {
     let start = position
     offset += 1
     guard let letter = next else { throw error("the escape is cut off") }
@@ -237,25 +233,25 @@ extension JSONReader {
     case UInt8(ascii: "r"): return "\r"
     case UInt8(ascii: "t"): return "\t"
     case UInt8(ascii: "u"): break
-    default: throw ScenarioError("there is no such escape", at: start)
+    default: throw JSONFault("there is no such escape", at: start)
     }
     let unit = try hexadecimal(start)
     if let scalar = Unicode.Scalar(unit) { return scalar }
     guard (0xD800..<0xDC00).contains(unit), take("\\"), take("u") else {
-      throw ScenarioError("half of a surrogate pair stands alone", at: start)
+      throw JSONFault("half of a surrogate pair stands alone", at: start)
     }
     let second = try hexadecimal(start)
     guard (0xDC00..<0xE000).contains(second),
       let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (second - 0xDC00))
-    else { throw ScenarioError("half of a surrogate pair stands alone", at: start) }
+    else { throw JSONFault("half of a surrogate pair stands alone", at: start) }
     return scalar
   }
 
-  private mutating func hexadecimal(_ start: TextPosition) throws(ScenarioError) -> UInt32 {
+  private mutating func hexadecimal(_ start: TextPosition) throws(JSONFault) -> UInt32 {
     var value: UInt32 = 0
     for _ in 0..<4 {
       guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-        throw ScenarioError("four hexadecimal digits must follow \\u", at: start)
+        throw JSONFault("four hexadecimal digits must follow \\u", at: start)
       }
       value = value << 4 | UInt32(digit)
       offset += 1

@@ -1,9 +1,10 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Running messages
 
   func addExecutionRoutes(to api: RouterGroup<Context>) {
@@ -20,11 +21,11 @@ extension LocalAPI {
     api.put("messages/:message/hold") { request, context in
       let id = try message(context)
       let body = try await decodedIfPresent(HoldRequest.self, from: request)
-      let seconds = body?.seconds ?? LocalAPI.holdSeconds
-      guard (1...LocalAPI.holdSecondsMax).contains(seconds) else {
+      let seconds = body?.seconds ?? APIHandlers.holdSeconds
+      guard (1...APIHandlers.holdSecondsMax).contains(seconds) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidHold",
-          message: "A message is held for 1 to \(LocalAPI.holdSecondsMax) seconds at a time.",
+          message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
           exitCode: 2)
       }
       return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
@@ -128,42 +129,4 @@ extension LocalAPI {
     }
     return device.id
   }
-}
-
-/// `PUT /v1/sessions/SESSION/host`: `this`, a name or an id; left out for none.
-struct HostRequest: Codable {
-  var device: String?
-}
-
-/// Where a session's agent runs now.
-struct HostAnswer: Codable, Equatable, Sendable {
-  var session: SessionID
-  var host: DeviceID?
-  var name: String?
-  /// Who it was before, where that was another device.
-  var previous: DeviceID?
-  /// What taking it over means.
-  var warning: String?
-}
-
-/// `PUT /v1/messages/MESSAGE/hold`.
-struct HoldRequest: Codable {
-  var seconds: Int?
-}
-
-/// Whether an agent was at work here.
-struct StopAnswer: Codable, Equatable, Sendable {
-  var stopped: Bool
-}
-
-/// `GET /v1/execution`: what this device runs, and ran since the daemon began.
-struct ExecutionAnswer: Codable, Equatable, Sendable {
-  struct Running: Codable, Equatable, Sendable {
-    var session: SessionID
-    var message: MessageID
-  }
-
-  var agent: String
-  var counts: ExecutionCounts
-  var running: [Running]
 }

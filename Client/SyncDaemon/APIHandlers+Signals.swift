@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - What agents do
 
   func addSignalRoutes(to api: RouterGroup<Context>) {
@@ -42,29 +43,7 @@ extension LocalAPI {
   }
 }
 
-/// What an agent or its hook reports.
-struct SignalRequest: Codable {
-  /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
-  /// `idle` where an agent waits for its person, however its turn ended.
-  enum Kind: String, Codable, CaseIterable {
-    case turnStart = "turn_start"
-    case toolUse = "tool_use"
-    case toolResult = "tool_result"
-    case permissionRequest = "permission_request"
-    case permissionResponse = "permission_response"
-    case result
-    case error
-    case idle
-  }
-
-  var type: String
-  /// The tool's id, for `tool_use` and `tool_result`.
-  var id: String?
-  /// The tool's name, for `tool_use`.
-  var name: String?
-  /// What went wrong, for `error`.
-  var message: String?
-
+extension SignalRequest {
   func signal() throws -> AgentSignal {
     guard let kind = Kind(rawValue: type) else {
       let names = Kind.allCases.map(\.rawValue).joined(separator: ", ")
@@ -92,34 +71,14 @@ struct SignalRequest: Codable {
   }
 }
 
-/// What a session's agent does.
-struct ActivityAnswer: Codable, Equatable, Sendable {
-  var session: SessionID
-  var busy: Bool
-  var isProcessing: Bool
-  /// The ids of the tools that run, sorted.
-  var runningTools: [String]
-  var isPendingApproval: Bool
-  /// The failure that nobody dealt with yet; left out where there is none.
-  var currentError: ErrorAnswer.Details?
-  /// What its host says that it does; where one session is asked for.
-  var task: TaskState?
-
+extension ActivityAnswer {
   init(_ activity: SessionActivity) {
-    session = activity.session
-    busy = activity.busy.isBusy
-    isProcessing = activity.busy.isProcessing
-    runningTools = activity.busy.runningTools.sorted()
-    isPendingApproval = activity.busy.isPendingApproval
-    currentError = activity.currentError.map { error in
-      let problem = APIProblem(ClientError.queue(error))
-      return ErrorAnswer.Details(
-        code: problem.code, message: problem.message, exitCode: problem.exitCode)
-    }
+    self.init(
+      activity,
+      currentError: activity.currentError.map { error in
+        let problem = APIProblem(ClientError.queue(error))
+        return RefusalAnswer.Details(
+          code: problem.code, message: problem.message, exitCode: Int(problem.exitCode))
+      })
   }
-}
-
-/// `GET /v1/activity`: the sessions whose agents are busy, or failed.
-struct ActivitiesAnswer: Codable, Equatable, Sendable {
-  var activities: [ActivityAnswer]
 }

@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Notifications of this device
 
   func addNotificationRoutes(to api: RouterGroup<Context>) {
@@ -61,60 +62,20 @@ extension LocalAPI {
   }
 }
 
-struct DismissRequest: Codable {
-  /// Which; left out for all that ask nothing.
-  var ids: [String]?
-}
-
-struct VisibilityRequest: Codable {
-  /// Counts for so long where nothing is said.
-  static let secondsDefault = 60
-
-  var visible: Bool
-  /// For how long that counts unless it is said again, up to an hour.
-  var forSeconds: Int?
-}
-
-struct VisibilityAnswer: Codable, Equatable, Sendable {
-  var visible: Bool
-}
-
-struct PushTargetRequest: Codable {
-  /// `apns`, `ntfy` or `webhook`.
-  var kind: String
-  /// With its secrets.
-  var address: String
-}
-
-/// Something that the person of this device should see.
-struct NotificationAnswer: Codable, Equatable, Sendable {
-  var id: String
-  var category: NotificationView.Category
-  var session: SessionID
-  /// The approval or question that can be answered; left out where nothing is asked.
-  var request: QueueModel.RequestID?
-  var createdAt: String
-  var receivedAt: String
-  var title: String
-  var body: String
-  var missed: Bool
-
+extension NotificationAnswer {
   init(_ view: NotificationView) {
-    id = view.id
-    category = view.category
-    session = view.session
-    request = view.request
-    createdAt = Timestamp.text(milliseconds: view.createdAt)
-    receivedAt = Timestamp.text(milliseconds: view.receivedAt)
-    title = view.title
-    body = view.body
-    missed = view.isMissed
+    self.init(
+      id: view.id, category: view.category.rawValue, session: view.session, request: view.request,
+      createdAt: view.createdAt, receivedAt: view.receivedAt, title: view.title, body: view.body,
+      missed: view.isMissed)
   }
 }
 
-/// `GET /v1/notifications`, in the order they came about.
-struct NotificationsAnswer: Codable, Equatable, Sendable {
-  var notifications: [NotificationAnswer]
+extension PushTargetAnswer {
+  init(_ view: PushTargetView) {
+    self.init(
+      id: view.id, kind: view.kind, address: view.address, valid: view.isValid, reason: view.reason)
+  }
 }
 
 /// A notification that is not to be shown any more.
@@ -126,28 +87,4 @@ struct RetractionEvent: Codable, Equatable, Sendable {
 /// Something waits, and there has been no connection for a while.
 struct WaitingEvent: Codable, Equatable, Sendable {
   var since: String
-}
-
-/// Where this device's notifications are pushed to.
-struct PushTargetAnswer: Codable, Equatable, Sendable {
-  var id: PushTargetID
-  var kind: String
-  /// Without its secrets.
-  var address: String
-  var valid: Bool
-  /// Why it is not valid; empty for nothing.
-  var reason: String
-
-  init(_ view: PushTargetView) {
-    id = view.id
-    kind = view.kind
-    address = view.address
-    valid = view.isValid
-    reason = view.reason
-  }
-}
-
-/// `GET /v1/push/targets`, by id.
-struct PushTargetsAnswer: Codable, Equatable, Sendable {
-  var targets: [PushTargetAnswer]
 }

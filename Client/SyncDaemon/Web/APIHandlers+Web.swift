@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import NIOCore
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - The page, and who may use it
 
   /// The routes as the page's listener has them: behind the gate, with the page's files.
@@ -36,7 +37,7 @@ extension LocalAPI {
       return CanonicalJSON.response(
         WebKeyAnswer(
           key: made.key, id: made.browser.id, name: made.browser.name,
-          expiresAt: Timestamp.text(milliseconds: made.browser.expiresAt)),
+          expiresAt: made.browser.expiresAt),
         status: .created)
     }
     api.delete("web/keys/:key") { _, context in
@@ -60,14 +61,12 @@ extension LocalAPI {
 
   private func webAnswer(_ context: Context) -> WebAnswer {
     WebAnswer(
-      listening: web.address != nil, address: web.address?.description, problem: web.trouble,
+      address: web.address?.description, problem: web.trouble,
       browsers: web.keys.list(at: client.time).map { browser in
         WebAnswer.Browser(
           id: browser.id, name: browser.name,
-          createdAt: Timestamp.text(milliseconds: browser.createdAt),
-          lastUsedAt: Timestamp.text(milliseconds: browser.lastUsedAt),
-          expiresAt: Timestamp.text(milliseconds: browser.expiresAt),
-          current: browser.id == context.browser ? true : nil)
+          createdAt: browser.createdAt, lastUsedAt: browser.lastUsedAt,
+          expiresAt: browser.expiresAt, isCurrent: browser.id == context.browser)
       })
   }
 
@@ -99,7 +98,7 @@ extension LocalAPI {
     let (ticket, end) = web.keys.makeTicket(at: client.time)
     return WebTicketAnswer(
       address: address.description, url: "http://\(address)/#t=\(ticket)",
-      expiresAt: Timestamp.text(milliseconds: end))
+      expiresAt: end)
   }
 }
 
@@ -112,52 +111,4 @@ extension APIProblem {
     .unauthorized, code: "ticketUnknown",
     message: "The link was used already, or is older than a minute. Run cospool web again.",
     exitCode: 3)
-}
-
-/// `POST /v1/web`.
-struct WebRequest: Codable {
-  /// Where it is to listen; 0 lets the system choose.
-  var port: Int?
-}
-
-/// `POST /v1/web/keys`.
-struct WebKeyRequest: Codable {
-  var ticket: String
-  /// What people call the browser.
-  var name: String?
-}
-
-/// `GET /v1/web`.
-struct WebAnswer: Codable, Equatable, Sendable {
-  struct Browser: Codable, Equatable, Sendable {
-    var id: String
-    var name: String
-    var createdAt: String
-    var lastUsedAt: String
-    var expiresAt: String
-    /// Whether it is the one that asks.
-    var current: Bool?
-  }
-
-  var listening: Bool
-  var address: String?
-  /// Why the page is not served although it should be.
-  var problem: String?
-  var browsers: [Browser]
-}
-
-/// Where a browser gets its key, once.
-struct WebTicketAnswer: Codable, Equatable, Sendable {
-  var address: String
-  /// With the ticket in its fragment.
-  var url: String
-  var expiresAt: String
-}
-
-/// A browser's key; it is told once.
-struct WebKeyAnswer: Codable, Equatable, Sendable {
-  var key: String
-  var id: String
-  var name: String
-  var expiresAt: String
 }

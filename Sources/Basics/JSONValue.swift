@@ -1,5 +1,5 @@
-/// Any JSON, so that the description of the API can be written down as what it is.
-enum JSONValue: Codable, Equatable, Sendable {
+/// Any JSON.
+package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
   case integer(Int)
@@ -8,7 +8,20 @@ enum JSONValue: Codable, Equatable, Sendable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  init(from decoder: any Decoder) throws {
+  /// A member of an object; nil for what has none.
+  package subscript(name: String) -> JSONValue? {
+    if case .object(let members) = self { members[name] } else { nil }
+  }
+
+  /// The same with the members of another object, which replace its own.
+  package func merging(_ other: [String: JSONValue]) -> JSONValue {
+    guard case .object(let members) = self else { return self }
+    return .object(members.merging(other) { $1 })
+  }
+}
+
+extension JSONValue: Codable {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     // The order is that from the narrowest to the widest; a wrong guess is no error.
     if container.decodeNil() {
@@ -28,7 +41,7 @@ enum JSONValue: Codable, Equatable, Sendable {
     }
   }
 
-  func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
     case .null: try container.encodeNil()
@@ -40,22 +53,17 @@ enum JSONValue: Codable, Equatable, Sendable {
     case .object(let members): try container.encode(members)
     }
   }
-
-  /// A member of an object; nil for what has none.
-  subscript(name: String) -> JSONValue? {
-    if case .object(let members) = self { members[name] } else { nil }
-  }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  init(stringLiteral value: String) { self = .string(value) }
-  init(integerLiteral value: Int) { self = .integer(value) }
-  init(booleanLiteral value: Bool) { self = .bool(value) }
-  init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+  package init(stringLiteral value: String) { self = .string(value) }
+  package init(integerLiteral value: Int) { self = .integer(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-  init(dictionaryLiteral elements: (String, JSONValue)...) {
+  package init(dictionaryLiteral elements: (String, JSONValue)...) {
     self = .object(Dictionary(elements) { _, last in last })
   }
 }

@@ -1,10 +1,11 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   /// Entries of one page of the log where nothing is said.
   static let historyLimitDefault = 50
 
@@ -29,7 +30,7 @@ extension LocalAPI {
   private func imported(from request: Request, isTrial: Bool) async throws -> Response {
     let buffer = try await request.body.collect(upTo: QueueClient.documentBytesMax)
     let counts = try await client.importJSON(Data(buffer.readableBytesView), isTrial: isTrial)
-    return CanonicalJSON.response(ImportAnswer(counts, isTrial: isTrial))
+    return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))
   }
 
   private func history(_ query: Parameters) async throws -> HistoryAnswer {
@@ -46,7 +47,7 @@ extension LocalAPI {
       subject = .message(try client.workspace().messageID(fromPrefix: message))
     default: throw APIProblem.badRequest("Give session or message, not both.")
     }
-    var limit = LocalAPI.historyLimitDefault
+    var limit = APIHandlers.historyLimitDefault
     if let text = query.get("limit") {
       guard let number = Int(text), (1...1_000).contains(number) else {
         throw APIProblem.badRequest("limit must be 1 to 1000.")
@@ -82,75 +83,9 @@ extension LocalAPI {
   }
 }
 
-/// `GET /v1/undo`: what an undo and a redo would do, in words.
-struct UndoAnswer: Codable, Equatable, Sendable {
-  var undo: String?
-  var redo: String?
-  var undoCount: Int
-  var redoCount: Int
-
+extension UndoAnswer {
   init(_ state: UndoState) {
-    undo = state.undo?.description
-    redo = state.redo?.description
-    undoCount = state.undoCount
-    redoCount = state.redoCount
-  }
-}
-
-/// `GET /v1/history`, the newest first.
-struct HistoryAnswer: Codable, Equatable, Sendable {
-  struct Entry: Codable, Equatable, Sendable {
-    /// When, on the author's clock; left out where nothing tells.
-    var at: String?
-    /// Whether the time is that of a change of the same device nearby.
-    var estimated: Bool
-    /// The name of the device; left out where it is not known yet.
-    var device: String?
-    /// A stable name of what happened.
-    var action: String
-    /// What happened, in words.
-    var what: String
-    var session: SessionID?
-    var message: MessageID?
-    /// The operations: author, first and last.
-    var replica: String
-    var first: UInt32
-    var last: UInt32
-  }
-
-  /// What the latest attempt wrote, where the agent ran here and one message was asked for.
-  var output: OutputFolder.Record?
-  var entries: [Entry]
-  /// What to give as `before` for what is older; left out at the end of the log.
-  var next: String?
-
-  init(_ page: HistoryPage) {
-    entries = page.entries.map { entry in
-      Entry(
-        at: entry.milliseconds.map(Timestamp.text(milliseconds:)),
-        estimated: entry.isTimeEstimated, device: entry.device?.name, action: entry.action.name,
-        what: entry.action.description, session: entry.session, message: entry.message,
-        replica: entry.replicaName, first: entry.firstSeq, last: entry.lastSeq)
-    }
-    next = page.next?.description
-  }
-}
-
-/// The answer to an import.
-struct ImportAnswer: Codable, Equatable, Sendable {
-  var sessions: Int
-  var messages: Int
-  /// Messages that were here already.
-  var known: Int
-  var threads: Int
-  /// Whether it was only checked.
-  var dryRun: Bool
-
-  init(_ counts: ImportCounts, isTrial: Bool) {
-    sessions = counts.sessions
-    messages = counts.messages
-    known = counts.known
-    threads = counts.threads
-    dryRun = isTrial
+    self.init(
+      undo: state.undo, redo: state.redo, undoCount: state.undoCount, redoCount: state.redoCount)
   }
 }

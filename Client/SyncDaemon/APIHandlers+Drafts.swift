@@ -1,8 +1,9 @@
 import Hummingbird
+import LocalAPI
 import QueueModel
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Drafts of this device
 
   func addDraftRoutes(to api: RouterGroup<Context>) {
@@ -46,38 +47,4 @@ extension APIProblem {
     APIProblem(
       .notFound, code: "draftNotFound", message: "Session \(session) has no draft.", exitCode: 1)
   }
-}
-
-struct DraftRequest: Codable {
-  /// What was typed so far; an empty one removes the draft.
-  var text: String
-}
-
-struct DraftSendRequest: Codable {
-  var id: String?
-  var priority: String?
-}
-
-/// A session's draft; without a time where there is none any more.
-struct DraftAnswer: Codable, Equatable, Sendable {
-  var session: SessionID
-  var text: String
-  var updatedAt: String?
-
-  init(_ draft: Draft) {
-    session = draft.session
-    text = draft.text
-    updatedAt = Timestamp.text(milliseconds: draft.updatedAt)
-  }
-
-  /// No draft.
-  init(session: SessionID) {
-    self.session = session
-    text = ""
-  }
-}
-
-/// `GET /v1/drafts`, by session.
-struct DraftsAnswer: Codable, Equatable, Sendable {
-  var drafts: [DraftAnswer]
 }

@@ -1,15 +1,17 @@
+import Basics
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 import SyncClient
 
-extension LocalAPI {
+extension APIHandlers {
   // MARK: - Settings of this device
 
   func addSettingsRoutes(to api: RouterGroup<Context>) {
     api.get("settings") { _, _ in CanonicalJSON.response(settingsAnswer()) }
     api.post("settings/check") { request, _ in
-      let buffer = try await request.body.collect(upTo: LocalAPI.bodyBytesMax)
+      let buffer = try await request.body.collect(upTo: APIHandlers.bodyBytesMax)
       let faults =
         buffer.readableBytes == 0
         ? settings.file.faults() : SettingsFile.faults(in: String(buffer: buffer))
@@ -48,8 +50,15 @@ extension LocalAPI {
   }
 
   /// A number or switch may come as the text that a person typed.
-  private func value(_ value: SettingValue, of name: SettingName) throws -> SettingValue {
-    if case .text(let text) = value { try name.value(fromText: text) } else { value }
+  private func value(_ value: JSONValue, of name: SettingName) throws -> SettingValue {
+    switch value {
+    case .string(let text): return try name.value(fromText: text)
+    case .integer(let number): return .number(number)
+    case .bool(let flag): return .flag(flag)
+    case .null, .number, .array, .object:
+      throw APIProblem.badRequest(
+        "The field value has the wrong type: give it a whole number, true, false or a text.")
+    }
   }
 
   private func settingsAnswer() -> SettingsAnswer {
@@ -84,75 +93,34 @@ extension APIProblem {
   }
 }
 
-struct SettingRequest: Codable {
-  var value: SettingValue
-}
-
-/// `GET /v1/settings`.
-struct SettingsAnswer: Codable, Equatable, Sendable {
-  /// Where the settings are kept.
-  var file: String
-  var settings: [SettingAnswer]
-}
-
-/// One setting: what holds, and why.
-struct SettingAnswer: Codable, Equatable, Sendable {
-  var name: String
-  /// Left out where nothing is said and the system decides.
-  var value: SettingValue?
-  /// `flag`, `environment`, `file` or `default`.
-  var origin: SettingsLayers.Origin
-  /// The line of the file that says it, where it does.
-  var line: Int?
-  /// What the file says, where a flag or variable comes before it.
-  var overridden: SettingValue?
-  /// What holds where nothing is said.
-  var standard: SettingValue?
-  var environmentVariable: String
-  /// Whether a change shows without a start of the daemon.
-  var appliesAtOnce: Bool
-  var summary: String
-  /// Why what was set could not be used now; left out where nothing speaks against it.
-  var warning: String?
-
-  enum CodingKeys: String, CodingKey {
-    case name, value, origin, line, overridden
-    case standard = "default"
-    case environmentVariable, appliesAtOnce, summary, warning
-  }
-
+extension SettingAnswer {
   init(_ setting: SettingName, in layers: SettingsLayers) {
     let effective = layers.effective(setting)
     let entry = layers.file[setting]
-    name = setting.rawValue
-    value = effective.value
-    origin = effective.origin
-    line = effective.origin == .file ? entry?.line : nil
-    overridden = effective.origin == .file ? nil : entry?.value
-    standard = setting.standard
-    environmentVariable = setting.environmentVariable
-    appliesAtOnce = setting.appliesAtOnce
-    summary = setting.summary
+    let isOfFile = effective.origin == .file
+    self.init(
+      name: setting.rawValue, value: effective.value?.json, origin: effective.origin.rawValue,
+      line: isOfFile ? entry?.line : nil, overridden: isOfFile ? nil : entry?.value.json,
+      standard: setting.standard?.json, environmentVariable: setting.environmentVariable,
+      appliesAtOnce: setting.appliesAtOnce, summary: setting.summary)
   }
 }
 
-/// `POST /v1/settings/check`: all that is wrong with a file of settings.
-struct SettingsCheckAnswer: Codable, Equatable, Sendable {
-  struct Fault: Codable, Equatable, Sendable {
-    var line: Int?
-    var setting: String?
-    var reason: String
-    /// All of it in one sentence.
-    var message: String
-  }
-
-  var valid: Bool
-  var faults: [Fault]
-
+extension SettingsCheckAnswer {
   init(_ faults: [SettingFault]) {
-    valid = faults.isEmpty
-    self.faults = faults.map {
-      Fault(line: $0.line, setting: $0.name, reason: $0.reason, message: $0.description)
+    self.init(
+      faults: faults.map {
+        Fault(line: $0.line, setting: $0.name, reason: $0.reason, message: $0.description)
+      })
+  }
+}
+
+extension SettingValue {
+  var json: JSONValue {
+    switch self {
+    case .number(let number): .integer(number)
+    case .flag(let flag): .bool(flag)
+    case .text(let text): .string(text)
     }
   }
 }

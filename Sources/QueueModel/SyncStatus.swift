@@ -1,24 +1,3 @@
-public import QueueModel
-public import SequenceCRDT
-
-/// What a command did on this device.
-public struct CommandReceipt: Hashable, Sendable {
-  /// What to tell the person.
-  public var notice: CommandOutcome.Notice
-  /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
-  public var operations: OperationRange?
-}
-
-/// How far a change has come.
-public enum ChangeState: Hashable, Sendable {
-  /// It is durable here.
-  case onThisDevice
-  /// It is durable at the server.
-  case onServer
-  /// It is durable at the server and on these other devices.
-  case seen(by: [DeviceView])
-}
-
 /// The outcome of pairing.
 public struct PairingResult: Hashable, Sendable, Codable {
   /// The workspace the device belongs to now.
@@ -29,12 +8,19 @@ public struct PairingResult: Hashable, Sendable, Codable {
   public var device: DeviceID
   /// The server's address.
   public var server: String
+
+  package init(workspace: WorkspaceID, workspaceName: String, device: DeviceID, server: String) {
+    self.workspace = workspace
+    self.workspaceName = workspaceName
+    self.device = device
+    self.server = server
+  }
 }
 
 /// Where sync stands; its JSON is what `cospool status` shows.
 public struct SyncStatus: Hashable, Sendable, Codable {
   /// The states of the connection.
-  public enum State: String, Hashable, Sendable, Codable {
+  public enum State: String, Hashable, Sendable, Codable, CaseIterable {
     /// No server is paired; everything works on this device.
     case notPaired
     /// A person turned sync off.
@@ -59,6 +45,13 @@ public struct SyncStatus: Hashable, Sendable, Codable {
     public var connected: Bool
     /// Whether it has stored everything that the server has, as far as this device knows.
     public var seenEverything: Bool
+
+    package init(id: DeviceID, name: String, connected: Bool, seenEverything: Bool) {
+      self.id = id
+      self.name = name
+      self.connected = connected
+      self.seenEverything = seenEverything
+    }
   }
 
   /// Where the connection stands.
@@ -72,10 +65,10 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// This device's name.
   public var deviceName: String
   /// Operations that the server is not known to have.
-  public var outgoing: Int
+  public var outgoing = 0
   /// Connected, the server has everything of this device, and this device has all that the server
   /// is known to have.
-  public var synced: Bool
+  public var synced = false
   /// The latest trouble, until it is over.
   public var lastError: String?
   /// The code of the server's latest refusal, until it is over.
@@ -87,8 +80,33 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// The milliseconds until the next try, in state `waiting`, when the status was made.
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
-  public var devices: [Device]
+  public var devices: [Device] = []
   /// How often a copy of this program's running memory was found to write under the same ids, so that
   /// what was done here got others.
-  public var repairs: Int
+  public var repairs = 0
+
+  package init(state: State, device: DeviceID, deviceName: String) {
+    self.state = state
+    self.device = device.description
+    self.deviceName = deviceName
+  }
+}
+
+/// Counts of what a device ran since its store was opened.
+public struct ExecutionCounts: Hashable, Sendable, Codable {
+  /// Leases asked for.
+  public var claims: Int
+  /// Agents started.
+  public var starts: Int
+  /// Leases lost.
+  public var fenced: Int
+  /// Attempts of which nobody knows what became of them.
+  public var unknown: Int
+
+  package init(claims: Int, starts: Int, fenced: Int, unknown: Int) {
+    self.claims = claims
+    self.starts = starts
+    self.fenced = fenced
+    self.unknown = unknown
+  }
 }
