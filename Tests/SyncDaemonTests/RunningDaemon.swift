@@ -1,4 +1,6 @@
+import Basics
 import Foundation
+import LocalAPI
 import Logging
 import SyncClient
 import Synchronization

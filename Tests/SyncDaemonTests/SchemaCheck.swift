@@ -1,3 +1,5 @@
+import Basics
+
 @testable import SyncDaemon
 
 /// Holds values against the schemas of the description, as far as these go; stricter than they are
