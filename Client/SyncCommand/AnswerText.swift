@@ -71,7 +71,8 @@ enum QueueText {
 
   static func show(_ message: MessageAnswer, style: TextStyle) -> String {
     var fields = [
-      ("id", message.id.description), ("session", message.session?.rawValue ?? ""), ("priority", message.priority),
+      ("id", message.id.description), ("session", message.session?.rawValue ?? ""),
+      ("priority", message.priority),
       ("status", message.status.rawValue),
     ]
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
@@ -122,7 +123,8 @@ enum ThreadText {
       ])
       table.rows = shown.map { thread in
         [
-          .init("\(thread.position)"), .init(thread.session.rawValue), .init(style.age(thread.queuedAt)),
+          .init("\(thread.position)"), .init(thread.session.rawValue),
+          .init(style.age(thread.queuedAt)),
           state(of: thread),
           .init(thread.name == thread.session.rawValue ? "" : thread.name), .init(thread.project),
         ]

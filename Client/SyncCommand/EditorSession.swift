@@ -71,7 +71,8 @@ struct EditorSession: Sendable {
       if !shown.content.hasSuffix("\n"), content.hasSuffix("\n") { content.removeLast() }
       let answer = try await connection.answer(
         to: APIRequest(
-          .put, ["messages", message, "content"], body: EditRequest(content: content, base: shown.base)))
+          .put, ["messages", message, "content"],
+          body: EditRequest(content: content, base: shown.base)))
       file.remove()
       return answer
     } catch var failure as CommandFailure {
@@ -101,7 +102,8 @@ struct EditorSession: Sendable {
 
   private func hold() async throws {
     _ = try await connection.answer(
-      to: APIRequest(.put, ["messages", message, "hold"], body: HoldRequest(seconds: Self.holdSeconds)))
+      to: APIRequest(
+        .put, ["messages", message, "hold"], body: HoldRequest(seconds: Self.holdSeconds)))
   }
 
   /// What goes wrong here ends by itself with the hold.

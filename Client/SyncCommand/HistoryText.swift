@@ -37,7 +37,8 @@ enum HistoryText {
         .init(entry.at.map { mark + style.age($0) } ?? "-"),
         .init(entry.device ?? "-"), .init(ofMessage ? "" : entry.session?.rawValue ?? ""),
         .init(
-          ofMessage ? "" : entry.message.map { String($0.description.prefix(QueueText.idDigitsMin)) } ?? ""),
+          ofMessage
+            ? "" : entry.message.map { String($0.description.prefix(QueueText.idDigitsMin)) } ?? ""),
         .init(entry.what),
       ]
     }

@@ -6,20 +6,19 @@ import QueueModel
 import SyncClient
 
 extension APIHandlers {
-  /// A file of the largest size still fits when it comes as base64.
-  static let attachmentBodyBytesMax = 15 << 20
-
   // MARK: - Attachments
 
   func addAttachmentRoutes(to api: RouterGroup<Context>) {
     api.get("messages/:message/attachments") { _, context in
       let files = try client.attachments(of: try message(context))
       return CanonicalJSON.response(
-        AttachmentsAnswer(attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
+        AttachmentsAnswer(
+          attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
     }
     api.post("messages/:message/attachments") { request, context in
       let id = try message(context)
-      let body = try await attachmentRequest(request)
+      let body = try await decoded(
+        AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
       // One that is refused must not leave its file behind.
       try client.check(.attach(id, []))
       let attachment = try await kept(body)
@@ -42,15 +41,6 @@ extension APIHandlers {
           .contentType: "application/octet-stream", .cacheControl: "no-store",
         ],
         body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-    }
-  }
-
-  private func attachmentRequest(_ request: Request) async throws -> AttachmentRequest {
-    let buffer = try await request.body.collect(upTo: APIHandlers.attachmentBodyBytesMax)
-    do {
-      return try JSONDecoder().decode(AttachmentRequest.self, from: Data(buffer.readableBytesView))
-    } catch let error as DecodingError {
-      throw APIProblem.badRequest(APIHandlers.message(of: error))
     }
   }
 

@@ -28,7 +28,7 @@ extension APIHandlers {
   }
 
   private func imported(from request: Request, isTrial: Bool) async throws -> Response {
-    let buffer = try await request.body.collect(upTo: QueueClient.documentBytesMax)
+    let buffer = try await request.body.collect(upTo: Route.documentBytesMax)
     let counts = try await client.importJSON(Data(buffer.readableBytesView), isTrial: isTrial)
     return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))
   }

@@ -24,7 +24,7 @@ extension APIHandlers {
       case "true": isTrial = true
       default: throw APIProblem.badRequest("dryRun must be true or false.")
       }
-      let buffer = try await request.body.collect(upTo: QueueClient.documentBytesMax)
+      let buffer = try await request.body.collect(upTo: Route.documentBytesMax)
       let counts = try await client.importQueueFile(
         Data(buffer.readableBytesView), into: session, isTrial: isTrial)
       return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))

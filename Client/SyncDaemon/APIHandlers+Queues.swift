@@ -51,7 +51,7 @@ extension APIHandlers {
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
       let body = try await decoded(
-        SendRequest.self, from: request, upTo: APIHandlers.attachmentBodyBytesMax)
+        SendRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
       return CanonicalJSON.response(try await send(body, to: session), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in

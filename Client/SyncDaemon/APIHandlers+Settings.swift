@@ -11,7 +11,7 @@ extension APIHandlers {
   func addSettingsRoutes(to api: RouterGroup<Context>) {
     api.get("settings") { _, _ in CanonicalJSON.response(settingsAnswer()) }
     api.post("settings/check") { request, _ in
-      let buffer = try await request.body.collect(upTo: APIHandlers.bodyBytesMax)
+      let buffer = try await request.body.collect(upTo: Route.bodyBytesMax)
       let faults =
         buffer.readableBytes == 0
         ? settings.file.faults() : SettingsFile.faults(in: String(buffer: buffer))

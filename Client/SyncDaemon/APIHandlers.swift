@@ -31,9 +31,6 @@ struct APIHandlers: Sendable {
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
 
-  /// A message of the largest size still fits when every byte of it has to be escaped.
-  static let bodyBytesMax = 8 << 20
-
   typealias Context = APIContext
   typealias Handler = @Sendable (Request, Context) async throws -> Response
 
@@ -158,41 +155,23 @@ struct APIHandlers: Sendable {
 
   /// Reads the body; nil where there is none.
   func decodedIfPresent<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = APIHandlers.bodyBytesMax
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
   ) async throws -> Body? {
     let buffer = try await request.body.collect(upTo: bytesMax)
     guard buffer.readableBytes > 0 else { return nil }
     do {
-      return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
-    } catch let error as DecodingError {
-      throw APIProblem.badRequest(APIHandlers.message(of: error))
+      return try StrictDecoder.decode(type, from: Array(buffer.readableBytesView))
+    } catch let fault as StrictDecoder.Fault {
+      throw APIProblem(fault)
     }
   }
 
   func decoded<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = APIHandlers.bodyBytesMax
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
   ) async throws -> Body {
     guard let body = try await decodedIfPresent(type, from: request, upTo: bytesMax) else {
       throw APIProblem.badRequest("The request needs a JSON body.")
     }
     return body
-  }
-
-  /// What is wrong with a body, and where in it.
-  static func message(of error: DecodingError) -> String {
-    switch error {
-    case .keyNotFound(let key, let context):
-      "The field \(path(context.codingPath + [key])) is missing."
-    case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      "The field \(path(context.codingPath)) has the wrong type: \(context.debugDescription)"
-    case .dataCorrupted(let context):
-      "The field \(path(context.codingPath)) is not valid: \(context.debugDescription)"
-    @unknown default:
-      "The body is not what this route takes."
-    }
-  }
-
-  private static func path(_ keys: [any CodingKey]) -> String {
-    keys.isEmpty ? "(whole body)" : keys.map(\.stringValue).joined(separator: ".")
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -34,7 +35,24 @@ struct APIProblem: Error, Equatable {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: 2)
   }
 
-  static func bodyTooLarge(bytesMax: Int = APIHandlers.bodyBytesMax) -> APIProblem {
+  /// What a request is not made of.
+  init(_ fault: StrictDecoder.Fault) {
+    switch fault {
+    case .malformed(let fault):
+      self.init(
+        .badRequest, code: "malformedJSON",
+        message: "The body is no JSON from line \(fault.position.line), column "
+          + "\(fault.position.column) on: \(fault.message).", exitCode: 2)
+    case .unknownField(let name, let known):
+      self.init(
+        .badRequest, code: "unknownField",
+        message: "There is no field \(name) here: choose from \(known.joined(separator: ", ")).",
+        exitCode: 2)
+    case .unfit(let message): self = .badRequest(message)
+    }
+  }
+
+  static func bodyTooLarge(bytesMax: Int = Route.bodyBytesMax) -> APIProblem {
     APIProblem(
       .contentTooLarge, code: "bodyTooLarge",
       message: "The request has more than \(bytesMax) bytes. Send less at once.", exitCode: 1)
@@ -84,7 +102,7 @@ struct APIProblem: Error, Equatable {
 
   private init(noRouteFor request: Request) {
     let path = request.uri.path
-    let methods = APIDescription.methods(of: path)
+    let methods = Route.methods(of: path)
     guard !methods.isEmpty else {
       self.init(
         .notFound, code: "unknownRoute",

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -72,7 +73,7 @@ struct Daemon: Sendable {
     let api = APIHandlers(
       client: client, settings: settings, output: output, seats: seats, web: web,
       daemon: DaemonAnswer(
-        version: DaemonOptions.version, processID: Int(getpid()),
+        version: Version.number, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
         threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize),
       heartbeatPeriod: heartbeatPeriod)

@@ -32,6 +32,9 @@ package struct Note: Sendable {
     self.members = members
   }
 
+  /// What is said of a text.
+  var schema: JSONValue { .object(members.merging(["type": "string"]) { first, _ in first }) }
+
   /// The same with a description.
   package func saying(_ text: String) -> Note {
     var note = self
@@ -52,8 +55,7 @@ package struct Note: Sendable {
   /// A list of 1 to so many things, each as a note says.
   package static func list(of items: Note, upTo countMax: Int) -> Note {
     Note([
-      "items": .object(items.members.merging(["type": "string"]) { first, _ in first }),
-      "minItems": 1, "maxItems": .integer(countMax),
+      "items": items.schema, "minItems": 1, "maxItems": .integer(countMax),
     ])
   }
 
@@ -72,7 +74,8 @@ package struct Note: Sendable {
   package static let uuid = Note(["format": "uuid"])
   package static let sessionID = Note(["minLength": 1, "maxLength": 128])
     .saying("At most 128 bytes; compared in lower case.")
-  package static let messageName = Note(["minLength": 1]).saying("An id, or a unique prefix of one.")
+  package static let messageName = Note(["minLength": 1]).saying(
+    "An id, or a unique prefix of one.")
   package static let prompt = text("At most 1 MiB; white space at the ends is trimmed.")
   package static let priority = choice(["urgent", "normal"])
   package static let base = text("What the content is now, for a later edit; opaque.")

@@ -76,8 +76,6 @@ extension ContentHash: SchemaGiven {
 }
 
 extension SessionID: SchemaGiven {
-  static var schema: JSONValue {
-    JSONValue.object(["type": "string"]).merging(Note.sessionID.members)
-  }
+  static var schema: JSONValue { Note.sessionID.schema }
   static var example: SessionID? { try? SessionID("session") }
 }

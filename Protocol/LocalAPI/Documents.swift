@@ -81,3 +81,11 @@ package struct QueueFileDocument: APIValue {
   var sessionId: SessionID
   var messages: [Message]
 }
+
+extension SchemaBook {
+  /// The schema of what may be imported: a queue file may also be the bare list of its messages.
+  func document(_ type: any APIValue.Type) -> JSONValue {
+    guard type == QueueFileDocument.self else { return schema(of: type) }
+    return ["anyOf": [schema(of: type), schema(of: [QueueFileDocument.Message].self)]]
+  }
+}

@@ -67,3 +67,19 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     self = .object(Dictionary(elements) { _, last in last })
   }
 }
+
+extension JSONValue {
+  /// The value without its places. A whole number that fits is one; else it is the nearest number.
+  package init(_ json: PositionedJSON) {
+    switch json.value {
+    case .null: self = .null
+    case .boolean(let flag): self = .bool(flag)
+    case .number(let text): self = Int(text).map { .integer($0) } ?? .number(Double(text) ?? 0)
+    case .string(let text): self = .string(text)
+    case .array(let elements): self = .array(elements.map { JSONValue($0) })
+    case .object(let members):
+      self = .object(
+        Dictionary(members.map { ($0.key, JSONValue($0.value)) }) { first, _ in first })
+    }
+  }
+}

@@ -71,7 +71,8 @@ import Testing
   @Test func withoutAFileNothingStarts() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await send(
-        [AttachmentRequest(data: Data("gone".utf8).base64EncodedString(), name: "notes.txt")], to: daemon)
+        [AttachmentRequest(data: Data("gone".utf8).base64EncodedString(), name: "notes.txt")],
+        to: daemon)
       #expect(sent.status == 201, "\(sent.body)")
       for file in contents(of: daemon.directory + "/attachments") {
         try FileManager.default.removeItem(atPath: "\(daemon.directory)/attachments/\(file)")
@@ -88,7 +89,8 @@ import Testing
   @Test func aLargeFileComesWithItsMessage() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await send(
-        [AttachmentRequest(data: Data(count: 9 << 20).base64EncodedString(), name: "large.bin")], to: daemon)
+        [AttachmentRequest(data: Data(count: 9 << 20).base64EncodedString(), name: "large.bin")],
+        to: daemon)
       #expect(sent.status == 201, "\(sent.body.prefix(200))")
     }
   }
@@ -121,8 +123,10 @@ import Testing
         AttachmentRequest(data: Data("more".utf8).base64EncodedString()),
         AttachmentRequest(data: Data().base64EncodedString(), name: "empty"),
         AttachmentRequest(data: Data("more".utf8).base64EncodedString(), name: "a/b"),
-        AttachmentRequest(data: Data("more".utf8).base64EncodedString(), name: "a", mediaType: "none"),
-        AttachmentRequest(data: Data("more".utf8).base64EncodedString(), path: "/dev/null", name: "a"),
+        AttachmentRequest(
+          data: Data("more".utf8).base64EncodedString(), name: "a", mediaType: "none"),
+        AttachmentRequest(
+          data: Data("more".utf8).base64EncodedString(), path: "/dev/null", name: "a"),
       ]
       for second in wrong {
         let sent = try await send([file, second], to: daemon)

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func everyRouteIsDescribedAndEveryDescriptionHasItsRoute() async throws {
-    let described = APIDescription.operations.map { "\($0.method) \($0.path)" }
+    let described = Route.all.map { "\($0.method) \($0.path)" }
     let routes = try await routes()
     #expect(routes.subtracting(described).sorted() == [], "routes without a description")
     #expect(Set(described).subtracting(routes).sorted() == [], "descriptions without a route")
@@ -37,7 +37,7 @@ import Testing
     let readme = try String(
       contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Client/SyncDaemon/README.md"), encoding: .utf8)
-    for operation in APIDescription.operations {
+    for operation in Route.all {
       let path = operation.path.replacing("{session}", with: "SESSION")
         .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
         .replacing("{attachment}", with: "ATTACHMENT").replacing("{ask}", with: "ASK")
@@ -47,14 +47,14 @@ import Testing
   }
 
   @Test func namesAreUniqueAndReferencesLeadSomewhere() {
-    let ids = APIDescription.operations.map(\.id)
+    let ids = Route.all.map(\.id)
     #expect(ids.count == Set(ids).count)
     func check(_ value: JSONValue) {
       switch value {
       case .object(let members):
         if case .string(let reference)? = members["$ref"] {
           let name = String(reference.split(separator: "/").last ?? "")
-          #expect(APIDescription.schemas[name] != nil, "\(name)")
+          #expect(APIDescription.document["components"]?["schemas"]?[name] != nil, "\(name)")
         }
         members.values.forEach(check)
       case .array(let items): items.forEach(check)

@@ -239,7 +239,7 @@ import Testing
 
   @Test func bodyLimitIsClear() async throws {
     try await RunningDaemon.run { daemon in
-      let limit = APIHandlers.attachmentBodyBytesMax
+      let limit = Route.attachmentBodyBytesMax
       let path = "/v1/sessions/review/queue"
       let tooLarge = try await daemon.send(
         RawReply.request("POST", path, body: [UInt8](repeating: 0x20, count: limit + 1)))

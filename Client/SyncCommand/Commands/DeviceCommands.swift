@@ -167,7 +167,8 @@ struct SyncCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      var request = try APIRequest(.post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: timeout))
+      var request = try APIRequest(
+        .post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: timeout))
       request.timeoutSeconds = timeout + APIRequest.timeoutSecondsDefault
       return request
     }

@@ -69,7 +69,8 @@ struct DraftCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .put, ["sessions", session.id, "draft"], body: DraftRequest(text: try input.text(for: text)))
+        .put, ["sessions", session.id, "draft"], body: DraftRequest(text: try input.text(for: text))
+      )
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -129,7 +130,8 @@ enum DraftText {
     var table = TextTable(["SESSION", "AGE", "TEXT"], numbers: [1], names: [0])
     table.rows = answer.drafts.map { draft in
       [
-        .init(draft.session.rawValue), .init(draft.updatedAt.map(style.age) ?? "-"), .init(draft.text),
+        .init(draft.session.rawValue), .init(draft.updatedAt.map(style.age) ?? "-"),
+        .init(draft.text),
       ]
     }
     return table.text(style: style)

@@ -124,7 +124,8 @@ extension QueueCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       guard !release else { return APIRequest(.delete, ["messages", message, "hold"]) }
-      return try APIRequest(.put, ["messages", message, "hold"], body: HoldRequest(seconds: seconds))
+      return try APIRequest(
+        .put, ["messages", message, "hold"], body: HoldRequest(seconds: seconds))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -77,7 +77,8 @@ struct NotificationCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["device", "visibility"], body: VisibilityRequest(visible: !isOver, forSeconds: seconds))
+        .post, ["device", "visibility"],
+        body: VisibilityRequest(visible: !isOver, forSeconds: seconds))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -92,7 +93,8 @@ enum NotificationText {
     var table = TextTable(["ID", "AGE", "SESSION", "TITLE", "TEXT"], numbers: [1], names: [0, 2])
     table.rows = answer.notifications.map { item in
       [
-        .init(item.id), .init(style.age(item.createdAt)), .init(item.session.rawValue), .init(item.title),
+        .init(item.id), .init(style.age(item.createdAt)), .init(item.session.rawValue),
+        .init(item.title),
         .init(item.body),
       ]
     }

@@ -187,7 +187,8 @@ enum AttachmentText {
     var table = TextTable(["HASH", "BYTES", "TYPE", "WHERE", "NAME"], numbers: [1])
     table.rows = answer.attachments.map { file in
       [
-        .init(String(file.hash.description.prefix(8))), .init("\(file.size)"), .init(file.mediaType),
+        .init(String(file.hash.description.prefix(8))), .init("\(file.size)"),
+        .init(file.mediaType),
         file.here ? .init("here", .green) : .init("server", .dim), .init(file.name),
       ]
     }

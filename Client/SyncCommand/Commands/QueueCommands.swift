@@ -227,7 +227,8 @@ struct QueueCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.put, ["messages", message, "priority"], body: PriorityRequest(priority: priority))
+      try APIRequest(
+        .put, ["messages", message, "priority"], body: PriorityRequest(priority: priority))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

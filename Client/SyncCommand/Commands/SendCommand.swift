@@ -47,7 +47,9 @@ struct SendCommand: DaemonCommand {
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     let sent = try answer.decoded(SentAnswer.self)
-    guard sent.status == .queued else { return "\(sent.status.rawValue) before, nothing was queued" }
+    guard sent.status == .queued else {
+      return "\(sent.status.rawValue) before, nothing was queued"
+    }
     return "queued, position \(sent.position) of \(sent.count)"
   }
 

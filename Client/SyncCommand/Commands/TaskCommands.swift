@@ -90,7 +90,8 @@ extension AnsweringCommand {
     _ verdict: String, _ asked: String?, _ text: String?
   ) throws -> APIRequest {
     try APIRequest(
-      .post, ["asks", asked ?? "only", "answer"], body: VerdictRequest(verdict: verdict, text: text))
+      .post, ["asks", asked ?? "only", "answer"], body: VerdictRequest(verdict: verdict, text: text)
+    )
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -123,7 +123,8 @@ struct HookEvent: Sendable {
   func known(_ session: String) throws -> APIRequest {
     let name = folder?.split(separator: "/").last.map(String.init)
     return try APIRequest(
-      .post, ["sessions"], body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
+      .post, ["sessions"],
+      body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
   }
 
   /// How far the agent says it is, where it says so with this call.

@@ -156,7 +156,9 @@ enum MCPTools {
         + "invoked of it, and unconfirmed where the server did not say.",
       fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
       changes: true,
-      request: { try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: $0.texts("ids"))) }),
+      request: {
+        try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: $0.texts("ids")))
+      }),
     MCPTool(
       name: "queue_pause", description: "Nothing of a session starts until it is resumed.",
       fields: [
@@ -207,7 +209,8 @@ enum MCPTools {
         .init(name: "sessions", kind: .texts, description: "The sessions.", isRequired: true)
       ], changes: true,
       request: {
-        try APIRequest(.post, ["threads", "remove"], body: ThreadsRequest(sessions: $0.texts("sessions")))
+        try APIRequest(
+          .post, ["threads", "remove"], body: ThreadsRequest(sessions: $0.texts("sessions")))
       }),
   ]
 
