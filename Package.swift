@@ -93,6 +93,7 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
 
 let rooms: [Room] = [
   // Sources
+  Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
     articles: ["README.md"]),
@@ -114,6 +115,9 @@ let rooms: [Room] = [
   Room(
     name: "WireProtocol", path: "Protocol/WireProtocol",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "CZlib"], articles: ["README.md"]),
+  Room(
+    name: "LocalAPI", path: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"],
+    articles: ["README.md"]),
   Room(name: "PushNotices", path: "Protocol/PushNotices", articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
   Room(
@@ -180,7 +184,7 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
-    rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
+    rooms: ["Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
       "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
@@ -188,14 +192,14 @@ let rooms: [Room] = [
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
-    rooms: ["AgentFormats", "QueueModel"],
+    rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"], articles: ["README.md"]),
   Room(
     name: "MergeHarness", path: "Sources/MergeHarness",
     kind: .executable(product: "cospool-harness"),
     rooms: [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
-      "ClientCore", "SyncSimulation",
+      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "ServerCore", "ClientCore", "SyncSimulation",
     ],
     foreign: ["ArgumentParser"], articles: ["README.md"]),
   // Tests
@@ -233,6 +237,8 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
       "Fuzzing",
     ]),
+  test("BasicsTests", ["Basics"]),
+  test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
   test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
@@ -298,17 +304,20 @@ let rooms: [Room] = [
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
-    "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
+    "SyncDaemonTests",
+    ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
     foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
   test(
     "SyncCommandTests",
-    ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],
+    [
+      "Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand",
+    ],
     foreign: ["ArgumentParser", "Logging"]),
   test(
     "MergeHarnessTests",
     [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "ServerCore",
-      "ClientCore", "SyncSimulation", "MergeHarness", "SyncTestSupport",
+      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "ServerCore", "ClientCore", "SyncSimulation", "MergeHarness", "SyncTestSupport",
     ],
     foreign: ["ArgumentParser"]),
   test(
@@ -325,7 +334,7 @@ let rooms: [Room] = [
   test(
     "EndToEndTests",
     [
-      "SequenceCRDT", "AgentFormats", "QueueModel", "WireProtocol", "SyncServerCommand",
+      "SequenceCRDT", "LocalAPI", "AgentFormats", "QueueModel", "WireProtocol", "SyncServerCommand",
       "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),

@@ -1,5 +1,5 @@
 import ClientCore
-import QueueModel
+public import QueueModel
 import WireProtocol
 
 extension QueueClient {

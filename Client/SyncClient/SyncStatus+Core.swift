@@ -7,24 +7,10 @@ extension SyncStatus {
   /// - Parameter now: milliseconds on the clock of the core's occasions.
   init(of core: ClientCore, now: Int64) {
     let record = core.replica.record
-    var retryAfter: Int64?
-    var since: Int64?
-    switch core.condition {
-    case .notPaired: state = .notPaired
-    case .disabled: state = .disabled
-    case .connecting: state = .connecting
-    case .connected(let wall):
-      state = .connected
-      since = wall
-    case .waiting(let until):
-      state = .waiting
-      retryAfter = until == .max ? nil : max(0, until - now)
-    case .refused: state = .refused
-    }
+    let (state, retryAfter, since) = SyncStatus.connection(of: core, now: now)
+    self.init(state: state, device: record.device, deviceName: record.deviceName)
     server = core.server
     workspace = record.workspace?.description
-    device = record.device.description
-    deviceName = record.deviceName
     outgoing = record.outbox.count
     synced = core.isSynced
     lastError = core.trouble?.message
@@ -39,6 +25,19 @@ extension SyncStatus {
         seenEverything: $0.seenLogPosition >= head)
     }
     repairs = record.repairs
+  }
+
+  private static func connection(
+    of core: ClientCore, now: Int64
+  ) -> (state: State, retryAfter: Int64?, since: Int64?) {
+    switch core.condition {
+    case .notPaired: (.notPaired, nil, nil)
+    case .disabled: (.disabled, nil, nil)
+    case .connecting: (.connecting, nil, nil)
+    case .connected(let wall): (.connected, nil, wall)
+    case .waiting(let until): (.waiting, until == .max ? nil : max(0, until - now), nil)
+    case .refused: (.refused, nil, nil)
+    }
   }
 }
 

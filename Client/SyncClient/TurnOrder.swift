@@ -139,15 +139,3 @@ public struct ExecutionSettings: Hashable, Sendable {
     return settings
   }
 }
-
-/// Counts of what this device ran since it was opened.
-public struct ExecutionCounts: Hashable, Sendable, Codable {
-  /// Leases asked for.
-  public var claims: Int
-  /// Agents started.
-  public var starts: Int
-  /// Leases lost.
-  public var fenced: Int
-  /// Attempts of which nobody knows what became of them.
-  public var unknown: Int
-}

@@ -1,3 +1,6 @@
+import LocalAPI
+import QueueModel
+
 /// Text of a receipt: what was done, to how many, and where it stands now.
 enum ReceiptText {
   static func text(
@@ -5,14 +8,14 @@ enum ReceiptText {
   ) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
     switch receipt.result {
-    case "unchanged": return unchanged
-    case "queued":
+    case .unchanged: return unchanged
+    case .queued:
       return "\(done), position \(receipt.position ?? 0) of \(receipt.count ?? 0)"
-    case "moved": return "\(done), position \(receipt.position ?? 0)"
-    case "affected":
+    case .moved: return "\(done), position \(receipt.position ?? 0)"
+    case .affected:
       let count = receipt.count ?? 0
       return item.map { "\(done) \(counted(count, $0))" } ?? "\(done) \(count)"
-    default: return done
+    case .done, .undone, .redone, .imported: return done
     }
   }
 
@@ -25,10 +28,10 @@ enum QueueText {
   /// So many digits of an id are shown at least.
   static let idDigitsMin = 8
 
-  static func list(_ queue: QueueListAnswer, style: TextStyle) -> String {
+  static func list(_ queue: QueueAnswer, style: TextStyle) -> String {
     var lines: [String] = []
     if queue.paused {
-      let reasons = (queue.pauseReasons ?? []).map(TextStyle.line).filter { !$0.isEmpty }
+      let reasons = queue.pauseReasons.map(TextStyle.line).filter { !$0.isEmpty }
       let reason = reasons.isEmpty ? "" : ": " + reasons.joined(separator: "; ")
       lines.append(style.coloured("paused\(reason)", .yellow))
     }
@@ -36,7 +39,7 @@ enum QueueText {
       lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
     }
     guard !queue.messages.isEmpty else {
-      return (lines + ["nothing waits in \(TextStyle.line(queue.session))"])
+      return (lines + ["nothing waits in \(TextStyle.line(queue.session.rawValue))"])
         .joined(separator: "\n")
     }
     var table = TextTable([
@@ -45,7 +48,7 @@ enum QueueText {
       .init(title: "AGE", isNumber: true, goes: 2), .init(title: "DEVICE", goes: 3),
       .init(title: "CONTENT"),
     ])
-    let ids = shortened(queue.messages.map(\.id))
+    let ids = shortened(queue.messages.map(\.id.description))
     table.rows = zip(queue.messages, ids).map { message, id in
       [
         .init("\(message.position)"), .init(id),
@@ -61,7 +64,7 @@ enum QueueText {
   /// wait, and how many files go with it.
   private static func content(_ message: MessageAnswer) -> String {
     let count = message.attachments?.count ?? 0
-    let status = message.status == "queued" ? "" : "[\(message.status)] "
+    let status = message.status == .queued ? "" : "[\(message.status.rawValue)] "
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
     return status + delivery(message) + files + message.content
   }
@@ -69,16 +72,17 @@ enum QueueText {
   /// Where a message is that the server does not have; one on its way has arrived when this is read.
   private static func delivery(_ message: MessageAnswer) -> String {
     switch message.delivery {
-    case "here"?: "[on this device only] "
-    case "refused"?: "[the server refused it] "
+    case .here?: "[on this device only] "
+    case .refused?: "[the server refused it] "
     default: ""
     }
   }
 
   static func show(_ message: MessageAnswer, style: TextStyle) -> String {
     var fields = [
-      ("id", message.id), ("session", message.session ?? ""), ("priority", message.priority),
-      ("status", message.status),
+      ("id", message.id.description), ("session", message.session?.rawValue ?? ""),
+      ("priority", message.priority),
+      ("status", message.status.rawValue),
     ]
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
     fields.append(("created", "\(message.createdAt) (\(style.age(message.createdAt)))"))
@@ -108,13 +112,13 @@ enum ThreadText {
   private static let off =
     "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
 
-  private static func state(of thread: ThreadListAnswer.Thread) -> TextTable.Cell {
+  private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
     if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }
     return thread.locked ? .init("locked", .dim) : .init("ready", .green)
   }
 
-  static func list(_ answer: ThreadListAnswer, showsLocked: Bool, style: TextStyle) -> String {
-    guard answer.enabled ?? true else { return off }
+  static func list(_ answer: ThreadsAnswer, showsLocked: Bool, style: TextStyle) -> String {
+    guard answer.enabled else { return off }
     let shown = answer.threads.filter { showsLocked || !$0.locked }
     let hidden = answer.threads.count - shown.count
     var lines: [String] = []
@@ -128,9 +132,10 @@ enum ThreadText {
       ])
       table.rows = shown.map { thread in
         [
-          .init("\(thread.position)"), .init(thread.session), .init(style.age(thread.queuedAt)),
+          .init("\(thread.position)"), .init(thread.session.rawValue),
+          .init(style.age(thread.queuedAt)),
           state(of: thread),
-          .init(thread.name == thread.session ? "" : thread.name), .init(thread.project),
+          .init(thread.name == thread.session.rawValue ? "" : thread.name), .init(thread.project),
         ]
       }
       lines.append(table.text(style: style))
@@ -144,8 +149,8 @@ enum ThreadText {
 
   static func visit(_ visit: ThreadVisitAnswer, style: TextStyle) -> String {
     guard let thread = visit.thread else { return "no thread needs you" }
-    let name = thread.name == thread.session ? "" : ", \(thread.name)"
-    var fields = [("thread", thread.session + name)]
+    let name = thread.name == thread.session.rawValue ? "" : ", \(thread.name)"
+    var fields = [("thread", thread.session.rawValue + name)]
     if !thread.project.isEmpty { fields.append(("project", thread.project)) }
     let age = style.age(thread.queuedAt)
     fields.append(("queued", age == "now" ? "now" : "\(age) ago"))
@@ -184,7 +189,7 @@ enum ThreadText {
 }
 
 enum SessionText {
-  static func list(_ answer: SessionListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: SessionsAnswer, style: TextStyle) -> String {
     guard !answer.sessions.isEmpty else { return "no sessions yet" }
     var table = TextTable([
       .init(title: "SESSION", isName: true), .init(title: "WAITING", isNumber: true),
@@ -194,10 +199,10 @@ enum SessionText {
     table.rows = answer.sessions.map { session in
       let states = [session.paused ? "paused" : nil, session.locked ? "locked" : nil]
       return [
-        .init(session.id), .init("\(session.waiting)"),
+        .init(session.id.rawValue), .init("\(session.waiting)"),
         .init(session.threadPosition.map(String.init) ?? "-"),
         .init(states.compactMap { $0 }.joined(separator: ","), session.paused ? .yellow : .dim),
-        .init(session.name == session.id ? "" : session.name), .init(session.project),
+        .init(session.name == session.id.rawValue ? "" : session.name), .init(session.project),
       ]
     }
     return table.text(style: style)

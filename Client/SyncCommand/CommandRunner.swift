@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 import QueueModel
 
 /// Arguments in, text and exit code out; the executable only writes what this says.

@@ -1,9 +1,8 @@
 import ArgumentParser
+import Basics
 
 /// The command line of `cospool`.
 struct Cospool: ParsableCommand {
-  static let version = "0.1.0"
-
   static let configuration = CommandConfiguration(
     commandName: "cospool",
     abstract: "Queues of coding agents, the same on every device.",
@@ -32,7 +31,7 @@ struct Cospool: ParsableCommand {
       Exit codes: 0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable,
       5 conflict or fenced, 6 corrupt data, 7 disk, 75 try again later.
       """,
-    version: version,
+    version: Version.number,
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,

@@ -1,4 +1,6 @@
 import Dispatch
+import LocalAPI
+import QueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -25,30 +27,17 @@ struct EditorSession: Sendable {
   static let holdSeconds = 60
   static let renewal = Duration.seconds(20)
 
-  private struct Shown: Decodable {
-    var content: String
-    var base: String?
-  }
-
-  private struct Edit: Encodable {
-    var content: String
-    var base: String?
-  }
-
   /// Holds the message, lets the person edit its text, and stores that.
   ///
   /// - Returns: the daemon's answer to the edit.
   /// - Throws: `CommandFailure`: usage where no editor is named, `editorFailed`, or the daemon's. The
   ///   file with the text stays where the daemon did not take it, and the failure says where.
   func run() async throws -> Answer {
-    struct Named: Decodable {
-      var id: String
-    }
     let editor = try editor()
     // A beginning that names one message now may name two when the person is done.
     var session = self
     session.message = try await connection.answer(to: APIRequest(.get, ["messages", message]))
-      .decoded(Named.self).id
+      .decoded(MessageAnswer.self).id.description
     return try await session.run(editor)
   }
 
@@ -73,7 +62,7 @@ struct EditorSession: Sendable {
 
   private func edit(with editor: String) async throws -> Answer {
     let shown = try await connection.answer(to: APIRequest(.get, ["messages", message]))
-      .decoded(Shown.self)
+      .decoded(MessageAnswer.self)
     let file = try TextFile(shown.content, in: folder)
     do {
       try await Self.wait(for: editor, on: file.path)
@@ -82,7 +71,8 @@ struct EditorSession: Sendable {
       if !shown.content.hasSuffix("\n"), content.hasSuffix("\n") { content.removeLast() }
       let answer = try await connection.answer(
         to: APIRequest(
-          .put, ["messages", message, "content"], body: Edit(content: content, base: shown.base)))
+          .put, ["messages", message, "content"],
+          body: EditRequest(content: content, base: shown.base)))
       file.remove()
       return answer
     } catch var failure as CommandFailure {
@@ -112,7 +102,8 @@ struct EditorSession: Sendable {
 
   private func hold() async throws {
     _ = try await connection.answer(
-      to: APIRequest(.put, ["messages", message, "hold"], body: ["seconds": Self.holdSeconds]))
+      to: APIRequest(
+        .put, ["messages", message, "hold"], body: HoldRequest(seconds: Self.holdSeconds)))
   }
 
   /// What goes wrong here ends by itself with the hold.

@@ -1,3 +1,6 @@
+import LocalAPI
+import QueueModel
+
 /// Text about undo, the log and imports.
 enum HistoryText {
   static func undone(_ answer: Answer, verb: String) throws -> String {
@@ -8,7 +11,7 @@ enum HistoryText {
     return "\(verb): \(TextStyle.line(what))"
   }
 
-  static func undo(_ state: UndoStateAnswer) -> String {
+  static func undo(_ state: UndoAnswer) -> String {
     func line(_ verb: String, _ what: String?, _ count: Int) -> String {
       guard let what else { return "nothing to \(verb)" }
       let more = count > 1 ? ", and \(count - 1) more" : ""
@@ -32,9 +35,10 @@ enum HistoryText {
       return [
         .init(entry.at.map { mark + $0 } ?? "-", .dim),
         .init(entry.at.map { mark + style.age($0) } ?? "-"),
-        .init(entry.device ?? "-"), .init(ofMessage ? "" : entry.session ?? ""),
+        .init(entry.device ?? "-"), .init(ofMessage ? "" : entry.session?.rawValue ?? ""),
         .init(
-          ofMessage ? "" : entry.message.map { String($0.prefix(QueueText.idDigitsMin)) } ?? ""),
+          ofMessage
+            ? "" : entry.message.map { String($0.description.prefix(QueueText.idDigitsMin)) } ?? ""),
         .init(entry.what),
       ]
     }

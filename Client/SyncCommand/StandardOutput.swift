@@ -1,3 +1,5 @@
+import LocalAPI
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)

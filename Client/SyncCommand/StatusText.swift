@@ -1,3 +1,6 @@
+import LocalAPI
+import QueueModel
+
 /// `cospool status` on one screen.
 enum StatusText {
   static func text(of status: StatusAnswer, style: TextStyle) -> String {
@@ -16,8 +19,8 @@ enum StatusText {
     if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
     fields.append(.init("changes", changes(of: sync, style: style)))
     fields.append(.init("queues", queues(of: status)))
-    if let awaited = status.queues.awaited, awaited > 0 {
-      let requests = ReceiptText.counted(awaited, "request")
+    if status.queues.awaited > 0 {
+      let requests = ReceiptText.counted(status.queues.awaited, "request")
       fields.append(
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
@@ -33,7 +36,7 @@ enum StatusText {
       let connection = device.connected ? "connected" : "offline"
       let seen = device.seenEverything ? "has everything" : "behind"
       // While there is no connection, this is what the server told last.
-      let doubt = sync.state == "connected" ? "" : ", when last heard"
+      let doubt = sync.state == .connected ? "" : ", when last heard"
       fields.append(
         .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
     }
@@ -46,33 +49,32 @@ enum StatusText {
       && !["127.", "localhost:", "[::1]"].contains { server.dropFirst(5).hasPrefix($0) }
   }
 
-  private static func colour(of state: String) -> TextStyle.Colour? {
+  private static func colour(of state: SyncStatus.State) -> TextStyle.Colour? {
     switch state {
-    case "connected": .green
-    case "connecting", "waiting": .yellow
-    case "refused": .red
-    default: nil
+    case .connected: .green
+    case .connecting, .waiting: .yellow
+    case .refused: .red
+    case .notPaired, .disabled: nil
     }
   }
 
-  private static func connection(of sync: StatusAnswer.Sync, style: TextStyle) -> String {
+  private static func connection(of sync: SyncStatus, style: TextStyle) -> String {
     switch sync.state {
-    case "notPaired": return "not paired; cospool pair URL CODE adds a server"
-    case "disabled": return "off; cospool sync on turns it on"
-    case "connecting": return "connecting"
-    case "connected":
+    case .notPaired: return "not paired; cospool pair URL CODE adds a server"
+    case .disabled: return "off; cospool sync on turns it on"
+    case .connecting: return "connecting"
+    case .connected:
       guard let since = sync.connectedSince else { return "connected" }
       let age = style.age(milliseconds: since)
       return age == "now" ? "connected" : "connected for \(age)"
-    case "waiting":
+    case .waiting:
       let seconds = sync.retryAfterMilliseconds.map { " in \(max(0, $0) / 1_000) s" } ?? ""
       return "not reachable, next try\(seconds); cospool sync now tries at once"
-    case "refused": return "refused by the server; data are kept"
-    default: return sync.state
+    case .refused: return "refused by the server; data are kept"
     }
   }
 
-  private static func changes(of sync: StatusAnswer.Sync, style: TextStyle) -> String {
+  private static func changes(of sync: SyncStatus, style: TextStyle) -> String {
     var parts = [
       sync.outgoing == 0
         ? "all sent" : "\(ReceiptText.counted(sync.outgoing, "change")) to send"

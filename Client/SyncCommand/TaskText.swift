@@ -1,6 +1,8 @@
+import QueueModel
+
 /// What agents do, for people.
 enum TaskText {
-  static func list(_ tasks: [TaskAnswer], style: TextStyle) -> String {
+  static func list(_ tasks: [TaskState], style: TextStyle) -> String {
     guard !tasks.isEmpty else { return "no agent was heard of yet" }
     var table = TextTable([
       .init(title: "SESSION", isName: true), .init(title: "STATE"),
@@ -9,7 +11,7 @@ enum TaskText {
     ])
     table.rows = tasks.map { task in
       [
-        .init(task.sessionId), .init(words(of: task), colour(of: task)),
+        .init(task.sessionId.rawValue), .init(words(of: task), colour(of: task)),
         .init(style.age(milliseconds: task.startTime)),
         .init(task.todoProgress.map { "\($0.completed)/\($0.total)" } ?? ""),
         .init(note(of: task)),
@@ -18,9 +20,9 @@ enum TaskText {
     return table.text(style: style)
   }
 
-  static func show(_ task: TaskAnswer, style: TextStyle) -> String {
+  static func show(_ task: TaskState, style: TextStyle) -> String {
     var fields: [FieldText.Field] = [
-      .init("session", task.sessionId),
+      .init("session", task.sessionId.rawValue),
       .init("state", words(of: task), colour(of: task)),
     ]
     if !task.projectPath.isEmpty { fields.append(.init("project", task.projectPath)) }
@@ -33,12 +35,12 @@ enum TaskText {
       fields.append(.init("done", "\(todo.completed) of \(todo.total)\(current)"))
     }
     let note = note(of: task)
-    if !note.isEmpty { fields.append(.init(task.request == nil ? "what" : "asks", note)) }
+    if !note.isEmpty { fields.append(.init(task.approval == nil ? "what" : "asks", note)) }
     for option in task.question?.options ?? [] { fields.append(.init("option", option)) }
-    if let request = task.request?.id ?? task.question?.id {
-      fields.append(.init("request", request))
+    if let request = task.status.request {
+      fields.append(.init("request", request.description))
       let command =
-        task.request != nil
+        task.approval != nil
         ? "cospool approve \(task.sessionId), cospool deny \(task.sessionId)"
         : "cospool answer \(task.sessionId) TEXT"
       fields.append(
@@ -47,10 +49,10 @@ enum TaskText {
           : .init("answer with", command))
     }
     if let outcome = task.outcome {
-      fields.append(.init("last request", outcome.ending))
+      fields.append(.init("last request", outcome.ending.rawValue))
     }
     let text = FieldText.text(of: fields, style: style)
-    guard let details = task.request?.details, !details.isEmpty else { return text }
+    guard let details = task.approval?.details, !details.isEmpty else { return text }
     return text + "\n\n" + TextStyle.block(details)
   }
 
@@ -59,93 +61,42 @@ enum TaskText {
     return age == "now" ? "now" : "\(age) ago"
   }
 
-  private static func words(of task: TaskAnswer) -> String {
+  private static func words(of task: TaskState) -> String {
     switch task.status {
-    case "awaitingApproval": "asks leave"
-    case "awaitingAnswer": "asks"
-    case "completed" where task.result?.kind == "failure": "failed"
-    case "completed" where task.result?.kind == "cancelled": "cancelled"
-    default: task.status
+    case .awaitingApproval: "asks leave"
+    case .awaitingAnswer: "asks"
+    case .completed(.failure): "failed"
+    case .completed(.cancelled): "cancelled"
+    case .idle, .processing, .completed(.success), .error: task.status.kind.rawValue
     }
   }
 
-  private static func colour(of task: TaskAnswer) -> TextStyle.Colour? {
+  private static func colour(of task: TaskState) -> TextStyle.Colour? {
     switch task.status {
-    case "awaitingApproval", "awaitingAnswer": .yellow
-    case "error": .red
-    case "completed": task.result?.kind == "failure" ? .red : .green
-    default: nil
+    case .awaitingApproval, .awaitingAnswer: .yellow
+    case .error, .completed(.failure): .red
+    case .completed: .green
+    case .idle, .processing: nil
     }
   }
 
-  private static func note(of task: TaskAnswer) -> String {
-    if let request = task.request {
-      return request.summary.isEmpty
-        ? request.toolName : "\(request.toolName): \(request.summary)"
-    }
-    return task.question?.question ?? task.operation ?? task.error ?? task.result?.error
-      ?? task.result?.summary ?? ""
+  /// A state that says all has no note.
+  private static func note(of task: TaskState) -> String {
+    if case .completed(.cancelled) = task.status { "" } else { task.status.note }
   }
 }
 
-struct TaskListAnswer: Decodable {
-  var tasks: [TaskAnswer]
-}
-
-struct TaskAnswer: Decodable {
-  struct Request: Decodable {
-    var id: String
-    var toolName: String
-    var summary: String
-    var details: String?
-    var expiresAt: Int64?
+extension TaskState {
+  fileprivate var approval: ApprovalRequest? {
+    if case .awaitingApproval(let request) = status { request } else { nil }
   }
 
-  struct Question: Decodable {
-    var id: String
-    var expiresAt: Int64?
-    var question: String
-    var options: [String]?
+  fileprivate var question: UserQuestion? {
+    if case .awaitingAnswer(let question) = status { question } else { nil }
   }
-
-  struct Result: Decodable {
-    var kind: String
-    var summary: String?
-    var error: String?
-  }
-
-  struct Progress: Decodable {
-    var completed: Int
-    var total: Int
-    var currentTask: String?
-  }
-
-  struct Outcome: Decodable {
-    var ending: String
-  }
-
-  var sessionId: String
-  var projectPath: String
-  var status: String
-  var startTime: Int64
-  var lastUpdateTime: Int64
-  var operation: String?
-  var error: String?
-  var request: Request?
-  var question: Question?
-  var result: Result?
-  var todoProgress: Progress?
-  var outcome: Outcome?
 
   /// Only the agent's own prompt takes an answer any more.
   func isAskedAtHost(_ style: TextStyle) -> Bool {
-    (request?.expiresAt ?? question?.expiresAt).map(style.hasPassed) ?? false
+    status.expiresAt.map(style.hasPassed) ?? false
   }
-}
-
-struct AnsweredAnswer: Decodable {
-  var result: String
-  var session: String
-  var verdict: String
-  var about: String
 }

@@ -1,5 +1,7 @@
+import Basics
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import NIOCore
 import QueueModel
@@ -33,7 +35,24 @@ struct APIProblem: Error, Equatable {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: 2)
   }
 
-  static func bodyTooLarge(bytesMax: Int = LocalAPI.bodyBytesMax) -> APIProblem {
+  /// What a request is not made of.
+  init(_ fault: StrictDecoder.Fault) {
+    switch fault {
+    case .malformed(let fault):
+      self.init(
+        .badRequest, code: "malformedJSON",
+        message: "The body is no JSON from line \(fault.position.line), column "
+          + "\(fault.position.column) on: \(fault.message).", exitCode: 2)
+    case .unknownField(let name, let known):
+      self.init(
+        .badRequest, code: "unknownField",
+        message: "There is no field \(name) here: choose from \(known.joined(separator: ", ")).",
+        exitCode: 2)
+    case .unfit(let message): self = .badRequest(message)
+    }
+  }
+
+  static func bodyTooLarge(bytesMax: Int = Route.bodyBytesMax) -> APIProblem {
     APIProblem(
       .contentTooLarge, code: "bodyTooLarge",
       message: "The request has more than \(bytesMax) bytes. Send less at once.", exitCode: 1)
@@ -83,7 +102,7 @@ struct APIProblem: Error, Equatable {
 
   private init(noRouteFor request: Request) {
     let path = request.uri.path
-    let methods = APIDescription.methods(of: path)
+    let methods = Route.methods(of: path)
     guard !methods.isEmpty else {
       self.init(
         .notFound, code: "unknownRoute",
@@ -155,27 +174,14 @@ struct APIProblem: Error, Equatable {
   }
 
   func response() -> Response {
-    let answer = ErrorAnswer(
+    let answer = RefusalAnswer(
       error: .init(
-        code: code, message: message, exitCode: exitCode, candidates: candidates,
+        code: code, message: message, exitCode: Int(exitCode), candidates: candidates,
         current: current))
     var response = CanonicalJSON.response(answer, status: status)
     if !allowed.isEmpty { response.headers[.allow] = allowed.joined(separator: ", ") }
     return response
   }
-}
-
-/// The body of every refusal.
-struct ErrorAnswer: Codable, Equatable {
-  struct Details: Codable, Equatable {
-    var code: String
-    var message: String
-    var exitCode: Int32
-    var candidates: [String]?
-    var current: CurrentAnswer?
-  }
-
-  var error: Details
 }
 
 /// JSON with sorted keys: equal values give equal bytes.

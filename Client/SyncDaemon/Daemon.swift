@@ -1,5 +1,7 @@
+import Basics
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import ServiceLifecycle
 import SyncClient
@@ -68,10 +70,10 @@ struct Daemon: Sendable {
     let executor = LoopExecutor()
     let web = WebListener(
       keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
-    let api = LocalAPI(
+    let api = APIHandlers(
       client: client, settings: settings, output: output, seats: seats, web: web,
       daemon: DaemonAnswer(
-        version: DaemonOptions.version, processID: Int(getpid()),
+        version: Version.number, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
         threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize),
       heartbeatPeriod: heartbeatPeriod)

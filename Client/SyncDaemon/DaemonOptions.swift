@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import Logging
 import QueueModel
@@ -6,8 +7,6 @@ import SyncClient
 
 /// The command line of `cospoold`.
 struct DaemonOptions: ParsableCommand {
-  static let version = "0.1.0"
-
   static let configuration = CommandConfiguration(
     commandName: "cospoold",
     abstract: "Keeps the queues of this device and syncs them.",
@@ -25,7 +24,7 @@ struct DaemonOptions: ParsableCommand {
 
       Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk.
       """,
-    version: version)
+    version: Version.number)
 
   @Option(
     help: ArgumentHelp(

@@ -1,3 +1,5 @@
+import Basics
+import LocalAPI
 import QueueModel
 import SyncClient
 
@@ -19,7 +21,7 @@ enum DeviceEventAnswer {
     case .notificationRetracted(let id, let reason):
       ("notificationRetracted", RetractionEvent(id: id, reason: reason))
     case .waitingForConnection(let since):
-      ("waitingForConnection", WaitingEvent(since: Timestamp.text(milliseconds: since)))
+      ("waitingForConnection", WaitingEvent(since: ISOTime.text(milliseconds: since)))
     }
   }
 }

@@ -1,21 +1,14 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import QueueModel
 import SyncClient
 
-/// The state that stands against a request: what is fitting for the refusal, and nothing else.
-struct CurrentAnswer: Codable, Equatable {
-  var queue: QueueAnswer?
-  var message: MessageAnswer?
-  var sync: SyncStatus?
-  var undo: UndoAnswer?
-}
-
 /// Turns what handlers throw, and routes that do not exist, into error answers; conflicts get the
 /// present state with them, so that nobody has to ask again.
 struct ProblemMiddleware: RouterMiddleware {
-  typealias Context = LocalAPI.Context
+  typealias Context = APIHandlers.Context
 
   var client: QueueClient
 

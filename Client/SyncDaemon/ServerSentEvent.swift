@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import NIOCore
 import QueueModel
 import SyncClient

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import Synchronization
 
 /// One device: a data directory, its daemon, and the command line that speaks to it.

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import Synchronization
 
 /// Counts commands as they start, and tells who waits for the count.

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import Testing
 
 @testable import SyncCommand

@@ -1,4 +1,6 @@
 import Foundation
+import LocalAPI
+import QueueModel
 import Testing
 
 @testable import SyncCommand
@@ -8,8 +10,8 @@ import Testing
   private func names(_ house: CommandFixture, _ arguments: String...) async throws -> [String] {
     let outcome = await CommandFixture.cospool(
       ["thread", "list", "--json"] + arguments, variables: ["COSPOOL_DATA": house.directory])
-    return try JSONDecoder().decode(ThreadListAnswer.self, from: Data(outcome.output.utf8))
-      .threads.map(\.session)
+    return try JSONDecoder().decode(ThreadsAnswer.self, from: Data(outcome.output.utf8))
+      .threads.map(\.session.rawValue)
   }
 
   // S2-90, S2-96.

@@ -1,4 +1,6 @@
 import Foundation
+import LocalAPI
+import QueueModel
 import Testing
 
 @testable import SyncCommand
@@ -13,8 +15,8 @@ import Testing
 
   private func shown(_ house: CommandFixture) async throws -> [Shown] {
     let output = await house.cospool("thread", "list", "--json").output
-    return try JSONDecoder().decode(ThreadListAnswer.self, from: Data(output.utf8))
-      .threads.map { Shown(name: $0.session, position: $0.position, locked: $0.locked) }
+    return try JSONDecoder().decode(ThreadsAnswer.self, from: Data(output.utf8))
+      .threads.map { Shown(name: $0.session.rawValue, position: $0.position, locked: $0.locked) }
   }
 
   /// What `thread list` shows without `--all`: the sessions, in order.

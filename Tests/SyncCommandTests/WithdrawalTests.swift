@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import LocalAPI
 import Testing
 
 @testable import SyncCommand

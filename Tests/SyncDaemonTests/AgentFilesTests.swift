@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import SyncClient
 import Testing
@@ -50,8 +51,8 @@ import Testing
     try await RunningDaemon.run { daemon in
       let sent = try await send(
         [
-          AttachmentRequest(data: Data("first\n".utf8), name: "notes 1.txt"),
-          AttachmentRequest(data: Data("second\n".utf8), name: "notes 2.txt"),
+          AttachmentRequest(data: Data("first\n".utf8).base64EncodedString(), name: "notes 1.txt"),
+          AttachmentRequest(data: Data("second\n".utf8).base64EncodedString(), name: "notes 2.txt"),
         ], to: daemon)
       #expect(sent.status == 201, "\(sent.body)")
       try await serve(
@@ -59,7 +60,7 @@ import Testing
         on: daemon)
       _ = try await message(.succeeded, on: daemon)
       let output = try await daemon.request("GET", "/v1/messages/\(Self.id)/output")
-        .decoded(OutputFolder.Record.self)
+        .decoded(OutputAnswer.self)
       // A command's prompt stays as it is.
       #expect(output.text == "first\nsecond\n700\n600\n600\nlook")
       #expect(contents(of: daemon.directory + "/turns") == [])
@@ -70,7 +71,8 @@ import Testing
   @Test func withoutAFileNothingStarts() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await send(
-        [AttachmentRequest(data: Data("gone".utf8), name: "notes.txt")], to: daemon)
+        [AttachmentRequest(data: Data("gone".utf8).base64EncodedString(), name: "notes.txt")],
+        to: daemon)
       #expect(sent.status == 201, "\(sent.body)")
       for file in contents(of: daemon.directory + "/attachments") {
         try FileManager.default.removeItem(atPath: "\(daemon.directory)/attachments/\(file)")
@@ -87,7 +89,8 @@ import Testing
   @Test func aLargeFileComesWithItsMessage() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await send(
-        [AttachmentRequest(data: Data(count: 9 << 20), name: "large.bin")], to: daemon)
+        [AttachmentRequest(data: Data(count: 9 << 20).base64EncodedString(), name: "large.bin")],
+        to: daemon)
       #expect(sent.status == 201, "\(sent.body.prefix(200))")
     }
   }
@@ -95,11 +98,11 @@ import Testing
   @Test func whatIsRefusedLeavesNoFileBehind() async throws {
     try await RunningDaemon.run(queueSizeMax: 1) { daemon in
       let first = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"one"}"#)
-      let file = AttachmentRequest(data: Data("file".utf8), name: "file.txt")
+      let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
       let full = try await send([file], to: daemon)
       #expect(full.status == 409, "\(full.body)")
       #expect(contents(of: daemon.directory + "/attachments") == [])
-      let id = try first.decoded(SendAnswer.self).id
+      let id = try first.decoded(SentAnswer.self).id
       _ = try await daemon.request("POST", "/v1/messages/cancel", #"{"ids":["\#(id)"]}"#)
       let late = try await daemon.request(
         "POST", "/v1/messages/\(id)/attachments",
@@ -113,15 +116,17 @@ import Testing
 
   @Test func aSendWithAFileThatIsNoneLeavesNoFileBehind() async throws {
     try await RunningDaemon.run { daemon in
-      let file = AttachmentRequest(data: Data("file".utf8), name: "file.txt")
+      let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
       let wrong = [
         AttachmentRequest(path: daemon.directory + "/missing"),
         AttachmentRequest(path: daemon.directory), AttachmentRequest(path: "missing"),
-        AttachmentRequest(data: Data("more".utf8)),
-        AttachmentRequest(data: Data(), name: "empty"),
-        AttachmentRequest(data: Data("more".utf8), name: "a/b"),
-        AttachmentRequest(data: Data("more".utf8), name: "a", mediaType: "none"),
-        AttachmentRequest(data: Data("more".utf8), path: "/dev/null", name: "a"),
+        AttachmentRequest(data: Data("more".utf8).base64EncodedString()),
+        AttachmentRequest(data: Data().base64EncodedString(), name: "empty"),
+        AttachmentRequest(data: Data("more".utf8).base64EncodedString(), name: "a/b"),
+        AttachmentRequest(
+          data: Data("more".utf8).base64EncodedString(), name: "a", mediaType: "none"),
+        AttachmentRequest(
+          data: Data("more".utf8).base64EncodedString(), path: "/dev/null", name: "a"),
       ]
       for second in wrong {
         let sent = try await send([file, second], to: daemon)

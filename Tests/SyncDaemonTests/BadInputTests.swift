@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import Testing
 
@@ -122,7 +123,7 @@ import Testing
       for row in Self.rows {
         let reply = try await daemon.request(row.method, row.path, row.body)
         #expect(reply.status == row.status, "\(row.name): \(reply.body)")
-        let error = try reply.decoded(ErrorAnswer.self).error
+        let error = try reply.decoded(RefusalAnswer.self).error
         #expect(error.code == row.code, "\(row.name): \(reply.body)")
         #expect(
           row.says.isEmpty || error.message.contains(row.says), "\(row.name): \(error.message)")
@@ -138,7 +139,7 @@ import Testing
       let tooLong = try await daemon.request(
         "POST", "/v1/sessions/here/queue", #"{"text":"\#(largest)y"}"#)
       #expect(tooLong.status == 413)
-      #expect(try tooLong.decoded(ErrorAnswer.self).error.code == "contentTooLong")
+      #expect(try tooLong.decoded(RefusalAnswer.self).error.code == "contentTooLong")
       let fits = try await daemon.request(
         "POST", "/v1/sessions/here/queue", #"{"text":"\#(largest)"}"#)
       #expect(fits.status == 201)

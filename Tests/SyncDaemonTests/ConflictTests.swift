@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import SyncClient
 import Testing
@@ -16,8 +17,8 @@ import Testing
     #expect(reply.status == 201, "\(reply.body)")
   }
 
-  private func details(_ reply: RawReply) throws -> ErrorAnswer.Details {
-    try reply.decoded(ErrorAnswer.self).error
+  private func details(_ reply: RawReply) throws -> RefusalAnswer.Details {
+    try reply.decoded(RefusalAnswer.self).error
   }
 
   private func message(_ daemon: RunningDaemon) async throws -> MessageAnswer {

@@ -1,5 +1,7 @@
+import Basics
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import SyncClient
 import Testing
@@ -24,7 +26,7 @@ import Testing
   }
 
   @Test func everyRouteIsDescribedAndEveryDescriptionHasItsRoute() async throws {
-    let described = APIDescription.operations.map { "\($0.method) \($0.path)" }
+    let described = Route.all.map { "\($0.method) \($0.path)" }
     let routes = try await routes()
     #expect(routes.subtracting(described).sorted() == [], "routes without a description")
     #expect(Set(described).subtracting(routes).sorted() == [], "descriptions without a route")
@@ -35,7 +37,7 @@ import Testing
     let readme = try String(
       contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Client/SyncDaemon/README.md"), encoding: .utf8)
-    for operation in APIDescription.operations {
+    for operation in Route.all {
       let path = operation.path.replacing("{session}", with: "SESSION")
         .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
         .replacing("{attachment}", with: "ATTACHMENT").replacing("{ask}", with: "ASK")
@@ -45,14 +47,14 @@ import Testing
   }
 
   @Test func namesAreUniqueAndReferencesLeadSomewhere() {
-    let ids = APIDescription.operations.map(\.id)
+    let ids = Route.all.map(\.id)
     #expect(ids.count == Set(ids).count)
     func check(_ value: JSONValue) {
       switch value {
       case .object(let members):
         if case .string(let reference)? = members["$ref"] {
           let name = String(reference.split(separator: "/").last ?? "")
-          #expect(APIDescription.schemas[name] != nil, "\(name)")
+          #expect(APIDescription.document["components"]?["schemas"]?[name] != nil, "\(name)")
         }
         members.values.forEach(check)
       case .array(let items): items.forEach(check)
@@ -60,51 +62,6 @@ import Testing
       }
     }
     check(APIDescription.document)
-  }
-
-  @Test func bodiesAreDescribedFieldByField() throws {
-    let bodies: [(String, any Encodable)] = [
-      ("PairRequest", PairRequest(server: "", code: "", insecure: true)),
-      ("SyncRequest", SyncRequest(enabled: true)),
-      ("WaitRequest", WaitRequest(timeoutSeconds: 1)),
-      ("SessionRequest", SessionRequest(id: "", name: "", project: "", byAgent: true)),
-      ("RenameRequest", RenameRequest(name: "")), ("PauseRequest", PauseRequest(reason: "")),
-      ("SendRequest", SendRequest(text: "", id: "", priority: "", project: "", attachments: [])),
-      ("AttachmentRequest", AttachmentRequest(data: Data(), path: "", name: "", mediaType: "")),
-      ("EditRequest", EditRequest(content: "", base: "")),
-      ("PriorityRequest", PriorityRequest(priority: "")),
-      ("MessagesRequest", MessagesRequest(ids: [])),
-      ("MoveRequest", MoveRequest(ids: [], to: 1, before: "", after: "")),
-      ("ThreadsRequest", ThreadsRequest(sessions: [])),
-      ("ThreadMoveRequest", ThreadMoveRequest(to: 1)),
-      ("SettingRequest", SettingRequest(value: .flag(true))),
-      ("SignalRequest", SignalRequest(type: "", id: "", name: "", message: "")),
-      (
-        "AskRequest",
-        AskRequest(
-          kind: "", toolName: "", summary: "", details: "", question: "", options: [],
-          patienceSeconds: 1, promptsItself: true)
-      ),
-      (
-        "PromptRequest",
-        PromptRequest(
-          kind: "", toolName: "", summary: "", details: "", question: "", options: [])
-      ),
-      ("AnswerRequest", AnswerRequestBody(verdict: "", text: "")),
-      ("ProgressRequest", ProgressRequest(completed: 1, total: 2, currentTask: "")),
-      ("DraftRequest", DraftRequest(text: "")),
-      ("DraftSendRequest", DraftSendRequest(id: "", priority: "")),
-    ]
-    for (name, body) in bodies {
-      let encoded = try JSONDecoder().decode(JSONValue.self, from: CanonicalJSON.data(body))
-      guard case .object(let members) = encoded,
-        case .object(let properties)? = APIDescription.schemas[name]?["properties"]
-      else {
-        Issue.record("\(name) is no object")
-        continue
-      }
-      #expect(Set(members.keys) == Set(properties.keys), "\(name)")
-    }
   }
 
   @Test func documentIsServed() async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import Synchronization
 import Testing

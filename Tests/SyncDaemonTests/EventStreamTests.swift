@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import SyncClient
 import Testing
@@ -214,7 +215,7 @@ import Testing
       }
       let refused = try await daemon.request("GET", "/v1/events")
       #expect(refused.status == 503)
-      #expect(try refused.decoded(ErrorAnswer.self).error.code == "tooManyReaders")
+      #expect(try refused.decoded(RefusalAnswer.self).error.code == "tooManyReaders")
       readers.removeAll()
       // The daemon notices at the next heartbeats; the suite's time limit bounds the wait.
       while true {

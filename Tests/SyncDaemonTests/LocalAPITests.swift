@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import SyncClient
 import Testing
@@ -25,8 +26,8 @@ import Testing
       .messages.map(\.content)
   }
 
-  private func error(_ reply: RawReply) throws -> ErrorAnswer.Details {
-    try reply.decoded(ErrorAnswer.self).error
+  private func error(_ reply: RawReply) throws -> RefusalAnswer.Details {
+    try reply.decoded(RefusalAnswer.self).error
   }
 
   @Test func queueHasTheContractsShape() async throws {
@@ -238,7 +239,7 @@ import Testing
 
   @Test func bodyLimitIsClear() async throws {
     try await RunningDaemon.run { daemon in
-      let limit = LocalAPI.attachmentBodyBytesMax
+      let limit = Route.attachmentBodyBytesMax
       let path = "/v1/sessions/review/queue"
       let tooLarge = try await daemon.send(
         RawReply.request("POST", path, body: [UInt8](repeating: 0x20, count: limit + 1)))
@@ -276,7 +277,7 @@ import Testing
       for number in 1...5 {
         let reply = try await daemon.request(
           "POST", "/v1/sessions/review/queue", #"{"text":"\#(number)"}"#)
-        warnings.append(try reply.decoded(SendAnswer.self).warning)
+        warnings.append(try reply.decoded(SentAnswer.self).warning)
       }
       #expect(
         warnings == [

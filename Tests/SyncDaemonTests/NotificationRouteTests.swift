@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import Logging
 import QueueModel
 import SyncClient

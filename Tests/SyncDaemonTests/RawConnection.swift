@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 
 /// A plain Unix socket, so that tests can send what no HTTP library would.
 final class RawConnection: Sendable {

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import Testing
 
@@ -6,8 +7,8 @@ import Testing
 
 /// Requests that are not what a route takes.
 @Suite(.timeLimit(.minutes(10))) struct RequestCheckTests {
-  private func error(_ reply: RawReply) throws -> ErrorAnswer.Details {
-    try reply.decoded(ErrorAnswer.self).error
+  private func error(_ reply: RawReply) throws -> RefusalAnswer.Details {
+    try reply.decoded(RefusalAnswer.self).error
   }
 
   @Test(arguments: [
@@ -97,7 +98,7 @@ import Testing
       ] {
         let sent = try await daemon.request("POST", "/v1/sessions/\(path)/queue", #"{"text":"x"}"#)
         #expect(sent.status == 201, "\(sent.body)")
-        #expect(try sent.decoded(SendAnswer.self).session.rawValue == id)
+        #expect(try sent.decoded(SentAnswer.self).session.rawValue == id)
         let session = try await daemon.request("GET", "/v1/sessions/\(path)")
         #expect(try session.decoded(SessionAnswer.self).id.rawValue == id)
         let thread = try await daemon.request("GET", "/v1/threads/\(path)")

@@ -1,4 +1,6 @@
+import Basics
 import Foundation
+import LocalAPI
 import Logging
 import SyncClient
 import Synchronization
@@ -81,7 +83,7 @@ struct RunningDaemon: Sendable {
   private func check(_ reply: RawReply, _ method: String, _ path: String) {
     let plain = String(path.prefix { $0 != "?" })
     guard
-      let operation = APIDescription.operations
+      let operation = Route.all
         .filter({ $0.method == method && $0.matches(plain) })
         .min(by: { $0.pathParameters.count < $1.pathParameters.count })
     else {
@@ -94,28 +96,27 @@ struct RunningDaemon: Sendable {
         operation.refusalStatuses.contains(reply.status),
         "\(method) \(path) may not answer \(reply.status): \(reply.body)")
     }
-    let schema: String
+    let schema: JSONValue
     switch operation.answer {
-    case .json(let name): schema = isRefusal ? "Refusal" : name
-    case .events, .bytes:
-      guard isRefusal else { return }
-      schema = "Refusal"
+    case _ where isRefusal: schema = SchemaBook().schema(of: RefusalAnswer.self)
+    case .json(let type): schema = SchemaBook().schema(of: type)
+    case .description, .events, .bytes: return
     }
     guard let value = try? reply.decoded(JSONValue.self) else {
       Issue.record("\(method) \(path) answers no JSON: \(reply.body)")
       return
     }
-    let faults = SchemaCheck().faults(of: value, against: Schema.reference(schema))
+    let faults = SchemaCheck().faults(of: value, against: schema)
     #expect(faults == [], "\(method) \(path)")
   }
 
   /// The routes alone, over an open store.
-  static func api(directory: TemporaryDirectory) async throws -> LocalAPI {
+  static func api(directory: TemporaryDirectory) async throws -> APIHandlers {
     let settings = try SettingsKeeper(flags: [:], environment: [:], dataDirectory: directory.path)
     let client = try await QueueClient.open(
       settings.configuration(dataDirectory: directory.path),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    return LocalAPI(
+    return APIHandlers(
       client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
       web: WebListener(
         keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),

@@ -1,9 +1,17 @@
+import Basics
+import LocalAPI
+
 @testable import SyncDaemon
 
 /// Holds values against the schemas of the description, as far as these go; stricter than they are
 /// in one thing: a field that is not described is a fault, so that the description stays whole.
 struct SchemaCheck {
-  var schemas = APIDescription.schemas
+  var schemas: [String: JSONValue] = {
+    guard case .object(let schemas)? = APIDescription.document["components"]?["schemas"] else {
+      return [:]
+    }
+    return schemas
+  }()
 
   /// What is wrong, with its place; empty where nothing is.
   func faults(of value: JSONValue, against schema: JSONValue, at place: String = "$") -> [String] {

@@ -21,6 +21,7 @@ enum RoomTable {
   ]
 
   static let rules: [RoomRule] = [
+    RoomRule(name: "Basics", folder: "Sources/Basics"),
     RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
     RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
     RoomRule(name: "QueueOracle", folder: "Sources/QueueOracle", rooms: model),
@@ -34,6 +35,7 @@ enum RoomTable {
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
+    RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices"),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
@@ -78,19 +80,20 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
-      rooms: ["PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
+      rooms: ["Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
         "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
       ],
       system: platform),
     RoomRule(
-      name: "SyncCommand", folder: "Client/SyncCommand", rooms: ["AgentFormats", "QueueModel"],
+      name: "SyncCommand", folder: "Client/SyncCommand",
+      rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(
       name: "MergeHarness", folder: "Sources/MergeHarness",
-      rooms: wire.union(["QueueOracle", "ServerCore", "ClientCore", "SyncSimulation"]),
+      rooms: wire.union(["Basics", "QueueOracle", "ServerCore", "ClientCore", "SyncSimulation"]),
       foreign: ["ArgumentParser"], system: platform),
   ]
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 extension CompletionKind {
   /// The sessions that the daemon knows.
@@ -104,12 +106,9 @@ struct CompleteCommand: LocalCommand {
 
   private func ids(in answer: Answer) throws -> [String] {
     switch what {
-    case .sessions: return try answer.decoded(SessionListAnswer.self).sessions.map(\.id)
+    case .sessions: return try answer.decoded(SessionsAnswer.self).sessions.map(\.id.rawValue)
     case .messages:
-      struct Listed: Decodable {
-        var ids: [String]
-      }
-      return QueueText.shortened(try answer.decoded(Listed.self).ids)
+      return QueueText.shortened(try answer.decoded(MessageIDsAnswer.self).ids.map(\.description))
     }
   }
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Basics
+import LocalAPI
 
 /// `cospool config`
 struct ConfigCommands: ParsableCommand {
@@ -37,7 +39,7 @@ struct ConfigCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["settings"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SettingText.list(try answer.decoded(SettingListAnswer.self), style: style)
+      SettingText.list(try answer.decoded(SettingsAnswer.self), style: style)
     }
   }
 
@@ -73,7 +75,7 @@ struct ConfigCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.put, ["settings", name], body: ["value": value])
+      try APIRequest(.put, ["settings", name], body: SettingRequest(value: .string(value)))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -129,7 +131,7 @@ struct ConfigCommands: ParsableCommand {
     }
 
     func received(_ answer: Answer) throws {
-      let check = try answer.decoded(SettingCheckAnswer.self)
+      let check = try answer.decoded(SettingsCheckAnswer.self)
       guard !check.valid else { return }
       throw CommandFailure(
         code: "invalidSettings",
@@ -154,54 +156,20 @@ struct ConfigCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SettingText.list(try answer.decoded(SettingListAnswer.self), style: style)
+      SettingText.list(try answer.decoded(SettingsAnswer.self), style: style)
     }
   }
 }
 
-struct SettingListAnswer: Decodable {
-  var file: String
-  var settings: [SettingAnswer]
-}
-
-struct SettingAnswer: Decodable {
-  /// A number, switch or text, as the daemon says it.
-  enum Value: Decodable {
-    case number(Int)
-    case flag(Bool)
-    case text(String)
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let flag = try? container.decode(Bool.self) {
-        self = .flag(flag)
-      } else if let number = try? container.decode(Int.self) {
-        self = .number(number)
-      } else {
-        self = .text(try container.decode(String.self))
-      }
-    }
-
-    var text: String {
-      switch self {
-      case .number(let number): "\(number)"
-      case .flag(let isOn): isOn ? "on" : "off"
-      case .text(let text): text
-      }
+extension SettingAnswer {
+  var shownValue: String {
+    switch value {
+    case .integer(let number)?: "\(number)"
+    case .bool(let isOn)?: isOn ? "on" : "off"
+    case .string(let text)?: text
+    case .null?, .number?, .array?, .object?, nil: "-"
     }
   }
-
-  var name: String
-  var value: Value?
-  var origin: String
-  var line: Int?
-  var overridden: Value?
-  var environmentVariable: String
-  var appliesAtOnce: Bool
-  var summary: String
-  var warning: String?
-
-  var shownValue: String { value?.text ?? "-" }
 
   /// Where the value comes from, in words.
   var source: String {
@@ -213,17 +181,8 @@ struct SettingAnswer: Decodable {
   }
 }
 
-struct SettingCheckAnswer: Decodable {
-  struct Fault: Decodable {
-    var message: String
-  }
-
-  var valid: Bool
-  var faults: [Fault]
-}
-
 enum SettingText {
-  static func list(_ answer: SettingListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: SettingsAnswer, style: TextStyle) -> String {
     var table = TextTable(["SETTING", "VALUE", "FROM", "WHAT IT IS"])
     table.rows = answer.settings.map { setting in
       [

@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 /// `cospool status`
 struct StatusCommand: WatchableCommand {
@@ -70,17 +72,11 @@ struct PairCommand: DaemonCommand {
   func request(input: StandardInput) throws -> APIRequest {
     try APIRequest(
       .post, ["pair"],
-      body: Body(server: server, code: code, insecure: insecure ? true : nil))
-  }
-
-  private struct Body: Encodable {
-    var server: String
-    var code: String
-    var insecure: Bool?
+      body: PairRequest(server: server, code: code, insecure: insecure ? true : nil))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    let paired = try answer.decoded(PairedAnswer.self)
+    let paired = try answer.decoded(PairingResult.self)
     return "paired with \(TextStyle.line(paired.server)), "
       + "workspace \(TextStyle.line(paired.workspaceName))"
   }
@@ -112,7 +108,7 @@ struct SyncCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.put, ["sync"], body: ["enabled": true])
+      try APIRequest(.put, ["sync"], body: SyncRequest(enabled: true))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String { "sync is on" }
@@ -128,7 +124,7 @@ struct SyncCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.put, ["sync"], body: ["enabled": false])
+      try APIRequest(.put, ["sync"], body: SyncRequest(enabled: false))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String { "sync is off" }
@@ -146,8 +142,8 @@ struct SyncCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.post, ["sync", "now"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      let sync = try answer.decoded(StatusAnswer.Sync.self)
-      return sync.state == "connected" ? "connected" : "connecting"
+      let sync = try answer.decoded(SyncStatus.self)
+      return sync.state == .connected ? "connected" : "connecting"
     }
   }
 
@@ -171,7 +167,8 @@ struct SyncCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      var request = try APIRequest(.post, ["sync", "wait"], body: ["timeoutSeconds": timeout])
+      var request = try APIRequest(
+        .post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: timeout))
       request.timeoutSeconds = timeout + APIRequest.timeoutSecondsDefault
       return request
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 /// `cospool export`
 struct ExportCommand: DaemonCommand {

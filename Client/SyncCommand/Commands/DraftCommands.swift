@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 /// `cospool draft`
 struct DraftCommands: ParsableCommand {
@@ -30,7 +32,7 @@ struct DraftCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["drafts"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      DraftText.list(try answer.decoded(DraftListAnswer.self), style: style)
+      DraftText.list(try answer.decoded(DraftsAnswer.self), style: style)
     }
   }
 
@@ -67,7 +69,8 @@ struct DraftCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .put, ["sessions", session.id, "draft"], body: ["text": try input.text(for: text)])
+        .put, ["sessions", session.id, "draft"], body: DraftRequest(text: try input.text(for: text))
+      )
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -107,7 +110,7 @@ struct DraftCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
         .post, ["sessions", session.id, "draft", "send"],
-        body: urgent ? ["priority": "urgent"] : [:])
+        body: DraftSendRequest(priority: urgent ? "urgent" : nil))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -121,23 +124,14 @@ struct DraftCommands: ParsableCommand {
   }
 }
 
-struct DraftAnswer: Decodable {
-  var session: String
-  var text: String
-  var updatedAt: String?
-}
-
-struct DraftListAnswer: Decodable {
-  var drafts: [DraftAnswer]
-}
-
 enum DraftText {
-  static func list(_ answer: DraftListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: DraftsAnswer, style: TextStyle) -> String {
     guard !answer.drafts.isEmpty else { return "no drafts" }
     var table = TextTable(["SESSION", "AGE", "TEXT"], numbers: [1], names: [0])
     table.rows = answer.drafts.map { draft in
       [
-        .init(draft.session), .init(draft.updatedAt.map(style.age) ?? "-"), .init(draft.text),
+        .init(draft.session.rawValue), .init(draft.updatedAt.map(style.age) ?? "-"),
+        .init(draft.text),
       ]
     }
     return table.text(style: style)

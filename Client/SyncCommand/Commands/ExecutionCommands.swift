@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 extension SessionCommands {
   struct Host: DaemonCommand {
@@ -25,17 +27,14 @@ extension SessionCommands {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      struct Body: Encodable {
-        var device: String?
-      }
-      return try APIRequest(.put, ["sessions", session, "host"], body: Body(device: device))
+      try APIRequest(.put, ["sessions", session, "host"], body: HostRequest(device: device))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
       let text =
-        host.name.map { "\(TextStyle.line(host.session)) runs on \(TextStyle.line($0))" }
-        ?? "\(TextStyle.line(host.session)) runs on no device"
+        host.name.map { "\(TextStyle.line(host.session.rawValue)) runs on \(TextStyle.line($0))" }
+        ?? "\(TextStyle.line(host.session.rawValue)) runs on no device"
       guard let warning = host.warning else { return text }
       return text + "\n" + style.coloured("warning: \(TextStyle.line(warning))", .yellow)
     }
@@ -125,7 +124,8 @@ extension QueueCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       guard !release else { return APIRequest(.delete, ["messages", message, "hold"]) }
-      return try APIRequest(.put, ["messages", message, "hold"], body: ["seconds": seconds])
+      return try APIRequest(
+        .put, ["messages", message, "hold"], body: HoldRequest(seconds: seconds))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 /// `cospool undo`
 struct UndoCommand: DaemonCommand {
@@ -24,7 +25,7 @@ struct UndoCommand: DaemonCommand {
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     guard show else { return try HistoryText.undone(answer, verb: "undone") }
-    return HistoryText.undo(try answer.decoded(UndoStateAnswer.self))
+    return HistoryText.undo(try answer.decoded(UndoAnswer.self))
   }
 }
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 /// `cospool notifications`
 struct NotificationCommands: ParsableCommand {
@@ -33,7 +35,7 @@ struct NotificationCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["notifications"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      NotificationText.list(try answer.decoded(NotificationListAnswer.self), style: style)
+      NotificationText.list(try answer.decoded(NotificationsAnswer.self), style: style)
     }
   }
 
@@ -50,11 +52,11 @@ struct NotificationCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["notifications", "dismiss"], body: ids.isEmpty ? [:] : ["ids": ids])
+        .post, ["notifications", "dismiss"], body: DismissRequest(ids: ids.isEmpty ? nil : ids))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      NotificationText.list(try answer.decoded(NotificationListAnswer.self), style: style)
+      NotificationText.list(try answer.decoded(NotificationsAnswer.self), style: style)
     }
   }
 
@@ -73,14 +75,10 @@ struct NotificationCommands: ParsableCommand {
     @Flag(name: .customLong("no"), help: "Not any more.") var isOver = false
     @OptionGroup var options: GlobalOptions
 
-    private struct Body: Encodable {
-      var visible: Bool
-      var forSeconds: Int
-    }
-
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["device", "visibility"], body: Body(visible: !isOver, forSeconds: seconds))
+        .post, ["device", "visibility"],
+        body: VisibilityRequest(visible: !isOver, forSeconds: seconds))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -89,32 +87,14 @@ struct NotificationCommands: ParsableCommand {
   }
 }
 
-struct NotificationAnswer: Decodable {
-  var id: String
-  var category: String
-  var session: String
-  var request: String?
-  var createdAt: String
-  var title: String
-  var body: String
-  var missed: Bool
-}
-
-struct NotificationListAnswer: Decodable {
-  var notifications: [NotificationAnswer]
-}
-
-struct VisibilityAnswer: Decodable {
-  var visible: Bool
-}
-
 enum NotificationText {
-  static func list(_ answer: NotificationListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: NotificationsAnswer, style: TextStyle) -> String {
     guard !answer.notifications.isEmpty else { return "no notifications" }
     var table = TextTable(["ID", "AGE", "SESSION", "TITLE", "TEXT"], numbers: [1], names: [0, 2])
     table.rows = answer.notifications.map { item in
       [
-        .init(item.id), .init(style.age(item.createdAt)), .init(item.session), .init(item.title),
+        .init(item.id), .init(style.age(item.createdAt)), .init(item.session.rawValue),
+        .init(item.title),
         .init(item.body),
       ]
     }

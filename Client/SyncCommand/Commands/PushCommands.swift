@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 import QueueModel
 
 /// `cospool push`
@@ -36,7 +37,7 @@ struct PushCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -55,7 +56,7 @@ struct PushCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -87,7 +88,7 @@ struct PushTargetOption: ParsableArguments {
     let id = self.id ?? PushTargetID(randomUsing: &generator).description
     return try APIRequest(
       .put, ["push", "targets", id],
-      body: ["kind": kind, "address": address])
+      body: PushTargetRequest(kind: kind, address: address))
   }
 }
 
@@ -112,7 +113,7 @@ extension PushCommands.Add {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -135,7 +136,7 @@ extension PushCommands.Add {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -189,31 +190,19 @@ extension PushCommands.Add {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetListAnswer.self), style: style)
+      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 }
 
-struct PushTargetAnswer: Decodable {
-  var id: String
-  var kind: String
-  var address: String
-  var valid: Bool
-  var reason: String
-}
-
-struct PushTargetListAnswer: Decodable {
-  var targets: [PushTargetAnswer]
-}
-
 enum PushText {
-  static func list(_ answer: PushTargetListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: PushTargetsAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
     var table = TextTable(["ID", "KIND", "ADDRESS", "STATE"], names: [0])
     table.rows = answer.targets.map { target in
       let state = target.valid ? "valid" : "invalid"
       return [
-        .init(target.id), .init(target.kind), .init(target.address),
+        .init(target.id.description), .init(target.kind), .init(target.address),
         .init(target.reason.isEmpty ? state : "\(state): \(target.reason)"),
       ]
     }

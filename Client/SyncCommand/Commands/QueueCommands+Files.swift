@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -22,7 +24,7 @@ extension QueueCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["messages", message, "attachments"], body: AttachedFile(path: file))
+        .post, ["messages", message, "attachments"], body: AttachmentRequest(ofFile: file))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -71,7 +73,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      AttachmentText.list(try answer.decoded(AttachmentListAnswer.self), style: style)
+      AttachmentText.list(try answer.decoded(AttachmentsAnswer.self), style: style)
     }
   }
 
@@ -171,42 +173,23 @@ extension QueueCommands {
   }
 }
 
-/// A file on this machine, as the daemon is told of it.
-struct AttachedFile: Encodable {
-  /// Absolute: the daemon has a directory of its own.
-  var path: String
-
-  init(path: String) {
-    self.path =
-      path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+extension AttachmentRequest {
+  /// A file on this machine; its path is absolute, since the daemon has a directory of its own.
+  init(ofFile path: String) {
+    self.init(
+      path: path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path)
   }
 }
 
-struct AttachmentAnswer: Decodable {
-  var hash: String
-  var name: String
-  var mediaType: String
-  var size: Int
-  var here: Bool?
-}
-
-struct AttachmentListAnswer: Decodable {
-  var attachments: [AttachmentAnswer]
-}
-
-struct AttachedAnswer: Decodable {
-  var attachment: AttachmentAnswer
-  var isNew: Bool
-}
-
 enum AttachmentText {
-  static func list(_ answer: AttachmentListAnswer, style: TextStyle) -> String {
+  static func list(_ answer: AttachmentsAnswer, style: TextStyle) -> String {
     guard !answer.attachments.isEmpty else { return "no files" }
     var table = TextTable(["HASH", "BYTES", "TYPE", "WHERE", "NAME"], numbers: [1])
     table.rows = answer.attachments.map { file in
       [
-        .init(String(file.hash.prefix(8))), .init("\(file.size)"), .init(file.mediaType),
-        file.here == true ? .init("here", .green) : .init("server", .dim), .init(file.name),
+        .init(String(file.hash.description.prefix(8))), .init("\(file.size)"),
+        .init(file.mediaType),
+        file.here ? .init("here", .green) : .init("server", .dim), .init(file.name),
       ]
     }
     return table.text(style: style)

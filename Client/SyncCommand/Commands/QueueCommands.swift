@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 import QueueModel
 
 /// `cospool queue`
@@ -50,7 +51,7 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      QueueText.list(try answer.decoded(QueueListAnswer.self), style: style)
+      QueueText.list(try answer.decoded(QueueAnswer.self), style: style)
     }
   }
 
@@ -96,7 +97,7 @@ struct QueueCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest {
       let content = try Content.checked(try input.text(for: text ?? "-"))
       return try APIRequest(
-        .put, ["messages", message, "content"], body: ["content": content])
+        .put, ["messages", message, "content"], body: EditRequest(content: content))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -138,15 +139,9 @@ struct QueueCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      struct Body: Encodable {
-        var ids: [String]
-        var to: Int?
-        var before: String?
-        var after: String?
-      }
-      return try APIRequest(
+      try APIRequest(
         .post, ["messages", "move"],
-        body: Body(ids: messages, to: to, before: before, after: after))
+        body: MoveRequest(ids: messages, to: to, before: before, after: after))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -170,7 +165,7 @@ struct QueueCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.post, ["messages", "cancel"], body: ["ids": messages])
+      try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: messages))
     }
   }
 
@@ -232,7 +227,8 @@ struct QueueCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.put, ["messages", message, "priority"], body: ["priority": priority])
+      try APIRequest(
+        .put, ["messages", message, "priority"], body: PriorityRequest(priority: priority))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -256,7 +252,7 @@ struct QueueCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest {
       let path = ["sessions", session.id, "pause"]
       guard let reason else { return APIRequest(.put, path) }
-      return try APIRequest(.put, path, body: ["reason": reason])
+      return try APIRequest(.put, path, body: PauseRequest(reason: reason))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

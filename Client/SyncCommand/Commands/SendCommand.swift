@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 import QueueModel
 
 /// `cospool send`
@@ -35,25 +36,20 @@ struct SendCommand: DaemonCommand {
   }
 
   func request(input: StandardInput) throws -> APIRequest {
-    struct Body: Encodable {
-      var text: String
-      var id: String?
-      var priority: String?
-      var project: String?
-      var attachments: [AttachedFile]?
-    }
     let text = try Content.checked(try input.text(for: text))
     return try APIRequest(
       .post, ["sessions", session.id, "queue"],
-      body: Body(
+      body: SendRequest(
         text: text, id: id, priority: urgent ? "urgent" : nil,
         project: project.map(Paths.project),
-        attachments: attach.isEmpty ? nil : attach.map { AttachedFile(path: $0) }))
+        attachments: attach.isEmpty ? nil : attach.map { AttachmentRequest(ofFile: $0) }))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     let sent = try answer.decoded(SentAnswer.self)
-    guard sent.status == "queued" else { return "\(sent.status) before, nothing was queued" }
+    guard sent.status == .queued else {
+      return "\(sent.status.rawValue) before, nothing was queued"
+    }
     return "queued, position \(sent.position) of \(sent.count)"
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 /// `cospool session agent`
 struct SessionAgentCommand: DaemonCommand {
@@ -27,15 +28,11 @@ struct SessionAgentCommand: DaemonCommand {
     let path = ["sessions", session, "agent"]
     guard let agent else { return APIRequest(.get, path) }
     if agent == "device" { return APIRequest(.delete, path) }
-    return try APIRequest(.put, path, body: ["agent": agent])
+    return try APIRequest(.put, path, body: AgentRequest(agent: agent))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    struct Shown: Decodable {
-      var agent: String
-      var own: Bool
-    }
-    let shown = try answer.decoded(Shown.self)
+    let shown = try answer.decoded(AgentAnswer.self)
     return TextStyle.line(shown.own ? shown.agent : "\(shown.agent), as the device is set")
   }
 }

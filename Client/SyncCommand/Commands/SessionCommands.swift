@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 /// `cospool session`
 struct SessionCommands: ParsableCommand {
@@ -32,7 +33,7 @@ struct SessionCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["sessions"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SessionText.list(try answer.decoded(SessionListAnswer.self), style: style)
+      SessionText.list(try answer.decoded(SessionsAnswer.self), style: style)
     }
   }
 
@@ -50,14 +51,9 @@ struct SessionCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      struct Body: Encodable {
-        var id: String
-        var name: String?
-        var project: String?
-      }
-      return try APIRequest(
+      try APIRequest(
         .post, ["sessions"],
-        body: Body(id: session, name: name, project: project.map(Paths.project)))
+        body: SessionRequest(id: session, name: name, project: project.map(Paths.project)))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -77,7 +73,7 @@ struct SessionCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.patch, ["sessions", session], body: ["name": name])
+      try APIRequest(.patch, ["sessions", session], body: RenameRequest(name: name))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

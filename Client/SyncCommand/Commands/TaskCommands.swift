@@ -1,4 +1,6 @@
 import ArgumentParser
+import LocalAPI
+import QueueModel
 
 /// `cospool task`
 struct TaskCommands: ParsableCommand {
@@ -32,7 +34,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.list(try answer.decoded(TaskListAnswer.self).tasks, style: style)
+      TaskText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
     }
   }
 
@@ -52,7 +54,7 @@ struct TaskCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.show(try answer.decoded(TaskAnswer.self), style: style)
+      TaskText.show(try answer.decoded(TaskState.self), style: style)
     }
   }
 
@@ -74,7 +76,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.list(try answer.decoded(TaskListAnswer.self).tasks, style: style)
+      TaskText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
     }
   }
 }
@@ -87,20 +89,20 @@ extension AnsweringCommand {
   static func request(
     _ verdict: String, _ asked: String?, _ text: String?
   ) throws -> APIRequest {
-    var body = ["verdict": verdict]
-    body["text"] = text
-    return try APIRequest(.post, ["asks", asked ?? "only", "answer"], body: body)
+    try APIRequest(
+      .post, ["asks", asked ?? "only", "answer"], body: VerdictRequest(verdict: verdict, text: text)
+    )
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     let answered = try answer.decoded(AnsweredAnswer.self)
-    let what = "\(TextStyle.line(answered.session)): \(TextStyle.line(answered.about))"
-    guard answered.result == "waiting" else { return "\(answered.verdict), \(what)" }
+    let what = "\(TextStyle.line(answered.session.rawValue)): \(TextStyle.line(answered.about))"
+    guard answered.result == .waiting else { return "\(answered.verdict), \(what)" }
     return style.coloured("kept, \(what)", .yellow)
   }
 
   func warning(of answer: Answer) -> String? {
-    guard (try? answer.decoded(AnsweredAnswer.self))?.result == "waiting" else { return nil }
+    guard (try? answer.decoded(AnsweredAnswer.self))?.result == .waiting else { return nil }
     return "cospool: there is no connection. The answer is sent if there is one within 2 minutes, "
       + "and dropped else."
   }

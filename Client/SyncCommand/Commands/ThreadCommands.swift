@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 /// `cospool thread`
 struct ThreadCommands: ParsableCommand {
@@ -46,7 +47,7 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      ThreadText.list(try answer.decoded(ThreadListAnswer.self), showsLocked: all, style: style)
+      ThreadText.list(try answer.decoded(ThreadsAnswer.self), showsLocked: all, style: style)
     }
   }
 
@@ -65,7 +66,7 @@ struct ThreadCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.post, ["threads", "add"], body: ["sessions": sessions])
+      try APIRequest(.post, ["threads", "add"], body: ThreadsRequest(sessions: sessions))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -105,15 +106,9 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      struct Body: Encodable {
-        var sessions: [String]
-        var to: Int?
-        var before: String?
-        var after: String?
-      }
-      return try APIRequest(
+      try APIRequest(
         .post, ["threads", "move"],
-        body: Body(sessions: sessions, to: to, before: before, after: after))
+        body: ThreadsMoveRequest(sessions: sessions, to: to, before: before, after: after))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -134,7 +129,7 @@ struct ThreadCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(.post, ["threads", "remove"], body: ["sessions": sessions])
+      try APIRequest(.post, ["threads", "remove"], body: ThreadsRequest(sessions: sessions))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

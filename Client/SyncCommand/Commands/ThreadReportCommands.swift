@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 extension ThreadCommands {
   /// `cospool thread next`

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LocalAPI
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -76,7 +77,7 @@ struct WebCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.delete, ["web"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+      WebText.status(try answer.decoded(WebAnswer.self), style: style)
     }
   }
 
@@ -93,7 +94,7 @@ struct WebCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["web"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+      WebText.status(try answer.decoded(WebAnswer.self), style: style)
     }
   }
 
@@ -113,33 +114,13 @@ struct WebCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      WebText.status(try answer.decoded(WebStatusAnswer.self), style: style)
+      WebText.status(try answer.decoded(WebAnswer.self), style: style)
     }
   }
 }
 
-struct WebTicketAnswer: Decodable {
-  var address: String
-  var url: String
-  var expiresAt: String
-}
-
-struct WebStatusAnswer: Decodable {
-  struct Browser: Decodable {
-    var id: String
-    var name: String
-    var createdAt: String
-    var lastUsedAt: String
-  }
-
-  var listening: Bool
-  var address: String?
-  var problem: String?
-  var browsers: [Browser]
-}
-
 enum WebText {
-  static func status(_ answer: WebStatusAnswer, style: TextStyle) -> String {
+  static func status(_ answer: WebAnswer, style: TextStyle) -> String {
     let place =
       answer.address.map { "served on http://\($0)" } ?? answer.problem ?? "the page is not served"
     guard !answer.browsers.isEmpty else { return place + "\nno browser has a key" }

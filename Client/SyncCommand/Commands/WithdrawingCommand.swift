@@ -1,10 +1,12 @@
+import LocalAPI
+
 /// A command that withdraws messages: the authority says of each whether that was in time.
 protocol WithdrawingCommand: DaemonCommand {}
 
 extension WithdrawingCommand {
   func text(of answer: Answer, style: TextStyle) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
-    guard receipt.result == "affected", let outcomes = receipt.outcomes else {
+    guard receipt.result == .affected, let outcomes = receipt.outcomes else {
       return try ReceiptText.text(of: answer, done: "cancelled", item: "message")
     }
     let inTime = outcomes.count { $0.outcome == "cancelled" }
@@ -29,7 +31,7 @@ extension WithdrawingCommand {
     outcomes(of: answer).contains { $0.outcome == "invoked" } ? 5 : 0
   }
 
-  private func outcomes(of answer: Answer) -> [CancelAnswer] {
+  private func outcomes(of answer: Answer) -> [ReceiptAnswer.Outcome] {
     (try? answer.decoded(ReceiptAnswer.self))?.outcomes ?? []
   }
 }

@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 import QueueModel
 
 /// Asks every device for leave where an agent is about to ask at its own prompt.
@@ -26,7 +27,8 @@ enum HookApproval {
     else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
-      body: Body(tool, event.toolInput, patience: patience, promptsItself: true))
+      body: AskRequest(
+        ofTool: tool, event.toolInput, patience: patience, promptsItself: true))
     request.timeoutSeconds = (patience ?? patienceSecondsMax) + closingSeconds
     return request
   }
@@ -35,71 +37,32 @@ enum HookApproval {
   ///
   /// - Returns: nil where the event says nothing of the kind.
   static func prompt(of event: HookEvent, session: String) throws -> APIRequest? {
-    let body: Body
+    let body: PromptRequest
     switch (event.name, event.notification) {
     case (.permissionRequest, _):
       guard let tool = event.toolName else { return nil }
       let questions = tool == ClaudeQuestions.toolName ? ClaudeQuestions(event.toolInput) : nil
-      body = questions.map { Body($0) } ?? Body(tool, event.toolInput)
+      body = questions.map { PromptRequest($0) } ?? PromptRequest(ofTool: tool, event.toolInput)
     case (.notification, .permission):
       // "Claude needs your permission to use Bash"
       let text = event.message ?? ""
       let tool = text.firstMatch(of: /permission to use (\S+)/).map { String($0.1) }
-      body = Body(tool: tool ?? "permission", summary: tool == nil ? text : "")
+      body = PromptRequest(ofTool: tool ?? "permission", summary: tool == nil ? text : "")
     case (.notification, .question):
-      body = Body(question: event.message ?? "The agent has a question.")
+      body = PromptRequest(question: event.message ?? "The agent has a question.")
     default: return nil
     }
     return try APIRequest(.put, ["sessions", session, "task", "prompt"], body: body)
   }
 
-  /// What the daemon is asked for a tool's call.
-  struct Body: Encodable {
-    var kind = "approval"
-    var toolName: String?
-    var summary: String?
-    var details: String?
-    var question: String?
-    var options: [String]?
-    var patienceSeconds: Double?
-    var promptsItself: Bool?
-
-    init(
-      _ tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
-    ) {
-      toolName = tool
-      summary = HookApproval.summary(of: input)
-      details = input.map(HookApproval.details)
-      patienceSeconds = patience
-      self.promptsItself = promptsItself
-    }
-
-    init(tool: String, summary: String) {
-      toolName = tool
-      self.summary = String(summary.prefix(200))
-    }
-
-    init(question: String) {
-      kind = "question"
-      self.question = String(question.prefix(400))
-    }
-
-    init(_ questions: ClaudeQuestions, patience: Double? = nil) {
-      self.init(question: questions.text)
-      let most = questions.options.prefix(Limits.taskOptionsMax)
-      options = most.isEmpty ? nil : most.map { $0.cut(toUTF8Bytes: Limits.taskNameBytesMax) }
-      patienceSeconds = patience
-    }
-  }
-
   /// What the agent reads of its hook: empty where nobody answered.
   static func answer(_ answer: Answer) -> String {
-    let tree = JSONTree(Array(answer.json))
+    let answered = try? answer.decoded(DecisionAnswer.self)
     var decision: [String: JSONTree]
-    switch tree?["ending"]?.text {
-    case "allowed": decision = ["behavior": "allow"]
-    case "denied":
-      let reason = tree?["text"]?.text ?? "Denied by \(tree?["deviceName"]?.text ?? "a person")."
+    switch answered?.ending {
+    case .allowed: decision = ["behavior": "allow"]
+    case .denied:
+      let reason = answered?.text ?? "Denied by \(answered?.deviceName ?? "a person")."
       decision = ["behavior": "deny", "message": .string(reason)]
     default: return ""
     }
@@ -125,5 +88,51 @@ enum HookApproval {
   static func details(of input: JSONTree) -> String {
     let text = input["command"]?.text ?? input.line
     return text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax)
+  }
+}
+
+/// What the daemon is asked.
+extension AskRequest {
+  init(
+    ofTool tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
+  ) {
+    self.init(kind: "approval")
+    toolName = tool
+    summary = HookApproval.summary(of: input)
+    details = input.map(HookApproval.details)
+    patienceSeconds = patience
+    self.promptsItself = promptsItself
+  }
+
+  init(_ questions: ClaudeQuestions, patience: Double? = nil) {
+    self.init(PromptRequest(questions))
+    patienceSeconds = patience
+  }
+}
+
+/// What the daemon is told that the agent asks at its own prompt.
+extension PromptRequest {
+  init(ofTool tool: String, _ input: JSONTree?) {
+    self.init(kind: "approval")
+    toolName = tool
+    summary = HookApproval.summary(of: input)
+    details = input.map(HookApproval.details)
+  }
+
+  init(ofTool tool: String, summary: String) {
+    self.init(kind: "approval")
+    toolName = tool
+    self.summary = String(summary.prefix(200))
+  }
+
+  init(question: String) {
+    self.init(kind: "question")
+    self.question = String(question.prefix(400))
+  }
+
+  init(_ questions: ClaudeQuestions) {
+    self.init(question: questions.text)
+    let most = questions.options.prefix(Limits.taskOptionsMax)
+    options = most.isEmpty ? nil : most.map { $0.cut(toUTF8Bytes: Limits.taskNameBytesMax) }
   }
 }

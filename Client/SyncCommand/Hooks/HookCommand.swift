@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import LocalAPI
 
 /// `cospool hook`
 struct HookCommand: LocalCommand {
@@ -116,7 +117,7 @@ struct HookCommand: LocalCommand {
     let text = HookApproval.answer(decision)
     if !text.isEmpty {
       let told = try APIRequest(
-        .post, ["sessions", id, "signals"], body: ["type": "permission_response"])
+        .post, ["sessions", id, "signals"], body: SignalRequest(type: "permission_response"))
       // The decision is what counts; the agent's next event says the same.
       _ = try? await connection.answer(to: told)
     }

@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 import QueueModel
 
 /// What an agent tells its hooks, and what the daemon is told of it.
@@ -120,30 +121,21 @@ struct HookEvent: Sendable {
 
   /// Makes the session known, named after the folder it works in where it has no name yet.
   func known(_ session: String) throws -> APIRequest {
-    struct Body: Encodable {
-      var id: String
-      var name: String?
-      var project: String?
-      var byAgent = true
-    }
     let name = folder?.split(separator: "/").last.map(String.init)
     return try APIRequest(
-      .post, ["sessions"], body: Body(id: session, name: name, project: folder))
+      .post, ["sessions"],
+      body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
   }
 
   /// How far the agent says it is, where it says so with this call.
   private func progress(_ session: String) throws -> [APIRequest] {
-    struct Body: Encodable {
-      var completed: Int
-      var total: Int
-      var currentTask: String?
-    }
     guard toolName == ClaudeTodos.toolName, let todos = toolInput.flatMap({ ClaudeTodos($0) })
     else { return [] }
     return [
       try APIRequest(
         .put, ["sessions", session, "task", "progress"],
-        body: Body(completed: todos.completed, total: todos.total, currentTask: todos.current))
+        body: ProgressRequest(
+          completed: todos.completed, total: todos.total, currentTask: todos.current))
     ]
   }
 
@@ -156,9 +148,7 @@ struct HookEvent: Sendable {
   private func signal(
     _ type: String, _ session: String, id: String? = nil, name: String? = nil
   ) throws -> APIRequest {
-    var body = ["type": type]
-    body["id"] = id
-    body["name"] = name
-    return try APIRequest(.post, ["sessions", session, "signals"], body: body)
+    try APIRequest(
+      .post, ["sessions", session, "signals"], body: SignalRequest(type: type, id: id, name: name))
   }
 }

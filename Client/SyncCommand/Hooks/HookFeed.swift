@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 
 /// Gives the next queued prompt to an agent whose turn has just ended.
 ///
@@ -19,36 +20,25 @@ enum HookFeed {
     of event: HookEvent, session: String, seconds: Double, caller: HookCaller?,
     variables: [String: String]
   ) throws -> APIRequest? {
-    var body: Body
+    var body: FeedRequest
     switch event.name {
     case .stop:
-      body = Body(type: "turn_end")
+      body = FeedRequest(.turnEnded)
       // The daemon is to say no before the hook's own time is over.
       body.waitSeconds = max(0.1, seconds / 2)
       body.summary = event.summary
       body.stopHookActive = event.stopHookActive
       body.blocksMax = event.isCodex ? nil : blocksMax(variables)
-      body.agentProcess = caller?.agent
+      body.agentProcess = (caller?.agent).map(Int.init)
       body.agentStart = caller?.agentStart
       body.hookStart = caller?.hookStart
-    case .userPromptSubmit: body = Body(type: "prompt")
-    case .sessionEnd: body = Body(type: "session_end")
+    case .userPromptSubmit: body = FeedRequest(.promptTyped)
+    case .sessionEnd: body = FeedRequest(.sessionEnded)
     case .sessionStart, .preToolUse, .permissionRequest, .postToolUse, .notification: return nil
     }
     var request = try APIRequest(.post, ["sessions", session, "feed"], body: body)
     request.timeoutSeconds = seconds
     return request
-  }
-
-  private struct Body: Encodable {
-    var type: String
-    var waitSeconds: Double?
-    var summary: String?
-    var stopHookActive: Bool?
-    var blocksMax: Int?
-    var agentProcess: Int32?
-    var agentStart: UInt64?
-    var hookStart: UInt64?
   }
 
   /// One less than the limit: nothing says whether the block that reaches it is still heard.
@@ -59,7 +49,7 @@ enum HookFeed {
 
   /// What the agent reads of its hook: empty where nothing is to be done.
   static func answer(_ answer: Answer) -> String {
-    guard let text = JSONTree(Array(answer.json))?["text"]?.text, !text.isEmpty else { return "" }
+    guard let text = (try? answer.decoded(FeedAnswer.self))?.text, !text.isEmpty else { return "" }
     return JSONTree.object(["decision": "block", "reason": .string(text)]).line
   }
 }

@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 
 /// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
 /// keeps its bytes.

@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import LocalAPI
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,3 +1,5 @@
+import LocalAPI
+
 /// JSON with the place of every value, to change a file here and there and leave the rest as it is,
 /// byte by byte.
 ///

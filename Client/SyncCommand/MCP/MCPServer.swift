@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -154,7 +155,7 @@ struct MCPServer: Sendable {
       "protocolVersion": .string(
         MCPServer.versions.contains(wanted) ? wanted : MCPServer.versions[0]),
       "capabilities": .object(["tools": .object(["listChanged": false])]),
-      "serverInfo": .object(["name": "cospool", "version": .string(Cospool.version)]),
+      "serverInfo": .object(["name": "cospool", "version": .string(Version.number)]),
       "instructions": """
       Queues of prompts for coding agents, the same on every device of their person. What you queue \
       runs later, one after another, when its session is free.

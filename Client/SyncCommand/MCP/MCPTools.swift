@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 import QueueModel
 
 /// The tools of `cospool mcp`, each one request to the daemon.
@@ -25,10 +26,10 @@ enum MCPTools {
         var request = try APIRequest(
           .post, ["sessions", try arguments.sessionID(), "asks"],
           body: try questions(of: arguments).map {
-            HookApproval.Body($0, patience: patienceSeconds)
+            AskRequest($0, patience: patienceSeconds)
           }
-            ?? HookApproval.Body(
-              try arguments.needed("tool_name"), arguments.tree("input"),
+            ?? AskRequest(
+              ofTool: try arguments.needed("tool_name"), arguments.tree("input"),
               patience: patienceSeconds))
         request.timeoutSeconds = patienceSeconds + HookApproval.closingSeconds
         return request
@@ -109,16 +110,10 @@ enum MCPTools {
         .init(name: "project", kind: .text, description: "The session's project path."),
       ], changes: true,
       request: { arguments in
-        struct Body: Encodable {
-          var text: String
-          var id: String?
-          var priority: String?
-          var project: String?
-        }
         let session = try arguments.sessionID()
         return try APIRequest(
           .post, ["sessions", session, "queue"],
-          body: Body(
+          body: SendRequest(
             text: try Content.checked(try arguments.needed("text")),
             id: try arguments.idempotencyKey().map { MessageKey.id(for: $0, in: session) },
             priority: arguments.flag("urgent") ? "urgent" : nil,
@@ -136,7 +131,7 @@ enum MCPTools {
       request: { arguments in
         try APIRequest(
           .put, ["messages", try arguments.needed("id"), "content"],
-          body: ["content": try Content.checked(try arguments.needed("text"))])
+          body: EditRequest(content: try Content.checked(try arguments.needed("text"))))
       }),
     MCPTool(
       name: "queue_move",
@@ -149,15 +144,9 @@ enum MCPTools {
         .init(name: "after", kind: .text, description: "Behind this message."),
       ], changes: true,
       request: { arguments in
-        struct Body: Encodable {
-          var ids: [String]
-          var to: Int?
-          var before: String?
-          var after: String?
-        }
-        return try APIRequest(
+        try APIRequest(
           .post, ["messages", "move"],
-          body: Body(
+          body: MoveRequest(
             ids: arguments.texts("ids"), to: arguments.number("to"),
             before: arguments.text("before"), after: arguments.text("after")))
       }),
@@ -167,7 +156,9 @@ enum MCPTools {
         + "invoked of it, and unconfirmed where the server did not say.",
       fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
       changes: true,
-      request: { try APIRequest(.post, ["messages", "cancel"], body: ["ids": $0.texts("ids")]) }),
+      request: {
+        try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: $0.texts("ids")))
+      }),
     MCPTool(
       name: "queue_pause", description: "Nothing of a session starts until it is resumed.",
       fields: [
@@ -176,7 +167,7 @@ enum MCPTools {
       request: { arguments in
         let path = ["sessions", try arguments.sessionID(), "pause"]
         guard let reason = arguments.text("reason") else { return APIRequest(.put, path) }
-        return try APIRequest(.put, path, body: ["reason": reason])
+        return try APIRequest(.put, path, body: PauseRequest(reason: reason))
       }),
     MCPTool(
       name: "queue_resume", description: "Lets a paused session go on.", fields: [session],
@@ -218,7 +209,8 @@ enum MCPTools {
         .init(name: "sessions", kind: .texts, description: "The sessions.", isRequired: true)
       ], changes: true,
       request: {
-        try APIRequest(.post, ["threads", "remove"], body: ["sessions": $0.texts("sessions")])
+        try APIRequest(
+          .post, ["threads", "remove"], body: ThreadsRequest(sessions: $0.texts("sessions")))
       }),
   ]
 

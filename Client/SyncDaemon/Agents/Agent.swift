@@ -1,4 +1,5 @@
 import AgentFormats
+import LocalAPI
 import QueueModel
 
 /// Something that works on prompts, one turn at a time: a command, or a program with a preset.

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import Synchronization
 
@@ -16,16 +17,8 @@ struct OutputFolder: Sendable {
     path = dataDirectory + "/output"
   }
 
-  /// What one attempt wrote.
-  struct Record: Codable, Equatable, Sendable {
-    var attempt: Int
-    var text: String
-    /// Whether it wrote more than is kept.
-    var truncated: Bool
-  }
-
   /// The output of a message's attempt, or of its latest one; nil where nothing is kept.
-  func record(of message: MessageID, attempt: Int? = nil) -> Record? {
+  func record(of message: MessageID, attempt: Int? = nil) -> OutputAnswer? {
     let latest =
       attempt
       ?? files().keys.compactMap { name -> Int? in
@@ -37,7 +30,7 @@ struct OutputFolder: Sendable {
     // The newer half may be missing: what the disk did not take.
     let halves = [file + ".1", file].compactMap { FileManager.default.contents(atPath: $0) }
     guard !halves.isEmpty else { return nil }
-    return Record(
+    return OutputAnswer(
       attempt: latest, text: String(decoding: halves.reduce(Data(), +), as: UTF8.self),
       truncated: FileManager.default.fileExists(atPath: file + ".cut"))
   }

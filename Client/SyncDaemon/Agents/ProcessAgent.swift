@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import LocalAPI
 import QueueModel
 import Subprocess
 import Synchronization

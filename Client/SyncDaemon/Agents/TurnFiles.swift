@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import QueueModel
 
 /// The files of a message, as its agent finds them on disk while it works.

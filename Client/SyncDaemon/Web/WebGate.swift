@@ -1,4 +1,5 @@
 import Hummingbird
+import LocalAPI
 import NIOCore
 import SyncClient
 
@@ -8,7 +9,7 @@ import SyncClient
 /// Any website may send requests to this machine, and a name of its own may lead here. So nothing
 /// counts but what browsers write themselves and pages cannot: Host, Origin and the Sec-Fetch fields.
 struct WebGate: RouterMiddleware {
-  typealias Context = LocalAPI.Context
+  typealias Context = APIHandlers.Context
 
   var listener: WebListener
   /// The present, in milliseconds since 1970.
@@ -139,7 +140,7 @@ struct WebGate: RouterMiddleware {
 
 /// What every answer of the page's listener carries.
 struct WebHeaders: RouterMiddleware {
-  typealias Context = LocalAPI.Context
+  typealias Context = APIHandlers.Context
 
   static let all: [(name: String, value: String)] = [
     (

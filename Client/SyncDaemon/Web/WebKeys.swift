@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Hummingbird
+import LocalAPI
 import Synchronization
 
 /// Who may use the page: one-time tickets, and the keys that browsers got for them.

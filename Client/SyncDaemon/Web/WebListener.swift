@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import Logging
 import NIOCore
 import ServiceLifecycle
@@ -54,7 +55,7 @@ final class WebListener: Sendable {
   ///
   /// A request that came over this listener must not wait for it: it ends with the listener.
   @discardableResult
-  func follow(_ address: WebAddress?, api: LocalAPI) -> Task<Void, Never> {
+  func follow(_ address: WebAddress?, api: APIHandlers) -> Task<Void, Never> {
     state.withLock { state in
       let before = state.change
       let change = Task {
@@ -72,7 +73,7 @@ final class WebListener: Sendable {
     await stop()
   }
 
-  private func turn(to wanted: WebAddress?, api: LocalAPI) async {
+  private func turn(to wanted: WebAddress?, api: APIHandlers) async {
     let isNew = state.withLock { state in
       defer { state.wanted = wanted }
       return state.wanted != wanted || (wanted != nil && state.address == nil)
@@ -130,7 +131,7 @@ final class WebListener: Sendable {
   }
 
   private func application(
-    at address: WebAddress, api: LocalAPI, executor: LoopExecutor,
+    at address: WebAddress, api: APIHandlers, executor: LoopExecutor,
     ready: @escaping @Sendable (Int) -> Void
   ) -> some Service {
     var quiet = logger
@@ -172,7 +173,7 @@ final class WebListener: Sendable {
 /// Begins to serve the page where the setting says so, and ends before what it is made of does.
 struct WebService: Service {
   var listener: WebListener
-  var api: LocalAPI
+  var api: APIHandlers
   /// Ends when the daemon is ready.
   var start: AsyncStream<Void>
 

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import LocalAPI
 import NIOCore
 
 /// The files of the page, as `Client/WebPage` has them; `make page` writes the table.
@@ -25,10 +26,10 @@ enum WebPage {
     file.path == index ? "/" : "/" + file.path
   }
 
-  static func addRoutes(to router: Router<LocalAPI.Context>) {
+  static func addRoutes(to router: Router<APIHandlers.Context>) {
     for file in files {
       let bytes = ByteBuffer(bytes: file.bytes)
-      let answer: LocalAPI.Handler = { _, _ in
+      let answer: APIHandlers.Handler = { _, _ in
         Response(
           status: .ok,
           headers: [.contentType: file.mediaType, .contentEncoding: "gzip"],

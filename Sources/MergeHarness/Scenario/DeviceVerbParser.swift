@@ -1,3 +1,4 @@
+import Basics
 import QueueModel
 
 /// The verbs of devices and their fields.

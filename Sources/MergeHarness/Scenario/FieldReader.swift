@@ -1,3 +1,5 @@
+import Basics
+
 /// Takes the fields of an object one by one, and knows which nobody asked for.
 struct FieldReader {
   /// The object's place.

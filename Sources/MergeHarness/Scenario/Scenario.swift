@@ -1,3 +1,4 @@
+import Basics
 import QueueModel
 
 /// A conflict as somebody wrote it down: devices, and what happens to them in order.

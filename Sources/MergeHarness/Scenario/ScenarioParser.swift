@@ -1,9 +1,12 @@
+import Basics
 import QueueModel
 
 /// Reads scenario files. Everything it refuses, it refuses with line and column.
 enum ScenarioParser {
   typealias Label = Scenario.Label
 
+  /// A scenario with texts at the limit of the model still fits.
+  static let bytesMax = 16 << 20
   static let devicesMax = 50
   static let stepsMax = 100_000
   /// Bytes of a name, label or description.
@@ -14,7 +17,16 @@ enum ScenarioParser {
   static let millisecondsMax: Int64 = 1 << 45
 
   static func parse(_ bytes: [UInt8]) throws(ScenarioError) -> Scenario {
-    let scenario = try read(JSONReader.read(bytes))
+    guard bytes.count <= bytesMax else {
+      throw ScenarioError("the file is larger than \(bytesMax) bytes", at: .start)
+    }
+    let json: PositionedJSON
+    do {
+      json = try JSONReader.read(bytes)
+    } catch {
+      throw ScenarioError(error.message, at: error.position)
+    }
+    let scenario = try read(json)
     try ScenarioCheck.check(scenario)
     return scenario
   }

@@ -1,3 +1,4 @@
+import Basics
 import QueueModel
 
 /// Writes scenarios as the parser reads them, one step in a line.

@@ -1,3 +1,5 @@
+import Basics
+
 /// The verbs of the world around the devices, and their fields.
 enum WorldVerbParser {
   static func verb(

@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import LocalAPI
 import QueueModel
 
 /// Files of messages: pictures and PDFs go with the prompt, as opencode keeps them in its

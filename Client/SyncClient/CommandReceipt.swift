@@ -1,0 +1,20 @@
+public import QueueModel
+public import SequenceCRDT
+
+/// What a command did on this device.
+public struct CommandReceipt: Hashable, Sendable {
+  /// What to tell the person.
+  public var notice: CommandOutcome.Notice
+  /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
+  public var operations: OperationRange?
+}
+
+/// How far a change has come.
+public enum ChangeState: Hashable, Sendable {
+  /// It is durable here.
+  case onThisDevice
+  /// It is durable at the server.
+  case onServer
+  /// It is durable at the server and on these other devices.
+  case seen(by: [DeviceView])
+}

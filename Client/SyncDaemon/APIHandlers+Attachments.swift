@@ -1,0 +1,135 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Attachments
+
+  func addAttachmentRoutes(to api: RouterGroup<Context>) {
+    api.get("messages/:message/attachments") { _, context in
+      let files = try client.attachments(of: try message(context))
+      return CanonicalJSON.response(
+        AttachmentsAnswer(
+          attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
+    }
+    api.post("messages/:message/attachments") { request, context in
+      let id = try message(context)
+      let body = try await decoded(
+        AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
+      // One that is refused must not leave its file behind.
+      try client.check(.attach(id, []))
+      let attachment = try await kept(body)
+      let notice = try await client.perform(.attach(id, [attachment])).notice
+      return CanonicalJSON.response(
+        AttachedAnswer(attachment: attachment, isNew: notice != .unchanged), status: .created)
+    }
+    api.delete("messages/:message/attachments/:attachment") { _, context in
+      let id = try message(context)
+      let file = try file(context, of: id)
+      return try await perform(.detach(id, [file.hash]))
+    }
+    api.get("messages/:message/attachments/:attachment") { _, context in
+      let file = try file(context, of: try message(context))
+      let bytes = try await client.file(file.hash)
+      return Response(
+        status: .ok,
+        headers: [
+          // What it says it is must not make a browser run it.
+          .contentType: "application/octet-stream", .cacheControl: "no-store",
+        ],
+        body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+  }
+
+  /// Keeps the bytes that a request brings or names.
+  func kept(_ body: AttachmentRequest) async throws -> Attachment {
+    let (source, name) = try checked(body)
+    let bytes =
+      switch source {
+      case .data(let data): data
+      case .file(let url): try APIHandlers.bytes(of: url)
+      }
+    return try await client.keepFile(bytes, name: name, mediaType: body.mediaType)
+  }
+
+  /// Where the bytes of a file come from.
+  enum FileSource {
+    case data(Data)
+    case file(URL)
+  }
+
+  /// Checks what can be checked of a file before it is read and kept.
+  @discardableResult
+  func checked(_ body: AttachmentRequest) throws -> (source: FileSource, name: String) {
+    let source: FileSource
+    let name: String
+    let size: Int
+    switch (body.data, body.path) {
+    case (let text?, nil):
+      guard let data = Data(base64Encoded: text) else {
+        throw APIProblem.badRequest("The field data is not valid: it is no base64.")
+      }
+      guard let given = body.name else { throw APIProblem.badRequest("data needs a name.") }
+      (source, name, size) = (.data(data), given, data.count)
+    case (nil, let path?):
+      guard path.hasPrefix("/") else {
+        throw APIProblem.badRequest("path must be absolute: the daemon has a directory of its own.")
+      }
+      let url = URL(filePath: path)
+      (source, name) = (.file(url), body.name ?? url.lastPathComponent)
+      size = try APIHandlers.size(of: url)
+    default:
+      throw APIProblem.badRequest("Give exactly one of data and path.")
+    }
+    // The hash and what the bytes are told to be come later, and are never wrong.
+    if let hash = ContentHash(bytes: [UInt8](repeating: 0, count: 32)) {
+      _ = try Attachment(
+        hash: hash, name: name, mediaType: body.mediaType ?? "application/octet-stream",
+        size: size)
+    }
+    return (source, name)
+  }
+
+  private static func size(of named: URL) throws -> Int {
+    // What is said of a link is not said of its file.
+    let url = named.resolvingSymlinksInPath()
+    let values = try? url.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
+    guard let values, values.isRegularFile == true, let size = values.fileSize,
+      FileManager.default.isReadableFile(atPath: url.path)
+    else {
+      throw APIProblem(
+        .unprocessableContent, code: "unreadableFile",
+        message: "\(url.path) is no file, or may not be read.", exitCode: 1)
+    }
+    guard size <= Limits.attachmentBytesMax else {
+      throw QueueError.invalidAttachment(
+        reason: "it has more than \(Limits.attachmentBytesMax) bytes")
+    }
+    return size
+  }
+
+  private static func bytes(of url: URL) throws -> Data {
+    do {
+      return try Data(contentsOf: url)
+    } catch {
+      throw APIProblem(
+        .unprocessableContent, code: "unreadableFile", message: "\(url.path) cannot be read.",
+        exitCode: 1)
+    }
+  }
+
+  /// The file of a message that the path names, by its hash, a beginning of that, or its name.
+  private func file(_ context: Context, of id: MessageID) throws -> Attachment {
+    let text = try parameter("attachment", of: context)
+    let files = try client.workspace().message(id).attachments
+    let named = files.filter { $0.name == text }
+    let found = named.isEmpty ? files.filter { $0.hash.description.hasPrefix(text) } : named
+    guard let file = found.first, found.count == 1, !text.isEmpty else {
+      throw QueueError.attachmentNotFound(hash: text, message: id.description)
+    }
+    return file
+  }
+}

@@ -1,0 +1,50 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Drafts of this device
+
+  func addDraftRoutes(to api: RouterGroup<Context>) {
+    api.get("drafts") { _, _ in
+      CanonicalJSON.response(DraftsAnswer(drafts: try await client.drafts().map(DraftAnswer.init)))
+    }
+    api.get("sessions/:session/draft") { _, context in
+      let session = try session(context)
+      guard let draft = try await client.draft(of: session) else {
+        throw APIProblem.draftNotFound(session)
+      }
+      return CanonicalJSON.response(DraftAnswer(draft))
+    }
+    api.put("sessions/:session/draft") { request, context in
+      let session = try session(context)
+      let body = try await decoded(DraftRequest.self, from: request)
+      guard let draft = try await client.setDraft(body.text, of: session) else {
+        return CanonicalJSON.response(DraftAnswer(session: session))
+      }
+      return CanonicalJSON.response(DraftAnswer(draft))
+    }
+    api.delete("sessions/:session/draft") { _, context in
+      let session = try session(context)
+      try await client.setDraft("", of: session)
+      return CanonicalJSON.response(DraftAnswer(session: session))
+    }
+    api.post("sessions/:session/draft/send") { request, context in
+      let session = try session(context)
+      let body = try await decodedIfPresent(DraftSendRequest.self, from: request)
+      guard let draft = try await client.draft(of: session) else {
+        throw APIProblem.draftNotFound(session)
+      }
+      let send = SendRequest(text: draft.text, id: body?.id, priority: body?.priority)
+      return CanonicalJSON.response(try await self.send(send, to: session), status: .created)
+    }
+  }
+}
+
+extension APIProblem {
+  static func draftNotFound(_ session: SessionID) -> APIProblem {
+    APIProblem(
+      .notFound, code: "draftNotFound", message: "Session \(session) has no draft.", exitCode: 1)
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Running messages
+
+  func addExecutionRoutes(to api: RouterGroup<Context>) {
+    api.get("execution") { _, _ in CanonicalJSON.response(execution()) }
+    api.put("sessions/:session/host") { request, context in
+      let session = try session(context)
+      let body = try await decoded(HostRequest.self, from: request)
+      return CanonicalJSON.response(try await setHost(of: session, to: body.device))
+    }
+    api.post("sessions/:session/stop") { _, context in
+      let session = try session(context)
+      return CanonicalJSON.response(StopAnswer(stopped: try await stop(session)))
+    }
+    api.put("messages/:message/hold") { request, context in
+      let id = try message(context)
+      let body = try await decodedIfPresent(HoldRequest.self, from: request)
+      let seconds = body?.seconds ?? APIHandlers.holdSeconds
+      guard (1...APIHandlers.holdSecondsMax).contains(seconds) else {
+        throw APIProblem(
+          .unprocessableContent, code: "invalidHold",
+          message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
+          exitCode: 2)
+      }
+      return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
+    }
+    api.delete("messages/:message/hold") { _, context in
+      try await perform(.hold(try message(context), until: nil))
+    }
+    api.get("messages/:message/output") { request, context in
+      let id = try message(context)
+      let attempt = request.uri.queryParameters.get("attempt").flatMap { Int($0) }
+      guard let record = output.record(of: id, attempt: attempt) else {
+        throw APIProblem(
+          .notFound, code: "noOutput",
+          message: "No output of message \(id) is kept here. It is on the device that ran it.",
+          exitCode: 1)
+      }
+      return CanonicalJSON.response(record)
+    }
+  }
+
+  /// How long a message waits for its editor, who renews it.
+  static let holdSeconds = 60
+  static let holdSecondsMax = 3_600
+
+  private func execution() -> ExecutionAnswer {
+    let counts = client.executionCounts()
+    return ExecutionAnswer(
+      agent: client.settings.agents.kind.rawValue, counts: counts,
+      running: client.executing().sorted { $0.key < $1.key }.map {
+        ExecutionAnswer.Running(session: $0.key, message: $0.value)
+      })
+  }
+
+  private func stop(_ session: SessionID) async throws -> Bool {
+    guard let view = client.workspace().session(session) else {
+      throw QueueError.sessionNotFound(id: session.rawValue)
+    }
+    if let host = view.host, host != client.deviceID {
+      throw APIProblem(
+        .conflict, code: "otherHost",
+        message: "The agent of \(session) runs on \(name(of: host)). Stop it there.", exitCode: 5)
+    }
+    return try await client.stopAgent(of: session)
+  }
+
+  private func setHost(of session: SessionID, to name: String?) async throws -> HostAnswer {
+    let device = try name.map(device(named:))
+    let before = client.workspace().session(session)?.host
+    let running = (try? client.workspace().messageQueue(session))?.messages.first {
+      $0.status == .running
+    }
+    try await client.perform(.setHost(session, device))
+    var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
+    if let before, before != device {
+      answer.previous = before
+      let old = self.name(of: before)
+      if let running {
+        answer.warning =
+          "\(old) took over message \(running.id) and may still work on it. It is not started "
+          + "again by itself: wait for its end, or decide with retry or skip when it is unknown."
+      } else {
+        answer.warning =
+          "\(old) was the host. Nothing starts on the new one before the old one gave the session "
+          + "back, or for 30 seconds where it does not answer."
+      }
+    }
+    return answer
+  }
+
+  private func devices() -> [(id: DeviceID, name: String)] {
+    let status = client.syncStatus()
+    var devices = status.devices.map { (id: $0.id, name: $0.name) }
+    if !devices.contains(where: { $0.id == client.deviceID }) {
+      devices.append((client.deviceID, status.deviceName))
+    }
+    return devices
+  }
+
+  func name(of device: DeviceID) -> String {
+    devices().first { $0.id == device }?.name ?? device.description
+  }
+
+  /// `this`, a name, or the beginning of an id.
+  private func device(named text: String) throws -> DeviceID {
+    if text == "this" { return client.deviceID }
+    let devices = devices()
+    let key = text.lowercased()
+    // Devices name themselves: a name must never stand for an id, nor come before one.
+    var found = devices.filter { $0.id.description == key }
+    if found.isEmpty {
+      found = devices.filter {
+        $0.name == text || (!text.isEmpty && $0.id.description.hasPrefix(key))
+      }
+    }
+    guard let device = found.first, found.count == 1 else {
+      let reason = found.isEmpty ? "No device is called" : "Several devices are called"
+      throw APIProblem(
+        found.isEmpty ? .notFound : .conflict, code: "unknownDevice",
+        message: "\(reason) \"\(text)\". Choose one by its id; `this` is the present one.",
+        exitCode: 1, candidates: devices.map(\.name).sorted())
+    }
+    return device.id
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Agents that a person works with
+
+  func addFeedingRoutes(to api: RouterGroup<Context>) {
+    api.post("sessions/:session/feed") { request, context in
+      let session = try session(context)
+      let body = try await decoded(FeedRequest.self, from: request)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      switch try body.moment() {
+      case .promptTyped:
+        seats.prompted(
+          session, with: .failed("Its person typed another prompt before it was done."))
+        return CanonicalJSON.response(FeedAnswer())
+      case .sessionEnded:
+        seats.end(session, with: .died("The agent's session ended."))
+        return CanonicalJSON.response(FeedAnswer())
+      case .turnEnded:
+        return CanonicalJSON.response(try await feed(session, body, context))
+      }
+    }
+  }
+
+  func addAgentRoutes(to api: RouterGroup<Context>) {
+    api.get("sessions/:session/agent") { _, context in
+      let session = try session(context)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      return CanonicalJSON.response(try await agent(of: session))
+    }
+    api.put("sessions/:session/agent") { request, context in
+      let body = try await decoded(AgentRequest.self, from: request)
+      guard let kind = AgentKind(rawValue: body.agent), kind != .none else {
+        let names = AgentKind.allCases.filter { $0 != .none }.map(\.rawValue)
+        throw APIProblem(
+          .unprocessableContent, code: "invalidAgent",
+          message: "There is no agent \"\(body.agent)\": choose from "
+            + names.joined(separator: ", ") + ".", exitCode: 2)
+      }
+      return try await setAgent(kind, of: try session(context))
+    }
+    api.delete("sessions/:session/agent") { _, context in
+      try await setAgent(nil, of: try session(context))
+    }
+  }
+
+  private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
+    try await client.setAgentKind(kind, of: session)
+    await client.apply(try await AgentService.executionSettings(of: client))
+    return CanonicalJSON.response(try await agent(of: session))
+  }
+
+  private func agent(of session: SessionID) async throws -> AgentAnswer {
+    let kind = try await client.agentKind(of: session)
+    let isOwn = try await client.agentKinds()[session] != nil
+    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
+  }
+
+  /// The longest a hook may wait for a prompt.
+  static let feedSecondsMax: Double = 30
+
+  /// The turn is over: the next message goes the way of all messages, lease and dispatch check, and
+  /// ends at the hook that waits here.
+  private func feed(
+    _ session: SessionID, _ body: FeedRequest, _ context: Context
+  ) async throws -> FeedAnswer {
+    let isFed = try await client.agentKind(of: session) == .hooks
+    if isFed, client.workspace().session(session)?.host == nil {
+      // The device where its agent just spoke.
+      try await client.perform(.setHost(session, client.deviceID))
+    }
+    let outcome = seats.stopped(session, body.stop, wantsPrompt: isFed)
+    guard !outcome.isRepeated else { return FeedAnswer() }
+    if outcome.endedTurn {
+      await client.endLiveTurn(in: session)
+    } else {
+      try await client.receive(.turnEnded, in: session)
+    }
+    guard let seat = outcome.seat else { return FeedAnswer() }
+    guard hasWork(session) else {
+      _ = seats.close(session, number: seat.number)
+      return FeedAnswer()
+    }
+    // A hook that was killed gets nothing any more.
+    context.channel.closeFuture.whenComplete { [seats] _ in
+      _ = seats.close(session, number: seat.number)
+    }
+    await client.setGate(of: session, isOpen: true)
+    let seconds = min(max(0.1, body.waitSeconds ?? 2), APIHandlers.feedSecondsMax)
+    let text = await prompt(at: seat, of: session, within: .seconds(seconds))
+    // Another hook may wait in its place by now.
+    if !seats.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
+    guard text == nil || context.channel.isActive else {
+      // It went away while its prompt was on the way: no agent got it.
+      seats.end(
+        session,
+        with: .tryAfter(
+          milliseconds: LiveAgent.retryMilliseconds,
+          reason: "The hook that waited for it is gone."))
+      return FeedAnswer()
+    }
+    return FeedAnswer(text: text)
+  }
+
+  private func prompt(
+    at seat: (number: UInt64, prompts: AsyncStream<String>), of session: SessionID,
+    within limit: Duration
+  ) async -> String? {
+    await withTaskGroup(of: Wait.self) { group in
+      group.addTask {
+        for await prompt in seat.prompts { return .given(prompt) }
+        return .closed
+      }
+      group.addTask {
+        // A wait that is cut short ends the same way.
+        try? await Task.sleep(for: limit)
+        _ = seats.close(session, number: seat.number)
+        return .timeOver
+      }
+      for await part in group {
+        switch part {
+        // A prompt that was given out at that moment comes after it.
+        case .timeOver: continue
+        case .given(let prompt):
+          group.cancelAll()
+          return prompt
+        case .closed:
+          group.cancelAll()
+          return nil
+        }
+      }
+      return nil
+    }
+  }
+
+  /// What ends the wait for a prompt.
+  private enum Wait: Sendable {
+    case given(String)
+    /// Nobody gives one any more: the hook is gone, or another one waits in its place.
+    case closed
+    case timeOver
+  }
+
+  /// Whether anything waits that this device may start.
+  private func hasWork(_ session: SessionID) -> Bool {
+    let workspace = client.workspace()
+    // Where another device is the host nothing starts here.
+    guard workspace.session(session)?.host == client.deviceID,
+      let queue = try? workspace.messageQueue(session), !queue.paused
+    else { return false }
+    let statuses = queue.messages.map(\.status)
+    // Behind one that failed nothing starts until a person decides.
+    return statuses.contains(.queued)
+      && !statuses.contains { $0.standsInFront && $0 != .running }
+  }
+}
+
+extension FeedRequest {
+  /// What a `turn_end` tells.
+  var stop: LiveSeats.Stop {
+    var process: AgentProcess?
+    if let agentProcess, let agentStart {
+      process = AgentProcess(id: agentProcess, start: agentStart)
+    }
+    return LiveSeats.Stop(
+      followsBlock: stopHookActive, hookStart: hookStart, blocksMax: blocksMax, process: process,
+      result: .succeeded(summary: summary ?? ""))
+  }
+
+  func moment() throws -> Moment {
+    guard let moment = Moment(rawValue: type) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidSignal",
+        message: "There is no moment \"\(type)\": choose from "
+          + Moment.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
+    }
+    return moment
+  }
+}

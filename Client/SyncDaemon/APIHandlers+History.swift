@@ -1,0 +1,91 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  /// Entries of one page of the log where nothing is said.
+  static let historyLimitDefault = 50
+
+  // MARK: - Undo, history, documents
+
+  func addHistoryRoutes(to api: RouterGroup<Context>) {
+    api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(client.undoState)) }
+    api.post("undo") { _, _ in try await perform(.undo) }
+    api.post("redo") { _, _ in try await perform(.redo) }
+    api.get("history") { request, _ in
+      CanonicalJSON.response(try await history(request.uri.queryParameters))
+    }
+    api.get("export") { _, _ in
+      Response(
+        status: .ok, headers: [.contentType: "application/json; charset=utf-8"],
+        body: ResponseBody(byteBuffer: ByteBuffer(bytes: try client.exportJSON())))
+    }
+    api.post("import") { request, _ in try await imported(from: request, isTrial: false) }
+    api.post("import/check") { request, _ in try await imported(from: request, isTrial: true) }
+  }
+
+  private func imported(from request: Request, isTrial: Bool) async throws -> Response {
+    let buffer = try await request.body.collect(upTo: Route.documentBytesMax)
+    let counts = try await client.importJSON(Data(buffer.readableBytesView), isTrial: isTrial)
+    return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))
+  }
+
+  private func history(_ query: Parameters) async throws -> HistoryAnswer {
+    let subject: HistorySubject
+    let isOfThreads = try flag("threads", in: query)
+    switch (query.get("session"), query.get("message")) {
+    case (nil, nil): subject = isOfThreads ? .threadQueue : .workspace
+    case (let session?, nil):
+      let id = try SessionID(session)
+      subject = isOfThreads ? .thread(id) : .session(id)
+    case (nil, _?) where isOfThreads:
+      throw APIProblem.badRequest("Give threads or message, not both.")
+    case (nil, let message?):
+      subject = .message(try client.workspace().messageID(fromPrefix: message))
+    default: throw APIProblem.badRequest("Give session or message, not both.")
+    }
+    var limit = APIHandlers.historyLimitDefault
+    if let text = query.get("limit") {
+      guard let number = Int(text), (1...1_000).contains(number) else {
+        throw APIProblem.badRequest("limit must be 1 to 1000.")
+      }
+      limit = number
+    }
+    var before: HistoryPosition?
+    if let text = query.get("before") {
+      guard let position = HistoryPosition(text) else {
+        throw APIProblem.badRequest("before must be the next of an earlier answer.")
+      }
+      before = position
+    }
+    var page = HistoryPage(next: before)
+    // A page may be empty where the subject is rare; its reader wants entries.
+    repeat {
+      let part = try await client.history(
+        of: subject, before: page.next, limit: limit - page.entries.count)
+      page.entries += part.entries
+      page.next = part.next
+    } while page.next != nil && page.entries.count < limit
+    var answer = HistoryAnswer(page)
+    if case .message(let id) = subject { answer.output = output.record(of: id) }
+    return answer
+  }
+
+  private func flag(_ name: String, in query: Parameters) throws -> Bool {
+    switch query.get(name) {
+    case nil, "false": return false
+    case "true": return true
+    case _?: throw APIProblem.badRequest("\(name) must be true or false.")
+    }
+  }
+}
+
+extension UndoAnswer {
+  init(_ state: UndoState) {
+    self.init(
+      undo: state.undo, redo: state.redo, undoCount: state.undoCount, redoCount: state.redoCount)
+  }
+}

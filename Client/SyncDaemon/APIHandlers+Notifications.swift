@@ -1,0 +1,90 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Notifications of this device
+
+  func addNotificationRoutes(to api: RouterGroup<Context>) {
+    api.get("notifications") { _, _ in
+      CanonicalJSON.response(
+        NotificationsAnswer(notifications: client.notifications().map(NotificationAnswer.init)))
+    }
+    api.post("notifications/dismiss") { request, _ in
+      let body = try await decodedIfPresent(DismissRequest.self, from: request)
+      if let odd = body?.ids?.first(where: { !NotificationView.isID($0) }) {
+        throw APIProblem(
+          .notFound, code: "notificationNotFound",
+          message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
+          exitCode: 1)
+      }
+      try await client.dismissNotifications(
+        body?.ids ?? client.notifications().filter { $0.request == nil }.map(\.id))
+      return CanonicalJSON.response(
+        NotificationsAnswer(notifications: client.notifications().map(NotificationAnswer.init)))
+    }
+    api.post("device/visibility") { request, _ in
+      let body = try await decoded(VisibilityRequest.self, from: request)
+      let seconds = body.forSeconds ?? VisibilityRequest.secondsDefault
+      guard (0...QueueClient.visibilitySecondsMax).contains(seconds) else {
+        throw APIProblem(
+          .unprocessableContent, code: "invalidVisibility",
+          message: "forSeconds is 0 to \(QueueClient.visibilitySecondsMax).", exitCode: 2)
+      }
+      await client.setVisible(body.visible, forSeconds: seconds)
+      return CanonicalJSON.response(VisibilityAnswer(visible: await client.isVisible()))
+    }
+    api.get("push/targets") { _, _ in
+      CanonicalJSON.response(
+        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+    }
+    api.put("push/targets/:target") { request, context in
+      let target = try target(context)
+      let body = try await decoded(PushTargetRequest.self, from: request)
+      try await client.setPushTarget(target, kind: body.kind, address: body.address)
+      return CanonicalJSON.response(
+        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+    }
+    api.delete("push/targets/:target") { _, context in
+      try await client.removePushTarget(try target(context))
+      return CanonicalJSON.response(
+        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+    }
+  }
+
+  private func target(_ context: Context) throws -> PushTargetID {
+    let text = try parameter("target", of: context)
+    guard let target = PushTargetID(text) else {
+      throw APIProblem.badRequest("\"\(text)\" is no UUID, as the ids of push targets are.")
+    }
+    return target
+  }
+}
+
+extension NotificationAnswer {
+  init(_ view: NotificationView) {
+    self.init(
+      id: view.id, category: view.category.rawValue, session: view.session, request: view.request,
+      createdAt: view.createdAt, receivedAt: view.receivedAt, title: view.title, body: view.body,
+      missed: view.isMissed)
+  }
+}
+
+extension PushTargetAnswer {
+  init(_ view: PushTargetView) {
+    self.init(
+      id: view.id, kind: view.kind, address: view.address, valid: view.isValid, reason: view.reason)
+  }
+}
+
+/// A notification that is not to be shown any more.
+struct RetractionEvent: Codable, Equatable, Sendable {
+  var id: String
+  var reason: NotificationRetraction
+}
+
+/// Something waits, and there has been no connection for a while.
+struct WaitingEvent: Codable, Equatable, Sendable {
+  var since: String
+}

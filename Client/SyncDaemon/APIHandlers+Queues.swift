@@ -1,0 +1,283 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Sessions and their queues
+
+  func addSessionRoutes(to api: RouterGroup<Context>) {
+    api.get("sessions") { request, _ in
+      let page = try Page(
+        of: client.workspace().sessions(), asked: request.uri.queryParameters, \.id.rawValue)
+      return CanonicalJSON.response(
+        SessionsAnswer(sessions: page.items.map(SessionAnswer.init), next: page.next))
+    }
+    api.get("sessions/:session") { _, context in
+      let id = try session(context)
+      guard let view = client.workspace().session(id) else {
+        throw QueueError.sessionNotFound(id: id.rawValue)
+      }
+      return CanonicalJSON.response(SessionAnswer(view))
+    }
+    api.post("sessions") { request, _ in
+      let body = try await decoded(SessionRequest.self, from: request)
+      let id = try SessionID(body.id)
+      guard body.byAgent == true else {
+        return try await perform(.addSession(id, name: body.name, project: body.project))
+      }
+      // What a person named it, or where its prompts are to run, is not the agent's to change.
+      let known = client.workspace().session(id)
+      let isNamed = known.map { $0.name != id.rawValue } ?? false
+      let hasProject = known.map { !$0.project.isEmpty } ?? false
+      return try await perform(
+        .addSession(
+          id, name: isNamed ? nil : body.name, project: hasProject ? nil : body.project),
+        isOfPerson: false)
+    }
+    api.patch("sessions/:session") { request, context in
+      let body = try await decoded(RenameRequest.self, from: request)
+      return try await perform(.renameSession(try session(context), name: body.name))
+    }
+    api.delete("sessions/:session") { _, context in
+      try await perform(.deleteSession(try session(context)))
+    }
+    api.get("sessions/:session/queue") { request, context in
+      let view = try client.workspace().messageQueue(try session(context))
+      let page = try Page(
+        of: view.messages, asked: request.uri.queryParameters, \.id.description)
+      var answer = QueueAnswer(view, page: (page.items, page.next))
+      let unsent = Dictionary(
+        try await unsent().map { ($0.id, $0.delivery) }, uniquingKeysWith: { $1 })
+      for index in answer.messages.indices {
+        answer.messages[index].delivery = unsent[answer.messages[index].id]
+      }
+      return CanonicalJSON.response(answer)
+    }
+    api.get("messages/unsent") { _, _ in
+      CanonicalJSON.response(UnsentAnswer(messages: try await unsent()))
+    }
+    api.post("sessions/:session/queue") { request, context in
+      let session = try session(context)
+      let body = try await decoded(
+        SendRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
+      return CanonicalJSON.response(try await send(body, to: session), status: .created)
+    }
+    api.delete("sessions/:session/queue") { _, context in
+      CanonicalJSON.response(try await clear(try session(context)))
+    }
+    api.put("sessions/:session/pause") { request, context in
+      let session = try session(context)
+      let body = try await decodedIfPresent(PauseRequest.self, from: request)
+      return try await perform(.pause(session, reason: body?.reason))
+    }
+    api.delete("sessions/:session/pause") { _, context in
+      try await perform(.resume(try session(context)))
+    }
+  }
+
+  /// What of this device's latest messages the server is not known to have; nothing where there is no
+  /// server.
+  private func unsent() async throws -> [UnsentAnswer.Message] {
+    let sync = client.syncStatus()
+    guard sync.state != .notPaired, sync.outgoing > 0 else { return [] }
+    return try await client.outgoingMessages().compactMap { message in
+      Delivery(message.status, isConnected: sync.state == .connected).map {
+        UnsentAnswer.Message(id: message.id, delivery: $0, error: message.lastError)
+      }
+    }
+  }
+
+  func send(_ body: SendRequest, to session: SessionID) async throws -> SentAnswer {
+    // What is refused, for its text or one of its files, must not leave files behind.
+    let files = body.attachments ?? []
+    guard files.count <= Limits.messageAttachmentsMax else {
+      throw QueueError.limitReached(
+        what: "attachments in one message", max: Limits.messageAttachmentsMax)
+    }
+    var command = Command.Send(
+      session: session, id: try body.messageID(), text: body.text,
+      priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
+      requeuesThread: client.settings.queueEnabled)
+    if !files.isEmpty { try client.check(.send(command)) }
+    for file in files { try checked(file) }
+    for file in files { command.attachments.append(try await kept(file)) }
+    guard
+      case .queued(let id, let position, let count, let isWarning) = try await client.perform(
+        .send(command)
+      ).notice
+    else {
+      // Sent before, and withdrawn since: say where it stands.
+      let view = try client.workspace().message(command.id)
+      return SentAnswer(
+        id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
+    }
+    let cap = client.settings.maxQueueSize
+    return SentAnswer(
+      id: id, session: session, status: .queued, position: position, count: count,
+      warning: isWarning ? "The queue of \(session) is nearly full (\(count)/\(cap))." : nil)
+  }
+
+  func priority(named name: String) throws -> Priority {
+    guard let priority = Priority(name: name) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidPriority",
+        message: "There is no priority \"\(name)\": choose urgent or normal.", exitCode: 2)
+    }
+    return priority
+  }
+
+  // MARK: - Messages
+
+  func addMessageRoutes(to api: RouterGroup<Context>) {
+    api.get("messages") { _, _ in
+      let workspace = client.workspace()
+      let ids = try workspace.sessions().filter { $0.waiting > 0 }.flatMap { session in
+        try workspace.messageQueue(session.id).messages.map(\.id)
+      }
+      return CanonicalJSON.response(MessageIDsAnswer(ids: ids))
+    }
+    api.get("messages/:message") { _, context in
+      let answer = try snapshot(of: try message(context))
+      var response = CanonicalJSON.response(answer)
+      response.headers[.eTag] = answer.base.map { "\"\($0)\"" }
+      return response
+    }
+    api.put("messages/:message/content") { request, context in
+      let id = try message(context)
+      let body = try await decoded(EditRequest.self, from: request)
+      let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      let (receipt, isConfirmed) = try await client.edit(id, content: body.content, base: base)
+      var answer = ReceiptAnswer(receipt.notice)
+      answer.unconfirmed = isConfirmed ? nil : true
+      return CanonicalJSON.response(answer)
+    }
+    api.put("messages/:message/priority") { request, context in
+      let body = try await decoded(PriorityRequest.self, from: request)
+      return try await perform(
+        .setPriority(try message(context), try priority(named: body.priority)))
+    }
+    api.post("messages/:message/restore") { _, context in
+      try await perform(.restore(try message(context)))
+    }
+    api.post("messages/:message/retry") { _, context in
+      try await perform(.retry(try message(context)))
+    }
+    api.post("messages/:message/skip") { _, context in
+      try await perform(.skip(try message(context)))
+    }
+    api.post("messages/cancel") { request, _ in
+      let body = try await decoded(MessagesRequest.self, from: request)
+      return CanonicalJSON.response(try await cancel(try messages(body.ids)))
+    }
+    api.post("messages/move") { request, _ in
+      let body = try await decoded(MoveRequest.self, from: request)
+      return try await perform(.move(try messages(body.ids), to: try target(of: body)))
+    }
+  }
+
+  /// Withdraws messages, and says of each whether that was in time.
+  private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
+    let (receipt, outcomes) = try await client.cancel(ids)
+    var answer = ReceiptAnswer(receipt.notice)
+    answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
+      ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")
+    }
+    return answer
+  }
+
+  /// Withdraws all that waits; what an agent works on stays.
+  private func clear(_ session: SessionID) async throws -> ReceiptAnswer {
+    // One that starts in between does not wait any more.
+    while true {
+      let waiting = try client.workspace().messageQueue(session).messages
+        .filter { $0.status != .running }.map(\.id)
+      // What is more than one command may name, only a merge can have brought together.
+      guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
+        return ReceiptAnswer(try await client.perform(.clear(session)).notice)
+      }
+      do {
+        return try await cancel(waiting)
+      } catch ClientError.queue(.alreadyStarted) {
+        continue
+      }
+    }
+  }
+
+  /// A message as it is now, with what an editor needs to save against it.
+  func snapshot(of id: MessageID) throws -> MessageAnswer {
+    var answer = MessageAnswer(try client.workspace().message(id), namesSession: true)
+    answer.base = try client.contentVersion(of: id).description
+    return answer
+  }
+
+  /// The text that the editor saw; nil where it does not say, which is the present one.
+  private func base(
+    of id: MessageID, given field: String?, or header: String?
+  ) async throws -> EditBase? {
+    guard let text = field ?? header.map(APIHandlers.tag(in:)), text != "*" else { return nil }
+    guard let version = ContentVersion(text) else {
+      throw APIProblem.badRequest("The base is none. Take it from the message, or leave it out.")
+    }
+    do {
+      return try await client.editBase(of: id, at: version)
+    } catch {
+      if case .history = error { throw APIProblem.baseForgotten }
+      throw error
+    }
+  }
+
+  /// The text between the quotation marks of an entity tag; a weak one is as good.
+  static func tag(in header: String) -> String {
+    var tag = header[...]
+    if tag.hasPrefix("W/") { tag.removeFirst(2) }
+    if tag.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") {
+      tag = tag.dropFirst().dropLast()
+    }
+    return String(tag)
+  }
+
+  private func messages(_ prefixes: [String]) throws -> [MessageID] {
+    guard !prefixes.isEmpty else { throw APIProblem.badRequest("ids names no message.") }
+    guard prefixes.count <= Limits.batchMax else {
+      throw QueueError.limitReached(what: "items in one command", max: Limits.batchMax)
+    }
+    let workspace = client.workspace()
+    return try prefixes.map { try workspace.messageID(fromPrefix: $0) }
+  }
+
+  private func target(of body: MoveRequest) throws -> MoveTarget {
+    let workspace = client.workspace()
+    switch (body.to, body.before, body.after) {
+    case (let position?, nil, nil): return .position(position)
+    case (nil, let prefix?, nil): return .before(try workspace.messageID(fromPrefix: prefix))
+    case (nil, nil, let prefix?): return .after(try workspace.messageID(fromPrefix: prefix))
+    default: throw APIProblem.badRequest("Give exactly one of to, before and after.")
+    }
+  }
+}
+
+extension SendRequest {
+  /// The id given, or a fresh one.
+  func messageID() throws -> MessageID {
+    guard let id else { return .random() }
+    guard let parsed = MessageID(id) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidMessageID",
+        message: "\"\(id)\" is no UUID. Leave the id out to get a fresh one.", exitCode: 2)
+    }
+    return parsed
+  }
+}
+
+extension Delivery {
+  /// - Returns: nil where the server has it.
+  fileprivate init?(_ status: QueueStatus, isConnected: Bool) {
+    switch status {
+    case .queued: self = isConnected ? .sending : .here
+    case .sending, .awaitingAck: self = .sending
+    case .failed: self = .refused
+    case .delivered: return nil
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Basics
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Settings of this device
+
+  func addSettingsRoutes(to api: RouterGroup<Context>) {
+    api.get("settings") { _, _ in CanonicalJSON.response(settingsAnswer()) }
+    api.post("settings/check") { request, _ in
+      let buffer = try await request.body.collect(upTo: Route.bodyBytesMax)
+      let faults =
+        buffer.readableBytes == 0
+        ? settings.file.faults() : SettingsFile.faults(in: String(buffer: buffer))
+      return CanonicalJSON.response(SettingsCheckAnswer(faults))
+    }
+    api.post("settings/reload") { _, context in
+      try settings.reload(apply: client.apply)
+      await followWeb(context)
+      return CanonicalJSON.response(settingsAnswer())
+    }
+    api.get("settings/:setting") { _, context in
+      CanonicalJSON.response(settingAnswer(try setting(context)))
+    }
+    api.put("settings/:setting") { request, context in
+      let name = try setting(context)
+      let body = try await decoded(SettingRequest.self, from: request)
+      try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
+      return CanonicalJSON.response(await changedAnswer(name, context))
+    }
+    api.delete("settings/:setting") { _, context in
+      let name = try setting(context)
+      try settings.set(name, to: nil, apply: client.apply)
+      return CanonicalJSON.response(await changedAnswer(name, context))
+    }
+  }
+
+  private func setting(_ context: Context) throws -> SettingName {
+    let text = try context.parameters.require("setting")
+    guard let name = SettingName(rawValue: text) else {
+      throw APIProblem(
+        .notFound, code: "settingNotFound",
+        message: "There is no setting \"\(text)\". Choose from "
+          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 1)
+    }
+    return name
+  }
+
+  /// A number or switch may come as the text that a person typed.
+  private func value(_ value: JSONValue, of name: SettingName) throws -> SettingValue {
+    switch value {
+    case .string(let text): return try name.value(fromText: text)
+    case .integer(let number): return .number(number)
+    case .bool(let flag): return .flag(flag)
+    case .null, .number, .array, .object:
+      throw APIProblem.badRequest(
+        "The field value has the wrong type: give it a whole number, true, false or a text.")
+    }
+  }
+
+  private func settingsAnswer() -> SettingsAnswer {
+    SettingsAnswer(
+      file: settings.file.path, settings: SettingName.allCases.map { settingAnswer($0) })
+  }
+
+  private func settingAnswer(_ name: SettingName) -> SettingAnswer {
+    SettingAnswer(name, in: settings.current)
+  }
+
+  /// A setting that somebody has just changed.
+  private func changedAnswer(_ name: SettingName, _ context: Context) async -> SettingAnswer {
+    var answer = settingAnswer(name)
+    if name == .agent || name == .command {
+      answer.warning = AgentProgram.problem(
+        of: settings.current.deviceSettings.agents,
+        path: ProcessInfo.processInfo.environment["PATH"] ?? "")
+    }
+    if name == .web {
+      await followWeb(context)
+      answer.warning = web.trouble
+    }
+    return answer
+  }
+}
+
+extension APIProblem {
+  init(_ fault: SettingFault) {
+    self.init(
+      .unprocessableContent, code: "invalidSetting", message: fault.description, exitCode: 2)
+  }
+}
+
+extension SettingAnswer {
+  init(_ setting: SettingName, in layers: SettingsLayers) {
+    let effective = layers.effective(setting)
+    let entry = layers.file[setting]
+    let isOfFile = effective.origin == .file
+    self.init(
+      name: setting.rawValue, value: effective.value?.json, origin: effective.origin.rawValue,
+      line: isOfFile ? entry?.line : nil, overridden: isOfFile ? nil : entry?.value.json,
+      standard: setting.standard?.json, environmentVariable: setting.environmentVariable,
+      appliesAtOnce: setting.appliesAtOnce, summary: setting.summary)
+  }
+}
+
+extension SettingsCheckAnswer {
+  init(_ faults: [SettingFault]) {
+    self.init(
+      faults: faults.map {
+        Fault(line: $0.line, setting: $0.name, reason: $0.reason, message: $0.description)
+      })
+  }
+}
+
+extension SettingValue {
+  var json: JSONValue {
+    switch self {
+    case .number(let number): .integer(number)
+    case .flag(let flag): .bool(flag)
+    case .text(let text): .string(text)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - What agents do
+
+  func addSignalRoutes(to api: RouterGroup<Context>) {
+    api.get("activity") { _, _ in
+      CanonicalJSON.response(
+        ActivitiesAnswer(activities: client.activities().map(ActivityAnswer.init)))
+    }
+    api.get("sessions/:session/activity") { _, context in
+      let session = try session(context)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      var answer = ActivityAnswer(client.activity(of: session))
+      answer.task = client.workspace().task(of: session)
+      return CanonicalJSON.response(answer)
+    }
+    api.post("sessions/:session/signals") { request, context in
+      let session = try session(context)
+      let body = try await decoded(SignalRequest.self, from: request)
+      let signal = try body.signal()
+      if signal == .wentIdle,
+        seats.end(session, with: .died("Its agent waits for its person; no end was told."))
+      {
+        // What follows from the end of a prompt that was given out sees to the rest.
+        return CanonicalJSON.response(ActivityAnswer(client.activity(of: session)))
+      }
+      let activity = try await client.receive(signal, in: session)
+      switch SignalRequest.Kind(rawValue: body.type) {
+      case .toolUse:
+        await client.noteWentOn(in: session)
+        if let name = body.name { await client.noteOperation(name, in: session) }
+      case .toolResult, .permissionResponse: await client.noteWentOn(in: session)
+      default: break
+      }
+      return CanonicalJSON.response(ActivityAnswer(activity))
+    }
+  }
+}
+
+extension SignalRequest {
+  func signal() throws -> AgentSignal {
+    guard let kind = Kind(rawValue: type) else {
+      let names = Kind.allCases.map(\.rawValue).joined(separator: ", ")
+      throw APIProblem(
+        .unprocessableContent, code: "invalidSignal",
+        message: "There is no signal \"\(type)\": choose from \(names).", exitCode: 2)
+    }
+    switch kind {
+    case .turnStart: return .turnStarted
+    case .toolUse: return .toolStarted(id: try toolID())
+    case .toolResult: return .toolEnded(id: try toolID())
+    case .permissionRequest: return .approvalRequested()
+    case .permissionResponse: return .approvalAnswered()
+    case .result: return .turnEnded
+    case .error: return .turnFailed(message: message ?? "no reason given")
+    case .idle: return .wentIdle
+    }
+  }
+
+  private func toolID() throws -> String {
+    guard let id else {
+      throw APIProblem.badRequest("The signal \(type) needs the id of the tool's call.")
+    }
+    return id
+  }
+}
+
+extension ActivityAnswer {
+  init(_ activity: SessionActivity) {
+    self.init(
+      activity,
+      currentError: activity.currentError.map { error in
+        let problem = APIProblem(ClientError.queue(error))
+        return RefusalAnswer.Details(
+          code: problem.code, message: problem.message, exitCode: Int(problem.exitCode))
+      })
+  }
+}

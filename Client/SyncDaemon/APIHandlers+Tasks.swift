@@ -1,0 +1,259 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Tasks, and what they wait for
+
+  func addTaskRoutes(to api: RouterGroup<Context>) {
+    api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks())) }
+    api.get("sessions/:session/task") { _, context in
+      CanonicalJSON.response(try task(of: try session(context)))
+    }
+    api.put("sessions/:session/task/progress") { request, context in
+      let session = try session(context)
+      let body = try await decoded(ProgressRequest.self, from: request)
+      _ = try task(of: session)
+      await client.noteProgress(body.progress, in: session)
+      return CanonicalJSON.response(try task(of: session))
+    }
+    api.post("sessions/:session/asks") { request, context in
+      let session = try session(context)
+      let body = try await decoded(AskRequest.self, from: request)
+      let answer = try await ask(try body.ask(), in: session, body, context)
+      return CanonicalJSON.response(
+        DecisionAnswer(answer, session: session, name: answer.device.map(name(of:))))
+    }
+    api.put("sessions/:session/task/prompt") { request, context in
+      let session = try session(context)
+      let body = try await decoded(PromptRequest.self, from: request)
+      _ = try task(of: session)
+      await client.notePrompt(try AskRequest(body).ask(), in: session)
+      return CanonicalJSON.response(try task(of: session))
+    }
+    api.post("asks/:ask/answer") { request, context in
+      let named = try parameter("ask", of: context)
+      let body = try await decoded(VerdictRequest.self, from: request)
+      return CanonicalJSON.response(try await answer(named, body))
+    }
+  }
+
+  private func task(of session: SessionID) throws -> TaskState {
+    guard let view = client.workspace().session(session) else {
+      throw QueueError.sessionNotFound(id: session.rawValue)
+    }
+    return view.task
+      ?? TaskState(
+        sessionId: session, projectPath: view.project, status: .idle, startTime: 0,
+        lastUpdateTime: 0)
+  }
+
+  /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
+  private func ask(
+    _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
+  ) async throws -> AskAnswer {
+    let client = client
+    let patience = try body.patience(else: client.settings.approvalPatience)
+    let promptsItself = body.promptsItself ?? false
+    let waiting = Task {
+      try await client.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
+    }
+    context.channel.closeFuture.whenComplete { _ in waiting.cancel() }
+    return try await cancelWhenGracefulShutdown {
+      try await withTaskCancellationHandler {
+        try await waiting.value
+      } onCancel: {
+        waiting.cancel()
+      }
+    }
+  }
+
+  // MARK: - Answering
+
+  /// The word that stands for the one request that is awaited.
+  static let onlyAsk = "only"
+
+  private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
+    let verdict = try body.checkedVerdict()
+    let task = try awaited(named, verdict)
+    guard let request = task.status.request else { throw APIProblem.notAwaited }
+    if client.isAskedAtHost(task) {
+      throw APIProblem.askedAtHost(
+        at: client.workspace().taskDevice(of: task.sessionId).map(name(of:)))
+    }
+    let event = try await client.answer(
+      TaskAnswer(
+        session: task.sessionId, request: request, verdict: verdict, text: body.text ?? ""))
+    switch event {
+    case .taken, .waiting:
+      return AnsweredAnswer(
+        result: event == .taken ? .taken : .waiting, session: task.sessionId, request: request,
+        verdict: verdict.name, about: task.status.note)
+    case .answeredAlready(let verdict, let device):
+      throw APIProblem.answeredAlready(verdict, by: name(of: device))
+    case .notAwaited, .tooLate:
+      throw APIProblem.notAwaited
+    }
+  }
+
+  /// The task whose request is meant: by the request's id or a unique beginning of it, by its
+  /// session, or the only one there is.
+  private func awaited(_ named: String, _ verdict: Verdict) throws -> TaskState {
+    // What was answered and not written yet by its host is found too, to be told by whom.
+    let awaited = client.tasks().filter { $0.status.request != nil }
+    if let session = try? SessionID(named),
+      let task = awaited.first(where: { $0.sessionId == session })
+    {
+      return try checked(task, verdict)
+    }
+    let name = named.lowercased()
+    let found =
+      name == APIHandlers.onlyAsk
+      ? client.awaited().filter { verdict.answers($0.status) }
+      : awaited.filter { $0.status.request?.description.hasPrefix(name) == true && !name.isEmpty }
+    if let task = found.first, found.count == 1 { return try checked(task, verdict) }
+    guard found.isEmpty else {
+      throw APIProblem(
+        .conflict, code: "askAmbiguous",
+        message: "Several requests wait: name one by its session or its id.", exitCode: 1,
+        candidates: found.map { "\($0.sessionId)" })
+    }
+    try refuseIfEnded(named)
+    throw APIProblem(
+      .notFound, code: "askNotFound",
+      message: name == APIHandlers.onlyAsk
+        ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
+        : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
+  }
+
+  private func checked(_ task: TaskState, _ verdict: Verdict) throws -> TaskState {
+    guard verdict.answers(task.status) else {
+      throw APIProblem(
+        .unprocessableContent, code: "wrongVerdict",
+        message: verdict.isAboutApproval
+          ? "\(task.sessionId) asks a question. Answer it: cospool answer \(task.sessionId) TEXT."
+          : "\(task.sessionId) asks for leave. Decide: cospool approve or deny \(task.sessionId).",
+        exitCode: 2)
+    }
+    return task
+  }
+
+  /// What the registers still tell of a request, or of a session's latest, that is over.
+  private func refuseIfEnded(_ named: String) throws {
+    let ended = client.tasks().first { task in
+      guard let outcome = task.outcome else { return false }
+      return outcome.request.description == named.lowercased()
+        || task.sessionId.rawValue == named.lowercased()
+    }
+    guard let outcome = ended?.outcome else { return }
+    if let device = outcome.device,
+      let verdict = Verdict.allCases.first(where: { $0.ending == outcome.ending })
+    {
+      throw APIProblem.answeredAlready(verdict, by: name(of: device))
+    }
+    throw APIProblem.notAwaited
+  }
+}
+
+extension TaskStatus.Kind {
+  /// What it waits for, as a thread's state.
+  var awaited: String? {
+    switch self {
+    case .awaitingApproval: "approval"
+    case .awaitingAnswer: "answer"
+    case .idle, .processing, .completed, .error: nil
+    }
+  }
+}
+
+extension Verdict {
+  fileprivate var isAboutApproval: Bool { self == .allowed || self == .denied }
+}
+
+extension APIProblem {
+  static func answeredAlready(_ verdict: Verdict, by name: String) -> APIProblem {
+    APIProblem(
+      .conflict, code: "answeredAlready",
+      message: "It was answered already, by \(name): \(verdict.name).", exitCode: 5)
+  }
+
+  static func askedAtHost(at name: String?) -> APIProblem {
+    APIProblem(
+      .conflict, code: "notAwaited",
+      message: "Nobody can answer it from another device any more: the agent asks at its own prompt"
+        + (name.map { " on \($0)" } ?? "") + ".", exitCode: 5)
+  }
+
+  static let notAwaited = APIProblem(
+    .conflict, code: "notAwaited",
+    message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
+    exitCode: 5)
+}
+
+extension ProgressRequest {
+  var progress: TodoProgress {
+    TodoProgress(completed: completed, total: total, currentTask: currentTask)
+  }
+}
+
+extension AskRequest {
+  func ask() throws -> AgentAsk {
+    switch kind {
+    case "approval":
+      guard let toolName, !toolName.isEmpty else {
+        throw APIProblem.badRequest("An approval needs the name of a tool.")
+      }
+      return .approval(toolName: toolName, summary: summary ?? "", details: details)
+    case "question":
+      guard let question, !question.isEmpty else {
+        throw APIProblem.badRequest("A question needs a text.")
+      }
+      return .question(question, options: options ?? [])
+    default:
+      throw APIProblem(
+        .unprocessableContent, code: "invalidAsk",
+        message: "There is no kind \"\(kind)\": choose from approval, question.", exitCode: 2)
+    }
+  }
+
+  /// - Parameter standard: the device's setting, in seconds.
+  func patience(else standard: Int) throws -> Duration {
+    let seconds = patienceSeconds ?? Double(standard)
+    guard seconds > 0, seconds <= Double(AskRequest.patienceSecondsMax) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidTimeout",
+        message: "The patience must be more than 0 and at most "
+          + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: 2)
+    }
+    return .milliseconds(Int64(seconds * 1_000))
+  }
+}
+
+extension DecisionAnswer {
+  init(_ answer: AskAnswer, session: SessionID, name: String?) {
+    self.init(
+      session: session, ending: answer.ending, device: answer.device, deviceName: name,
+      text: answer.text.isEmpty ? nil : answer.text)
+  }
+}
+
+extension VerdictRequest {
+  func checkedVerdict() throws -> Verdict {
+    let choices = Verdict.allCases.filter { $0 != .closed }
+    guard let verdict = choices.first(where: { $0.name == verdict }) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidVerdict",
+        message: "There is no verdict \"\(verdict)\": choose from "
+          + choices.map(\.name).joined(separator: ", ") + ".", exitCode: 2)
+    }
+    guard verdict != .allowed || text?.isEmpty != false else {
+      throw APIProblem(
+        .unprocessableContent, code: "remarkNotTaken",
+        message: "No agent takes words with a yes: deny, and say what is wanted.", exitCode: 2)
+    }
+    return verdict
+  }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+
+/// What a handler knows besides the request.
+struct APIContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  /// The connection that the request came over.
+  let channel: any Channel
+  /// The browser whose key it brought; nil over the Unix socket.
+  var browser: String?
+
+  init(source: Source) {
+    coreContext = CoreRequestContextStorage(source: source)
+    channel = source.channel
+  }
+}
+
+/// The routes of the local API, version 1. README.md of this folder lists them for people.
+struct APIHandlers: Sendable {
+  var client: QueueClient
+  var settings: SettingsKeeper
+  var output: OutputFolder
+  var seats = LiveSeats()
+  var web: WebListener
+  var daemon: DaemonAnswer
+  var eventReaders = EventReaders()
+  var heartbeatPeriod = EventStream.heartbeatPeriodDefault
+
+  typealias Context = APIContext
+  typealias Handler = @Sendable (Request, Context) async throws -> Response
+
+  func router() -> Router<Context> {
+    let router = Router(context: Context.self)
+    router.add(middleware: ProblemMiddleware(client: client))
+    addRoutes(to: router)
+    return router
+  }
+
+  func addRoutes(to router: Router<Context>) {
+    router.add(middleware: RequestCheck())
+    router.get("events", use: events)
+    let api = router.group("v1")
+    addDeviceRoutes(to: api)
+    addSessionRoutes(to: api)
+    addMessageRoutes(to: api)
+    addThreadRoutes(to: api)
+    addHistoryRoutes(to: api)
+    addSettingsRoutes(to: api)
+    addSignalRoutes(to: api)
+    addDraftRoutes(to: api)
+    addAttachmentRoutes(to: api)
+    addQueueFileRoutes(to: api)
+    addExecutionRoutes(to: api)
+    addFeedingRoutes(to: api)
+    addAgentRoutes(to: api)
+    addTaskRoutes(to: api)
+    addNotificationRoutes(to: api)
+    addWebRoutes(to: api)
+  }
+
+  // MARK: - Device, sync, and the whole
+
+  private func addDeviceRoutes(to api: RouterGroup<Context>) {
+    api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
+    api.get("status") { _, _ in CanonicalJSON.response(status()) }
+    api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
+    api.get("events", use: events)
+    api.post("pair") { request, _ in
+      let body = try await decoded(PairRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await client.pair(
+          server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
+    }
+    api.put("sync") { request, _ in
+      let body = try await decoded(SyncRequest.self, from: request)
+      try await client.setSyncEnabled(body.enabled)
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("sync/now") { _, _ in
+      try requireSync()
+      await client.syncNow()
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("sync/wait") { request, _ in
+      let seconds = try await decoded(WaitRequest.self, from: request).timeoutSeconds
+      guard seconds >= 0, seconds <= Double(WaitRequest.secondsMax) else {
+        throw APIProblem(
+          .unprocessableContent, code: "invalidTimeout",
+          message: "The timeout must be 0 to \(WaitRequest.secondsMax) seconds.",
+          exitCode: 2)
+      }
+      try await cancelWhenGracefulShutdown {
+        try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))
+        try Task.checkCancellation()
+      }
+      return CanonicalJSON.response(SyncedAnswer(synced: true))
+    }
+  }
+
+  private func events(_ request: Request, _ context: Context) async throws -> Response {
+    try await EventStream(
+      client: client, readers: eventReaders, heartbeatPeriod: heartbeatPeriod
+    ).response(to: request, on: context.channel)
+  }
+
+  func status() -> StatusAnswer {
+    let workspace = client.workspace()
+    var daemon = daemon
+    daemon.threadQueue = client.settings.queueEnabled
+    daemon.queueSizeMax = client.settings.maxQueueSize
+    return StatusAnswer(
+      daemon: daemon, sync: client.syncStatus(), sessions: workspace.sessions(),
+      threads: workspace.threadQueue(), awaited: client.awaited().count)
+  }
+
+  /// To ask for sync where there can be none is a mistake to hear about.
+  private func requireSync() throws {
+    switch client.syncStatus().state {
+    case .notPaired: throw ClientError.notPaired
+    case .disabled: throw ClientError.syncDisabled
+    case .connecting, .connected, .waiting, .refused: return
+    }
+  }
+
+  // MARK: - What routes share
+
+  /// Does a command and answers with its receipt.
+  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
+    CanonicalJSON.response(
+      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
+  }
+
+  func session(_ context: Context) throws -> SessionID {
+    try SessionID(try parameter("session", of: context))
+  }
+
+  /// The message that the path names, by its id or a unique prefix.
+  func message(_ context: Context) throws -> MessageID {
+    try client.workspace().messageID(fromPrefix: try parameter("message", of: context))
+  }
+
+  func parameter(_ name: String, of context: Context) throws -> String {
+    let raw = try context.parameters.require(name)
+    guard raw.utf8.contains(UInt8(ascii: "%")) else { return raw }
+    guard let text = raw.removingPercentEncoding else {
+      throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
+    }
+    return text
+  }
+
+  /// Reads the body; nil where there is none.
+  func decodedIfPresent<Body: Decodable>(
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
+  ) async throws -> Body? {
+    let buffer = try await request.body.collect(upTo: bytesMax)
+    guard buffer.readableBytes > 0 else { return nil }
+    do {
+      return try StrictDecoder.decode(type, from: Array(buffer.readableBytesView))
+    } catch let fault as StrictDecoder.Fault {
+      throw APIProblem(fault)
+    }
+  }
+
+  func decoded<Body: Decodable>(
+    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
+  ) async throws -> Body {
+    guard let body = try await decodedIfPresent(type, from: request, upTo: bytesMax) else {
+      throw APIProblem.badRequest("The request needs a JSON body.")
+    }
+    return body
+  }
+}

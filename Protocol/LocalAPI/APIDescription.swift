@@ -1,0 +1,126 @@
+package import Basics
+
+/// The OpenAPI document, derived from the table of routes and the types that it names.
+package enum APIDescription {
+  package static let document: JSONValue = {
+    let book = SchemaBook()
+    _ = book.schema(of: RefusalAnswer.self)
+    let paths = APIDescription.paths(book)
+    return [
+      "openapi": "3.1.0",
+      "info": [
+        "title": "Cospool local API", "version": .string(Version.number),
+        "summary": "Work queues of coding agents, on this device and in sync with the others.",
+        "description": .string(introduction),
+        "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
+      ],
+      "servers": [
+        ["url": "http://localhost", "description": "Over the Unix socket DIR/cospool.sock."]
+      ],
+      "paths": paths,
+      "components": ["schemas": .object(book.components)],
+    ]
+  }()
+
+  private static let introduction = """
+    Spoken over a Unix socket that only its owner may open. Fields of answers and kinds of events \
+    are only ever added; a request with a field or parameter that is not described is refused. \
+    Every refusal has the shape Refusal, with a stable code.
+    """
+
+  private static func paths(_ book: SchemaBook) -> JSONValue {
+    var paths: [String: [String: JSONValue]] = [:]
+    for route in Route.all {
+      paths[route.path, default: [:]][route.method.lowercased()] = item(route, book)
+    }
+    return .object(paths.mapValues { .object($0) })
+  }
+
+  private static func item(_ route: Route, _ book: SchemaBook) -> JSONValue {
+    var item: [String: JSONValue] = [
+      "operationId": .string(route.id), "summary": .string(route.summary),
+      "responses": responses(of: route, book),
+    ]
+    let parameters =
+      route.pathParameters.map { parameter($0, in: "path", pathSchema($0), summary: nil) }
+      + route.parameters.map {
+        parameter($0.name, in: $0.isHeader ? "header" : "query", $0.schema, summary: $0.summary)
+      }
+    if !parameters.isEmpty { item["parameters"] = .array(parameters) }
+    if let body = route.body { item["requestBody"] = requestBody(body, book) }
+    return .object(item)
+  }
+
+  private static func pathSchema(_ name: String) -> JSONValue {
+    switch name {
+    case "session": Note.sessionID.schema
+    case "message": Note.messageName.schema
+    default: ["type": "string", "minLength": 1]
+    }
+  }
+
+  private static func parameter(
+    _ name: String, in place: String, _ schema: JSONValue, summary: String?
+  ) -> JSONValue {
+    var parameter: [String: JSONValue] = [
+      "name": .string(name), "in": .string(place), "schema": schema,
+    ]
+    if place == "path" { parameter["required"] = true }
+    if let summary { parameter["description"] = .string(summary) }
+    return .object(parameter)
+  }
+
+  private static func requestBody(_ body: Route.Body, _ book: SchemaBook) -> JSONValue {
+    switch body {
+    case .fields(let type, let isRequired, _):
+      [
+        "required": .bool(isRequired),
+        "content": ["application/json": ["schema": book.schema(of: type)]],
+      ]
+    case .document(let type, _):
+      ["required": true, "content": ["application/json": ["schema": book.document(type)]]]
+    case .bytes(let mediaType, _):
+      ["required": false, "content": .object([mediaType: [:]])]
+    }
+  }
+
+  private static func responses(of route: Route, _ book: SchemaBook) -> JSONValue {
+    let schema: JSONValue =
+      switch route.answer {
+      case .json(let type): ["application/json": ["schema": book.schema(of: type)]]
+      case .description: ["application/json": ["schema": ["type": "object"]]]
+      case .events: ["text/event-stream": ["schema": ["type": "string"]]]
+      case .bytes(let mediaType): .object([mediaType: [:]])
+      }
+    var responses: [String: JSONValue] = [
+      "\(route.status)": ["description": "Done.", "content": schema]
+    ]
+    for status in route.refusalStatuses {
+      responses["\(status)"] = [
+        "description": .string(refusalText(status)),
+        "content": ["application/json": ["schema": book.schema(of: RefusalAnswer.self)]],
+      ]
+    }
+    return .object(responses)
+  }
+
+  private static func refusalText(_ status: Int) -> String {
+    switch status {
+    case 400: "The request is not what the route takes."
+    case 401: "The browser has no key, or the ticket is none."
+    case 403: "The request does not come from the page itself."
+    case 404: "There is no such thing."
+    case 409: "The present state does not allow it; `current` shows that state."
+    case 412: "The base is too old to edit against; `current` shows the message."
+    case 413: "Too much."
+    case 415: "The body is not JSON."
+    case 421: "The page has another address."
+    case 422: "A value cannot be used."
+    case 502: "The sync server refused or cannot be reached."
+    case 503: "The daemon is stopping, or has too many readers."
+    case 504: "It took too long."
+    case 507: "The disk is full."
+    default: "The daemon failed."
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package import QueueModel
+
+/// What this device runs, and ran since the daemon began.
+package struct ExecutionAnswer: APIValue {
+  package struct Running: APIValue {
+    package var session: SessionID
+    package var message: MessageID
+
+    package init(session: SessionID, message: MessageID) {
+      self.session = session
+      self.message = message
+    }
+  }
+
+  package var agent: String
+  package var counts: ExecutionCounts
+  package var running: [Running]
+
+  package init(agent: String, counts: ExecutionCounts, running: [Running]) {
+    self.agent = agent
+    self.counts = counts
+    self.running = running
+  }
+}
+
+extension ExecutionCounts: APIValue {
+  package static var schemaName: String? { nil }
+}
+
+package struct AgentRequest: APIValue {
+  package var agent: String
+
+  package init(agent: String) { self.agent = agent }
+}
+
+/// What runs a session's messages on this device.
+package struct AgentAnswer: APIValue {
+  package var session: SessionID
+  package var agent: String
+  /// Whether the session has one of its own; else it is the device's.
+  package var own: Bool
+
+  package init(session: SessionID, agent: String, own: Bool) {
+    self.session = session
+    self.agent = agent
+    self.own = own
+  }
+}
+
+/// Where a live agent is.
+package struct FeedRequest: APIValue {
+  package enum Moment: String, CaseIterable, Sendable {
+    case turnEnded = "turn_end"
+    case promptTyped = "prompt"
+    case sessionEnded = "session_end"
+  }
+
+  /// The name of a moment.
+  package var type: String
+  /// How long to wait for a prompt.
+  package var waitSeconds: Double?
+  /// What the agent said at the end of its turn.
+  package var summary: String?
+  /// Whether the turn that ends began by a hook, as the agent says.
+  package var stopHookActive: Bool?
+  /// The agent drops what hooks tell it after so many times in a row.
+  package var blocksMax: Int?
+  /// The agent's process, and when it began, in clock ticks since the system did.
+  package var agentProcess: Int?
+  package var agentStart: UInt64?
+  /// When the hook began, the same way.
+  package var hookStart: UInt64?
+
+  package init(_ moment: Moment) { type = moment.rawValue }
+}
+
+/// The next prompt; nothing where there is none.
+package struct FeedAnswer: APIValue {
+  package var text: String?
+
+  package init(text: String? = nil) { self.text = text }
+}
+
+/// What an agent or its hook reports.
+package struct SignalRequest: APIValue {
+  /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
+  /// `idle` where an agent waits for its person, however its turn ended.
+  package enum Kind: String, CaseIterable, Sendable {
+    case turnStart = "turn_start"
+    case toolUse = "tool_use"
+    case toolResult = "tool_result"
+    case permissionRequest = "permission_request"
+    case permissionResponse = "permission_response"
+    case result
+    case error
+    case idle
+  }
+
+  package static let notes = ["type": Note.choice(Kind.allCases.map(\.rawValue))]
+
+  package var type: String
+  /// The tool's id, for `tool_use` and `tool_result`.
+  package var id: String?
+  /// The tool's name, for `tool_use`.
+  package var name: String?
+  /// What went wrong, for `error`.
+  package var message: String?
+
+  package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {
+    self.type = type
+    self.id = id
+    self.name = name
+    self.message = message
+  }
+}
+
+/// What a session's agent does.
+package struct ActivityAnswer: APIValue {
+  package var session: SessionID
+  package var busy: Bool
+  package var isProcessing: Bool
+  /// The ids of the tools that run, sorted.
+  package var runningTools: [String]
+  package var isPendingApproval: Bool
+  /// The failure that nobody dealt with yet; left out where there is none.
+  package var currentError: RefusalAnswer.Details?
+  /// What its host says that it does; where one session is asked for.
+  package var task: TaskState?
+
+  package init(_ activity: SessionActivity, currentError: RefusalAnswer.Details?) {
+    session = activity.session
+    busy = activity.busy.isBusy
+    isProcessing = activity.busy.isProcessing
+    runningTools = activity.busy.runningTools.sorted()
+    isPendingApproval = activity.busy.isPendingApproval
+    self.currentError = currentError
+  }
+}
+
+/// The sessions whose agents are busy, or failed.
+package struct ActivitiesAnswer: APIValue {
+  package var activities: [ActivityAnswer]
+
+  package init(activities: [ActivityAnswer]) { self.activities = activities }
+}

@@ -1,0 +1,81 @@
+import Basics
+package import QueueModel
+
+/// A file for a message: its bytes as base64, or where it lies on this machine.
+package struct AttachmentRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "data": .text("Base64; needs a name. At most 10 MiB."),
+    "path": .text("Absolute, on this machine, in place of data."),
+  ]
+
+  package var data: String?
+  package var path: String?
+  /// The last part of the path where it is left out.
+  package var name: String?
+  /// Told from the bytes where it is left out.
+  package var mediaType: String?
+
+  package init(
+    data: String? = nil, path: String? = nil, name: String? = nil, mediaType: String? = nil
+  ) {
+    self.data = data
+    self.path = path
+    self.name = name
+    self.mediaType = mediaType
+  }
+}
+
+/// A file of a message.
+package struct AttachedFileAnswer: APIValue {
+  package var hash: ContentHash
+  package var name: String
+  package var mediaType: String
+  package var size: Int
+  /// Whether the bytes are on this device; they are fetched when somebody asks for them.
+  package var here: Bool
+
+  package init(_ attachment: Attachment, isHere: Bool) {
+    hash = attachment.hash
+    name = attachment.name
+    mediaType = attachment.mediaType
+    size = attachment.size
+    here = isHere
+  }
+}
+
+/// The files of a message, by name.
+package struct AttachmentsAnswer: APIValue {
+  package var attachments: [AttachedFileAnswer]
+
+  package init(attachments: [AttachedFileAnswer]) { self.attachments = attachments }
+}
+
+package struct AttachedAnswer: APIValue {
+  package var attachment: Attachment
+  /// Whether the message did not have it yet.
+  package var isNew: Bool
+
+  package init(attachment: Attachment, isNew: Bool) {
+    self.attachment = attachment
+    self.isNew = isNew
+  }
+}
+
+extension Attachment: APIValue, SchemaExample {
+  package static var schemaName: String? { "Attachment" }
+  static var example: Attachment? {
+    try? Attachment(hash: .none, name: "name", mediaType: "text/plain", size: 1)
+  }
+}
+
+extension ContentHash: SchemaGiven {
+  static var schema: JSONValue {
+    ["type": "string", "description": "SHA-256, 64 hexadecimal digits."]
+  }
+  static var example: ContentHash? { ContentHash.none }
+}
+
+extension SessionID: SchemaGiven {
+  static var schema: JSONValue { Note.sessionID.schema }
+  static var example: SessionID? { try? SessionID("session") }
+}

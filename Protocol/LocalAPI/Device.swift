@@ -1,0 +1,151 @@
+package import QueueModel
+
+/// About the daemon itself.
+package struct DaemonAnswer: APIValue {
+  package static let schemaName: String? = nil
+
+  package var version: String
+  package var processID: Int
+  package var dataDirectory: String
+  package var socket: String
+  /// Whether the thread queue is on on this device.
+  package var threadQueue: Bool
+  package var queueSizeMax: Int
+
+  package init(
+    version: String, processID: Int, dataDirectory: String, socket: String, threadQueue: Bool,
+    queueSizeMax: Int
+  ) {
+    self.version = version
+    self.processID = processID
+    self.dataDirectory = dataDirectory
+    self.socket = socket
+    self.threadQueue = threadQueue
+    self.queueSizeMax = queueSizeMax
+  }
+}
+
+/// The daemon, sync, and how much there is.
+package struct StatusAnswer: APIValue {
+  package struct Counts: APIValue {
+    package var sessions: Int
+    package var messages: Int
+    package var threads: Int
+    /// Threads that are not locked.
+    package var threadsReady: Int
+    /// Requests that wait for somebody's answer.
+    package var awaited: Int
+  }
+
+  package var daemon: DaemonAnswer
+  package var sync: SyncStatus
+  package var queues: Counts
+
+  package init(
+    daemon: DaemonAnswer, sync: SyncStatus, sessions: [SessionView], threads: ThreadQueueView,
+    awaited: Int
+  ) {
+    self.daemon = daemon
+    self.sync = sync
+    queues = Counts(
+      sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },
+      threads: threads.threads.count, threadsReady: threads.ready.count, awaited: awaited)
+  }
+}
+
+extension SyncStatus: APIValue {
+  package static var schemaName: String? { "Sync" }
+  package static var notes: [String: Note] {
+    ["connectedSince": .milliseconds, "lastSyncedAt": .milliseconds]
+  }
+}
+
+extension SyncStatus.Device: APIValue {}
+
+extension PairingResult: APIValue {
+  package static var schemaName: String? { "Pairing" }
+}
+
+package struct PairRequest: APIValue {
+  package var server: String
+  package var code: String
+  /// The server may be asked without encryption, wherever it is; no where absent.
+  package var insecure: Bool?
+
+  package init(server: String, code: String, insecure: Bool? = nil) {
+    self.server = server
+    self.code = code
+    self.insecure = insecure
+  }
+}
+
+package struct SyncRequest: APIValue {
+  package var enabled: Bool
+
+  package init(enabled: Bool) { self.enabled = enabled }
+}
+
+package struct WaitRequest: APIValue {
+  package static let secondsMax = 86_400
+  package static let notes = ["timeoutSeconds": Note.range(0...secondsMax)]
+
+  package var timeoutSeconds: Double
+
+  package init(timeoutSeconds: Double) { self.timeoutSeconds = timeoutSeconds }
+}
+
+/// The answer to `sync wait`.
+package struct SyncedAnswer: APIValue {
+  package var synced: Bool
+
+  package init(synced: Bool) { self.synced = synced }
+}
+
+/// The body of every refusal.
+package struct RefusalAnswer: APIValue {
+  package struct Details: APIValue {
+    package static let notes: [String: Note] = [
+      "code": .text("Stable, for programs."), "message": .text("What happened and what to do."),
+      "exitCode": .text("What `cospool` exits with."),
+    ]
+
+    package var code: String
+    package var message: String
+    package var exitCode: Int
+    package var candidates: [String]?
+    package var current: CurrentAnswer?
+
+    package init(
+      code: String, message: String, exitCode: Int, candidates: [String]? = nil,
+      current: CurrentAnswer? = nil
+    ) {
+      self.code = code
+      self.message = message
+      self.exitCode = exitCode
+      self.candidates = candidates
+      self.current = current
+    }
+  }
+
+  package var error: Details
+
+  package init(error: Details) { self.error = error }
+}
+
+/// The state that stands against a request: what is fitting for the refusal, and nothing else.
+package struct CurrentAnswer: APIValue {
+  package var queue: QueueAnswer?
+  package var message: MessageAnswer?
+  package var sync: SyncStatus?
+  package var undo: UndoAnswer?
+
+  package init(
+    queue: QueueAnswer? = nil, message: MessageAnswer? = nil, sync: SyncStatus? = nil,
+    undo: UndoAnswer? = nil
+  ) {
+    self.queue = queue
+    self.message = message
+    self.sync = sync
+    self.undo = undo
+  }
+}

@@ -1,0 +1,91 @@
+import Basics
+package import QueueModel
+
+extension WorkspaceDocument: APIValue {
+  package static var schemaName: String? { "Document" }
+  package static var notes: [String: Note] {
+    ["format": .constant(.string(format)), "version": .constant(.integer(version))]
+  }
+}
+
+extension WorkspaceDocument.Session: APIValue {
+  package static var notes: [String: Note] {
+    ["name": .nullable("string"), "project": .nullable("string")]
+  }
+}
+
+extension WorkspaceDocument.Message: APIValue {
+  package static var notes: [String: Note] {
+    [
+      "priority": .priority, "createdAt": .milliseconds, "device": .nullable("string"),
+      "project": .nullable("string"), "attempts": .nullable("integer"),
+      "lastError": .nullable("string"), "attachments": .nullable("array"),
+    ]
+  }
+}
+
+extension WorkspaceDocument.Thread: APIValue {
+  package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
+}
+
+extension WorkspaceDump: APIValue {
+  package static var schemaName: String? { "Dump" }
+}
+
+extension WorkspaceDump.Replica: APIValue {}
+
+extension WorkspaceDump.Session: APIValue {}
+
+extension WorkspaceDump.Message: APIValue {
+  package static var notes: [String: Note] {
+    ["priority": .priority, "createdAt": .milliseconds]
+  }
+}
+
+extension WorkspaceDump.Thread: APIValue {
+  package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
+}
+
+/// A queue as a file, as far as it is described; `SyncClient` reads and writes it.
+package struct QueueFileDocument: APIValue {
+  package static let schemaName: String? = "QueueFile"
+  package static let notes = ["version": Note.constant(1)]
+
+  package struct Message: APIValue {
+    package static let notes: [String: Note] = [
+      "id": .uuid, "createdAt": .time, "priority": .priority, "imageData": .nullable("string"),
+      "lastError": .nullable("string"),
+    ]
+
+    package struct File: APIValue {
+      var name: String
+      var mediaType: String
+      var sha256: ContentHash
+      /// Base64; the message's `imageData` where it is left out.
+      var data: String?
+    }
+
+    var id: String
+    var content: String
+    var projectPath: String?
+    var sessionId: String?
+    var priority: String?
+    var createdAt: String
+    var imageData: String?
+    var attempts: Int?
+    var lastError: String?
+    var attachments: [File]?
+  }
+
+  var version: Int
+  var sessionId: SessionID
+  var messages: [Message]
+}
+
+extension SchemaBook {
+  /// The schema of what may be imported: a queue file may also be the bare list of its messages.
+  func document(_ type: any APIValue.Type) -> JSONValue {
+    guard type == QueueFileDocument.self else { return schema(of: type) }
+    return ["anyOf": [schema(of: type), schema(of: [QueueFileDocument.Message].self)]]
+  }
+}

@@ -1,0 +1,77 @@
+import Basics
+package import QueueModel
+
+/// What an undo and a redo would do, in words.
+package struct UndoAnswer: APIValue {
+  package var undo: String?
+  package var redo: String?
+  package var undoCount: Int
+  package var redoCount: Int
+
+  package init(undo: UndoLabel?, redo: UndoLabel?, undoCount: Int, redoCount: Int) {
+    self.undo = undo?.description
+    self.redo = redo?.description
+    self.undoCount = undoCount
+    self.redoCount = redoCount
+  }
+}
+
+/// Who changed what, the newest first.
+package struct HistoryAnswer: APIValue {
+  package struct Entry: APIValue {
+    package static let notes = ["at": Note.time]
+
+    /// When, on the author's clock; left out where nothing tells.
+    package var at: String?
+    /// Whether the time is that of a change of the same device nearby.
+    package var estimated: Bool
+    /// The name of the device; left out where it is not known yet.
+    package var device: String?
+    /// A stable name of what happened.
+    package var action: String
+    /// What happened, in words.
+    package var what: String
+    package var session: SessionID?
+    package var message: MessageID?
+    /// The operations: author, first and last.
+    package var replica: String
+    package var first: UInt32
+    package var last: UInt32
+  }
+
+  /// What the latest attempt wrote, where the agent ran here and one message was asked for.
+  package var output: OutputAnswer?
+  package var entries: [Entry]
+  /// What to give as `before` for what is older; left out at the end of the log.
+  package var next: String?
+
+  package init(_ page: HistoryPage) {
+    entries = page.entries.map { entry in
+      Entry(
+        at: entry.milliseconds.map(ISOTime.text(milliseconds:)),
+        estimated: entry.isTimeEstimated, device: entry.device?.name, action: entry.action.name,
+        what: entry.action.description, session: entry.session, message: entry.message,
+        replica: entry.replicaName, first: entry.firstSeq, last: entry.lastSeq)
+    }
+    next = page.next?.description
+  }
+}
+
+/// The answer to an import.
+package struct ImportedAnswer: APIValue {
+  package var sessions: Int
+  package var messages: Int
+  /// Messages that were here already.
+  package var known: Int
+  package var threads: Int
+  /// Whether it was only checked.
+  package var dryRun: Bool
+
+  package init(_ counts: ImportCounts, isTrial: Bool) {
+    sessions = counts.sessions
+    messages = counts.messages
+    known = counts.known
+    threads = counts.threads
+    dryRun = isTrial
+  }
+}

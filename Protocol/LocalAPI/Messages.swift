@@ -1,0 +1,252 @@
+import Basics
+package import QueueModel
+
+package struct SendRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "text": .prompt, "id": .uuid, "priority": .priority,
+  ]
+
+  package var text: String
+  /// One's own, so that it may be sent again.
+  package var id: String?
+  package var priority: String?
+  package var project: String?
+  /// Files that go with it.
+  package var attachments: [AttachmentRequest]?
+
+  package init(
+    text: String, id: String? = nil, priority: String? = nil, project: String? = nil,
+    attachments: [AttachmentRequest]? = nil
+  ) {
+    self.text = text
+    self.id = id
+    self.priority = priority
+    self.project = project
+    self.attachments = attachments
+  }
+}
+
+/// The answer to a send.
+package struct SentAnswer: APIValue {
+  package var id: MessageID
+  package var session: SessionID
+  package var status: MessageStatus
+  package var position: Int
+  package var count: Int
+  /// For the person, from 80 % of the cap on.
+  package var warning: String?
+
+  package init(
+    id: MessageID, session: SessionID, status: MessageStatus, position: Int, count: Int,
+    warning: String? = nil
+  ) {
+    self.id = id
+    self.session = session
+    self.status = status
+    self.position = position
+    self.count = count
+    self.warning = warning
+  }
+}
+
+package struct EditRequest: APIValue {
+  package static let notes: [String: Note] = ["content": .prompt, "base": .base]
+
+  package var content: String
+  /// The `base` of the message that the editor showed.
+  package var base: String?
+
+  package init(content: String, base: String? = nil) {
+    self.content = content
+    self.base = base
+  }
+}
+
+package struct PriorityRequest: APIValue {
+  package static let notes = ["priority": Note.priority]
+
+  package var priority: String
+
+  package init(priority: String) { self.priority = priority }
+}
+
+package struct MessagesRequest: APIValue {
+  package static let notes = ["ids": Note.list(of: .messageName, upTo: Limits.batchMax)]
+
+  package var ids: [String]
+
+  package init(ids: [String]) { self.ids = ids }
+}
+
+/// Exactly one of `to`, `before` and `after`.
+package struct MoveRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "ids": .list(of: .messageName, upTo: Limits.batchMax), "to": .positive,
+    "before": .messageName, "after": .messageName,
+  ]
+
+  package var ids: [String]
+  package var to: Int?
+  package var before: String?
+  package var after: String?
+
+  package init(ids: [String], to: Int? = nil, before: String? = nil, after: String? = nil) {
+    self.ids = ids
+    self.to = to
+    self.before = before
+    self.after = after
+  }
+}
+
+package struct HoldRequest: APIValue {
+  package static let notes = ["seconds": Note.positive]
+
+  package var seconds: Int?
+
+  package init(seconds: Int? = nil) { self.seconds = seconds }
+}
+
+/// One message; `session` where the surrounding answer does not say it.
+package struct MessageAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "priority": .priority, "createdAt": .time, "notBefore": .time, "heldUntil": .time,
+    "base": .base, "device": .nullable("string", isAlwaysThere: true),
+  ]
+
+  package var id: MessageID
+  package var session: SessionID?
+  package var content: String
+  package var priority: String
+  package var status: MessageStatus
+  package var position: Int
+  package var createdAt: String
+  /// The name of the device that queued it; null where it is not known yet.
+  package var device: String?
+  /// What a message has besides, where it has it: its own project, attempts, error and files.
+  package var project: String?
+  package var attempts: Int?
+  package var lastError: String?
+  /// When it may start at the earliest, where it has to wait for a time.
+  package var notBefore: String?
+  /// Until when somebody keeps it from starting; the time may be over.
+  package var heldUntil: String?
+  package var attachments: [Attachment]?
+  /// How far it came on its way to the server; left out where the server has it, where there is none,
+  /// and in events.
+  package var delivery: Delivery?
+  /// For an edit against this content; where one message is asked for alone.
+  package var base: String?
+
+  package init(_ view: MessageView, namesSession: Bool) {
+    id = view.id
+    session = namesSession ? view.session : nil
+    content = view.content
+    priority = view.priority.name
+    status = view.status
+    position = view.position
+    createdAt = ISOTime.text(milliseconds: view.createdAt)
+    device = view.device?.name
+    project = view.project
+    attempts = view.attempts == 0 ? nil : view.attempts
+    lastError = view.lastError
+    notBefore = view.notBefore.map { ISOTime.text(milliseconds: $0) }
+    heldUntil = view.heldUntil.map { ISOTime.text(milliseconds: $0) }
+    attachments = view.attachments.isEmpty ? nil : view.attachments
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(id, forKey: .id)
+    try container.encodeIfPresent(session, forKey: .session)
+    try container.encode(content, forKey: .content)
+    try container.encode(priority, forKey: .priority)
+    try container.encode(status, forKey: .status)
+    try container.encode(position, forKey: .position)
+    try container.encode(createdAt, forKey: .createdAt)
+    // Always there, so that a script can rely on the field.
+    try container.encode(device, forKey: .device)
+    try container.encodeIfPresent(project, forKey: .project)
+    try container.encodeIfPresent(attempts, forKey: .attempts)
+    try container.encodeIfPresent(lastError, forKey: .lastError)
+    try container.encodeIfPresent(notBefore, forKey: .notBefore)
+    try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
+    try container.encodeIfPresent(attachments, forKey: .attachments)
+    try container.encodeIfPresent(delivery, forKey: .delivery)
+    try container.encodeIfPresent(base, forKey: .base)
+  }
+}
+
+/// How far a message of this device came that the server is not known to have.
+package enum Delivery: String, Codable, CaseIterable, Sendable {
+  /// It is on this device alone, and waits for a connection.
+  case here
+  /// It is on its way, or the server did not confirm it yet.
+  case sending
+  /// The server refused it; it is tried again with the next connection.
+  case refused
+}
+
+/// `GET /v1/messages/unsent`.
+package struct UnsentAnswer: APIValue {
+  package struct Message: APIValue {
+    package var id: MessageID
+    package var delivery: Delivery
+    /// Why the server refused it.
+    package var error: String?
+
+    package init(id: MessageID, delivery: Delivery, error: String?) {
+      self.id = id
+      self.delivery = delivery
+      self.error = error
+    }
+  }
+
+  package var messages: [Message]
+
+  package init(messages: [Message]) { self.messages = messages }
+}
+
+/// The messages that stand in a queue, session by session.
+package struct MessageIDsAnswer: APIValue {
+  package var ids: [MessageID]
+
+  package init(ids: [MessageID]) { self.ids = ids }
+}
+
+/// One session's queue.
+package struct QueueAnswer: APIValue {
+  package var session: SessionID
+  package var paused: Bool
+  package var pauseReasons: [String]
+  package var messages: [MessageAnswer]
+  /// Why it stands still until a person decides; left out where it does not (S0-65).
+  package var currentError: String?
+  /// Where the next page begins; left out on the last one.
+  package var next: String?
+
+  /// - Parameter page: those of its messages that are told, and what follows them.
+  package init(
+    _ view: MessageQueueView, page: (items: [MessageView], next: String?)? = nil
+  ) {
+    currentError = view.currentError
+    session = view.session
+    paused = view.paused
+    pauseReasons = view.pauseReasons
+    messages = (page?.items ?? view.messages).map { MessageAnswer($0, namesSession: false) }
+    next = page?.next
+  }
+}
+
+/// What an attempt wrote.
+package struct OutputAnswer: APIValue {
+  package var attempt: Int
+  package var text: String
+  /// Whether it wrote more than is kept.
+  package var truncated: Bool
+
+  package init(attempt: Int, text: String, truncated: Bool) {
+    self.attempt = attempt
+    self.text = text
+    self.truncated = truncated
+  }
+}

@@ -1,0 +1,118 @@
+import Basics
+package import QueueModel
+
+package struct DismissRequest: APIValue {
+  /// Which; left out for all that ask nothing.
+  package var ids: [String]?
+
+  package init(ids: [String]?) { self.ids = ids }
+}
+
+package struct VisibilityRequest: APIValue {
+  /// Counts for so long where nothing is said.
+  package static let secondsDefault = 60
+  package static let notes = [
+    "forSeconds": Note.text(
+      "For how long that counts unless it is said again; 60, at most 3,600.")
+  ]
+
+  package var visible: Bool
+  package var forSeconds: Int?
+
+  package init(visible: Bool, forSeconds: Int? = nil) {
+    self.visible = visible
+    self.forSeconds = forSeconds
+  }
+}
+
+package struct VisibilityAnswer: APIValue {
+  package var visible: Bool
+
+  package init(visible: Bool) { self.visible = visible }
+}
+
+package struct PushTargetRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "kind": .choice(["apns", "ntfy", "webhook"]),
+    "address": .text("With its secrets; see SETTING-UP.md."),
+  ]
+
+  package var kind: String
+  package var address: String
+
+  package init(kind: String, address: String) {
+    self.kind = kind
+    self.address = address
+  }
+}
+
+/// Something that the person of this device should see.
+package struct NotificationAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "category": .choice(categories), "createdAt": .time, "receivedAt": .time,
+  ]
+  /// The names that `category` may have.
+  package static let categories = [
+    "APPROVAL_REQUEST", "QUESTION_ASKED", "TASK_COMPLETE", "TASK_ERROR", "THREAD_READY", "OTHER",
+  ]
+
+  package var id: String
+  package var category: String
+  package var session: SessionID
+  /// The approval or question that can be answered; left out where nothing is asked.
+  package var request: QueueModel.RequestID?
+  package var createdAt: String
+  package var receivedAt: String
+  package var title: String
+  package var body: String
+  package var missed: Bool
+
+  package init(
+    id: String, category: String, session: SessionID, request: QueueModel.RequestID?,
+    createdAt: Int64, receivedAt: Int64, title: String, body: String, missed: Bool
+  ) {
+    self.id = id
+    self.category = category
+    self.session = session
+    self.request = request
+    self.createdAt = ISOTime.text(milliseconds: createdAt)
+    self.receivedAt = ISOTime.text(milliseconds: receivedAt)
+    self.title = title
+    self.body = body
+    self.missed = missed
+  }
+}
+
+/// What this device's person should see, in the order it came about.
+package struct NotificationsAnswer: APIValue {
+  package var notifications: [NotificationAnswer]
+
+  package init(notifications: [NotificationAnswer]) { self.notifications = notifications }
+}
+
+/// Where this device's notifications are pushed to.
+package struct PushTargetAnswer: APIValue {
+  package static let notes = ["address": Note.text("Without its secrets.")]
+
+  package var id: PushTargetID
+  package var kind: String
+  package var address: String
+  package var valid: Bool
+  /// Why it is not valid; empty for nothing.
+  package var reason: String
+
+  package init(id: PushTargetID, kind: String, address: String, valid: Bool, reason: String) {
+    self.id = id
+    self.kind = kind
+    self.address = address
+    self.valid = valid
+    self.reason = reason
+  }
+}
+
+/// All push targets, by id.
+package struct PushTargetsAnswer: APIValue {
+  package var targets: [PushTargetAnswer]
+
+  package init(targets: [PushTargetAnswer]) { self.targets = targets }
+}

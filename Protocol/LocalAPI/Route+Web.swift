@@ -1,0 +1,32 @@
+/// The page, and who may use it.
+extension Route {
+  static let webRoutes = [
+    Route(
+      method: "GET", path: "/v1/web", id: "readWeb",
+      summary: "Where the page is served, and the browsers that have a key.",
+      answer: .json(WebAnswer.self),
+      refusals: webRefusals),
+    Route(
+      method: "POST", path: "/v1/web", id: "openWeb",
+      summary: "Serves the page on this machine, and makes a link that lets one browser in, once.",
+      body: .fields(WebRequest.self, isRequired: false), status: 201,
+      answer: .json(WebTicketAnswer.self),
+      refusals: webRefusals.union([409, 422])),
+    Route(
+      method: "DELETE", path: "/v1/web", id: "closeWeb", summary: "Serves it no more.",
+      answer: .json(WebAnswer.self), refusals: webRefusals.union([422])),
+    Route(
+      method: "POST", path: "/v1/web/keys", id: "redeemTicket",
+      summary: "Gives a browser its key for a ticket.",
+      body: .fields(WebKeyRequest.self, isRequired: true), status: 201,
+      answer: .json(WebKeyAnswer.self),
+      refusals: webRefusals),
+    Route(
+      method: "DELETE", path: "/v1/web/keys/{key}", id: "revokeBrowser",
+      summary: "Lets a browser in no more, by its id or name.", answer: .json(WebAnswer.self),
+      refusals: webRefusals.union([404])),
+  ]
+
+  /// Over the page's listener every route may refuse with these.
+  private static let webRefusals: Set<Int> = [401, 403, 421]
+}

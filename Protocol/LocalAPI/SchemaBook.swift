@@ -1,0 +1,187 @@
+package import Basics
+import QueueModel
+
+/// JSON Schemas, as OpenAPI 3.1 takes them, of the types that a decoder reads: it is handed to a
+/// type's `init(from:)`, writes down which keys the type asks for, and makes values up.
+package final class SchemaBook {
+  /// The schemas that have a name.
+  package private(set) var components: [String: JSONValue] = [:]
+
+  package init() {}
+
+  /// The schema of a type, or a reference to it where it has a name.
+  package func schema<Value: Decodable>(of type: Value.Type) -> JSONValue { entry(type).schema }
+
+  /// The names that an object of the type may have, sorted.
+  package static func fieldNames<Value: Decodable>(of type: Value.Type) -> [String] {
+    let recorder = FieldRecorder(book: SchemaBook(), notes: [:])
+    // It reads to the end of what it asks for; that the made up values do not fit is no matter.
+    _ = try? Value(from: recorder)
+    return recorder.properties.keys.sorted()
+  }
+
+  /// A schema, and a value that a decoder may be given meanwhile; nil where none could be made.
+  fileprivate func entry<Value: Decodable>(_ type: Value.Type) -> (schema: JSONValue, value: Value?)
+  {
+    if let (schema, value) = SchemaBook.plain(type) { return (schema, value as? Value) }
+    if let list = type as? any ListType.Type { return (list.schema(in: self), [] as? Value) }
+    if let choice = type as? any CaseIterable.Type {
+      let cases = SchemaBook.cases(choice)
+      let names = cases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+      return (
+        ["type": "string", "enum": .array(names.map { .string($0) })], cases.first as? Value
+      )
+    }
+    let described = type as? any APIValue.Type
+    let schema: JSONValue
+    var value: Value?
+    if let shown = (type as? any SchemaShown.Type)?.shown {
+      schema = self.schema(of: shown)
+    } else {
+      let recorder = FieldRecorder(book: self, notes: described?.notes ?? [:])
+      value = (try? Value(from: recorder)) ?? (type as? any SchemaExample.Type)?.example as? Value
+      schema = recorder.schema(isClosed: "\(type)".hasSuffix("Request"))
+    }
+    guard let name = described?.schemaName else { return (schema, value) }
+    components[name] = schema
+    return (["$ref": .string("#/components/schemas/\(name)")], value)
+  }
+
+  private static func plain(_ type: any Decodable.Type) -> (JSONValue, any Decodable)? {
+    switch type {
+    case is String.Type: (["type": "string"], "")
+    case is Bool.Type: (["type": "boolean"], false)
+    case is Double.Type: (["type": "number"], 0.0)
+    case is Int.Type: (["type": "integer", "minimum": 0], 0)
+    case is UInt32.Type: (["type": "integer", "minimum": 0], UInt32(0))
+    case is UInt64.Type: (["type": "integer", "minimum": 0], UInt64(0))
+    case is Int64.Type: (["type": "integer"], Int64(0))
+    case let type as any UniqueIdentifier.Type:
+      (["type": "string", "format": "uuid"], type.init(high: 0, low: 0))
+    case let type as any SchemaGiven.Type: type.example.map { (type.schema, $0) }
+    default: nil
+    }
+  }
+
+  private static func cases<Choice: CaseIterable>(_ type: Choice.Type) -> [Any] {
+    Array(type.allCases)
+  }
+}
+
+/// A type whose schema does not follow from how it is decoded.
+protocol SchemaGiven: SchemaExample {
+  static var schema: JSONValue { get }
+}
+
+/// A type that refuses made up values, and has one that it takes.
+protocol SchemaExample: Decodable {
+  static var example: Self? { get }
+}
+
+/// A type whose fields follow from a value of one of them: another type shows them all.
+protocol SchemaShown {
+  static var shown: any APIValue.Type { get }
+}
+
+private protocol ListType {
+  static func schema(in book: SchemaBook) -> JSONValue
+}
+
+extension Array: ListType where Element: Decodable {
+  static func schema(in book: SchemaBook) -> JSONValue {
+    ["type": "array", "items": book.schema(of: Element.self)]
+  }
+}
+
+/// The decoder that writes down what it is asked for.
+private final class FieldRecorder: Decoder {
+  let book: SchemaBook
+  let notes: [String: Note]
+  var properties: [String: JSONValue] = [:]
+  var required: Set<String> = []
+
+  var codingPath: [any CodingKey] { [] }
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  init(book: SchemaBook, notes: [String: Note]) {
+    self.book = book
+    self.notes = notes
+  }
+
+  func schema(isClosed: Bool) -> JSONValue {
+    let schema: JSONValue = [
+      "type": "object", "properties": .object(properties),
+      "required": .array(required.sorted().map { .string($0) }),
+    ]
+    return isClosed ? schema.merging(["additionalProperties": false]) : schema
+  }
+
+  func record<Value: Decodable>(
+    _ type: Value.Type, _ name: String, isRequired: Bool
+  ) -> Value? {
+    let (schema, value) = book.entry(type)
+    let note = notes[name]
+    properties[name] = note.map { schema.merging($0.members) } ?? schema
+    if isRequired || note?.isAlwaysThere == true { required.insert(name) }
+    return value
+  }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+    KeyedDecodingContainer(FieldContainer(recorder: self))
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NoSchema() }
+
+  func singleValueContainer() throws -> any SingleValueDecodingContainer { throw NoSchema() }
+}
+
+/// A type that is no object needs `SchemaGiven`.
+private struct NoSchema: Error {}
+
+private struct FieldContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  var recorder: FieldRecorder
+
+  var codingPath: [any CodingKey] { [] }
+  var allKeys: [Key] { [] }
+
+  func contains(_ key: Key) -> Bool { true }
+
+  func decodeNil(forKey key: Key) throws -> Bool { false }
+
+  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+    guard let value = recorder.record(type, key.stringValue, isRequired: true) else {
+      throw NoSchema()
+    }
+    return value
+  }
+
+  func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+    optional(type, key)
+  }
+
+  // The protocol has its own of these, which would ask whether the field is there.
+  func decodeIfPresent(_ type: Bool.Type, forKey key: Key) -> Bool? { optional(type, key) }
+  func decodeIfPresent(_ type: String.Type, forKey key: Key) -> String? { optional(type, key) }
+  func decodeIfPresent(_ type: Double.Type, forKey key: Key) -> Double? { optional(type, key) }
+  func decodeIfPresent(_ type: Int.Type, forKey key: Key) -> Int? { optional(type, key) }
+  func decodeIfPresent(_ type: Int64.Type, forKey key: Key) -> Int64? { optional(type, key) }
+  func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) -> UInt32? { optional(type, key) }
+  func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) -> UInt64? { optional(type, key) }
+
+  private func optional<Value: Decodable>(_ type: Value.Type, _ key: Key) -> Value? {
+    _ = recorder.record(type, key.stringValue, isRequired: false)
+    return nil
+  }
+
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> { throw NoSchema() }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    throw NoSchema()
+  }
+
+  func superDecoder() throws -> any Decoder { throw NoSchema() }
+
+  func superDecoder(forKey key: Key) throws -> any Decoder { throw NoSchema() }
+}

@@ -1,0 +1,157 @@
+package import QueueModel
+
+package struct SessionRequest: APIValue {
+  package static let notes = ["id": Note.sessionID]
+
+  package var id: String
+  package var name: String?
+  package var project: String?
+  /// Whether an agent says that it works there: what the session has stays as it is, and nobody
+  /// undoes it.
+  package var byAgent: Bool?
+
+  package init(id: String, name: String? = nil, project: String? = nil, byAgent: Bool? = nil) {
+    self.id = id
+    self.name = name
+    self.project = project
+    self.byAgent = byAgent
+  }
+}
+
+package struct RenameRequest: APIValue {
+  package var name: String
+
+  package init(name: String) { self.name = name }
+}
+
+package struct PauseRequest: APIValue {
+  package var reason: String?
+
+  package init(reason: String?) { self.reason = reason }
+}
+
+/// One session.
+package struct SessionAnswer: APIValue {
+  package var id: SessionID
+  package var name: String
+  package var project: String
+  package var paused: Bool
+  package var waiting: Int
+  /// Place in the thread queue; left out where it is not in it.
+  package var threadPosition: Int?
+  package var locked: Bool
+  /// The device where its agent runs; left out where none was named.
+  package var host: DeviceID?
+
+  package init(_ view: SessionView) {
+    host = view.host
+    id = view.id
+    name = view.name
+    project = view.project
+    paused = view.paused
+    waiting = view.waiting
+    threadPosition = view.threadPosition
+    locked = view.locked
+  }
+}
+
+/// Every session that exists.
+package struct SessionsAnswer: APIValue {
+  package var sessions: [SessionAnswer]
+  /// Where the next page begins; left out on the last one.
+  package var next: String?
+
+  package init(sessions: [SessionAnswer], next: String? = nil) {
+    self.sessions = sessions
+    self.next = next
+  }
+}
+
+/// `this`, a name or an id; left out for none.
+package struct HostRequest: APIValue {
+  package var device: String?
+
+  package init(device: String?) { self.device = device }
+}
+
+/// Where a session's agent runs now.
+package struct HostAnswer: APIValue {
+  package var session: SessionID
+  package var host: DeviceID?
+  package var name: String?
+  /// Who it was before, where that was another device.
+  package var previous: DeviceID?
+  /// What taking it over means.
+  package var warning: String?
+
+  package init(session: SessionID, host: DeviceID?, name: String?) {
+    self.session = session
+    self.host = host
+    self.name = name
+  }
+}
+
+/// Whether an agent was at work here.
+package struct StopAnswer: APIValue {
+  package var stopped: Bool
+
+  package init(stopped: Bool) { self.stopped = stopped }
+}
+
+/// The answer to a command that has no other.
+package struct ReceiptAnswer: APIValue {
+  package enum Result: String, Codable, CaseIterable, Sendable {
+    case done, unchanged, queued, moved, affected, undone, redone, imported
+  }
+
+  /// Whether a message was cancelled in time.
+  package struct Outcome: APIValue {
+    package static let notes = ["outcome": Note.choice(["cancelled", "invoked", "unconfirmed"])]
+
+    package var id: MessageID
+    package var outcome: String
+
+    package init(id: MessageID, outcome: String) {
+      self.id = id
+      self.outcome = outcome
+    }
+  }
+
+  package var result: Result
+  /// The effective position of the (first) message or thread, where it was moved or queued.
+  package var position: Int?
+  /// How many items were affected, or wait in the queue now.
+  package var count: Int?
+  /// What was undone or redone, in words.
+  package var what: String?
+  /// Of messages that were cancelled: whether that was in time.
+  package var outcomes: [Outcome]?
+  /// Of an edit: the authority did not say whether it was in time; left out where it did.
+  package var unconfirmed: Bool?
+
+  package init(_ notice: CommandOutcome.Notice) {
+    switch notice {
+    case .done: result = .done
+    case .unchanged: result = .unchanged
+    case .queued(_, let position, let count, _):
+      result = .queued
+      self.position = position
+      self.count = count
+    case .moved(let position):
+      result = .moved
+      self.position = position
+    case .affected(let count):
+      result = .affected
+      self.count = count
+    case .imported(let counts):
+      result = .imported
+      count = counts.messages
+    case .undone(let label):
+      result = .undone
+      what = label.description
+    case .redone(let label):
+      result = .redone
+      what = label.description
+    }
+  }
+}

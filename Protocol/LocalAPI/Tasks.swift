@@ -1,0 +1,188 @@
+import Basics
+package import QueueModel
+
+/// What the agents of all sessions do.
+package struct TasksAnswer: APIValue {
+  package var tasks: [TaskState]
+
+  package init(tasks: [TaskState]) { self.tasks = tasks }
+}
+
+/// How far an agent is.
+package struct ProgressRequest: APIValue {
+  package var completed: Int
+  package var total: Int
+  package var currentTask: String?
+
+  package init(completed: Int, total: Int, currentTask: String?) {
+    self.completed = completed
+    self.total = total
+    self.currentTask = currentTask
+  }
+}
+
+/// What an agent asks its person.
+package struct AskRequest: APIValue {
+  package static let patienceSecondsMax = 3_600
+  package static let notes = PromptRequest.notes.merging([
+    "patienceSeconds": .range(0...patienceSecondsMax),
+    "promptsItself": .text(
+      "Where nobody answers in time the agent asks at its own prompt and waits on."),
+  ]) { first, _ in first }
+
+  /// `approval` or `question`.
+  package var kind: String
+  package var toolName: String?
+  package var summary: String?
+  package var details: String?
+  package var question: String?
+  package var options: [String]?
+  /// After so many seconds nobody can answer any more; none: what the device is set to.
+  package var patienceSeconds: Double?
+  package var promptsItself: Bool?
+
+  package init(kind: String) { self.kind = kind }
+
+  package init(_ request: PromptRequest) {
+    kind = request.kind
+    toolName = request.toolName
+    summary = request.summary
+    details = request.details
+    question = request.question
+    options = request.options
+  }
+}
+
+/// The agent asks its person at its own prompt.
+package struct PromptRequest: APIValue {
+  package static let notes = ["kind": Note.choice(["approval", "question"])]
+
+  /// `approval` or `question`.
+  package var kind: String
+  package var toolName: String?
+  package var summary: String?
+  package var details: String?
+  package var question: String?
+  package var options: [String]?
+
+  package init(kind: String) { self.kind = kind }
+}
+
+/// What became of a request.
+package struct DecisionAnswer: APIValue {
+  package var session: SessionID
+  package var ending: AskOutcome.Ending
+  /// The device that answered, and its name; left out where none did.
+  package var device: DeviceID?
+  package var deviceName: String?
+  /// The answer, or a remark; left out where there is none.
+  package var text: String?
+
+  package init(
+    session: SessionID, ending: AskOutcome.Ending, device: DeviceID?, deviceName: String?,
+    text: String?
+  ) {
+    self.session = session
+    self.ending = ending
+    self.device = device
+    self.deviceName = deviceName
+    self.text = text
+  }
+}
+
+/// What a person decides.
+package struct VerdictRequest: APIValue {
+  package static let notes = [
+    "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name))
+  ]
+  package static let schemaName: String? = "AnswerRequest"
+
+  package var verdict: String
+  package var text: String?
+
+  package init(verdict: String, text: String?) {
+    self.verdict = verdict
+    self.text = text
+  }
+}
+
+/// An answer that counts, or waits for a connection.
+package struct AnsweredAnswer: APIValue {
+  package enum Result: String, Codable, CaseIterable, Sendable {
+    case taken, waiting
+  }
+
+  package var result: Result
+  package var session: SessionID
+  package var request: QueueModel.RequestID
+  package var verdict: String
+  /// What was asked.
+  package var about: String
+
+  package init(
+    result: Result, session: SessionID, request: QueueModel.RequestID, verdict: String,
+    about: String
+  ) {
+    self.result = result
+    self.session = session
+    self.request = request
+    self.verdict = verdict
+    self.about = about
+  }
+}
+
+/// A task's fields as JSON has them: which there are follows from the status.
+private struct TaskFields: APIValue {
+  static let notes: [String: Note] = [
+    "startTime": .milliseconds, "lastUpdateTime": .milliseconds,
+  ]
+
+  struct Result: APIValue {
+    static let notes = ["kind": Note.choice(["success", "failure", "cancelled"])]
+
+    var kind: String
+    var summary: String?
+    var error: String?
+  }
+
+  struct Outcome: APIValue {
+    var request: QueueModel.RequestID
+    var ending: AskOutcome.Ending
+    var device: DeviceID?
+  }
+
+  var sessionId: SessionID
+  var projectPath: String
+  var status: TaskStatus.Kind
+  var startTime: Int64
+  var lastUpdateTime: Int64
+  var operation: String?
+  var error: String?
+  var request: ApprovalRequest?
+  var question: UserQuestion?
+  var result: Result?
+  var todoProgress: TodoProgress?
+  var outcome: Outcome?
+}
+
+extension TaskState: APIValue {
+  package static var schemaName: String? { "Task" }
+}
+
+extension TaskState: SchemaShown {
+  static var shown: any APIValue.Type { TaskFields.self }
+}
+
+extension ApprovalRequest: APIValue {
+  package static var schemaName: String? { nil }
+  package static var notes: [String: Note] { ["expiresAt": .milliseconds] }
+}
+
+extension UserQuestion: APIValue {
+  package static var schemaName: String? { nil }
+  package static var notes: [String: Note] { ["expiresAt": .milliseconds] }
+}
+
+extension TodoProgress: APIValue {
+  package static var schemaName: String? { nil }
+}

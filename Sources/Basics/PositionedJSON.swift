@@ -1,0 +1,88 @@
+/// A place in a text, for people: both numbers count from 1, the column in Unicode scalars.
+package struct TextPosition: Hashable, Comparable, Sendable, CustomStringConvertible {
+  package var line: Int
+  package var column: Int
+
+  package static let start = TextPosition(line: 1, column: 1)
+
+  package init(line: Int, column: Int) {
+    self.line = line
+    self.column = column
+  }
+
+  package static func < (left: TextPosition, right: TextPosition) -> Bool {
+    (left.line, left.column) < (right.line, right.column)
+  }
+
+  /// As compilers write it, behind a file's name.
+  package var description: String { "\(line):\(column)" }
+}
+
+/// Why a text is no JSON, and where.
+package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
+  package var position: TextPosition
+  package var message: String
+
+  package init(_ message: String, at position: TextPosition) {
+    self.message = message
+    self.position = position
+  }
+
+  package var description: String { "\(position): \(message)" }
+}
+
+/// A JSON value that knows where in its text it stands.
+package struct PositionedJSON: Hashable, Sendable {
+  /// One member of an object, with the place of its key.
+  package struct Member: Hashable, Sendable {
+    package var key: String
+    package var position: TextPosition
+    package var value: PositionedJSON
+  }
+
+  package enum Value: Hashable, Sendable {
+    case null
+    case boolean(Bool)
+    /// A number as it was written; RFC 8259 sets no limits, whoever reads it does.
+    case number(String)
+    case string(String)
+    case array([PositionedJSON])
+    /// Members in the order of the text; no key twice.
+    case object([Member])
+  }
+
+  package var value: Value
+  /// Where its first character stands.
+  package var position: TextPosition
+
+  /// What kind of value it is, for messages.
+  package var kind: String {
+    switch value {
+    case .null: "null"
+    case .boolean: "true or false"
+    case .number: "a number"
+    case .string: "a string"
+    case .array: "an array"
+    case .object: "an object"
+    }
+  }
+
+  /// Strings as JSON writes them, quotes included; everything but ASCII stays as it is.
+  package static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\r": quoted += "\\r"
+      case "\t": quoted += "\\t"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}

@@ -1,0 +1,112 @@
+/// The outcome of pairing.
+public struct PairingResult: Hashable, Sendable, Codable {
+  /// The workspace the device belongs to now.
+  public var workspace: WorkspaceID
+  /// What people call the workspace.
+  public var workspaceName: String
+  /// The device's id.
+  public var device: DeviceID
+  /// The server's address.
+  public var server: String
+
+  package init(workspace: WorkspaceID, workspaceName: String, device: DeviceID, server: String) {
+    self.workspace = workspace
+    self.workspaceName = workspaceName
+    self.device = device
+    self.server = server
+  }
+}
+
+/// Where sync stands; its JSON is what `cospool status` shows.
+public struct SyncStatus: Hashable, Sendable, Codable {
+  /// The states of the connection.
+  public enum State: String, Hashable, Sendable, Codable, CaseIterable {
+    /// No server is paired; everything works on this device.
+    case notPaired
+    /// A person turned sync off.
+    case disabled
+    /// On the way to the server.
+    case connecting
+    /// Connected; changes flow.
+    case connected
+    /// Waits before it tries again.
+    case waiting
+    /// The server refused for good; data are kept, and nothing is tried until a person acts.
+    case refused
+  }
+
+  /// Another device of the workspace, as the server told last.
+  public struct Device: Hashable, Sendable, Codable {
+    /// Its id.
+    public var id: DeviceID
+    /// Its name.
+    public var name: String
+    /// Whether it is connected.
+    public var connected: Bool
+    /// Whether it has stored everything that the server has, as far as this device knows.
+    public var seenEverything: Bool
+
+    package init(id: DeviceID, name: String, connected: Bool, seenEverything: Bool) {
+      self.id = id
+      self.name = name
+      self.connected = connected
+      self.seenEverything = seenEverything
+    }
+  }
+
+  /// Where the connection stands.
+  public var state: State
+  /// The address of the paired server.
+  public var server: String?
+  /// The workspace's id.
+  public var workspace: String?
+  /// This device's id.
+  public var device: String
+  /// This device's name.
+  public var deviceName: String
+  /// Operations that the server is not known to have.
+  public var outgoing = 0
+  /// Connected, the server has everything of this device, and this device has all that the server
+  /// is known to have.
+  public var synced = false
+  /// The latest trouble, until it is over.
+  public var lastError: String?
+  /// The code of the server's latest refusal, until it is over.
+  public var refusalCode: String?
+  /// Since when it is connected, milliseconds since 1970.
+  public var connectedSince: Int64?
+  /// When everything was last in sync, milliseconds since 1970.
+  public var lastSyncedAt: Int64?
+  /// The milliseconds until the next try, in state `waiting`, when the status was made.
+  public var retryAfterMilliseconds: Int64?
+  /// The other devices of the workspace.
+  public var devices: [Device] = []
+  /// How often a copy of this program's running memory was found to write under the same ids, so that
+  /// what was done here got others.
+  public var repairs = 0
+
+  package init(state: State, device: DeviceID, deviceName: String) {
+    self.state = state
+    self.device = device.description
+    self.deviceName = deviceName
+  }
+}
+
+/// Counts of what a device ran since its store was opened.
+public struct ExecutionCounts: Hashable, Sendable, Codable {
+  /// Leases asked for.
+  public var claims: Int
+  /// Agents started.
+  public var starts: Int
+  /// Leases lost.
+  public var fenced: Int
+  /// Attempts of which nobody knows what became of them.
+  public var unknown: Int
+
+  package init(claims: Int, starts: Int, fenced: Int, unknown: Int) {
+    self.claims = claims
+    self.starts = starts
+    self.fenced = fenced
+    self.unknown = unknown
+  }
+}

@@ -1,0 +1,36 @@
+import Basics
+import Foundation
+import Testing
+
+@Suite struct ISOTimeTests {
+  @Test(arguments: [
+    (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+    (-999, "1969-12-31T23:59:59.001Z"), (-1_000, "1969-12-31T23:59:59.000Z"),
+    (1_772_357_400_125, "2026-03-01T09:30:00.125Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+    (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+  ])
+  func timesAreWritten(milliseconds: Int64, text: String) {
+    #expect(ISOTime.text(milliseconds: milliseconds) == text)
+  }
+
+  @Test func wholeSecondsAreShort() {
+    #expect(ISOTime.shortText(milliseconds: 1_000) == "1970-01-01T00:00:01Z")
+    #expect(ISOTime.shortText(milliseconds: 1_001) == "1970-01-01T00:00:01.001Z")
+    #expect(ISOTime.shortText(milliseconds: -5) == "1969-12-31T23:59:59.995Z")
+  }
+
+  /// Since 1600: before, Foundation counts by the Julian calendar.
+  @Test func everyDayIsFoundationsDay() {
+    for day in stride(from: Int64(-135_000), through: 400_000, by: 37) {
+      let date = Date(timeIntervalSince1970: Double(day) * 86_400)
+      let expected = date.formatted(Date.ISO8601FormatStyle())
+      #expect(ISOTime.shortText(milliseconds: day * 86_400_000) == expected)
+    }
+  }
+
+  @Test func noTimeTraps() {
+    for time in [Int64.min, .min + 1, -1_000_000_000_000_000, .max] {
+      #expect(!ISOTime.text(milliseconds: time).isEmpty)
+    }
+  }
+}
