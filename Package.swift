@@ -177,7 +177,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses", "ClientCore",
+      "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses",
+      "ClientCore",
       "ClientStore",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],

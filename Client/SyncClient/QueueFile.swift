@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import QueueModel
 
@@ -84,11 +85,7 @@ struct QueueFile: Codable {
 /// Times of queue files: ISO 8601 in UTC, with milliseconds where there are any.
 enum QueueFileTime {
   static func text(_ milliseconds: Int64) -> String {
-    let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
-    let whole = Date(timeIntervalSince1970: Double(seconds)).formatted(Date.ISO8601FormatStyle())
-    guard rest != 0 else { return whole }
-    let digits = String(rest)
-    return "\(whole.dropLast()).\(String(repeating: "0", count: 3 - digits.count))\(digits)Z"
+    ISOTime.shortText(milliseconds: milliseconds)
   }
 
   /// Milliseconds since 1970; nil for anything else, or before.

@@ -133,7 +133,7 @@ import Testing
     #expect(threads.contains(id), "\(threads)")
     let tasks = try text(
       "task", "list",
-      of: #"{"tasks":[{"sessionId":"\#(id)","projectPath":"","status":"working","startTime":0,"#
+      of: #"{"tasks":[{"sessionId":"\#(id)","projectPath":"","status":"processing","startTime":0,"#
         + #""lastUpdateTime":0}]}"#,
       style: style)
     #expect(tasks.contains(id), "\(tasks)")
@@ -156,7 +156,8 @@ import Testing
     #expect(
       try text(
         "send", "-s", "a", "x",
-        of: #"{"count":3,"id":"1","position":2,"session":"a","status":"queued"}"#)
+        of: #"{"count":3,"id":"11111111-1111-4111-8111-111111111111","position":2,"#
+          + #""session":"a","status":"queued"}"#)
         == "queued, position 2 of 3")
   }
 
@@ -164,7 +165,8 @@ import Testing
     let command = try #require(
       try Cospool.parseAsRoot(["send", "-s", "a", "x"]) as? any DaemonCommand)
     let full = answer(
-      #"{"count":8,"id":"1","position":8,"session":"a","status":"queued","warning":"full soon"}"#)
+      #"{"count":8,"id":"11111111-1111-4111-8111-111111111111","position":8,"session":"a","#
+        + #""status":"queued","warning":"full soon"}"#)
     #expect(command.warning(of: full) == "cospool: full soon")
   }
 
@@ -172,11 +174,12 @@ import Testing
     let json = #"""
       {"daemon":{"dataDirectory":"/d","processID":7,"queueSizeMax":10,"socket":"/d/s",
         "threadQueue":true,"version":"0.1.0"},
-       "queues":{"messages":4,"sessions":1,"threads":3,"threadsReady":2},
+       "queues":{"awaited":0,"messages":4,"sessions":1,"threads":3,"threadsReady":2},
        "sync":{"connectedSince":1767311940000,"device":"11111111-1111-4111-8111-111111111111",
-        "deviceName":"desk","devices":[{"connected":true,"id":"x","name":"phone",
+        "deviceName":"desk","devices":[{"connected":true,
+        "id":"22222222-2222-4222-8222-222222222222","name":"phone",
         "seenEverything":false}],"lastSyncedAt":1767311995000,"outgoing":1,"repairs":0,
-        "server":"ws://h:1","state":"connected","workspace":"w"}}
+        "server":"ws://h:1","state":"connected","synced":false,"workspace":"w"}}
       """#
     #expect(
       try text("status", of: json) == """

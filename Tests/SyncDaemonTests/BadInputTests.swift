@@ -58,7 +58,7 @@ import Testing
         code: "invalidPriority", says: "choose urgent or normal"),
       Row(
         name: "unpaired surrogate", body: #"{"text":"\ud800"}"#, status: 400,
-        code: "badRequest"),
+        code: "malformedJSON"),
       Row(
         name: "blank session", path: "/v1/sessions/%20/queue", body: #"{"text":"a"}"#,
         status: 422, code: "invalidSessionID"),

@@ -222,7 +222,8 @@ import Testing
     try await RunningDaemon.run { daemon in
       let cases: [(String?, String)] = [
         (nil, "needs a JSON body"), ("{", "line 1, column 2"), ("\u{0}", "line 1, column 1"),
-        ("{}", "field text is missing"), (#"{"text":7}"#, "field text has the wrong type"),
+        ("{}", "field text is missing"),
+        (#"{"text":7}"#, "field text (line 1, column 9) has the wrong type"),
         ("[]", "has to be a JSON object"),
         (String(repeating: "[", count: 100_000), "is no JSON"),
       ]

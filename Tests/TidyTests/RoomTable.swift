@@ -75,7 +75,7 @@ enum RoomTable {
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
-      rooms: wire.union(["NetworkAddresses", "ClientCore", "ClientStore"]),
+      rooms: wire.union(["Basics", "NetworkAddresses", "ClientCore", "ClientStore"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
