@@ -54,7 +54,8 @@ export class NeedsView extends HTMLElement {
         update: (row, thread, index) => this.#updateThread(row, thread, index, threads),
       })
     }
-    show(this.nothing, model.ready && !sessions.length && !needs.count && !needs.locked.length)
+    show(this.nothing, !sessions.length && !needs.count && !needs.locked.length)
+    text(this.nothing, model.ready ? 'Nothing needs you.' : 'Asking the daemon …')
     show(this.off, needs.putOff > 0)
     text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)
   }

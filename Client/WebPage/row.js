@@ -245,6 +245,8 @@ export class QueueRow extends HTMLElement {
     this.classList.add('edited')
     this.content.after(this.#editor.element)
     this.#editor.open()
+    // Whoever holds it now is this page.
+    model.touch()
   }
 
   disconnectedCallback() {

@@ -599,6 +599,8 @@ def check_accessibility(browser, house, figures):
                                 ("sessions", "#/sessions"), ("menu", "#/s/access")):
                 go(page, place)
                 shown(page.locator("main h1")).to_be_visible()
+                if name == "needs":
+                    shown(page.locator("request-card")).to_have_count(2)
                 if place == "#/s/access":
                     shown(page.locator("request-card")).to_be_visible()
                     shown(page.locator("queue-row")).to_be_visible()
