@@ -294,7 +294,7 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests", ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
-    foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
+    foreign: ["ArgumentParser", "Hummingbird", "Logging", "NIOCore", "NIOPosix", "SystemPackage"]),
   test(
     "SyncCommandTests",
     ["AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand"],

@@ -25,6 +25,7 @@ struct LocalAPI: Sendable {
   var settings: SettingsKeeper
   var output: OutputFolder
   var seats = LiveSeats()
+  let ends = ConnectionEnds()
   var web: WebListener
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
