@@ -307,7 +307,7 @@ let rooms: [Room] = [
   test(
     "SyncDaemonTests",
     ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
-    foreign: ["ArgumentParser", "Hummingbird", "Logging", "SystemPackage"]),
+    foreign: ["ArgumentParser", "Hummingbird", "Logging", "NIOCore", "NIOPosix", "SystemPackage"]),
   test(
     "SyncCommandTests",
     [

@@ -32,8 +32,8 @@ extension ClientCore {
   package func time(at occasion: Occasion) -> Int64 { connection.time(at: occasion) }
 
   /// The executor's counts; nothing where there is none.
-  package var executionCounters: ExecutionCounters {
-    execution.executor?.counters ?? ExecutionCounters()
+  package var executionCounts: ExecutionCounts {
+    execution.executor?.counters ?? ExecutionCounts()
   }
 
   /// What agents work on here, by session.

@@ -32,7 +32,7 @@ package struct ClientCore: Sendable {
     /// The answer to a question of the driver's own.
     case told(AuthorityAnswer, UInt64)
     /// For the agent that waits for it.
-    case decided(RequestID, AskDecision)
+    case decided(RequestID, AskAnswer)
     /// For the person that answered.
     case answerEnded(AnswerRequest, AnswerEnding)
     /// The answer to a question about notifications.
@@ -206,7 +206,7 @@ extension ClientCore {
   ///   - loaded: what the store held of executing.
   ///   - deadAgents: those of its intents whose agents are known to have died.
   package mutating func executionStarted(
-    _ settings: ExecutorSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
+    _ settings: ExecutionSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
     at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     let occasion = connection.corrected(occasion)
@@ -224,7 +224,7 @@ extension ClientCore {
 
   /// What runs agents was set anew.
   package mutating func executionSettingsChanged(
-    _ settings: ExecutorSettings, at occasion: Occasion, store: some ReplicaStore
+    _ settings: ExecutionSettings, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     let sessions = Set(replica.workspace.sessions().map(\.id))
     return deciding(at: occasion, store: store) { executor, workspace, occasion in
@@ -235,7 +235,7 @@ extension ClientCore {
 
   /// An agent ended, or could not be started.
   package mutating func agentEnded(
-    _ session: SessionID, attempt: UInt16, with result: RunResult, at occasion: Occasion,
+    _ session: SessionID, attempt: UInt16, with result: TurnResult, at occasion: Occasion,
     store: some ReplicaStore
   ) -> [Action] {
     deciding(at: occasion, store: store) { executor, workspace, occasion in

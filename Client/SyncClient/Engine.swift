@@ -370,9 +370,6 @@ extension Engine {
   /// now, or none that answers in time.
   func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
     let id = Engine.randomValue()
-    let (seconds, attoseconds) = limit.components
-    let delay = Double(seconds) + Double(attoseconds) / 1e18
-    queue.asyncAfter(deadline: .now() + delay) { self.answer(.unavailable, to: id) }
     return await withCheckedContinuation { continuation in
       queue.async {
         let isAsked = self.state.withLock { state in
@@ -384,9 +381,16 @@ extension Engine {
           self.settle(&state, actions)
           return true
         }
-        if !isAsked { continuation.resume(returning: .unavailable) }
+        guard isAsked else { return continuation.resume(returning: .unavailable) }
+        // Behind the question: a limit that is over at once has to find it.
+        self.after(limit) { self.answer(.unavailable, to: id) }
       }
     }
+  }
+
+  private func after(_ limit: Duration, _ body: @escaping @Sendable () -> Void) {
+    let delay = Int(clamping: Engine.milliseconds(limit))
+    queue.asyncAfter(deadline: .now() + .milliseconds(delay), execute: body)
   }
 
   private func answer(_ answer: AuthorityAnswer, to id: UInt64) {
@@ -394,7 +398,7 @@ extension Engine {
   }
 
   /// Raises a request and waits for its decision; withdrawn where the caller is cancelled.
-  func raise(_ ask: Ask) async throws(ClientError) -> AskDecision {
+  func raise(_ ask: Ask) async throws(ClientError) -> AskAnswer {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (agent: Waiters.Agent) in
         queue.async {
@@ -429,10 +433,6 @@ extension Engine {
   func give(
     _ answer: AnswerRequest, within limit: Duration
   ) async throws(ClientError) -> AnswerEvent {
-    let delay = Int(clamping: Engine.milliseconds(limit))
-    queue.asyncAfter(deadline: .now() + .milliseconds(delay)) {
-      self.state.withLock { _ = $0.waiters.tell(answer, .success(.waiting)) }
-    }
     let result = await withCheckedContinuation { (person: Waiters.Person) in
       queue.async {
         self.state.withLock { state in
@@ -450,6 +450,10 @@ extension Engine {
           } catch {
             state.waiters.tell(answer, .failure(ClientError(error)))
           }
+        }
+        // Behind the answer: a limit that is over at once has to find it.
+        self.after(limit) {
+          self.state.withLock { _ = $0.waiters.tell(answer, .success(.waiting)) }
         }
       }
     }

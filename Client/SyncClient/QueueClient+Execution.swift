@@ -33,7 +33,7 @@ extension QueueClient {
     let loaded = loadedExecution
     let orders = await engine.beginExecuting { core, occasion, store in
       core.executionStarted(
-        settings.core, loaded: loaded, deadAgents: deadAgents, at: occasion, store: store)
+        settings, loaded: loaded, deadAgents: deadAgents, at: occasion, store: store)
     }
     guard let orders else { throw .closed }
     return orders
@@ -42,15 +42,15 @@ extension QueueClient {
   /// Takes other settings for what begins from now on.
   public func apply(_ settings: ExecutionSettings) async {
     await engine.note { core, occasion, store in
-      core.executionSettingsChanged(settings.core, at: occasion, store: store)
+      core.executionSettingsChanged(settings, at: occasion, store: store)
     }
   }
 
   /// An attempt ended.
-  public func executionEnded(_ start: TurnStart, with result: ExecutionResult) async {
+  public func executionEnded(_ start: TurnStart, with result: TurnResult) async {
     await engine.note { core, occasion, store in
       core.agentEnded(
-        start.session, attempt: start.attempt, with: result.core, at: occasion, store: store)
+        start.session, attempt: start.attempt, with: result, at: occasion, store: store)
     }
   }
 
@@ -89,10 +89,7 @@ extension QueueClient {
 
   /// What this device ran since it was opened.
   public func executionCounts() -> ExecutionCounts {
-    let counters = engine.latest.core.executionCounters
-    return ExecutionCounts(
-      claims: counters.claims, starts: counters.starts, fenced: counters.fenced,
-      unknown: counters.unknown)
+    engine.latest.core.executionCounts
   }
 
   /// The agent's own id of a session's conversation.

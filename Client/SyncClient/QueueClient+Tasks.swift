@@ -2,35 +2,6 @@ import ClientCore
 public import QueueModel
 import WireProtocol
 
-/// Something an agent wants a person to decide.
-public enum AgentAsk: Hashable, Sendable {
-  /// It wants leave to use a tool.
-  case approval(toolName: String, summary: String, details: String? = nil)
-  /// It wants an answer.
-  case question(String, options: [String] = [])
-}
-
-extension AgentAsk {
-  fileprivate var matter: Ask.Matter {
-    switch self {
-    case .approval(let tool, let summary, let details):
-      .approval(toolName: tool, summary: summary, details: details)
-    case .question(let question, let options): .question(question, options: options)
-    }
-  }
-}
-
-/// What an agent is told of what it asked.
-public struct AskAnswer: Hashable, Sendable {
-  /// How it ended. Only `allowed`, `denied`, `answered` and `cancelled` are somebody's answer; after
-  /// the others the agent asks at its own prompt.
-  public var ending: AskOutcome.Ending
-  /// The device that answered; nil where none did.
-  public var device: DeviceID?
-  /// The answer to a question, or a remark: of a denial for the agent, else for people alone.
-  public var text: String
-}
-
 /// An answer that a person gives to what a task awaits.
 public struct TaskAnswer: Hashable, Sendable {
   /// The session whose task awaits it.
@@ -119,11 +90,10 @@ extension QueueClient {
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
   ) async throws(ClientError) -> AskAnswer {
-    let decision = try await engine.raise(
+    try await engine.raise(
       Ask(
-        session: session, id: id, matter: ask.matter,
+        session: session, id: id, matter: ask,
         patienceMilliseconds: patience.map(Engine.milliseconds), promptsItself: promptsItself))
-    return AskAnswer(ending: decision.ending, device: decision.device, text: decision.text)
   }
 
   /// Answers what a task awaits. The first answer of all devices counts.
@@ -145,7 +115,7 @@ extension QueueClient {
   /// Says that an agent here asks its person at its own prompt: other devices show that it waits,
   /// and cannot answer.
   public func notePrompt(_ ask: AgentAsk, in session: SessionID) async {
-    await noteTask(.prompted(ask.matter, .random()), in: session)
+    await noteTask(.prompted(ask, .random()), in: session)
   }
 
   /// Says that an agent here goes on with what it was at, whatever it waited for.

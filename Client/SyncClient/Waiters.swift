@@ -4,7 +4,7 @@ import WireProtocol
 
 /// Who waits for a decision or for the end of an answer.
 struct Waiters: Sendable {
-  typealias Agent = CheckedContinuation<Result<AskDecision, ClientError>, Never>
+  typealias Agent = CheckedContinuation<Result<AskAnswer, ClientError>, Never>
   typealias Person = CheckedContinuation<Result<AnswerEvent, ClientError>, Never>
 
   /// Agents that asked, by request; each is told once.
@@ -19,7 +19,7 @@ struct Waiters: Sendable {
   /// - Returns: false where another one waits under this id, or it is gone already; it is told then.
   mutating func add(_ agent: Agent, for request: RequestID) -> Bool {
     if gone.remove(request) != nil {
-      agent.resume(returning: .success(AskDecision(ending: .withdrawn)))
+      agent.resume(returning: .success(AskAnswer(ending: .withdrawn)))
       return false
     }
     guard agents[request] == nil else {
@@ -39,7 +39,7 @@ struct Waiters: Sendable {
   }
 
   /// Hands the decision over, once.
-  mutating func tell(_ request: RequestID, _ decision: Result<AskDecision, ClientError>) {
+  mutating func tell(_ request: RequestID, _ decision: Result<AskAnswer, ClientError>) {
     agents.removeValue(forKey: request)?.resume(returning: decision)
   }
 

@@ -89,13 +89,15 @@ extension APIHandlers {
       _ = seats.close(session, number: seat.number)
       return FeedAnswer()
     }
-    // A hook that was killed gets nothing any more.
-    context.channel.closeFuture.whenComplete { [seats] _ in
-      _ = seats.close(session, number: seat.number)
-    }
-    await client.setGate(of: session, isOpen: true)
     let seconds = min(max(0.1, body.waitSeconds ?? 2), APIHandlers.feedSecondsMax)
-    let text = await prompt(at: seat, of: session, within: .seconds(seconds))
+    // A hook that was killed gets nothing any more.
+    let text = await ends.during(
+      context.channel.closeFuture,
+      onClose: { [seats] in _ = seats.close(session, number: seat.number) }
+    ) {
+      await client.setGate(of: session, isOpen: true)
+      return await prompt(at: seat, of: session, within: .seconds(seconds))
+    }
     // Another hook may wait in its place by now.
     if !seats.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
     guard text == nil || context.channel.isActive else {
@@ -103,7 +105,7 @@ extension APIHandlers {
       seats.end(
         session,
         with: .tryAfter(
-          milliseconds: LiveAgent.retryMilliseconds,
+          LiveAgent.retryMilliseconds,
           reason: "The hook that waited for it is gone."))
       return FeedAnswer()
     }

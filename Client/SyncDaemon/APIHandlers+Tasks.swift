@@ -61,12 +61,15 @@ extension APIHandlers {
     let waiting = Task {
       try await client.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
     }
-    context.channel.closeFuture.whenComplete { _ in waiting.cancel() }
-    return try await cancelWhenGracefulShutdown {
-      try await withTaskCancellationHandler {
-        try await waiting.value
-      } onCancel: {
-        waiting.cancel()
+    return try await ends.during(
+      context.channel.closeFuture, onClose: { waiting.cancel() }
+    ) {
+      try await cancelWhenGracefulShutdown {
+        try await withTaskCancellationHandler {
+          try await waiting.value
+        } onCancel: {
+          waiting.cancel()
+        }
       }
     }
   }

@@ -26,6 +26,7 @@ struct APIHandlers: Sendable {
   var settings: SettingsKeeper
   var output: OutputFolder
   var seats = LiveSeats()
+  let ends = ConnectionEnds()
   var web: WebListener
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()

@@ -7,16 +7,6 @@ package import WireProtocol
 /// the daemon of a device that has none. It is pure: times come in, and what has to be stored
 /// before an answer may leave comes out.
 package struct Authority: Hashable, Sendable {
-  /// How long a lease holds without being renewed, in milliseconds.
-  package static let leaseMilliseconds: Int64 = 30_000
-  /// When a holder that gets no answer stops on its own: well before the lease ends.
-  package static let selfStopMilliseconds: Int64 = 20_000
-  /// How often a holder renews its lease.
-  package static let renewalMilliseconds: Int64 = 10_000
-  /// How long after a grant or renewal `next` is answered: a holder that is silent for longer may be
-  /// gone, and what were let out to it nobody could be sure to have withdrawn.
-  package static let nextMilliseconds: Int64 = 15_000
-
   /// How far ahead of the clock a token may be that others are to have granted.
   package static let tokenAheadMilliseconds: Int64 = 86_400_000
 
@@ -37,7 +27,7 @@ package struct Authority: Hashable, Sendable {
     for lease in stored.leases {
       self.leases[lease.session] = lease
       latestToken = max(latestToken, lease.token)
-      if lease.holder != nil { ends[lease.session] = uptime + Authority.leaseMilliseconds }
+      if lease.holder != nil { ends[lease.session] = uptime + LeaseTimes.leaseMilliseconds }
     }
     for dispatch in stored.dispatches { dispatches[dispatch.message] = dispatch }
     for verdict in stored.verdicts { verdicts[verdict.request] = verdict }
@@ -114,11 +104,11 @@ package struct Authority: Hashable, Sendable {
       guard current?.token == token, current?.holder == holder else {
         return (.fenced, AuthorityRecords())
       }
-      ends[session] = uptime + Authority.leaseMilliseconds
+      ends[session] = uptime + LeaseTimes.leaseMilliseconds
       return (grant(token), AuthorityRecords())
     }
     if let current, current.holder == holder, rest > 0, grants[session] == id {
-      ends[session] = uptime + Authority.leaseMilliseconds
+      ends[session] = uptime + LeaseTimes.leaseMilliseconds
       return (grant(current.token), AuthorityRecords())
     }
     if let owner = current?.holder, owner != holder, rest > 0 {
@@ -135,7 +125,7 @@ package struct Authority: Hashable, Sendable {
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
     grants[session] = id
-    ends[session] = uptime + Authority.leaseMilliseconds
+    ends[session] = uptime + LeaseTimes.leaseMilliseconds
     return (grant(next), AuthorityRecords(leases: [lease]))
   }
 
@@ -147,7 +137,7 @@ package struct Authority: Hashable, Sendable {
   }
 
   private func grant(_ token: UInt64) -> AuthorityAnswer {
-    .leased(token: token, milliseconds: UInt32(Authority.leaseMilliseconds))
+    .leased(token: token, milliseconds: UInt32(LeaseTimes.leaseMilliseconds))
   }
 
   private mutating func release(
@@ -182,7 +172,7 @@ package struct Authority: Hashable, Sendable {
     guard let rest = rest(of: session, token, heldBy: holder, uptime: uptime) else {
       return (.fenced, AuthorityRecords())
     }
-    guard rest > Authority.leaseMilliseconds - Authority.nextMilliseconds,
+    guard rest > LeaseTimes.leaseMilliseconds - LeaseTimes.nextMilliseconds,
       let (message, state) = workspace.startable(in: session),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1),
       // What was let out before and not reported is its holder's to ask for: it may have begun.

@@ -122,7 +122,7 @@ final class SimulatedDevice {
   /// What executing came to in all processes.
   var execution: ExecutionReport {
     var sum = pastExecution
-    if let process { sum.add(process.core.executionCounters) }
+    if let process { sum.add(process.core.executionCounts) }
     return sum
   }
 

@@ -8,7 +8,7 @@ import QueueOracle
 extension Simulation {
   /// A host starts to run agents, and reports on those of its earlier life.
   func startExecuting(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
-    var settings = ExecutorSettings()
+    var settings = ExecutionSettings()
     settings.onUnknown = [.ask, .skip, .retry][device.generator.below(3)]
     settings.skipsFailed = device.generator.chance(20)
     let dead = executed.intents.map(\.message).filter { _ in device.generator.chance(50) }
@@ -95,7 +95,7 @@ extension Simulation {
     }
   }
 
-  private func agentResult(on device: SimulatedDevice) -> RunResult {
+  private func agentResult(on device: SimulatedDevice) -> TurnResult {
     switch device.generator.below(100) {
     case ..<86: .succeeded(summary: "done")
     case ..<90: .failed("exit code 1")

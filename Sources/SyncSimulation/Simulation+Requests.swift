@@ -30,7 +30,7 @@ extension Simulation {
     agent.hasAsked = true
     agent.isPatient = patience == nil
     device.process?.agents[order.session] = agent
-    let matter: Ask.Matter =
+    let matter: AgentAsk =
       device.generator.chance(60)
       ? .approval(toolName: "shell", summary: "make", details: nil)
       : .question("Which one?", options: ["a", "b"])
@@ -49,12 +49,12 @@ extension Simulation {
     } catch {
       // The session is gone: the agent asks at its own prompt.
       guard device.life == life else { return }
-      decided(request, AskDecision(ending: .withdrawn), on: device)
+      decided(request, AskAnswer(ending: .withdrawn), on: device)
     }
   }
 
   /// An agent is told of what it asked.
-  func decided(_ request: RequestID, _ decision: AskDecision, on device: SimulatedDevice) {
+  func decided(_ request: RequestID, _ decision: AskAnswer, on device: SimulatedDevice) {
     log("device \(device.index): \(request) is \(decision)")
     note(.decided(device: device.index, request, decision))
     if options.planted.contains(.decidesTwice) {

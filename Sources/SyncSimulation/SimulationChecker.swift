@@ -47,7 +47,7 @@ package enum Observation {
   /// An agent asks for something, on a device in this life of it.
   case raised(device: Int, life: Int, RequestID)
   /// The agent is told what became of it.
-  case decided(device: Int, RequestID, AskDecision)
+  case decided(device: Int, RequestID, AskAnswer)
   /// Somebody who answered is told what became of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
   /// The server's store holds these changes of inboxes.

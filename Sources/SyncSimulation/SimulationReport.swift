@@ -1,4 +1,5 @@
 import ClientCore
+import QueueModel
 
 /// Something that must not be, with the place where it showed.
 package struct Violation: Hashable, Sendable {
@@ -94,7 +95,7 @@ package struct ExecutionReport: Hashable, Sendable {
 
   package init() {}
 
-  mutating func add(_ counters: ExecutionCounters) {
+  mutating func add(_ counters: ExecutionCounts) {
     claims += counters.claims
     fenced += counters.fenced
     unknown += counters.unknown

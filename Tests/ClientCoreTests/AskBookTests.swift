@@ -32,8 +32,8 @@ struct AskBookTests {
         request: id(number), ending: ending, device: ending.isByDevice ? phone : nil))
   }
 
-  private static func decision(_ ending: AskOutcome.Ending) -> AskDecision {
-    AskDecision(
+  private static func decision(_ ending: AskOutcome.Ending) -> AskAnswer {
+    AskAnswer(
       ending: ending, device: ending.isByDevice ? phone : nil,
       text: ending.isByDevice ? "go" : "")
   }
@@ -243,7 +243,7 @@ struct AskBookTests {
     for _ in 0..<40 {
       var book = AskBook()
       var now: Int64 = 0
-      var decided: [RequestID: AskDecision] = [:]
+      var decided: [RequestID: AskAnswer] = [:]
       var written: [RequestID: AskOutcome.Ending] = [:]
       func note(_ actions: [AskBook.Action]) {
         for action in actions {

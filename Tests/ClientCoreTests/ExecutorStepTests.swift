@@ -30,7 +30,7 @@ struct ExecutorStepTests {
     var wall: Int64 { occasion.wall }
 
     /// The agent's turn ends.
-    mutating func end(_ session: String, with result: RunResult) throws {
+    mutating func end(_ session: String, with result: TurnResult) throws {
       try follow(
         executor.ended(
           .named(session), attempt: 1, with: result, in: host.workspace, at: occasion))

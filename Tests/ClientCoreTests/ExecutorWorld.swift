@@ -282,7 +282,7 @@ struct ExecutorWorld {
     for (session, agent) in hosts[index].agents.sorted(by: { $0.key < $1.key })
     where agent.endsAt <= now {
       hosts[index].agents[session] = nil
-      let result: RunResult =
+      let result: TurnResult =
         switch generator.below(9) {
         case 8: .tryAfter(3_000, reason: "rate limit")
         case 0: .failed("exit code 1")

@@ -17,7 +17,7 @@ struct Fleet {
     var actions: [ClientCore.Action] = []
     var reports: [Trouble] = []
     /// What agents here were told, and what became of answers that were given here.
-    var decisions: [(request: RequestID, decision: AskDecision)] = []
+    var decisions: [(request: RequestID, decision: AskAnswer)] = []
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
     /// What people here were told who asked the authority.
     var told: [AuthorityAnswer] = []

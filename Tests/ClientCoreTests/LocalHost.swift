@@ -24,8 +24,8 @@ struct LocalHost {
 
   /// The host of a session in which messages wait, from 1.
   static func serving(
-    _ messages: UInt64, onUnknown: ExecutorSettings.UnknownPolicy = .ask,
-    _ change: (inout ExecutorSettings) -> Void = { _ in }
+    _ messages: UInt64, onUnknown: UnknownPolicy = .ask,
+    _ change: (inout ExecutionSettings) -> Void = { _ in }
   ) throws -> LocalHost {
     var scene = try LocalHost()
     scene.begin(onUnknown: onUnknown, change)
@@ -53,10 +53,10 @@ struct LocalHost {
   }
 
   mutating func begin(
-    deadAgents: Set<MessageID> = [], onUnknown: ExecutorSettings.UnknownPolicy = .ask,
-    _ change: (inout ExecutorSettings) -> Void = { _ in }
+    deadAgents: Set<MessageID> = [], onUnknown: UnknownPolicy = .ask,
+    _ change: (inout ExecutionSettings) -> Void = { _ in }
   ) {
-    var settings = ExecutorSettings()
+    var settings = ExecutionSettings()
     settings.onUnknown = onUnknown
     change(&settings)
     let loaded = store.loaded.execution
@@ -78,7 +78,7 @@ struct LocalHost {
     }
   }
 
-  mutating func end(_ number: UInt64, attempt: UInt16 = 1, _ result: RunResult) {
+  mutating func end(_ number: UInt64, attempt: UInt16 = 1, _ result: TurnResult) {
     tell { $0.agentEnded(.named("s"), attempt: attempt, with: result, at: $1, store: $2) }
   }
 

@@ -22,8 +22,8 @@ struct MovedRunTests {
 
     static func device(_ host: Int) -> DeviceID { DeviceID(high: 0xD, low: UInt64(host) + 1) }
 
-    init(onUnknown: ExecutorSettings.UnknownPolicy) throws {
-      var settings = ExecutorSettings()
+    init(onUnknown: UnknownPolicy) throws {
+      var settings = ExecutionSettings()
       settings.onUnknown = onUnknown
       executors = (0..<2).map {
         Executor(
@@ -63,7 +63,7 @@ struct MovedRunTests {
       }
     }
 
-    mutating func end(_ host: Int, with result: RunResult) throws {
+    mutating func end(_ host: Int, with result: TurnResult) throws {
       try follow(
         host,
         executors[host].ended(
@@ -112,8 +112,8 @@ struct MovedRunTests {
     }
   }
 
-  @Test(arguments: ExecutorSettings.UnknownPolicy.allCases)
-  func itShowsAsRunningWhileItsLeaseLives(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  @Test(arguments: UnknownPolicy.allCases)
+  func itShowsAsRunningWhileItsLeaseLives(_ policy: UnknownPolicy) throws {
     var scene = try Scene(onUnknown: policy)
     try scene.moveWhileItRuns()
     try scene.pass(seconds: 300)

@@ -89,7 +89,7 @@ struct QuestionTests {
     try fleet.perform(.send("first", as: 1, in: "s"), on: 0)
     fleet.note(0) { core, occasion, store in
       core.executionStarted(
-        ExecutorSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
+        ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
         store: store)
     }
     try fleet.settle()

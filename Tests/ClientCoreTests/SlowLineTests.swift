@@ -39,7 +39,7 @@ struct SlowLineTests {
       try fleet.perform(.send("work", as: 1, in: "s"), on: 0)
       fleet.note(0) { core, occasion, store in
         core.executionStarted(
-          ExecutorSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
+          ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
           store: store)
       }
       try fleet.settle()

@@ -212,7 +212,7 @@ struct StandingTests {
   /// A lease that the authority cannot renew now is not asked for again and again.
   @Test func aRenewalThatCannotBeAnsweredWaits() throws {
     var scene = try Scene(stands: false)
-    try scene.pass(Authority.renewalMilliseconds)
+    try scene.pass(LeaseTimes.renewalMilliseconds)
     #expect(scene.requests == [.lease(session: Scene.session, token: 7)])
     try scene.answer(.unavailable)
     #expect(scene.requests == [])
@@ -322,7 +322,7 @@ struct StandingTests {
     var scene = try Scene(stands: stands)
     try scene.host.perform(.send("second", as: 2, in: "s"))
     if !stands { try scene.changed() }
-    scene.now += Authority.selfStopMilliseconds
+    scene.now += LeaseTimes.selfStopMilliseconds
     try scene.answer(stands ? scene.letOut(2, "second") : .go)
     #expect(scene.begun == [])
     try scene.pass(20_000)
@@ -333,7 +333,7 @@ struct StandingTests {
   /// It wakes before it hears of the message that was let out to it.
   @Test func aLeaseThatLapsedInItsSleepGoesOnWhereNobodyElseGotOne() throws {
     var scene = try Scene()
-    try scene.pass(Authority.leaseMilliseconds)
+    try scene.pass(LeaseTimes.leaseMilliseconds)
     scene.asked = []
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
@@ -350,7 +350,7 @@ struct StandingTests {
 
   @Test func aLeaseThatLapsedIsLeftWhereSomebodyElseGotOne() throws {
     var scene = try Scene()
-    try scene.pass(Authority.leaseMilliseconds)
+    try scene.pass(LeaseTimes.leaseMilliseconds)
     scene.asked = []
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()

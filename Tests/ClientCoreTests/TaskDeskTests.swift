@@ -55,7 +55,7 @@ struct TaskDeskTests {
       let loaded = store.loaded.execution
       tell {
         $0.executionStarted(
-          ExecutorSettings(), loaded: loaded, deadAgents: [], at: $1, store: $2)
+          ExecutionSettings(), loaded: loaded, deadAgents: [], at: $1, store: $2)
       }
     }
 
@@ -128,7 +128,7 @@ struct TaskDeskTests {
     var scene = try scene()
     scene.hear(.began)
     let first = RequestID(high: 2, low: 1)
-    let matter = Ask.Matter.approval(toolName: "Bash", summary: "make", details: nil)
+    let matter = AgentAsk.approval(toolName: "Bash", summary: "make", details: nil)
     scene.hear(.prompted(matter, first))
     let task = try #require(scene.task)
     #expect(task.status.request == first)

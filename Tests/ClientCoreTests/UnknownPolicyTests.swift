@@ -6,11 +6,11 @@ import Testing
 /// What follows where an attempt ended and nobody said how it went: a person decides, or the settings
 /// do (S0-66).
 struct UnknownPolicyTests {
-  private static let policies = ExecutorSettings.UnknownPolicy.allCases
+  private static let policies = UnknownPolicy.allCases
   private static let otherDevice = DeviceID(high: 0xD, low: 2)
 
   /// What becomes of a message that nobody knows the end of, where nothing begins.
-  private func status(after policy: ExecutorSettings.UnknownPolicy) -> MessageStatus {
+  private func status(after policy: UnknownPolicy) -> MessageStatus {
     switch policy {
     case .ask: .interrupted
     case .skip: .skipped
@@ -19,7 +19,7 @@ struct UnknownPolicyTests {
   }
 
   @Test(arguments: policies)
-  func itHoldsWhereAnAgentDies(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  func itHoldsWhereAnAgentDies(_ policy: UnknownPolicy) throws {
     var host = try LocalHost.serving(2, onUnknown: policy)
     host.end(1, .died("signal 9"))
     // What died at once might do so again: it waits a little.
@@ -31,24 +31,24 @@ struct UnknownPolicyTests {
     case .retry: #expect(host.begun == [[1, 1], [1, 2]])
     }
     if policy != .retry { #expect(host.status(1) == status(after: policy)) }
-    #expect(host.core.executionCounters.unknown == 0)
+    #expect(host.core.executionCounts.unknown == 0)
   }
 
   /// Also where a host is without its server for too long.
   @Test(arguments: policies)
-  func itHoldsWhereALeaseIsLost(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  func itHoldsWhereALeaseIsLost(_ policy: UnknownPolicy) throws {
     var host = try LocalHost.serving(1, onUnknown: policy)
     try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
     host.pass(milliseconds: 21_000)
     #expect(host.orders.contains(.stop(host.session, attempt: 1)))
     host.end(1, .died("signal 15"))
     #expect(host.status(1) == status(after: policy))
-    #expect(host.core.executionCounters.unknown == 0)
+    #expect(host.core.executionCounts.unknown == 0)
   }
 
   /// The next program starts it.
   @Test(arguments: policies)
-  func itHoldsWhereAProgramStops(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  func itHoldsWhereAProgramStops(_ policy: UnknownPolicy) throws {
     var host = try LocalHost.serving(1, onUnknown: policy)
     host.tell { $0.drainRequested(at: $1, store: $2) }
     host.tell { $0.drainGraceEnded(at: $1, store: $2) }
@@ -63,10 +63,10 @@ struct UnknownPolicyTests {
 
   /// What an agent was never given, or would not begin, needs no decision whatever it is stopped for.
   @Test(arguments: [
-    RunResult.notStarted("no such command"), .tryAfter(1_000, reason: "rate limit"),
+    TurnResult.notStarted("no such command"), .tryAfter(1_000, reason: "rate limit"),
     .tryLater(0, reason: "rate limit"),
   ])
-  func whatWasNotBegunIsTriedAgain(_ result: RunResult) throws {
+  func whatWasNotBegunIsTriedAgain(_ result: TurnResult) throws {
     var host = try LocalHost.serving(1)
     host.tell { $0.drainRequested(at: $1, store: $2) }
     host.tell { $0.drainGraceEnded(at: $1, store: $2) }
@@ -86,7 +86,7 @@ struct UnknownPolicyTests {
 
   // MARK: - Agents of people
 
-  private func feeding(_ policy: ExecutorSettings.UnknownPolicy) throws -> LocalHost {
+  private func feeding(_ policy: UnknownPolicy) throws -> LocalHost {
     var host = try LocalHost.serving(2, onUnknown: policy) { $0.isGated = true }
     host.tell { $0.sessionGateChanged(.named("s"), isOpen: true, at: $1, store: $2) }
     #expect(host.begun == [[1, 1]])
@@ -95,7 +95,7 @@ struct UnknownPolicyTests {
 
   /// Such an agent may go on with the prompt, or has it in front of it when it is taken up again.
   @Test(arguments: policies)
-  func aPersonDecidesWhereTheAgentIsTheirs(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  func aPersonDecidesWhereTheAgentIsTheirs(_ policy: UnknownPolicy) throws {
     var host = try feeding(policy)
     host.end(1, .died("its process is gone"))
     host.pass(milliseconds: 60_000)
@@ -104,9 +104,9 @@ struct UnknownPolicyTests {
   }
 
   @Test(arguments: policies)
-  func aPersonDecidesWhereTheAgentWasTheirs(_ policy: ExecutorSettings.UnknownPolicy) throws {
+  func aPersonDecidesWhereTheAgentWasTheirs(_ policy: UnknownPolicy) throws {
     var host = try feeding(policy)
-    var settings = ExecutorSettings()
+    var settings = ExecutionSettings()
     settings.onUnknown = policy
     host.tell { $0.executionSettingsChanged(settings, at: $1, store: $2) }
     host.end(1, .died("it goes on at its person's prompt"))
@@ -117,14 +117,14 @@ struct UnknownPolicyTests {
 
   @Test(arguments: policies)
   func aPersonDecidesAfterACrashWhereTheAgentIsTheirs(
-    _ policy: ExecutorSettings.UnknownPolicy
+    _ policy: UnknownPolicy
   ) throws {
     var host = try feeding(policy).restarted()
     host.begin(onUnknown: policy) { $0.modes[.named("s")] = .gated }
     host.tell { $0.sessionGateChanged(.named("s"), isOpen: true, at: $1, store: $2) }
     #expect(host.begun == [])
     #expect(host.status(1) == .unknown)
-    #expect(host.core.executionCounters.unknown == 1)
+    #expect(host.core.executionCounts.unknown == 1)
   }
 
   // MARK: - Limits
@@ -176,10 +176,10 @@ struct UnknownPolicyTests {
   /// not wait for one.
   @Test(
     arguments: [
-      RunResult.died("signal 9"), .failed("no"), .notStarted("no such command"),
+      TurnResult.died("signal 9"), .failed("no"), .notStarted("no such command"),
       .tryAfter(1_000, reason: "rate limit"), .tryLater(0, reason: "rate limit"),
     ], 0...3)
-  func aReportIsStoredWithWhatFollows(_ result: RunResult, commits: Int) throws {
+  func aReportIsStoredWithWhatFollows(_ result: TurnResult, commits: Int) throws {
     var host = try LocalHost.serving(1, onUnknown: .skip) { $0.skipsFailed = true }
     host.store.commitsLeft = commits
     host.end(1, result)

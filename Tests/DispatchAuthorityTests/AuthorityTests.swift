@@ -132,7 +132,7 @@ struct AuthorityTests {
     try scene.report(.running, of: 1, token: Fence.tokenMax)
     #expect(try scene.lease() == Fence.tokenMax)
     for _ in 0..<3 {
-      scene.now += Authority.leaseMilliseconds
+      scene.now += LeaseTimes.leaseMilliseconds
       tokens.append(try scene.lease(of: "t", as: other))
     }
     #expect(Set(tokens).count == 4 && !tokens.contains(Fence.tokenMax))
@@ -142,13 +142,13 @@ struct AuthorityTests {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
     for _ in 0..<20 {
-      scene.now += Authority.renewalMilliseconds
+      scene.now += LeaseTimes.renewalMilliseconds
       #expect(
         scene.ask(.lease(session: session, token: token))
           == .leased(token: token, milliseconds: 30_000))
     }
     #expect(scene.records.leases.count == 1)
-    scene.now += Authority.leaseMilliseconds
+    scene.now += LeaseTimes.leaseMilliseconds
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
     #expect(try scene.lease() > token)
     #expect(scene.ask(.lease(session: session, token: token)) == .fenced)
@@ -193,7 +193,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token), id: 78) == .go)
     // It was edited meanwhile, and its holder slept while the lease ran out; nobody else got one.
     try scene.device.perform(.edit(.numbered(1), content: "new", base: nil))
-    scene.now += 10 * Authority.leaseMilliseconds
+    scene.now += 10 * LeaseTimes.leaseMilliseconds
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
     #expect(
       scene.ask(.lease(session: session, token: token))
@@ -247,7 +247,7 @@ struct AuthorityTests {
     let copy = LeaseHolder(device: host, store: StoreID(rawValue: 9))
     #expect(scene.ask(next, as: copy) == .fenced)
     // A holder that is silent for so long may be gone, though its lease lives.
-    scene.now = Authority.nextMilliseconds
+    scene.now = LeaseTimes.nextMilliseconds
     #expect(scene.ask(next) == nil)
     #expect(scene.records.dispatches.isEmpty)
     #expect(
@@ -257,7 +257,7 @@ struct AuthorityTests {
       scene.ask(next)
         == .letOut(
           message: .numbered(1), attempt: 1, content: DispatchRequest.contentDigest("text 1")))
-    scene.now += Authority.leaseMilliseconds
+    scene.now += LeaseTimes.leaseMilliseconds
     #expect(scene.ask(next) == .fenced)
   }
 
@@ -294,9 +294,9 @@ struct AuthorityTests {
     #expect(older < token)
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
     try scene.device.perform(.move([.numbered(1)], to: .before(.numbered(9))))
-    scene.now = Authority.leaseMilliseconds - 1
+    scene.now = LeaseTimes.leaseMilliseconds - 1
     #expect(try scene.lease(of: "t", older, as: other) == older)
-    scene.now = Authority.leaseMilliseconds
+    scene.now = LeaseTimes.leaseMilliseconds
     #expect(scene.ask(try scene.dispatch(1, token: older, in: "t"), as: other) == .fenced)
     let fresh = try scene.lease(of: "t", as: other)
     #expect(fresh > token)

@@ -12,7 +12,7 @@ import Testing
 struct ProcessAgentTests {
   /// What came out of one turn.
   private struct Outcome {
-    var result: AgentResult
+    var result: TurnResult
     var events: [TurnEvent]
 
     var output: [String] {
@@ -193,7 +193,7 @@ struct ProcessAgentTests {
     #expect(
       later.result
         == .tryAfter(
-          milliseconds: 60_000, reason: "the command asked to try later (exit code 75)"))
+          60_000, reason: "the command asked to try later (exit code 75)"))
     let killed = try await run("sh -c 'kill -9 $$'")
     #expect(killed.result == .died("signal 9"))
   }

@@ -20,7 +20,7 @@ import WireProtocol
 
   private func decide(_ ending: AskOutcome.Ending, by device: Int? = nil) -> [String] {
     let author = device.map { simulation.devices[$0].files.device }
-    let decision = AskDecision(ending: ending, device: author)
+    let decision = AskAnswer(ending: ending, device: author)
     return checker.noted(.decided(device: 0, RequestCheckerTests.request, decision), in: simulation)
   }
 

@@ -21,4 +21,66 @@ import Testing
       }
     }
   }
+
+  static let typeLinesMax = 1_000
+  static let storedPropertiesMax = 15
+
+  /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
+  /// within the rule.
+  static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
+    .init(room: "Sources/QueueModel", type: "Workspace"): (3_400, 15),
+    .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_200, 15),
+    .init(room: "Sources/SyncSimulation", type: "Simulation"): (2_100, 30),
+    .init(room: "Client/SyncClient", type: "QueueClient"): (2_000, 15),
+    .init(room: "Client/SyncDaemon", type: "LocalAPI"): (1_700, 15),
+    .init(room: "Client/SyncDaemon", type: "APIDescription"): (1_300, 15),
+    .init(room: "Server/ServerCore", type: "ServerCore"): (2_100, 32),
+    .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 33),
+    .init(room: "Server/ServerCore", type: "Connection"): (1_000, 20),
+    .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 45),
+    .init(room: "Server/ServerStore", type: "ServerDatabase"): (1_400, 15),
+    .init(room: "Server/SyncServer", type: "ServerDriver"): (1_000, 30),
+    .init(room: "Server/SyncServer", type: "SyncServerOptions"): (1_000, 20),
+    .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 20),
+    .init(room: "Sources/QueueModel", type: "ShownMessage"): (1_000, 18),
+  ]
+
+  @Test func typesAreSmall() throws {
+    var sizes = TypeSizes()
+    let folders = Set(RoomTable.rules.map(\.folder))
+    for file in try Repository.swiftFiles() where folders.contains(file.folder) {
+      sizes.add(file.code, of: file.folder)
+    }
+    for (name, lines) in sizes.lines {
+      let allowed = Self.largeTypes[name] ?? (Self.typeLinesMax, Self.storedPropertiesMax)
+      let stored = sizes.stored[name] ?? 0
+      #expect(lines <= allowed.0, "\(name.type) has \(lines) lines in \(name.room)")
+      #expect(stored <= allowed.1, "\(name.type) has \(stored) stored properties")
+    }
+  }
+
+  @Test func aTypeIsCountedOverItsExtensions() {
+    var sizes = TypeSizes()
+    sizes.add(
+      """
+      struct Door {
+        var width = 1
+        let height: Int
+        static let all = 2
+        var area: Int { width * height }
+        struct Key {
+          var teeth = 3
+        }
+      }
+
+      extension Door {
+        func open() {
+          let hand = 1
+        }
+      }
+      """, of: "House")
+    let door = TypeSizes.Name(room: "House", type: "Door")
+    #expect(sizes.lines == [door: 14])
+    #expect(sizes.stored == [door: 2])
+  }
 }

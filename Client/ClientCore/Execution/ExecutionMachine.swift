@@ -84,7 +84,7 @@ struct ExecutionMachine: Sendable {
 extension ExecutionMachine {
   /// The program runs agents from now on.
   mutating func started(
-    _ settings: ExecutorSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
+    _ settings: ExecutionSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
     over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
   ) -> [Action] {
     let workspace = connection.replica.workspace

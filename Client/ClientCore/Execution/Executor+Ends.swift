@@ -12,7 +12,7 @@ extension Executor {
 
   /// Says how an attempt ended, and does what follows.
   mutating func reports(
-    of run: ActiveRun, stopped reason: StopReason?, _ result: RunResult, at occasion: Occasion
+    of run: ActiveRun, stopped reason: StopReason?, _ result: TurnResult, at occasion: Occasion
   ) -> [Action] {
     let order = run.order
     let silentEnds = sessions[order.session]?.past.silentEnds
@@ -26,11 +26,11 @@ extension Executor {
     case (_, .deleted?):
       return [end(order, .cancelled, "Its session was deleted.", at: occasion)]
     case (.tryLater(let time, let reason), _):
-      let earliest = occasion.wall + settings.laterMillisecondsMin
-      let latest = occasion.wall + settings.laterMillisecondsMax
+      let earliest = occasion.wall + ExecutorTimes.laterMillisecondsMin
+      let latest = occasion.wall + ExecutorTimes.laterMillisecondsMax
       return [tryAgain(order, notBefore: min(max(time, earliest), latest), reason, at: occasion)]
     case (.tryAfter(let wait, let reason), _):
-      let wait = min(max(0, wait), settings.laterMillisecondsMax)
+      let wait = min(max(0, wait), ExecutorTimes.laterMillisecondsMax)
       return [tryAgain(order, notBefore: occasion.wall + wait, reason, at: occasion)]
     case (.notStarted(let reason), _):
       return [notStarted(order, reason, at: occasion)]
@@ -62,7 +62,7 @@ extension Executor {
       $0.message == order.message ? $0.count + 1 : nil
     }
     let count = known ?? Int(order.attempt)
-    guard count < settings.startsMax else {
+    guard count < ExecutorTimes.startsMax else {
       // A person who wants it tried again wants it as often once more.
       sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: 0)
       return []
@@ -78,7 +78,7 @@ extension Executor {
     _ order: StartOrder, _ reason: String, at occasion: Occasion
   ) -> Action {
     let failures = (sessions[order.session]?.past.spawnFailures ?? 0) + 1
-    guard failures < settings.startsMax else {
+    guard failures < ExecutorTimes.startsMax else {
       sessions[order.session]?.past.spawnFailures = 0
       return end(order, .failed, reason, at: occasion)
     }
@@ -105,7 +105,7 @@ extension Executor {
   }
 
   /// Why nobody knows how it went.
-  private func note(of result: RunResult, stopped reason: StopReason?) -> String {
+  private func note(of result: TurnResult, stopped reason: StopReason?) -> String {
     switch reason {
     case .leaseLost?: return "The host lost its lease and stopped the agent."
     case .drained?: return "The host stopped while the agent worked."

@@ -12,7 +12,7 @@ extension Executor {
     var actions: [Action] = []
     forgetPastTimes(of: session, at: occasion)
     if let lease = run.lease.held,
-      occasion.now - lease.provenAt >= Authority.selfStopMilliseconds
+      occasion.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
       lapse(session)
@@ -32,7 +32,7 @@ extension Executor {
     }
     switch sessions[session]?.question {
     case .asking(let asking, _):
-      guard occasion.now >= asking.repeatAt(settings) else { return actions }
+      guard occasion.now >= asking.repeatAt else { return actions }
       // The same question with the same number: asking twice does no harm.
       sessions[session]?.question.sendAgain(repeats: asking.repeats + 1, at: occasion.now)
       return actions + [.ask(asking.request, id: asking.id)]
@@ -98,7 +98,7 @@ extension Executor {
     if run.next.isWaiting(under: lease), head.earliest == nil {
       let since = run.next.overdueSince ?? occasion.now
       sessions[session]?.next.setOverdue(since: since)
-      guard occasion.now - since >= settings.standingMilliseconds else { return [] }
+      guard occasion.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
     }
     // The authority takes the request for the next message for ended with this.
     sessions[session]?.next = .none
@@ -143,7 +143,7 @@ extension Executor {
     switch answer {
     case .held(_, let milliseconds):
       // Its host goes on renewing the lease, so this is asked a few times a minute.
-      let wait = max(settings.retryMillisecondsMin, Int64(milliseconds))
+      let wait = max(ExecutorTimes.retryMillisecondsMin, Int64(milliseconds))
       sessions[session]?.question.wait(Pause(until: occasion.now + wait, endsWithChange: true))
     case .unavailable:
       wait(session, endsWithChange: false, at: occasion)
@@ -184,7 +184,7 @@ extension Executor {
     }
     let idleSince = sessions[session]?.times.idleSince ?? occasion.now
     sessions[session]?.times.idleSince = idleSince
-    guard isHost, !isDraining, occasion.now - idleSince < settings.idleMilliseconds else {
+    guard isHost, !isDraining, occasion.now - idleSince < ExecutorTimes.idleMilliseconds else {
       // The request for the next message is ended by the release; an answer to it that is under way
       // comes before that to the release.
       sessions[session]?.lease.drop()
@@ -203,7 +203,7 @@ extension Executor {
   private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
     guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
       run.question.pause?.isForRenewal != true,
-      occasion.now - lease.provenAt >= Authority.renewalMilliseconds
+      occasion.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
     else { return [] }
     return [ask(.lease(session: session, token: lease.token), for: session, at: occasion)]
   }
@@ -260,7 +260,7 @@ extension Executor {
       else {
         return handedBack(order, at: occasion) + step(session, in: workspace, at: occasion)
       }
-      guard occasion.now - lease.provenAt < Authority.selfStopMilliseconds else {
+      guard occasion.now - lease.provenAt < LeaseTimes.selfStopMilliseconds else {
         // The answer was under way for so long that somebody else may have the lease. Nobody got the
         // prompt: it is asked for again.
         lapse(session)
@@ -341,7 +341,7 @@ extension Executor {
     guard let run = sessions[session], run.work == .none, let lease = run.lease.held,
       request.isWaiting(under: lease),
       run.times.backoffUntil.map({ $0 <= occasion.now }) ?? true,
-      occasion.now - lease.provenAt < Authority.selfStopMilliseconds,
+      occasion.now - lease.provenAt < LeaseTimes.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
       !busy.contains(session), let head = candidate(in: session, workspace),
       head.message == message, head.attempt == attempt, head.earliest ?? 0 <= occasion.wall,
@@ -406,7 +406,8 @@ extension Executor {
 
   func backoff(after failures: Int, at occasion: Occasion) -> Int64 {
     let range = min(
-      settings.retryMillisecondsMin << Int64(min(failures, 6)), settings.retryMillisecondsMax)
+      ExecutorTimes.retryMillisecondsMin << Int64(min(failures, 6)),
+      ExecutorTimes.retryMillisecondsMax)
     return range / 2 + Int64(occasion.random(5) % UInt64(range / 2 + 1))
   }
 }

@@ -28,7 +28,7 @@ package struct Executor: Sendable {
     case drained
   }
 
-  package var settings: ExecutorSettings
+  package var settings: ExecutionSettings
   package let device: DeviceID
   /// Numbers of requests rise with every one.
   private var lastRequest: UInt64
@@ -40,10 +40,10 @@ package struct Executor: Sendable {
   /// Whether the authority lets messages out by itself, where it is asked to.
   package var authorityStands = false
   package private(set) var isDraining = false
-  package internal(set) var counters = ExecutionCounters()
+  package internal(set) var counters = ExecutionCounts()
 
   /// - Parameter firstRequest: 64 random bits, so that no other run of the program uses the numbers.
-  package init(device: DeviceID, settings: ExecutorSettings = .init(), firstRequest: UInt64) {
+  package init(device: DeviceID, settings: ExecutionSettings = .init(), firstRequest: UInt64) {
     self.device = device
     self.settings = settings
     lastRequest = firstRequest
@@ -51,7 +51,7 @@ package struct Executor: Sendable {
 
   /// When `timePassed` is due at the latest; nil where nothing waits for time.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
-    sessions.values.compactMap { $0.deadline(wall: wall, now: now, settings: settings) }.min()
+    sessions.values.compactMap { $0.deadline(wall: wall, now: now) }.min()
   }
 
   /// What was asked under a number; nil where no answer to it is expected any more.
@@ -224,7 +224,7 @@ package struct Executor: Sendable {
 
   /// The agent ended, or could not be started.
   package mutating func ended(
-    _ session: SessionID, attempt: UInt16, with result: RunResult, in workspace: Workspace,
+    _ session: SessionID, attempt: UInt16, with result: TurnResult, in workspace: Workspace,
     at occasion: Occasion
   ) -> [Action] {
     guard let work = sessions[session]?.work, let run = work.run, run.order.attempt == attempt

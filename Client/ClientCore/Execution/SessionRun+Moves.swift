@@ -106,16 +106,16 @@ extension SessionRun.Work {
 
 extension SessionRun {
   /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
-  func deadline(wall: Int64, now: Int64, settings: ExecutorSettings) -> Int64? {
+  func deadline(wall: Int64, now: Int64) -> Int64? {
     var next: [Int64] = []
     switch question {
     case .silent: break
-    case .asking(let asking, _): next.append(asking.repeatAt(settings))
+    case .asking(let asking, _): next.append(asking.repeatAt)
     case .paused(let pause): next.append(pause.until)
     }
     if let backoffUntil = times.backoffUntil { next.append(backoffUntil) }
     if let since = self.next.overdueSince, question.asking == nil {
-      next.append(since + settings.standingMilliseconds)
+      next.append(since + ExecutorTimes.overdueMilliseconds)
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     if let wakeAtWall = times.wakeAtWall {
@@ -124,10 +124,10 @@ extension SessionRun {
     if case .held(let lease) = lease {
       let term =
         question.asking == nil && question.pause?.isForRenewal != true
-        ? Authority.renewalMilliseconds : Authority.selfStopMilliseconds
+        ? LeaseTimes.renewalMilliseconds : LeaseTimes.selfStopMilliseconds
       next.append(lease.provenAt + term)
       if let idleSince = times.idleSince, question == .silent, work == .none {
-        next.append(idleSince + settings.idleMilliseconds)
+        next.append(idleSince + ExecutorTimes.idleMilliseconds)
       }
     }
     return next.min()
@@ -152,11 +152,8 @@ extension SessionRun {
     if case .running = work, lease.held == nil {
       throw violation("runs an agent without a lease, and has not told it to stop")
     }
-    if let id = next.id {
-      try require(
-        id != question.asking?.id && next.withdrawal != question.asking?.id
-          && id != next.withdrawal, "gave two requests one number")
-    }
+    let numbers = [question.asking?.id, next.id, next.withdrawal].compactMap { $0 }
+    try require(Set(numbers).count == numbers.count, "gave two requests one number")
     try require(
       past.failures >= 0 && past.failures <= SessionRun.failuresMax,
       "counts \(past.failures) failures")

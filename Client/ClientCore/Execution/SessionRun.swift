@@ -138,8 +138,8 @@ struct Asking: Hashable, Sendable {
   var isDispatch: Bool { if case .dispatch = subject { true } else { false } }
 
   /// When it is asked again; later every time, so that a slow authority is not buried in questions.
-  func repeatAt(_ settings: ExecutorSettings) -> Int64 {
-    sentAt + settings.answerMilliseconds << Int64(min(repeats, 3))
+  var repeatAt: Int64 {
+    sentAt + ExecutorTimes.answerMilliseconds << Int64(min(repeats, 3))
   }
 }
 

@@ -3,21 +3,16 @@ package import WireProtocol
 
 /// Something an agent waits for, as its host raises it.
 package struct Ask: Hashable, Sendable {
-  package enum Matter: Hashable, Sendable {
-    case approval(toolName: String, summary: String, details: String?)
-    case question(String, options: [String])
-  }
-
   package var session: SessionID
   package var id: RequestID
-  package var matter: Matter
+  package var matter: AgentAsk
   /// After so long nobody can answer any more; nil: it waits for ever.
   package var patienceMilliseconds: Int64?
   /// Where nobody answers in time the agent asks at its own prompt.
   package var promptsItself: Bool
 
   package init(
-    session: SessionID, id: RequestID, matter: Matter, patienceMilliseconds: Int64?,
+    session: SessionID, id: RequestID, matter: AgentAsk, patienceMilliseconds: Int64?,
     promptsItself: Bool = false
   ) {
     self.session = session
@@ -28,20 +23,7 @@ package struct Ask: Hashable, Sendable {
   }
 }
 
-/// What an agent is told of what it asked; each gets exactly one.
-package struct AskDecision: Hashable, Sendable {
-  package var ending: AskOutcome.Ending
-  /// The device that answered; nil where none did.
-  package var device: DeviceID?
-  /// The answer to a question, or a remark.
-  package var text: String
-
-  package init(ending: AskOutcome.Ending, device: DeviceID? = nil, text: String = "") {
-    self.ending = ending
-    self.device = device
-    self.text = text
-  }
-
+extension AskAnswer {
   init(_ given: GivenVerdict) {
     self.init(
       ending: given.verdict.ending, device: given.verdict == .closed ? nil : given.device,
@@ -70,7 +52,7 @@ package struct AskBook: Sendable {
     /// Ask the authority.
     case ask(VerdictRequest)
     /// Hand it to the agent.
-    case decide(RequestID, AskDecision)
+    case decide(RequestID, AskAnswer)
   }
 
   /// One that is being asked or waits for its turn.
@@ -118,7 +100,7 @@ package struct AskBook: Sendable {
   package mutating func raised(_ ask: Ask, now: Int64, wall: Int64) -> [Action] {
     let count = entries[ask.session]?.count ?? 0
     guard count < AskBook.waitingMax else {
-      return [.decide(ask.id, AskDecision(ending: .expired))]
+      return [.decide(ask.id, AskAnswer(ending: .expired))]
     }
     let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
     entries[ask.session, default: []].append(entry)
@@ -145,7 +127,7 @@ package struct AskBook: Sendable {
   package mutating func refused(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
     guard let session = session(of: request) else { return [] }
     entries[session]?.removeAll { $0.ask.id == request }
-    return [.decide(request, AskDecision(ending: .withdrawn))]
+    return [.decide(request, AskAnswer(ending: .withdrawn))]
       + showNext(session, now: now, wall: wall)
   }
 
@@ -158,7 +140,7 @@ package struct AskBook: Sendable {
       entry.ask.id == request
     else { return [] }
     let decision =
-      given.verdict == .closed ? AskDecision(ending: entry.closesAs) : AskDecision(given)
+      given.verdict == .closed ? AskAnswer(ending: entry.closesAs) : AskAnswer(given)
     return settle(session, decision, now: now, wall: wall)
   }
 
@@ -173,7 +155,7 @@ package struct AskBook: Sendable {
       // The authority never saw it awaited, or not any more: no answer can come.
       guard let entry = entries[question.session]?.first, entry.ask.id == question.request
       else { return [] }
-      return settle(question.session, AskDecision(ending: entry.closesAs), now: now, wall: wall)
+      return settle(question.session, AskAnswer(ending: entry.closesAs), now: now, wall: wall)
     default:
       return []
     }
@@ -195,9 +177,9 @@ package struct AskBook: Sendable {
     guard let session = session(of: request) else { return [] }
     guard entries[session]?.first?.ask.id == request else {
       entries[session]?.removeAll { $0.ask.id == request }
-      return [.decide(request, AskDecision(ending: .withdrawn))]
+      return [.decide(request, AskAnswer(ending: .withdrawn))]
     }
-    return settle(session, AskDecision(ending: .withdrawn), now: now, wall: wall)
+    return settle(session, AskAnswer(ending: .withdrawn), now: now, wall: wall)
   }
 
   /// The agent's turn is over: nothing that it asked in it waits any more.
@@ -205,7 +187,7 @@ package struct AskBook: Sendable {
     guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
       return wentOn(session)
     }
-    let withdrawn = AskDecision(ending: .withdrawn)
+    let withdrawn = AskAnswer(ending: .withdrawn)
     return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
   }
 
@@ -219,7 +201,7 @@ package struct AskBook: Sendable {
     first.closesAs = .withdrawn
     entries[session] = [first]
     let question = VerdictRequest(session: session, request: first.ask.id, closes: true)
-    return others.map { .decide($0.ask.id, AskDecision(ending: .withdrawn)) }
+    return others.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
       + (isClosing ? [] : [.ask(question)])
   }
 
@@ -229,12 +211,12 @@ package struct AskBook: Sendable {
     for session in entries.keys.sorted() {
       for entry in (entries[session] ?? []).dropFirst() where isOver(entry, now) {
         entries[session]?.removeAll { $0.ask.id == entry.ask.id }
-        actions.append(.decide(entry.ask.id, AskDecision(ending: .expired)))
+        actions.append(.decide(entry.ask.id, AskAnswer(ending: .expired)))
       }
       guard let first = entries[session]?.first else { continue }
       if let since = first.closingSince {
         guard now - since >= AskBook.closingMillisecondsMax else { continue }
-        actions += settle(session, AskDecision(ending: first.closesAs), now: now, wall: wall)
+        actions += settle(session, AskAnswer(ending: first.closesAs), now: now, wall: wall)
       } else if isOver(first, now) {
         entries[session]?[0].closingSince = now
         actions.append(
@@ -255,7 +237,7 @@ package struct AskBook: Sendable {
   /// The first of a session's is over: the register says so first, then the agent is told, so that
   /// no agent knows more than the devices.
   private mutating func settle(
-    _ session: SessionID, _ decision: AskDecision, now: Int64, wall: Int64
+    _ session: SessionID, _ decision: AskAnswer, now: Int64, wall: Int64
   ) -> [Action] {
     guard let entry = entries[session]?.first else { return [] }
     entries[session]?.removeFirst()
@@ -269,7 +251,7 @@ package struct AskBook: Sendable {
   }
 
   private func goOn(
-    _ session: SessionID, _ request: RequestID, _ decision: AskDecision
+    _ session: SessionID, _ request: RequestID, _ decision: AskAnswer
   ) -> [Action] {
     AskOutcome(request: request, ending: decision.ending, device: decision.device)
       .map { [.goOn(session, $0)] } ?? []

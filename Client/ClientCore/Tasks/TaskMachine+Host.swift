@@ -124,7 +124,7 @@ extension TaskMachine {
     }
     // Another device says what the session's agent does: this one asks at its own prompt.
     guard mayReport(ask.session, connection) else {
-      return [.decided(ask.id, AskDecision(ending: .withdrawn))]
+      return [.decided(ask.id, AskAnswer(ending: .withdrawn))]
     }
     let actions = book.raised(ask, now: occasion.now, wall: connection.time(at: occasion))
     return carryOut(actions, with: execution, over: &connection, at: occasion, store: store)

@@ -8,7 +8,7 @@ package enum TaskNews: Hashable, Sendable {
   /// It does this now; nil: nothing that has a name.
   case operation(String?)
   /// It asks its person at its own prompt; the request's name.
-  case prompted(Ask.Matter, RequestID)
+  case prompted(AgentAsk, RequestID)
   /// It goes on, whatever it waited for.
   case wentOn
   /// It is so far.

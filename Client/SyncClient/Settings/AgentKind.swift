@@ -1,3 +1,5 @@
+public import QueueModel
+
 /// What runs the messages of the sessions whose host this device is.
 public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   /// Nothing does: messages wait.
@@ -12,6 +14,15 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   case opencode
   /// Agents that a person works with: their Stop hooks ask for the next prompt.
   case hooks
+
+  /// When the messages of a session with this agent may start.
+  public var startMode: StartMode {
+    switch self {
+    case .none: .off
+    case .hooks: .gated
+    case .command, .claude, .codex, .opencode: .free
+    }
+  }
 }
 
 /// How agents run on this device.

@@ -12,7 +12,7 @@ protocol Agent: Sendable {
   /// - Parameter report: takes what happens meanwhile, in order; it does not wait for anything slow.
   /// - Returns: how the turn ended. After a cancellation the answer counts only where it is
   ///   `.succeeded`.
-  func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> AgentResult
+  func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> TurnResult
 
   /// The folder that a turn works in; nil where that is the agent's own matter.
   ///
@@ -91,29 +91,13 @@ struct AgentCommandLine: Hashable, Sendable {
   var input: String?
 }
 
-/// How a turn ended.
-enum AgentResult: Hashable, Sendable {
-  /// The agent says that it is done; a line of what it did, possibly empty.
-  case succeeded(summary: String)
-  /// The agent says, or its exit code does, that it is not.
-  case failed(String)
-  /// The process died, or ended without the word that its format ends with.
-  case died(String)
-  /// The agent cannot work before a time, in milliseconds since 1970; this was no failure.
-  case tryLater(milliseconds: Int64, reason: String)
-  /// It cannot work for so long, in milliseconds; no clock is asked.
-  case tryAfter(milliseconds: Int64, reason: String)
-  /// No process could be started, so that nobody got the prompt.
-  case notStarted(String)
-}
-
-extension AgentResult {
+extension TurnResult {
   /// How long a message waits that is to be tried later, where nobody says when.
   static let waitMilliseconds: Int64 = 60_000
 
   /// - Parameter until: in milliseconds since 1970; nil where nobody says when.
-  static func tryingLater(until: Int64?, reason: String) -> AgentResult {
-    guard let until else { return .tryAfter(milliseconds: waitMilliseconds, reason: reason) }
-    return .tryLater(milliseconds: until, reason: reason)
+  static func tryingLater(until: Int64?, reason: String) -> TurnResult {
+    guard let until else { return .tryAfter(waitMilliseconds, reason: reason) }
+    return .tryLater(until, reason: reason)
   }
 }

@@ -66,7 +66,7 @@ struct AgentService: Service {
     return ExecutionSettings(
       isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
       skipsFailed: device.onFailure == .proceed, isGated: device.agents.kind == .hooks,
-      agents: try await client.agentKinds())
+      modes: try await client.agentKinds().mapValues(\.startMode))
   }
 
   private func followSettings() async {
@@ -109,7 +109,7 @@ struct AgentService: Service {
     on start: TurnStart, until stops: AsyncStream<Void>, _ turns: TurnTable
   ) async {
     let agent: any Agent
-    let result: AgentResult
+    let result: TurnResult
     var wasStopped = false
     var isLive = false
     do {
@@ -150,7 +150,7 @@ struct AgentService: Service {
     if case .notStarted = result { client.noteTaskBegins(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.
     await client.noteTaskEnded(result.task(wasStopped: wasStopped), in: start.session)
-    await client.executionEnded(start, with: result.execution)
+    await client.executionEnded(start, with: result)
   }
 
   /// What a session's agent is and how its conversation goes on cannot be read.
@@ -174,7 +174,7 @@ struct AgentService: Service {
 
   /// What one of the tasks of a turn ends with.
   private enum Part {
-    case result(AgentResult)
+    case result(TurnResult)
     case stopWanted
     case over
   }
@@ -182,7 +182,7 @@ struct AgentService: Service {
   private func run(
     _ agent: any Agent, _ turn: AgentTurn, _ attachments: [Attachment], _ kind: AgentKind,
     _ log: OutputWriter, until stops: AsyncStream<Void>, _ turns: TurnTable
-  ) async -> (result: AgentResult, wasStopped: Bool) {
+  ) async -> (result: TurnResult, wasStopped: Bool) {
     let (names, name) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let (doings, doing) = AsyncStream<AgentEvent>.makeStream(
       bufferingPolicy: .bufferingNewest(AgentService.doingsMax))
@@ -221,7 +221,7 @@ struct AgentService: Service {
         for await _ in stops { return .stopWanted }
         return .over
       }
-      var result = AgentResult.died("the agent ended without a word")
+      var result = TurnResult.died("the agent ended without a word")
       var wasStopped = false
       for await part in group {
         switch part {
@@ -241,7 +241,7 @@ struct AgentService: Service {
   private func ending(
     of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
     _ report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     defer {
       if !attachments.isEmpty { folders.remove(of: turn.message, attempt: turn.attempt) }
     }
@@ -342,7 +342,7 @@ extension AgentEvent {
   }
 }
 
-extension AgentResult {
+extension TurnResult {
   /// What it is, without what the agent said.
   var name: String {
     switch self {
@@ -379,17 +379,6 @@ extension AgentResult {
     case .tryLater, .tryAfter: .cancelled
     case .failed(let reason), .died(let reason), .notStarted(let reason):
       wasStopped ? .cancelled : .failure(error: reason)
-    }
-  }
-
-  var execution: ExecutionResult {
-    switch self {
-    case .succeeded(let summary): .succeeded(summary: summary)
-    case .failed(let error): .failed(error)
-    case .died(let how): .died(how)
-    case .tryLater(let time, let reason): .tryLater(time, reason: reason)
-    case .tryAfter(let wait, let reason): .tryAfter(wait, reason: reason)
-    case .notStarted(let reason): .notStarted(reason)
     }
   }
 }

@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import QueueModel
 
 /// Any command as an agent: exit code 0 is success, 75 (`EX_TEMPFAIL`) asks to try later, anything
 /// else is a failure.
@@ -10,7 +11,8 @@ enum CommandAgent {
   /// - Parameter command: words as a shell would split them, but nothing is expanded and no shell
   ///   runs. Each `{}` becomes the prompt; without one the prompt goes to standard input.
   static func agent(
-    command: String, timeoutSeconds: Int?, stopGrace: Duration = .seconds(10)
+    command: String, timeoutSeconds: Int?,
+    stopGrace: Duration = .milliseconds(LeaseTimes.stopGraceMilliseconds)
   ) throws(CommandLineFault) -> ProcessAgent<CommandReader> {
     let words = try CommandWords.split(command)
     guard !words.isEmpty else { throw CommandLineFault(reason: "the command is blank") }

@@ -8,7 +8,7 @@ final class LiveSeats: Sendable {
     /// A hook that waits for a prompt, by number, so that a late end does not meet a later one.
     var waiting: (number: UInt64, prompt: AsyncStream<String>.Continuation)?
     /// The turn that was given out and has not ended.
-    var turn: AsyncStream<AgentResult>.Continuation?
+    var turn: AsyncStream<TurnResult>.Continuation?
     /// When it was given out, in clock ticks since the system began.
     var givenAt: UInt64 = 0
     /// When the latest end of a turn was first told, the same way.
@@ -55,7 +55,7 @@ final class LiveSeats: Sendable {
     /// The agent drops what hooks tell it after so many times in a row; nil where it does not.
     var blocksMax: Int?
     var process: AgentProcess?
-    var result: AgentResult
+    var result: TurnResult
   }
 
   /// What follows from it.
@@ -74,7 +74,7 @@ final class LiveSeats: Sendable {
     let (prompts, prompt) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
     var outcome = StopOutcome()
     let (turn, before) = state.withLock {
-      state -> (AsyncStream<AgentResult>.Continuation?, AsyncStream<String>.Continuation?) in
+      state -> (AsyncStream<TurnResult>.Continuation?, AsyncStream<String>.Continuation?) in
       guard state.makePlace(for: session) else { return (nil, nil) }
       var seat = state.seats[session] ?? Seat()
       if seat.turn != nil {
@@ -116,7 +116,7 @@ final class LiveSeats: Sendable {
   }
 
   /// Its person typed a prompt.
-  func prompted(_ session: SessionID, with result: AgentResult) {
+  func prompted(_ session: SessionID, with result: TurnResult) {
     state.withLock { state in
       if state.makePlace(for: session) { state.seats[session, default: Seat()].blocks = 0 }
     }
@@ -149,8 +149,8 @@ final class LiveSeats: Sendable {
   /// Gives a prompt to the hook that waits.
   ///
   /// - Returns: where the end of the turn comes; nil where no hook waits.
-  func give(_ prompt: String, to session: SessionID) -> AsyncStream<AgentResult>? {
-    let (ends, end) = AsyncStream<AgentResult>.makeStream(bufferingPolicy: .bufferingOldest(1))
+  func give(_ prompt: String, to session: SessionID) -> AsyncStream<TurnResult>? {
+    let (ends, end) = AsyncStream<TurnResult>.makeStream(bufferingPolicy: .bufferingOldest(1))
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
       guard let seat = state.seats[session]?.waiting else { return nil }
       state.seats[session]?.waiting = nil
@@ -168,8 +168,8 @@ final class LiveSeats: Sendable {
   ///
   /// - Returns: whether there was one.
   @discardableResult
-  func end(_ session: SessionID, with result: AgentResult) -> Bool {
-    let turn = state.withLock { state -> AsyncStream<AgentResult>.Continuation? in
+  func end(_ session: SessionID, with result: TurnResult) -> Bool {
+    let turn = state.withLock { state -> AsyncStream<TurnResult>.Continuation? in
       defer { state.seats[session]?.turn = nil }
       return state.seats[session]?.turn
     }
@@ -193,15 +193,15 @@ struct LiveAgent: Agent {
 
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     guard let ends = seats.give(turn.promptWithFiles, to: turn.session) else {
       return .tryAfter(
-        milliseconds: LiveAgent.retryMilliseconds,
+        LiveAgent.retryMilliseconds,
         reason: "The agent was not at the end of a turn any more.")
     }
     report(.started)
     let process = seats.process(of: turn.session)
-    let end = await withTaskGroup(of: AgentResult?.self) { group in
+    let end = await withTaskGroup(of: TurnResult?.self) { group in
       group.addTask {
         for await result in ends { return result }
         return nil
@@ -227,7 +227,7 @@ struct LiveAgent: Agent {
   /// Waits for the end of a process: one that was killed tells nothing.
   ///
   /// - Returns: nil where the turn was over before.
-  private func gone(_ process: AgentProcess) async -> AgentResult? {
+  private func gone(_ process: AgentProcess) async -> TurnResult? {
     while process.isAlive {
       guard (try? await Task.sleep(for: LiveAgent.watchPeriod)) != nil else { return nil }
     }

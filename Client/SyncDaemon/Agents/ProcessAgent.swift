@@ -18,13 +18,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// After so long the process is stopped; nil lets it take as long as it wants.
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
-  var stopGrace = Duration.seconds(10)
+  var stopGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     let state = Mutex(reader(turn))
     let complaint = Mutex(Complaint())
     let line: AgentCommandLine
@@ -84,7 +84,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
 
   private func result(
     _ verdict: AgentVerdict, of end: ProcessEnd, _ complaint: String
-  ) -> AgentResult {
+  ) -> TurnResult {
     var verdict = verdict
     if case .failed(let reason) = verdict, !complaint.isEmpty {
       verdict = .failed(reason: "\(reason): \(complaint)")

@@ -25,7 +25,7 @@ final class RequestChecker: SimulationChecker {
 
   private var raised: [RequestID: Asking] = [:]
   /// What agents were told, with the number of times that the server's store had gone back before.
-  private var decided: [RequestID: (decision: AskDecision, serverRestores: Int)] = [:]
+  private var decided: [RequestID: (decision: AskAnswer, serverRestores: Int)] = [:]
   /// With the number of times that the server's store had gone back before.
   private var taken: [RequestID: (answer: Taken, serverRestores: Int)] = [:]
   /// Answers that were taken before the server's store went back. Who was told of one then may say so
@@ -119,7 +119,7 @@ final class RequestChecker: SimulationChecker {
   }
 
   /// An agent that is told of an answer is told of the one that was taken.
-  private func contradiction(of request: RequestID, _ decision: AskDecision) -> [String] {
+  private func contradiction(of request: RequestID, _ decision: AskAnswer) -> [String] {
     guard let device = decision.device, let taken = standing(request),
       device != taken.device || decision.ending != taken.verdict.ending
     else { return [] }

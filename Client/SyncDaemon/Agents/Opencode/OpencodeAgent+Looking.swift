@@ -1,4 +1,5 @@
 import AgentFormats
+import QueueModel
 
 /// What became of a prompt, as the list of messages says: where its answer was lost, and beside the
 /// wait for it.
@@ -8,7 +9,7 @@ extension OpencodeAgent {
     case absent
     case atWork
     /// - Parameter isLast: whether nothing follows on the answer.
-    case ended(AgentResult, isLast: Bool)
+    case ended(TurnResult, isLast: Bool)
   }
 
   private func look(
@@ -30,7 +31,7 @@ extension OpencodeAgent {
   /// The answer was lost: the list of messages tells what became of the prompt.
   func found(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     var silent = 0
     while silent < OpencodeAgent.pollsMax, !Task.isCancelled {
       do {
@@ -54,7 +55,7 @@ extension OpencodeAgent {
   /// - Returns: nil where the turn was over before.
   func watched(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
-  ) async -> AgentResult? {
+  ) async -> TurnResult? {
     var silent = 0
     var wasEnded = false
     var period = watchPeriod
@@ -81,7 +82,7 @@ extension OpencodeAgent {
     return .died("opencode does not answer any more")
   }
 
-  func result(_ verdict: AgentVerdict) -> AgentResult {
+  func result(_ verdict: AgentVerdict) -> TurnResult {
     switch verdict {
     case .succeeded(let summary): .succeeded(summary: summary)
     case .failed(let reason): .failed(reason)

@@ -65,7 +65,7 @@ struct OpencodeAgent: Agent {
 
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     let begun = Mutex<String?>(nil)
     let noting: @Sendable (TurnEvent) -> Void = { event in
       if case .said(.session(let id)) = event { begun.withLock { $0 = id } }
@@ -80,7 +80,7 @@ struct OpencodeAgent: Agent {
           return .timedOut(seconds: timeoutSeconds)
         }
       }
-      var result: AgentResult?
+      var result: TurnResult?
       var wasCut = false
       for await part in group where result == nil {
         switch part {
@@ -101,7 +101,7 @@ struct OpencodeAgent: Agent {
 
   /// What ends a turn.
   private enum Part: Sendable {
-    case ended(AgentResult)
+    case ended(TurnResult)
     case timedOut(seconds: Int)
     case over
   }
@@ -109,7 +109,7 @@ struct OpencodeAgent: Agent {
   /// A turn from its conversation's opening on.
   private func begin(
     _ turn: AgentTurn, _ report: @escaping @Sendable (TurnEvent) -> Void
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     let conversation: String
     let known: Set<String>
     do {
@@ -133,7 +133,7 @@ struct OpencodeAgent: Agent {
     report(.started)
     let (connections, connected) = AsyncStream<Void>.makeStream(
       bufferingPolicy: .bufferingOldest(1))
-    return await withTaskGroup(of: AgentResult?.self) { group in
+    return await withTaskGroup(of: TurnResult?.self) { group in
       group.addTask {
         await first(of: connections)
         return await carried(turn, conversation, known)
@@ -233,8 +233,8 @@ struct OpencodeAgent: Agent {
   /// comes.
   private func carried(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
-  ) async -> AgentResult {
-    await withTaskGroup(of: AgentResult?.self) { group in
+  ) async -> TurnResult {
+    await withTaskGroup(of: TurnResult?.self) { group in
       group.addTask { await prompt(turn, conversation, known) }
       group.addTask {
         // A connection can be dead without saying so.
@@ -250,7 +250,7 @@ struct OpencodeAgent: Agent {
 
   private func prompt(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
-  ) async -> AgentResult {
+  ) async -> TurnResult {
     let body: String
     do {
       body = try JSONTree.object(["parts": .array(parts(of: turn))]).line

@@ -1,0 +1,27 @@
+package import QueueModel
+
+/// A message to be handed to an agent; stored as an intent before it is.
+package struct StartOrder: Hashable, Sendable {
+  package var session: SessionID
+  package var message: MessageID
+  package var attempt: UInt16
+  /// The token of the lease it was let out under.
+  package var token: UInt64
+  /// The prompt, exactly as it was let out.
+  package var text: String
+
+  package init(
+    session: SessionID, message: MessageID, attempt: UInt16, token: UInt64, text: String
+  ) {
+    self.session = session
+    self.message = message
+    self.attempt = attempt
+    self.token = token
+    self.text = text
+  }
+
+  /// What to report of it.
+  package func run(_ phase: RunPhase, milliseconds: Int64, note: String) -> Run {
+    Run(token: token, attempt: attempt, phase: phase, milliseconds: milliseconds, note: note)
+  }
+}

@@ -1,0 +1,22 @@
+/// The times of a lease, which depend on each other: whoever loses one has stopped its agent before
+/// another device can get it.
+///
+/// ```text
+/// 0 s        10 s           20 s                 30 s
+/// granted    renewed        not confirmed:       the authority may give it
+///            from here on   the agent is told    to another device
+///                           to stop ──────────▶  and is killed by now
+/// ```
+public enum LeaseTimes {
+  /// How long a lease lasts from when the authority granted or confirmed it.
+  public static let leaseMilliseconds: Int64 = 30_000
+  /// A holder asks for a lease to go on when it was not confirmed for so long.
+  public static let renewalMilliseconds: Int64 = 10_000
+  /// A holder stops what runs under a lease that was not confirmed for so long.
+  public static let selfStopMilliseconds: Int64 = 20_000
+  /// An agent that was told to stop is killed after so long.
+  public static let stopGraceMilliseconds: Int64 = 10_000
+  /// A message is let out by itself only so long after a grant or renewal: a holder that is silent for
+  /// longer may be gone, and nobody could be sure to have withdrawn what was let out to it.
+  public static let nextMilliseconds: Int64 = 15_000
+}

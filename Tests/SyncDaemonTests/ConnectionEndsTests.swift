@@ -1,0 +1,41 @@
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import SyncDaemon
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectionEndsTests {
+  @Test func aKeptConnectionKeepsNothingOfRequestsThatAreOver() async throws {
+    let ends = ConnectionEnds()
+    let closing = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
+    for number in 0..<100 {
+      let answer = await ends.during(closing.futureResult, onClose: {}) { number }
+      #expect(answer == number)
+    }
+    #expect(ends.count == 0)
+    #expect(ends.connections == 1)
+    closing.succeed()
+    try await closing.futureResult.get()
+    #expect(ends.connections == 0)
+  }
+
+  @Test func whoWaitsIsToldThatTheConnectionClosed() async {
+    let ends = ConnectionEnds()
+    let closing = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
+    let (told, teller) = AsyncStream<Void>.makeStream()
+    await ends.during(closing.futureResult, onClose: { teller.finish() }) {
+      closing.succeed()
+      for await _ in told {}
+    }
+    #expect(ends.count == 0)
+  }
+
+  @Test func aConnectionThatIsClosedAlreadyTellsAtOnce() async {
+    let ends = ConnectionEnds()
+    let closing = MultiThreadedEventLoopGroup.singleton.any().makeSucceededVoidFuture()
+    let (told, teller) = AsyncStream<Void>.makeStream()
+    await ends.during(closing, onClose: { teller.finish() }) {
+      for await _ in told {}
+    }
+  }
+}
