@@ -35,7 +35,8 @@ final class QuietWriter: Sendable {
 
   private func session(_ member: inout Member, _ port: Int) {
     guard let peer = HostilePeer(port: port, from: (0, 0, 1)), peer.upgrade(),
-      peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
+      peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello)))),
+      isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
       let start = ContinuousClock.now
@@ -50,6 +51,13 @@ final class QuietWriter: Sendable {
       latencies.withLock { $0.append(took / .seconds(1)) }
       usleep(20_000)
     }
+  }
+
+  private func isWelcomed(_ peer: HostilePeer) -> Bool {
+    while let bytes = peer.message() {
+      if case .presence? = try? FrameCodec.decode(bytes) { return true }
+    }
+    return false
   }
 
   private func isTaken(_ batch: UInt64, on peer: HostilePeer) -> Bool {

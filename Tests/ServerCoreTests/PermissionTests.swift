@@ -41,7 +41,8 @@ import WireProtocol
     thief.replica = victim.replica
     try thief.write("yours")
     scene.send(thief.changes(), on: connection)
-    #expect(refusal(&scene, connection) == .notAllowed)
+    // It announces again what was announced already.
+    #expect(refusal(&scene, connection) == .invalidChanges)
     thief.replica = ReplicaID(rawValue: 77)
     thief.outgoing += [
       Operation(
@@ -152,9 +153,12 @@ import WireProtocol
       scene.storage.withState { $0.workspaces[ServerScene.workspace]?.quota = quota }
       scene.pass(1_500)
       _ = scene.take(connection)
+      // What was refused is sent again, not followed.
+      let before = device
       try device.write("more")
       scene.send(device.changes(), on: connection)
       #expect(refusal(&scene, connection) == code, "\(quota)")
+      device = before
     }
   }
 }
