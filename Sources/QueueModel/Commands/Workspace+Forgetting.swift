@@ -85,11 +85,13 @@ extension Workspace {
 }
 
 extension ShownMessage {
-  /// Whether it is over, no agent has it, and it holds something still.
-  fileprivate var isForgettable: Bool { !stands && !isIncomplete && holdsSomething }
+  /// Whether it is over and holds something still.
+  fileprivate var isForgettable: Bool { isOver && holdsSomething }
 
   /// Whether it is over and nothing is left of it.
-  var isForgotten: Bool { !stands && !holdsSomething }
+  var isForgotten: Bool { isOver && !holdsSomething }
 
+  /// Whether nothing is to come of it: no agent has it, and all of every change has come.
+  private var isOver: Bool { !stands && !isIncomplete }
   private var holdsSomething: Bool { !attachments.isEmpty || !text().isEmpty }
 }
