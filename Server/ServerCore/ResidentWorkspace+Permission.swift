@@ -4,27 +4,19 @@ import WireProtocol
 
 /// What a workspace may take, and who may write what.
 extension ResidentWorkspace {
-  /// Whether the device's role includes the operations, and they are its own.
+  /// Whether the device's role includes the operations.
   ///
-  /// A device sends what it wrote itself; what others wrote comes in with their own connections, or with
-  /// a whole state where a server lost its log.
+  /// Whose replica they are of is not asked: an outbox goes along with a database that comes to another
+  /// device, and keeps its ids.
   func roleObjection(to operations: [Operation], of batch: PendingBatch) -> Objection? {
-    var announced: [ReplicaID: DeviceID] = [:]
-    for operation in operations {
-      let replica = operation.id.replica
-      if case .announceDevice(let device, _) = operation.body { announced[replica] = device }
-      let author = announced[replica] ?? content?.device(of: replica)?.id
-      guard author == batch.device else {
-        return Objection(
-          code: .notAllowed, message: "operation \(operation.id) is not of the device that sends it")
-      }
-      guard devices[batch.device]?.role == .author,
-        case .setRegister(_, let field, _, _) = operation.body, field.isFenced, field != .decision
-      else { continue }
-      return Objection(
-        code: .notAllowed, message: "the device was paired to queue messages, and runs none")
+    guard devices[batch.device]?.role == .author else { return nil }
+    let isReport = operations.contains { operation in
+      guard case .setRegister(_, let field, _, _) = operation.body else { return false }
+      return field.isFenced && field != .decision
     }
-    return nil
+    guard isReport else { return nil }
+    return Objection(
+      code: .notAllowed, message: "the device was paired to queue messages, and runs none")
   }
 
   /// Whether the workspace has all that it may have.

@@ -278,7 +278,8 @@ extension Row {
   /// What the owner allows the workspace of this row.
   var quota: WorkspaceQuota {
     WorkspaceQuota(
-      bytesMax: self["bytes_max"], unitsMax: (self["units_max"] as Int64?).map(UInt64.init(column:)),
+      bytesMax: self["bytes_max"],
+      unitsMax: (self["units_max"] as Int64?).map(UInt64.init(column:)),
       dailyBytesMax: self["daily_bytes_max"], fileBytesMax: self["file_bytes_max"])
   }
 }

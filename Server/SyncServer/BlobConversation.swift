@@ -119,7 +119,8 @@ final class BlobConversation {
         "token unknown", route: "files", source: driver.source(of: channel))
       refuse(.unauthorized)
     case .success(let holder?):
-      guard holder.device.role != .viewer || request.action == .get || request.action == .look else {
+      guard holder.device.role != .viewer || request.action == .get || request.action == .look
+      else {
         return refuse(.init(.forbidden, "The device was paired to view, and changes nothing."))
       }
       let workspace = holder.workspace
@@ -142,14 +143,16 @@ final class BlobConversation {
   private func perform(_ request: BlobRequest, _ workspace: WorkspaceID, _ body: ByteBuffer) {
     state = .answering
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    driver.perform(request, body: Array(body.readableBytesView), in: workspace, quotaBytes: quotaBytes)
-      .whenComplete { result in
-        let conversation = bound.value
-        switch result {
-        case .success(let reply): conversation.finish(reply)
-        case .failure: conversation.refuse(.busy)
-        }
+    driver.perform(
+      request, body: Array(body.readableBytesView), in: workspace, quotaBytes: quotaBytes
+    )
+    .whenComplete { result in
+      let conversation = bound.value
+      switch result {
+      case .success(let reply): conversation.finish(reply)
+      case .failure: conversation.refuse(.busy)
       }
+    }
   }
 
   /// The seat is held until the answer is written: a client that asks and does not read must not

@@ -89,7 +89,8 @@ extension HTTPReply {
 
 extension BlobShelf {
   /// Does a request of a known device; blocks.
-  func perform(_ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?
+  func perform(
+    _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?
   ) -> HTTPReply {
     do throws(Fault) {
       switch request.action {
@@ -104,7 +105,8 @@ extension BlobShelf {
         }
         return HTTPReply(file: bytes)
       case .put:
-        return HTTPReply(try keep(body, as: request.hash, in: workspace, quotaBytes: quotaBytes) ? .created : .ok)
+        return HTTPReply(
+          try keep(body, as: request.hash, in: workspace, quotaBytes: quotaBytes) ? .created : .ok)
       case .remove:
         return HTTPReply(try remove(request.hash, from: workspace) ? .ok : .notFound)
       }

@@ -33,7 +33,8 @@ struct RevocationFile {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
     return text.split(separator: "\n").compactMap { line in
       let words = line.split(separator: " ").map(String.init)
-      guard words.count == 3, let workspace = WorkspaceID(words[0]), let device = DeviceID(words[1]),
+      guard words.count == 3, let workspace = WorkspaceID(words[0]),
+        let device = DeviceID(words[1]),
         let at = Int64(words[2])
       else { return nil }
       return Revocation(workspace: workspace, device: device, at: at)

@@ -133,7 +133,8 @@ package struct ServerAdministration: Sendable {
       try RevocationFile(directory: directory).add(device.id, in: device.workspace, at: now)
     } catch {
       throw SyncServerError(
-        .disk, "Nothing was revoked: `revocations` cannot be written: \(error.localizedDescription)")
+        .disk, "Nothing was revoked: `revocations` cannot be written: \(error.localizedDescription)"
+      )
     }
     try withDatabase { database throws(StorageFault) in
       try database.revoke(device.id, in: device.workspace, at: now)

@@ -94,7 +94,8 @@ extension ServerDriver {
       .whenComplete { result in
         let driver = bound.value
         driver.isStoringAudit = false
-        if case .success(.recorded) = result {} else {
+        if case .success(.recorded) = result {
+        } else {
           driver.logger.warning("what happened about access could not be stored")
         }
         driver.finishStopIfDone()

@@ -91,22 +91,3 @@ public struct SyncStatus: Hashable, Sendable, Codable {
     self.deviceName = deviceName
   }
 }
-
-/// Counts of what a device ran since its store was opened.
-public struct ExecutionCounts: Hashable, Sendable, Codable {
-  /// Leases asked for.
-  public var claims: Int
-  /// Agents started.
-  public var starts: Int
-  /// Leases lost.
-  public var fenced: Int
-  /// Attempts of which nobody knows what became of them.
-  public var unknown: Int
-
-  package init(claims: Int, starts: Int, fenced: Int, unknown: Int) {
-    self.claims = claims
-    self.starts = starts
-    self.fenced = fenced
-    self.unknown = unknown
-  }
-}

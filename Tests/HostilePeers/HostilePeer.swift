@@ -78,7 +78,8 @@ final class HostilePeer {
   }
 
   /// One WebSocket frame around a payload.
-  static func frame(_ payload: [UInt8], opcode: UInt8 = 2, claims length: UInt64? = nil) -> [UInt8] {
+  static func frame(_ payload: [UInt8], opcode: UInt8 = 2, claims length: UInt64? = nil) -> [UInt8]
+  {
     let length = length ?? UInt64(payload.count)
     var bytes: [UInt8] = [0x80 | opcode]
     switch length {

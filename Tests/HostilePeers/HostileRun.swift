@@ -94,7 +94,8 @@ package struct HostileRun: Sendable {
           let attack = Attack.allCases.randomElement(using: &generator) ?? .noise
           // From all over the loopback network: places are counted by address.
           let source = (
-            UInt8.random(in: 1...200, using: &generator), UInt8.random(in: 0...255, using: &generator),
+            UInt8.random(in: 1...200, using: &generator),
+            UInt8.random(in: 0...255, using: &generator),
             UInt8.random(in: 1...254, using: &generator)
           )
           guard let peer = HostilePeer(port: server.port, from: source) else {

@@ -29,7 +29,8 @@ final class HostileServer: Sendable {
       guard !part.isEmpty else { throw Failure(description: "the server ended at once: \(line)") }
       line += String(decoding: part, as: UTF8.self)
     }
-    guard let number = line.split(separator: ":").last, let port = Int(number.trimmingCharacters(in: .whitespacesAndNewlines))
+    guard let number = line.split(separator: ":").last,
+      let port = Int(number.trimmingCharacters(in: .whitespacesAndNewlines))
     else { throw Failure(description: "the server says no port: \(line)") }
     self.port = port
     self.binary = binary

@@ -8,7 +8,8 @@ import Testing
   private static var binary: String {
     // The tests' program lies beside the others.
     let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-    let candidates = [folder, folder.deletingLastPathComponent()]
+    let candidates =
+      [folder, folder.deletingLastPathComponent()]
       .map { $0.appending(path: "cospool-server").path(percentEncoded: false) }
       + [".build/debug/cospool-server"]
     return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? candidates[0]

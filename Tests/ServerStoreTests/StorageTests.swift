@@ -255,7 +255,8 @@ import WireProtocol
     #expect(try database.lapsedAccess(among: [token]).devices == [workspace: []])
     try folder.open(.administration).revoke(away, in: workspace, at: 5)
     #expect(
-      try database.lapsedAccess(among: [token]) == LapsedAccess(
+      try database.lapsedAccess(among: [token])
+        == LapsedAccess(
           devices: [workspace: [away]], quotas: [workspace: WorkspaceQuota()]))
     #expect(try database.lapsedAccess(among: [token]) == LapsedAccess(), "it was told once")
   }

@@ -29,7 +29,8 @@ import Testing
   @Test func everySettingIsReadFromItsVariable() throws {
     let texts: [SettingName: String] = [
       .maxQueueSize: "1", .queueEnabled: "on", .onFailure: "continue", .autoRemoveOnView: "yes",
-      .retention: "never", .attachmentRetention: "3650", .attachmentQuota: "10", .deviceName: "desk",
+      .retention: "never", .attachmentRetention: "3650", .attachmentQuota: "10",
+      .deviceName: "desk",
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",

@@ -183,7 +183,8 @@ import WireProtocol
       try await client.send(
         .pair(
           PairRequest(
-            versions: 1...1, code: pairing.code, device: DeviceID(high: 9, low: 5), deviceName: "d5")))
+            versions: 1...1, code: pairing.code, device: DeviceID(high: 9, low: 5), deviceName: "d5"
+          )))
       guard case .paired(let grant)? = try await client.frame() else {
         Issue.record("not paired")
         return

@@ -39,7 +39,8 @@ extension Replica {
     if !shared.isEmpty {
       let state = try startingState(base, store)
       let waiting = try outgoingEntries(store: store).flatMap(\.operations)
-      cuts = waiting.lazy.compactMap(state.firstUnlike).prefix(1).map(\.self)
+      var seen: Set<ReplicaID> = []
+      cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
     }
     do {
       return try rebuild(OutboxChange(cuts: cuts), on: base, at: occasion, store: store)
