@@ -28,14 +28,13 @@ COMPUTING = SequenceCRDTTests|QueueModelTests|DeltaCodecTests|WireProtocolTests|
 COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
 test: SHELLS = 1
-test: setup lint ## Lint, the whole test suite with real processes, the page in a Chromium where there is one
+test: setup lint ## Lint, the whole test suite with real processes
 	@$(SWIFT) build --build-tests
 	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 \
 	  $(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --filter '^($(COMPUTING))\.'
-	@OPTIONAL=1 $(SCRIPTS)/page-test.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure

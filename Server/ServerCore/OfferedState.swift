@@ -101,7 +101,8 @@ extension ServerCore {
     connections[id]?.offer = offer
     guard let offer, offer.isComplete else { return }
     connections[id]?.offer = nil
-    // One for each connection: joining costs as much as the workspace has, however small the state is.
+    // One for each snapshot that it got: joining costs as much as the workspace has, however small the
+    // state is.
     var session = session
     session.hasDiverged = false
     connections[id]?.phase = .joined(session)
@@ -120,8 +121,6 @@ extension ServerCore {
   /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches wait
   /// meanwhile: they would come between the state that is joined and its place in the log.
   mutating func joinIfPossible(_ id: WorkspaceID, at now: Moment) {
-    // Who left offers it again.
-    workspaces[id]?.offers.removeAll { connections[$0.connection] == nil }
     guard let resident = workspaces[id], let offer = resident.offers.first, !resident.isJoining,
       resident.isQuiet, !loading.contains(id)
     else { return }

@@ -83,8 +83,7 @@ extension ServerDriver {
 
   /// Stores what happened since the last time; asked for on every tick, done once a second.
   func storeAudit(at uptimeMilliseconds: Int64) {
-    guard !auditEntries.isEmpty, !isStoringAudit,
-      isStopped || uptimeMilliseconds - auditStoredAt >= 1_000
+    guard !auditEntries.isEmpty, !isStoringAudit, uptimeMilliseconds - auditStoredAt >= 1_000
     else { return }
     let (entries, storage, bound) = (auditEntries, storage, bound)
     auditEntries = []
@@ -98,7 +97,15 @@ extension ServerDriver {
         } else {
           driver.logger.warning("what happened about access could not be stored")
         }
-        driver.finishStopIfDone()
       }
+  }
+
+  /// Stores what happened about access until the server stopped, behind all that the store does.
+  func finishAudit() -> EventLoopFuture<Void> {
+    let (entries, storage) = (auditEntries, storage)
+    auditEntries = []
+    return storeThread.runIfActive(eventLoop: loop) {
+      if !entries.isEmpty { _ = storage.perform(.record(entries)) }
+    }
   }
 }

@@ -284,7 +284,6 @@ final class ServerDriver {
     case .stopped:
       isStopped = true
       ticks?.cancel()
-      storeAudit(at: clock.now.uptimeMilliseconds)
       for promise in postedAnswers.values { promise.succeed(.unavailable) }
       postedAnswers = [:]
       for (channel, _) in channels.values { linger(channel) }
@@ -353,8 +352,8 @@ final class ServerDriver {
     }
   }
 
-  func finishStopIfDone() {
-    guard isStopped, channels.isEmpty, !isStoringAudit else { return }
+  private func finishStopIfDone() {
+    guard isStopped, channels.isEmpty else { return }
     stopPromise?.succeed()
   }
 }

@@ -295,6 +295,7 @@ package final class SyncServer: Sendable {
     try? await loop.submit { driver.value.pushes?.stop() }.get()
     try? await loop.flatSubmit { driver.value.gear.stop() }.get()
     enter(.store)
+    try? await loop.flatSubmit { driver.value.finishAudit() }.get()
     try? await storeThread.shutdownGracefully()
     enter(.files)
     try? await blobThread.shutdownGracefully()

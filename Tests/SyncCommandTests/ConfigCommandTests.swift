@@ -12,8 +12,8 @@ import Testing
       #expect(set.errors.isEmpty)
       #expect(await house.cospool("config", "get", "maxQueueSize").output == "3")
       let list = await house.cospool("config", "list").output
-      #expect(list.contains("maxQueueSize      3      config.json, line 2"), "\(list)")
-      #expect(list.contains("deviceName        desk   flag"), "\(list)")
+      #expect(list.contains("maxQueueSize         3      config.json, line 2"), "\(list)")
+      #expect(list.contains("deviceName           desk   flag"), "\(list)")
       let name = await house.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
       #expect(name.errors.contains("flag comes before config.json"))

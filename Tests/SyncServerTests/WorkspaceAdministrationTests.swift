@@ -65,7 +65,8 @@ import WireProtocol
         device: DeviceID(high: 9, low: 1).description, workspaceName: nil)
       _ = try await client.end()
       let log = try fixture.administration.accessLog(workspaceName: nil, limit: 100).entries
-      #expect(log.last?.event == "revoked")
+      // The device that is cut off by it may be there behind it.
+      #expect(log[4].event == "revoked")
       #expect(log[3].detail == "pairing code wrong, route sync")
       #expect(log[1...3].allSatisfy { $0.source == "127.0.0.1" })
       #expect(log[1].device == DeviceID(high: 9, low: 1).description)
