@@ -104,6 +104,7 @@ let rooms: [Room] = [
     name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
     articles: ["README.md"]),
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
+  Room(name: "HeapMemory", path: "Sources/HeapMemory", articles: ["README.md"]),
   Room(
     name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
     articles: ["README.md"]),
@@ -146,14 +147,14 @@ let rooms: [Room] = [
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
-      "ServerCore", "ServerStore", "PushDelivery",
+      "ServerCore", "ServerStore", "PushDelivery", "HeapMemory",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
-    rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer"],
+    rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer", "HeapMemory"],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
   Room(
@@ -178,14 +179,15 @@ let rooms: [Room] = [
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses",
-      "ClientCore",
-      "ClientStore",
+      "ClientCore", "ClientStore", "HeapMemory",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
-    rooms: ["Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
+    rooms: [
+      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient", "HeapMemory",
+    ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
       "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
@@ -267,6 +269,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
       "DispatchAuthority", "ServerCore", "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
+  test("HeapMemoryTests", ["HeapMemory"]),
   test("SQLiteAccessTests", ["SQLiteAccess"], foreign: ["GRDB"]),
   test(
     "ServerStoreTests",

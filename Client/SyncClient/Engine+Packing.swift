@@ -1,5 +1,6 @@
 import ClientCore
 import Dispatch
+import HeapMemory
 import Synchronization
 
 /// Packing what nobody touches, so that memory follows from what waits and not from what was.
@@ -41,7 +42,7 @@ extension Engine {
       state.unpackedSince = nil
       state.core.pack()
       publish(state.core)
-      HeapMemory.giveBackFreed()
+      Heap.giveBackFreed()
     }
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeapMemory
 import Logging
 import SyncClient
 
@@ -18,7 +19,7 @@ struct Cospoold {
     // Socket, store and credentials are for their owner alone. What agents make in a project is
     // not the daemon's: they get the mask it was started with.
     let inheritedMask = umask(0o077)
-    HeapMemory.limitArenas()
+    Heap.limitArenas()
     // Whoever started it may have set this to be ignored, which outlives exec: then the system
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)

@@ -22,6 +22,8 @@ package enum ServerAction: Sendable {
   case liveStatus(LiveStatusOrder)
   /// What became of an answer that came without a connection; each gets one.
   case answerSettled(PostedAnswerID, PostedAnswerOutcome)
+  /// What nobody used for a while has left memory.
+  case contentReleased
   /// Something for the operator's log.
   case report(ServerReport)
   /// All connections were told to close and nothing is left to store.

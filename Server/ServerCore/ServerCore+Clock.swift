@@ -57,6 +57,7 @@ extension ServerCore {
   }
 
   private mutating func unloadIdle(at now: Moment) {
+    var isReleased = false
     for id in workspaces.keys.sorted() {
       guard let resident = workspaces[id], resident.isQuiet, !resident.hasWork,
         !loading.contains(id), !isInFlight(id), !resident.isJoining, resident.offers.isEmpty
@@ -68,14 +69,15 @@ extension ServerCore {
       {
         guard !resident.devices.values.contains(where: \.needsTouch) else { continue }
         workspaces[id] = nil
-        releases += 1
+        isReleased = true
       } else if resident.content != nil, !isWanted,
         idle >= configuration.connectedIdleMilliseconds
       {
         workspaces[id]?.content = nil
-        releases += 1
+        isReleased = true
       }
     }
+    if isReleased { act(.contentReleased) }
   }
 
   private func isInFlight(_ id: WorkspaceID) -> Bool {

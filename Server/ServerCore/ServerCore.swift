@@ -23,8 +23,6 @@ package struct ServerCore: Sendable {
 
   var connections: [ConnectionID: Connection] = [:]
   var workspaces: [WorkspaceID: ResidentWorkspace] = [:]
-  /// How often the content of a workspace has left memory since nobody used it.
-  package internal(set) var releases = 0
   /// Workspaces whose presence changed since it was told.
   var presenceDue: Set<WorkspaceID> = []
   /// Workspaces with devices whose rows in the store are out of date.

@@ -1,3 +1,4 @@
+import HeapMemory
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -122,9 +123,7 @@ final class ServerDriver {
     let bound = bound
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
-      let releases = driver.core.releases
       driver.run(driver.core.clockTicked(at: driver.clock.now))
-      if driver.core.releases != releases { HeapMemory.giveBackFreed() }
       driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.storeAudit(at: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
@@ -280,6 +279,7 @@ final class ServerDriver {
     case .liveStatus(let order): pushes?.show(order)
     case .answerSettled(let id, let outcome):
       postedAnswers.removeValue(forKey: id)?.succeed(outcome)
+    case .contentReleased: Heap.giveBackFreed()
     case .report(let report): log(report)
     case .stopped:
       isStopped = true

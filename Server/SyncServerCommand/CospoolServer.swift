@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HeapMemory
 import SyncServer
 
 /// The command line of the server. Logic lives in `SyncServer`; here are words and exit codes.
@@ -48,7 +49,7 @@ struct CospoolServer: AsyncParsableCommand {
   static func main() async {
     // What it writes is for its owner alone, from the first moment on, also in a shared directory.
     umask(0o077)
-    HeapMemory.limitArenas()
+    Heap.limitArenas()
     let arguments = CommandLineArguments.movingGlobalOptions(
       Array(ProcessInfo.processInfo.arguments.dropFirst()),
       behind: configuration.subcommands.compactMap { $0.configuration.commandName })

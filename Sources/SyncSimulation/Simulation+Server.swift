@@ -138,6 +138,7 @@ extension Simulation {
       log("server: live status \(order.event) of \(order.task.sessionId)")
     case .answerSettled(let id, let outcome):
       log("server: posted answer \(id.rawValue): \(outcome)")
+    case .contentReleased: break
     case .report(let report):
       log("server: \(report)")
       note(.serverReport(report))

@@ -27,6 +27,8 @@ struct ServerScene {
   private(set) var reports: [ServerReport] = []
   private(set) var isStopped = false
   private(set) var pushWakes = 0
+  /// How often something has left memory.
+  private(set) var releases = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
   /// What was said of answers without a connection.
   private(set) var settled: [PostedAnswerID: [PostedAnswerOutcome]] = [:]
@@ -72,6 +74,7 @@ struct ServerScene {
       case .pushOrdersStored: pushWakes += 1
       case .liveStatus(let order): liveOrders.append(order)
       case .answerSettled(let id, let outcome): settled[id, default: []].append(outcome)
+      case .contentReleased: releases += 1
       case .report(let report): reports.append(report)
       case .stopped: isStopped = true
       }

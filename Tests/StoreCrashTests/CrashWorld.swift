@@ -269,7 +269,8 @@ final class CrashWorld {
         try lose(index, "closed by the server")
       case .report(let news):
         report("server: \(news)")
-      case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus, .answerSettled:
+      case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus, .answerSettled,
+        .contentReleased:
         break
       }
     }

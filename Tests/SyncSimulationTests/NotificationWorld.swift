@@ -206,6 +206,7 @@ struct NotificationWorld {
     case .store(let id, let task):
       tasks.append(Task(id: id, task: task))
     case .setReading, .authenticated, .pushOrdersStored, .liveStatus, .answerSettled, .report,
+      .contentReleased,
       .stopped:
       break
     }

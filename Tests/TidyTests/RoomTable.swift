@@ -28,6 +28,7 @@ enum RoomTable {
     RoomRule(
       name: "AgentFormats", folder: "Sources/AgentFormats",
       system: ["Foundation", "FoundationEssentials"]),
+    RoomRule(name: "HeapMemory", folder: "Sources/HeapMemory", system: ["Glibc"]),
     RoomRule(
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
@@ -57,12 +58,13 @@ enum RoomTable {
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
         "PushNotices", "NetworkAddresses", "ServerCore", "ServerStore", "PushDelivery",
+        "HeapMemory",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
-      rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer"],
+      rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer", "HeapMemory"],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
       name: "ClientCore", folder: "Client/ClientCore", rooms: wire.union(["DispatchAuthority"])),
@@ -75,12 +77,15 @@ enum RoomTable {
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
-      rooms: wire.union(["Basics", "NetworkAddresses", "ClientCore", "ClientStore"]),
+      rooms: wire.union(["Basics", "NetworkAddresses", "ClientCore", "ClientStore", "HeapMemory"]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
-      rooms: ["Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient"],
+      rooms: [
+        "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
+        "HeapMemory",
+      ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
         "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",

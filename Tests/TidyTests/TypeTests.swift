@@ -5,7 +5,7 @@ import Testing
   /// Names that still mean two things, and the commands of two programs, each named as what it does
   /// there. Nothing is added here.
   private static let namesInTwoRooms: Set<String> = [
-    "ConnectionID", "DataDirectory", "DescriptorLimit", "HTTPExchange", "HTTPReply", "HeapMemory",
+    "ConnectionID", "DataDirectory", "DescriptorLimit", "HTTPExchange", "HTTPReply",
     "JSONText", "LogCommand", "LogEntry", "OutgoingQueue", "PairCommand", "PairRequest",
     "SettingName", "StandardOutput", "StatusCommand", "TaskText", "VerdictRequest",
   ]

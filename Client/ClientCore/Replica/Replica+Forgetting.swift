@@ -3,8 +3,6 @@ import SequenceCRDT
 
 /// Forgetting what was over long ago; SPECIFICATION.md, section "Retention".
 extension Replica {
-  private static let pageEntries = 128
-
   /// Shortens the log to what came since a time, in milliseconds since 1970, and with it what can be
   /// undone.
   ///
@@ -19,16 +17,14 @@ extension Replica {
       return workspace.forgettable(asIn: try startingState(nil, store))
     }
     var base = try startingState(nil, store)
-    var cursor: Int64 = 0
-    while cursor < last {
-      let page = try page(after: cursor, store: store).filter { $0.id <= last }
-      guard let end = page.last else { break }
-      do {
-        _ = try base.merge(page.flatMap(\.operations))
+    try forEachPage(of: store) { page throws(Fault) in
+      let old = page.filter { $0.id <= last }
+      do throws(MergeError) {
+        _ = try base.merge(old.flatMap(\.operations))
       } catch {
         throw .merge(error)
       }
-      cursor = end.id
+      return old.count == page.count
     }
     var next = self
     var transaction = StoreTransaction(record: record)
@@ -47,28 +43,16 @@ extension Replica {
     before milliseconds: Int64, store: some ReplicaStore
   ) throws(Fault) -> Int64? {
     var last: Int64?
-    var cursor: Int64 = 0
-    while true {
-      let page = try page(after: cursor, store: store)
-      guard let end = page.last else { return last }
-      cursor = end.id
+    try forEachPage(of: store) { page in
       for entry in page {
         let stamps = entry.operations.compactMap(\.stamp?.milliseconds)
         guard let latest = stamps.max() else { continue }
-        guard latest < milliseconds else { return last }
+        guard latest < milliseconds else { return false }
         last = entry.id
       }
+      return true
     }
-  }
-
-  private func page(
-    after cursor: Int64, store: some ReplicaStore
-  ) throws(Fault) -> [LogEntry] {
-    do {
-      return try store.entries(after: cursor, countMax: Replica.pageEntries)
-    } catch {
-      throw .store(error)
-    }
+    return last
   }
 
   /// Deletes texts and files of messages that are over, by ordinary operations.

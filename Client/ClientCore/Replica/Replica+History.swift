@@ -6,7 +6,7 @@ extension Replica {
   /// Log entries that one call looks at.
   package static let historyEntriesMax = 2_000
   /// Log entries read at once.
-  private static let pageEntries = 128
+  static let pageEntries = 128
   /// How far around an operation without a stamp one is looked for, in sequence numbers.
   private static let stampDistanceMax: UInt32 = 512
 

@@ -83,27 +83,49 @@ extension Replica {
     of store: some ReplicaStore, in ranges: [OperationRange]
   ) throws(Fault) -> [LogEntry] {
     guard !ranges.isEmpty else { return [] }
-    return try pages { last throws(StoreError) in
-      try store.entries(in: ranges, after: last, countMax: 1_000)
+    var all: [LogEntry] = []
+    try pages { last throws(StoreError) in
+      try store.entries(in: ranges, after: last, countMax: Replica.pageEntries)
+    } each: {
+      all += $0
+      return true
     }
+    return all
   }
 
   func allEntries(of store: some ReplicaStore) throws(Fault) -> [LogEntry] {
-    try pages { last throws(StoreError) in try store.entries(after: last, countMax: 1_000) }
+    var all: [LogEntry] = []
+    try forEachPage(of: store) {
+      all += $0
+      return true
+    }
+    return all
+  }
+
+  /// Reads the log a page at a time, until `body` says false.
+  func forEachPage(
+    of store: some ReplicaStore, _ body: ([LogEntry]) throws(Fault) -> Bool
+  ) throws(Fault) {
+    try pages { last throws(StoreError) in
+      try store.entries(after: last, countMax: Replica.pageEntries)
+    } each: { page throws(Fault) in
+      try body(page)
+    }
   }
 
   private func pages(
-    _ page: (Int64) throws(StoreError) -> [LogEntry]
-  ) throws(Fault) -> [LogEntry] {
-    var all: [LogEntry] = []
-    do {
-      while true {
-        let more = try page(all.last?.id ?? 0)
-        if more.isEmpty { return all }
-        all += more
+    _ page: (Int64) throws(StoreError) -> [LogEntry], each body: ([LogEntry]) throws(Fault) -> Bool
+  ) throws(Fault) {
+    var last: Int64 = 0
+    while true {
+      let entries: [LogEntry]
+      do {
+        entries = try page(last)
+      } catch {
+        throw .store(error)
       }
-    } catch {
-      throw .store(error)
+      guard let end = entries.last, try body(entries) else { return }
+      last = end.id
     }
   }
 }

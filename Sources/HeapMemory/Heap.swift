@@ -3,7 +3,7 @@
 #endif
 
 /// What glibc's allocator keeps of memory that was freed. Other allocators have no such calls.
-package enum HeapMemory {
+package enum Heap {
   /// Makes one heap for all threads: each further one keeps what it once held, and nothing here is made
   /// by many threads at once. For the start of a process.
   package static func limitArenas() {
@@ -16,7 +16,7 @@ package enum HeapMemory {
   }
 
   /// Gives back to the system what was freed.
-  static func giveBackFreed() {
+  package static func giveBackFreed() {
     #if canImport(Glibc)
       typealias Trim = @convention(c) (Int) -> Int32
       guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
