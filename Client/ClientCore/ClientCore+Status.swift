@@ -6,7 +6,7 @@ package import WireProtocol
 extension ClientCore {
   package var replica: Replica { connection.replica }
 
-  package var trouble: Trouble? { connection.trouble }
+  package var problem: ConnectionProblem? { connection.problem }
 
   /// The devices of the workspace as the server told last.
   package var devices: [DevicePresence] { connection.devices }
@@ -29,7 +29,7 @@ extension ClientCore {
   package var isSynced: Bool { connection.isSynced }
 
   /// The wall clock, or the server's where the two differ by more than a little.
-  package func time(at occasion: Occasion) -> Int64 { connection.time(at: occasion) }
+  package func time(at context: EventContext) -> Int64 { connection.time(at: context) }
 
   /// The executor's counts; nothing where there is none.
   package var executionCounts: ExecutionCounts {
@@ -52,7 +52,7 @@ extension ClientCore {
   package func isAsked(_ request: RequestID) -> Bool { tasks.isAsked(request) }
 
   /// What stands, in the order it came about.
-  package var notifications: [DeviceNotification] { inbox.shelf.inOrder }
+  package var notifications: [DeviceNotification] { inbox.inbox.inOrder }
 
   /// Whether the person looks at this device, as far as anybody said.
   package func isVisible(now: Int64) -> Bool { inbox.isVisible(now: now) }
@@ -133,10 +133,10 @@ extension ClientCore {
     if !connection.replica.record.outbox.contains(id) { return .acknowledged }
     switch connection.state {
     case .idle(.refused):
-      return .refused(reason: trouble?.message ?? "no reason given")
+      return .refused(reason: problem?.message ?? "no reason given")
     case .live(let live):
       if live.sending == .refused {
-        return .refused(reason: trouble?.message ?? "no reason given")
+        return .refused(reason: problem?.message ?? "no reason given")
       }
       let isUnderWay = live.window.flights.contains { flight in
         flight.ranges.contains {

@@ -11,7 +11,7 @@ package import WireProtocol
 ///                      └─▶ InboxMachine ───────────────────────────────┘
 /// ```
 ///
-/// Methods are events; each brings the occasion and the store, and returns what the driver has to do,
+/// Methods are events; each brings the context and the store, and returns what the driver has to do,
 /// in order. After every event the driver calls `executionFollowing` and `notificationsFollowing` with
 /// what came of it. Nothing in here waits, reads a clock or draws a number.
 package struct ClientCore: Sendable {
@@ -26,7 +26,7 @@ package struct ClientCore: Sendable {
     /// Tell observers.
     case changed(TouchedQueues)
     /// For the log.
-    case report(Trouble)
+    case report(ConnectionProblem)
     /// For whoever runs the agents.
     case agent(AgentOrder)
     /// The answer to a question of the driver's own.
@@ -80,8 +80,8 @@ package struct ClientCore: Sendable {
 
 extension ClientCore {
   /// The driver began to run the sync.
-  package mutating func started(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
-    connection.started(at: occasion, store: store)
+  package mutating func started(at context: EventContext, store: some ReplicaStore) -> [Action] {
+    connection.started(at: context, store: store)
   }
 
   /// The driver stops: closes what is open.
@@ -91,21 +91,21 @@ extension ClientCore {
 
   /// The device was paired, anew or for the first time.
   package mutating func paired(
-    _ fresh: Credentials, at occasion: Occasion, store: some ReplicaStore
+    _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try connection.paired(fresh, at: occasion, store: store)
+    try connection.paired(fresh, at: context, store: store)
   }
 
   /// A person turned sync on or off.
   package mutating func syncSwitched(
-    _ isOn: Bool, at occasion: Occasion, store: some ReplicaStore
+    _ isOn: Bool, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try connection.syncSwitched(isOn, at: occasion, store: store)
+    try connection.syncSwitched(isOn, at: context, store: store)
   }
 
   /// A person wants to be connected now, whatever was refused before.
-  package mutating func syncRequested(at occasion: Occasion) -> [Action] {
-    connection.syncRequested(at: occasion)
+  package mutating func syncRequested(at context: EventContext) -> [Action] {
+    connection.syncRequested(at: context)
   }
 
   /// A local command.
@@ -113,53 +113,54 @@ extension ClientCore {
   /// - Parameter waitsForDisk: whether it is durable when this returns; see
   ///   `ConnectionMachine.perform`.
   package mutating func commandGiven(
-    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
+    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true,
+    at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     try connection.perform(
-      command, recordsUndo: recordsUndo, waitsForDisk: waitsForDisk, at: occasion, store: store)
+      command, recordsUndo: recordsUndo, waitsForDisk: waitsForDisk, at: context, store: store)
   }
 
   /// The deadline came, or something before it.
-  package mutating func timePassed(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
-    connection.forgetIfDue(at: occasion, store: store)
-      + connection.timePassed(at: occasion, store: store)
+  package mutating func timePassed(at context: EventContext, store: some ReplicaStore) -> [Action] {
+    connection.forgetIfDue(at: context, store: store)
+      + connection.timePassed(at: context, store: store)
   }
 
   /// Says how long to keep what is over, in days; 0 is for ever.
-  package mutating func retentionChanged(toDays days: Int, at occasion: Occasion) {
-    connection.retentionChanged(toDays: days, at: occasion)
+  package mutating func retentionChanged(toDays days: Int, at context: EventContext) {
+    connection.retentionChanged(toDays: days, at: context)
   }
 
   /// The transport is open.
   package mutating func connectionOpened(
-    _ id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+    _ id: ConnectionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    connection.connectionOpened(id, at: occasion, store: store)
+    connection.connectionOpened(id, at: context, store: store)
   }
 
   /// The transport could not be opened, broke, or was closed by the server.
   package mutating func connectionLost(
-    _ id: ConnectionID, message: String, at occasion: Occasion
+    _ id: ConnectionID, message: String, at context: EventContext
   ) -> [Action] {
-    connection.connectionLost(id, message: message, at: occasion)
+    connection.connectionLost(id, message: message, at: context)
   }
 
   /// Any sign of life, such as a pong.
-  package mutating func connectionHeard(_ id: ConnectionID, at occasion: Occasion) {
-    connection.connectionHeard(id, at: occasion)
+  package mutating func connectionHeard(_ id: ConnectionID, at context: EventContext) {
+    connection.connectionHeard(id, at: context)
   }
 
   /// Frames came in together. What follows from each for the agents is done before the next; what
   /// follows from the last is the driver's to ask for, as after every event.
   package mutating func framesReceived(
-    _ frames: [Frame], on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+    _ frames: [Frame], on id: ConnectionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     for (index, frame) in frames.enumerated() {
-      var followed = frameReceived(frame, on: id, at: occasion, store: store)
+      var followed = frameReceived(frame, on: id, at: context, store: store)
       if index + 1 < frames.count {
-        followed += executionFollowing(followed, at: occasion, store: store)
+        followed += executionFollowing(followed, at: context, store: store)
       }
       actions += followed
     }
@@ -168,10 +169,10 @@ extension ClientCore {
 
   /// A frame came in.
   package mutating func frameReceived(
-    _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+    _ frame: Frame, on id: ConnectionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     do throws(Replica.Fault) {
-      switch connection.frameReceived(frame, on: id, at: occasion, store: store) {
+      switch connection.frameReceived(frame, on: id, at: context, store: store) {
       case .done(let actions):
         return actions
       case .response(let response):
@@ -184,10 +185,10 @@ extension ClientCore {
         return try inbox.requestEnded(notice.request, connection, store: store)
       case .notification(let notification):
         return try inbox.received(
-          notification, on: id, over: connection, at: occasion, store: store)
+          notification, on: id, over: connection, at: context, store: store)
       }
     } catch {
-      return connection.failed(error, at: occasion)
+      return connection.failed(error, at: context)
     }
   }
 
@@ -207,57 +208,57 @@ extension ClientCore {
   ///   - deadAgents: those of its intents whose agents are known to have died.
   package mutating func executionStarted(
     _ settings: ExecutionSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    let occasion = connection.corrected(occasion)
+    let context = connection.corrected(context)
     let sessions = Set(replica.workspace.sessions().map(\.id))
     let recovery = execution.started(
-      settings, loaded: loaded, deadAgents: deadAgents, over: &connection, at: occasion,
+      settings, loaded: loaded, deadAgents: deadAgents, over: &connection, at: context,
       store: store)
     return recovery
-      + tasks.recovered(with: execution, over: &connection, at: occasion, store: store)
-      + execution.decide(over: &connection, at: occasion, store: store) {
-        executor, workspace, occasion in
-        executor.queuesChanged(sessions, in: workspace, at: occasion)
+      + tasks.recovered(with: execution, over: &connection, at: context, store: store)
+      + execution.decide(over: &connection, at: context, store: store) {
+        executor, workspace, context in
+        executor.queuesChanged(sessions, in: workspace, at: context)
       }
   }
 
   /// What runs agents was set anew.
   package mutating func executionSettingsChanged(
-    _ settings: ExecutionSettings, at occasion: Occasion, store: some ReplicaStore
+    _ settings: ExecutionSettings, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     let sessions = Set(replica.workspace.sessions().map(\.id))
-    return deciding(at: occasion, store: store) { executor, workspace, occasion in
+    return deciding(at: context, store: store) { executor, workspace, context in
       executor.settings = settings
-      return executor.queuesChanged(sessions, in: workspace, at: occasion)
+      return executor.queuesChanged(sessions, in: workspace, at: context)
     }
   }
 
   /// An agent ended, or could not be started.
   package mutating func agentEnded(
-    _ session: SessionID, attempt: UInt16, with result: TurnResult, at occasion: Occasion,
+    _ session: SessionID, attempt: UInt16, with result: TurnResult, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
-    deciding(at: occasion, store: store) { executor, workspace, occasion in
-      executor.ended(session, attempt: attempt, with: result, in: workspace, at: occasion)
+    deciding(at: context, store: store) { executor, workspace, context in
+      executor.ended(session, attempt: attempt, with: result, in: workspace, at: context)
     }
   }
 
   /// Somebody works in a session, or is done.
   package mutating func sessionBusyChanged(
-    _ session: SessionID, isBusy: Bool, at occasion: Occasion, store: some ReplicaStore
+    _ session: SessionID, isBusy: Bool, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    deciding(at: occasion, store: store) { executor, workspace, occasion in
-      executor.busyChanged(session, isBusy, in: workspace, at: occasion)
+    deciding(at: context, store: store) { executor, workspace, context in
+      executor.busyChanged(session, isBusy, in: workspace, at: context)
     }
   }
 
   /// The agent of a session waits for a prompt, or does not any more.
   package mutating func sessionGateChanged(
-    _ session: SessionID, isOpen: Bool, at occasion: Occasion, store: some ReplicaStore
+    _ session: SessionID, isOpen: Bool, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    deciding(at: occasion, store: store) { executor, workspace, occasion in
-      executor.gateChanged(session, isOpen: isOpen, in: workspace, at: occasion)
+    deciding(at: context, store: store) { executor, workspace, context in
+      executor.gateChanged(session, isOpen: isOpen, in: workspace, at: context)
     }
   }
 
@@ -265,35 +266,35 @@ extension ClientCore {
   ///
   /// - Returns: nil where none works here.
   package mutating func agentStopRequested(
-    _ session: SessionID, at occasion: Occasion, store: some ReplicaStore
+    _ session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
     guard running[session] != nil else { return nil }
-    return deciding(at: occasion, store: store) { executor, _, _ in
+    return deciding(at: context, store: store) { executor, _, _ in
       executor.stopRequested(session)
     }
   }
 
   /// The program is to end: nothing begins any more. `drained` tells when nothing runs.
   package mutating func drainRequested(
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    execution.drainRequested(over: &connection, at: occasion, store: store)
+    execution.drainRequested(over: &connection, at: context, store: store)
   }
 
   /// The time to end in peace is over.
   package mutating func drainGraceEnded(
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    deciding(at: occasion, store: store) { executor, _, occasion in
-      executor.graceEnded(at: occasion)
+    deciding(at: context, store: store) { executor, _, context in
+      executor.graceEnded(at: context)
     }
   }
 
   private mutating func deciding(
-    at occasion: Occasion, store: some ReplicaStore,
-    _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
+    at context: EventContext, store: some ReplicaStore,
+    _ event: (inout Executor, Workspace, EventContext) -> [Executor.Action]
   ) -> [Action] {
-    execution.decide(over: &connection, at: occasion, store: store, event)
+    execution.decide(over: &connection, at: context, store: store, event)
   }
 
   /// Asks the authority something for a person, behind everything that was done before; the answer
@@ -301,16 +302,16 @@ extension ClientCore {
   ///
   /// - Returns: nil where it cannot be asked now.
   package mutating func questionAsked(
-    _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
+    _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
-    connection.questionAsked(request, id: id, at: occasion, store: store)
+    connection.questionAsked(request, id: id, at: context, store: store)
   }
 
   /// What follows for the agents from an event that led to `actions`: to be called after every one.
   package mutating func executionFollowing(
-    _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
+    _ actions: [Action], at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    let corrected = connection.corrected(occasion)
+    let corrected = connection.corrected(context)
     var next = takeResponses(at: corrected, store: store)
     if let id = connection.ready {
       next +=
@@ -319,7 +320,7 @@ extension ClientCore {
     } else if connection.current == nil {
       next += connection.abandonQuestions()
     }
-    next += tasks.following(with: execution, over: &connection, at: occasion, store: store)
+    next += tasks.following(with: execution, over: &connection, at: context, store: store)
     var touched = TouchedQueues()
     for case .changed(let queues) in actions { touched.formUnion(queues) }
     next += execution.following(touched, over: &connection, at: corrected, store: store)
@@ -327,7 +328,7 @@ extension ClientCore {
   }
 
   private mutating func takeResponses(
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     let responses = connection.authority.responses
     connection.authority.responses = []
@@ -336,11 +337,11 @@ extension ClientCore {
       if let question = connection.authority.ofPersons[response.id] {
         actions += connection.take(response, to: question, executor: execution.executor)
       } else if let taken = tasks.take(
-        response, with: execution, over: &connection, at: occasion, store: store)
+        response, with: execution, over: &connection, at: context, store: store)
       {
         actions += taken
       } else {
-        actions += execution.take(response, over: &connection, at: occasion, store: store)
+        actions += execution.take(response, over: &connection, at: context, store: store)
       }
     }
     return actions
@@ -351,30 +352,30 @@ extension ClientCore {
 
 extension ClientCore {
   /// Takes up what the store held: answers that were given and not sent.
-  package mutating func answersLoaded(_ answers: [PendingAnswer], at occasion: Occasion) {
-    tasks.answersLoaded(answers, at: occasion)
+  package mutating func answersLoaded(_ answers: [PendingAnswer], at context: EventContext) {
+    tasks.answersLoaded(answers, at: context)
   }
 
   /// Something is heard of an agent that works here.
   package mutating func taskHeard(
-    _ news: TaskNews, in session: SessionID, at occasion: Occasion, store: some ReplicaStore
+    _ news: TaskEvent, in session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     tasks.heard(
-      news, in: session, with: execution, over: &connection, at: occasion, store: store)
+      news, in: session, with: execution, over: &connection, at: context, store: store)
   }
 
   /// An agent here asks for something; `.decided` comes once.
   package mutating func askRaised(
-    _ ask: Ask, at occasion: Occasion, store: some ReplicaStore
+    _ ask: Ask, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try tasks.askRaised(ask, with: execution, over: &connection, at: occasion, store: store)
+    try tasks.askRaised(ask, with: execution, over: &connection, at: context, store: store)
   }
 
   /// The agent does not wait for it any more.
   package mutating func askWithdrawn(
-    _ request: RequestID, at occasion: Occasion, store: some ReplicaStore
+    _ request: RequestID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    tasks.askWithdrawn(request, with: execution, over: &connection, at: occasion, store: store)
+    tasks.askWithdrawn(request, with: execution, over: &connection, at: context, store: store)
   }
 
   /// A person answers a request.
@@ -382,9 +383,9 @@ extension ClientCore {
   /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   package mutating func answerGiven(
-    _ answer: AnswerRequest, at occasion: Occasion, store: some ReplicaStore
+    _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
-    try tasks.answerGiven(answer, with: execution, over: &connection, at: occasion, store: store)
+    try tasks.answerGiven(answer, with: execution, over: &connection, at: context, store: store)
   }
 }
 
@@ -412,16 +413,16 @@ extension ClientCore {
 
   /// Somebody says for how long the person looks at the device; nil: not any more.
   package mutating func visibilityChanged(
-    forMilliseconds duration: Int64?, at occasion: Occasion
+    forMilliseconds duration: Int64?, at context: EventContext
   ) -> [Action] {
-    inbox.visibilityChanged(forMilliseconds: duration, over: connection, at: occasion)
+    inbox.visibilityChanged(forMilliseconds: duration, over: connection, at: context)
   }
 
   /// What the device wants to be notified of was set, or set anew.
   package mutating func notificationPreferencesChanged(
-    _ preferences: NotificationPreferences, at occasion: Occasion
+    _ preferences: NotificationPreferences, at context: EventContext
   ) -> [Action] {
-    inbox.preferencesChanged(preferences, over: connection, at: occasion)
+    inbox.preferencesChanged(preferences, over: connection, at: context)
   }
 
   /// Asks the server something about the device's notifications; the answer comes as `replied`.
@@ -434,9 +435,9 @@ extension ClientCore {
   /// What follows for notifications from an event that led to `actions`: to be called after every
   /// one.
   package mutating func notificationsFollowing(
-    _ actions: [Action], at occasion: Occasion, store: some ReplicaStore
+    _ actions: [Action], at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     inbox.following(
-      actions, isRunning: !running.isEmpty, over: connection, at: occasion, store: store)
+      actions, isRunning: !running.isEmpty, over: connection, at: context, store: store)
   }
 }

@@ -127,11 +127,11 @@ extension ClientStore {
     ])
   }
 
-  /// Removes receipts that a `ReceiptBook` would not keep, now and then: they are many.
+  /// Removes receipts that a `BatchReceipts` would not keep, now and then: they are many.
   private func shortenReceipts(by added: Int, in database: Database) throws {
     guard added > 0 else { return }
     let isTime = receiptsWritten.withLock { written -> Bool in
-      if let known = written, known + added < ReceiptBook.receiptsMax {
+      if let known = written, known + added < BatchReceipts.receiptsMax {
         written = known + added
         return false
       }
@@ -143,7 +143,7 @@ extension ClientStore {
       sql: """
         DELETE FROM receipts WHERE log_position < (
           SELECT log_position FROM receipts ORDER BY log_position DESC LIMIT 1 OFFSET ?)
-        """, arguments: [ReceiptBook.receiptsMax - 1])
+        """, arguments: [BatchReceipts.receiptsMax - 1])
   }
 
   /// Keeps the state up to an entry, so that the next opening need not replay the log.

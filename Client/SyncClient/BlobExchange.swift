@@ -138,12 +138,12 @@ struct BlobExchange: Sendable {
   private func converse<Value: Sendable>(
     _ body: @escaping @Sendable (Inbound, Outbound, Progress) async throws -> Value
   ) async throws(Failure) -> Value {
-    let trouble = OpeningTrouble(address: address)
+    let problem = OpeningProblem(address: address)
     let channel: Channel
     do {
       channel = try await connect()
     } catch {
-      throw .unreachable(trouble.explain(error))
+      throw .unreachable(problem.explain(error))
     }
     let progress = Progress()
     do {
@@ -164,7 +164,7 @@ struct BlobExchange: Sendable {
     } catch let failure as Failure {
       throw failure
     } catch {
-      throw .brokenOff(trouble.explain(error))
+      throw .brokenOff(problem.explain(error))
     }
   }
 

@@ -5,13 +5,13 @@ import ClientStore
 extension Engine {
   /// Lets somebody run agents; nil where somebody does already.
   func beginExecuting(
-    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) async -> AsyncStream<TurnOrder>? {
     let (stream, continuation) = AsyncStream<TurnOrder>.makeStream()
     return await onQueue { state -> AsyncStream<TurnOrder>? in
       guard state.agents == nil, !state.isClosed else { return nil }
       state.agents = continuation
-      self.settle(&state, event(&state.core, self.occasion(), self.store))
+      self.settle(&state, event(&state.core, self.context(), self.store))
       return stream
     }
   }

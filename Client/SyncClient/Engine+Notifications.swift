@@ -8,7 +8,7 @@ extension Engine {
     enqueue { state in
       guard !state.isClosed else { return }
       self.settle(
-        &state, state.core.notificationPreferencesChanged(preferences, at: self.occasion()))
+        &state, state.core.notificationPreferencesChanged(preferences, at: self.context()))
     }
   }
 

@@ -14,7 +14,7 @@ extension Engine {
   func keep(days: Int) {
     enqueue { state in
       guard !state.isClosed else { return }
-      state.core.retentionChanged(toDays: days, at: self.occasion())
+      state.core.retentionChanged(toDays: days, at: self.context())
       self.settle(&state, [])
     }
   }

@@ -88,8 +88,8 @@ final class Engine: Sendable {
 
   var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
 
-  func occasion() -> Occasion {
-    Occasion(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
+  func context() -> EventContext {
+    EventContext(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
   }
 
   /// A consistent picture of the latest event's outcome.
@@ -105,7 +105,7 @@ final class Engine: Sendable {
   func submit<Value: Sendable>(
     synchronizes: Bool = false,
     _ event:
-      @escaping @Sendable (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (
+      @escaping @Sendable (inout ClientCore, EventContext, ClientStore) throws(Replica.Fault) -> (
         Value, [Action]
       )
   ) async throws(ClientError) -> Value {
@@ -118,38 +118,40 @@ final class Engine: Sendable {
 
   /// An event whose failures the core deals with itself.
   func note(
-    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) async {
     // A closed engine has nothing to note.
-    try? await submit { core, occasion, store throws(Replica.Fault) in
-      ((), event(&core, occasion, store))
+    try? await submit { core, context, store throws(Replica.Fault) in
+      ((), event(&core, context, store))
     }
   }
 
   /// The same behind what was asked for before, without waiting for it.
   func noteSoon(
-    _ event: @escaping @Sendable (inout ClientCore, Occasion, ClientStore) -> [Action]
+    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) {
     enqueue { state in
       guard !state.isClosed else { return }
-      self.settle(&state, event(&state.core, self.occasion(), self.store))
+      self.settle(&state, event(&state.core, self.context(), self.store))
     }
   }
 
   private func turn<Value: Sendable>(
     _ synchronizes: Bool,
-    _ event: (inout ClientCore, Occasion, ClientStore) throws(Replica.Fault) -> (Value, [Action])
+    _ event: (inout ClientCore, EventContext, ClientStore) throws(Replica.Fault) -> (
+      Value, [Action]
+    )
   ) -> Result<Value, ClientError> {
     state.withLock { state in
       guard !state.isClosed else { return .failure(.closed) }
       do throws(Replica.Fault) {
-        let (value, actions) = try event(&state.core, occasion(), store)
-        var trouble: StoreError?
+        let (value, actions) = try event(&state.core, context(), store)
+        var problem: StoreError?
         settle(&state, actions) {
           guard synchronizes else { return }
-          do throws(StoreError) { try store.synchronize() } catch { trouble = error }
+          do throws(StoreError) { try store.synchronize() } catch { problem = error }
         }
-        if let trouble { return .failure(.diskUnconfirmed(message: trouble.message)) }
+        if let problem { return .failure(.diskUnconfirmed(message: problem.message)) }
         return .success(value)
       } catch {
         return .failure(ClientError(error))
@@ -169,9 +171,9 @@ final class Engine: Sendable {
       }
     }
     send(actions)
-    let following = state.core.executionFollowing(actions, at: occasion(), store: store)
+    let following = state.core.executionFollowing(actions, at: context(), store: store)
     send(following)
-    send(state.core.notificationsFollowing(actions + following, at: occasion(), store: store))
+    send(state.core.notificationsFollowing(actions + following, at: context(), store: store))
     afterSending()
     publish(state.core)
     for action in local { run(action, &state) }
@@ -201,8 +203,8 @@ final class Engine: Sendable {
       state.observers.show(
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
       packLater(&state)
-    case .report(let trouble):
-      logger.warning("\(trouble.message)")
+    case .report(let problem):
+      logger.warning("\(problem.message)")
     case .agent(let order):
       tell(order, &state)
     case .told(let answer, let id):
@@ -240,7 +242,7 @@ final class Engine: Sendable {
     state.withLock { state in
       guard !state.isClosed else { return }
       if state.scheduled == deadline { state.scheduled = nil }
-      settle(&state, state.core.timePassed(at: occasion(), store: store))
+      settle(&state, state.core.timePassed(at: context(), store: store))
     }
   }
 
@@ -268,7 +270,7 @@ extension Engine {
       guard state.runner == nil else { return nil }
       state.runner = continuation
       self.packLater(&state)
-      self.settle(&state, state.core.started(at: self.occasion(), store: self.store))
+      self.settle(&state, state.core.started(at: self.context(), store: self.store))
       return stream
     }
   }
@@ -375,7 +377,7 @@ extension Engine {
         let isAsked = self.state.withLock { state in
           guard !state.isClosed,
             let actions = state.core.questionAsked(
-              request, id: id, at: self.occasion(), store: self.store)
+              request, id: id, at: self.context(), store: self.store)
           else { return false }
           state.questions[id] = continuation
           self.settle(&state, actions)
@@ -407,7 +409,7 @@ extension Engine {
             guard state.waiters.add(agent, for: ask.id) else { return }
             do throws(Replica.Fault) {
               let actions = try state.core.askRaised(
-                ask, at: self.occasion(), store: self.store)
+                ask, at: self.context(), store: self.store)
               self.settle(&state, actions)
             } catch {
               state.waiters.tell(ask.id, .failure(ClientError(error)))
@@ -421,7 +423,7 @@ extension Engine {
           guard !state.isClosed, state.waiters.leave(ask.id) else { return }
           self.settle(
             &state,
-            state.core.askWithdrawn(ask.id, at: self.occasion(), store: self.store))
+            state.core.askWithdrawn(ask.id, at: self.context(), store: self.store))
         }
       }
     }
@@ -440,7 +442,7 @@ extension Engine {
           state.waiters.add(person, for: answer)
           do throws(Replica.Fault) {
             let (ending, actions) = try state.core.answerGiven(
-              answer, at: self.occasion(), store: self.store)
+              answer, at: self.context(), store: self.store)
             self.settle(&state, actions)
             if let ending {
               state.waiters.tell(answer, .success(AnswerEvent(ending)))

@@ -70,9 +70,9 @@ extension QueueClient {
   /// Tells the executor whether somebody works in a session, as it is when its turn comes: reports come
   /// side by side.
   private func liveChanged(in session: SessionID) async {
-    await engine.note { [device] core, occasion, store in
+    await engine.note { [device] core, context, store in
       core.sessionBusyChanged(
-        session, isBusy: device.isLiveBusy(session), at: occasion, store: store)
+        session, isBusy: device.isLiveBusy(session), at: context, store: store)
     }
   }
 

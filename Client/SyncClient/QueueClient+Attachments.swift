@@ -25,7 +25,7 @@ extension QueueClient {
   ) async throws(ClientError) -> Attachment {
     let attachment: Attachment
     do throws(QueueError) {
-      guard bytes.count <= Limits.attachmentBytesMax, let hash = AttachmentKeeper.hash(of: bytes)
+      guard bytes.count <= Limits.attachmentBytesMax, let hash = AttachmentStore.hash(of: bytes)
       else {
         throw .invalidAttachment(
           reason: "it has \(bytes.count) bytes; \(Limits.attachmentBytesMax) is the most")
@@ -70,7 +70,7 @@ extension QueueClient {
     do { fetched = try await exchange.fetch(hash) } catch { throw ClientError(error) }
     guard let fetched else { throw .attachmentMissing(hash: hash, isPaired: true) }
     let bytes = Data(fetched)
-    guard AttachmentKeeper.hash(of: bytes) == hash else {
+    guard AttachmentStore.hash(of: bytes) == hash else {
       throw .refused(
         code: "damagedAttachment", message: "what it sent for \(hash) is not that file")
     }
@@ -108,7 +108,7 @@ extension QueueClient {
   }
 
   /// Why a file is not tended.
-  private enum Hindrance: Error {
+  private enum TransferError: Error {
     case here(ClientError)
     case there(BlobExchange.Failure)
 
@@ -128,7 +128,7 @@ extension QueueClient {
     if let exchange = try blobExchange() { way = isConnected ? .open(exchange) : .closed }
     var hindrance: ClientError?
     for stored in try await keeper.all() where !Task.isCancelled {
-      do throws(Hindrance) {
+      do throws(TransferError) {
         // Asked anew for each: an upload before it may have taken minutes.
         let use = workspace().attachments()[stored.hash]
         var stored = stored
@@ -145,7 +145,7 @@ extension QueueClient {
 
   private func tend(
     _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ way: Way
-  ) async throws(Hindrance) {
+  ) async throws(TransferError) {
     var stored = known
     let isNeeded = use?.isWaiting ?? false
     if isNeeded || stored.unneededSince == nil {
@@ -185,7 +185,7 @@ extension QueueClient {
 
   private func here<Value>(
     _ body: () async throws(ClientError) -> Value
-  ) async throws(Hindrance) -> Value {
+  ) async throws(TransferError) -> Value {
     do { return try await body() } catch { throw .here(error) }
   }
 
@@ -197,7 +197,7 @@ extension QueueClient {
         while !Task.isCancelled {
           self.device.wakeTending()
           // Cancellation ends the wait early.
-          try? await Task.sleep(for: .seconds(AttachmentKeeper.tendingSeconds))
+          try? await Task.sleep(for: .seconds(AttachmentStore.tendingSeconds))
         }
       }
       group.addTask {

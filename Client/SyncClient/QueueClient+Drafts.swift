@@ -39,13 +39,13 @@ extension QueueClient {
       throw .queue(.contentTooLong(bytes: bytes, max: Limits.contentBytesMax))
     }
     let draft = try await engine.submit {
-      _, occasion, store throws(Replica.Fault) -> (Draft?, [Engine.Action]) in
+      _, context, store throws(Replica.Fault) -> (Draft?, [Engine.Action]) in
       do throws(StoreError) {
         guard !text.isEmpty else {
           try store.forgetDraft(of: session)
           return (nil, [])
         }
-        let draft = Draft(session: session, text: text, updatedAt: occasion.wall)
+        let draft = Draft(session: session, text: text, updatedAt: context.wall)
         if try store.keep(draft) { return (draft, []) }
       } catch {
         throw .store(error)

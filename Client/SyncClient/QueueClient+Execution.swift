@@ -14,7 +14,7 @@ extension QueueClient {
 
   /// The best known time, in milliseconds since 1970: the server's where this device's clock is
   /// wrong. The ends of holds are compared with that.
-  public var time: Int64 { engine.latest.core.time(at: engine.occasion()) }
+  public var time: Int64 { engine.latest.core.time(at: engine.context()) }
 
   /// What earlier runs of the program handed to agents without learning what became of it.
   public var unfinishedExecutions: [TurnStart] {
@@ -31,9 +31,9 @@ extension QueueClient {
     _ settings: ExecutionSettings, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {
     let loaded = loadedExecution
-    let orders = await engine.beginExecuting { core, occasion, store in
+    let orders = await engine.beginExecuting { core, context, store in
       core.executionStarted(
-        settings, loaded: loaded, deadAgents: deadAgents, at: occasion, store: store)
+        settings, loaded: loaded, deadAgents: deadAgents, at: context, store: store)
     }
     guard let orders else { throw .closed }
     return orders
@@ -41,43 +41,43 @@ extension QueueClient {
 
   /// Takes other settings for what begins from now on.
   public func apply(_ settings: ExecutionSettings) async {
-    await engine.note { core, occasion, store in
-      core.executionSettingsChanged(settings, at: occasion, store: store)
+    await engine.note { core, context, store in
+      core.executionSettingsChanged(settings, at: context, store: store)
     }
   }
 
   /// An attempt ended.
   public func executionEnded(_ start: TurnStart, with result: TurnResult) async {
-    await engine.note { core, occasion, store in
+    await engine.note { core, context, store in
       core.agentEnded(
-        start.session, attempt: start.attempt, with: result, at: occasion, store: store)
+        start.session, attempt: start.attempt, with: result, at: context, store: store)
     }
   }
 
   /// The agent of a session waits for a prompt from now on, or not any more; where the settings have
   /// its messages start only then.
   public func setGate(of session: SessionID, isOpen: Bool) async {
-    await engine.note { core, occasion, store in
-      core.sessionGateChanged(session, isOpen: isOpen, at: occasion, store: store)
+    await engine.note { core, context, store in
+      core.sessionGateChanged(session, isOpen: isOpen, at: context, store: store)
     }
   }
 
   /// Begins nothing any more; `drained` comes when nothing runs.
   public func drainExecution() async {
-    await engine.note { core, occasion, store in core.drainRequested(at: occasion, store: store) }
+    await engine.note { core, context, store in core.drainRequested(at: context, store: store) }
   }
 
   /// Stops what still runs.
   public func endDrainGrace() async {
-    await engine.note { core, occasion, store in core.drainGraceEnded(at: occasion, store: store) }
+    await engine.note { core, context, store in core.drainGraceEnded(at: context, store: store) }
   }
 
   /// Stops the agent of a session on this device; its message counts as cancelled.
   ///
   /// - Returns: whether one was at work here.
   public func stopAgent(of session: SessionID) async throws(ClientError) -> Bool {
-    try await engine.submit { core, occasion, store throws(Replica.Fault) in
-      let actions = core.agentStopRequested(session, at: occasion, store: store)
+    try await engine.submit { core, context, store throws(Replica.Fault) in
+      let actions = core.agentStopRequested(session, at: context, store: store)
       return (actions != nil, actions ?? [])
     }
   }

@@ -47,17 +47,17 @@ extension QueueClient {
   ///   `visibilitySecondsMax`. A program that ends without a word keeps it no longer.
   public func setVisible(_ isVisible: Bool, forSeconds seconds: Int = 60) async {
     let limit = min(max(seconds, 0), QueueClient.visibilitySecondsMax)
-    await engine.note { core, occasion, _ in
+    await engine.note { core, context, _ in
       core.visibilityChanged(
-        forMilliseconds: isVisible ? Int64(limit) * 1_000 : nil, at: occasion)
+        forMilliseconds: isVisible ? Int64(limit) * 1_000 : nil, at: context)
     }
   }
 
   /// Whether somebody looks at the device, as far as anybody said.
   public func isVisible() async -> Bool {
     // A closed client is looked at by nobody.
-    (try? await engine.submit { core, occasion, _ throws(Replica.Fault) in
-      (core.isVisible(now: occasion.now), [])
+    (try? await engine.submit { core, context, _ throws(Replica.Fault) in
+      (core.isVisible(now: context.now), [])
     }) ?? false
   }
 

@@ -35,7 +35,7 @@ extension QueueClient {
       token: grant.token)
     let file = credentialsFile
     let outcome: Result<Void, ClientError> = try await engine.submit {
-      core, occasion, store throws(Replica.Fault) in
+      core, context, store throws(Replica.Fault) in
       // Another pairing may have ended while this one asked.
       if let server = core.server, server != address.url {
         return (.failure(.alreadyPaired(server: server)), [])
@@ -48,7 +48,7 @@ extension QueueClient {
       } catch {
         return (.failure(error), [])
       }
-      return (.success(()), try core.paired(credentials, at: occasion, store: store))
+      return (.success(()), try core.paired(credentials, at: context, store: store))
     }
     try outcome.get()
     return PairingResult(

@@ -156,7 +156,7 @@ extension QueueClient {
       let place = "attachments[\(number)]"
       guard let bytes = file.data == nil ? image : file.data.flatMap({ Data(base64Encoded: $0) })
       else { throw fault(place, "its bytes are missing, or no base64") }
-      guard AttachmentKeeper.hash(of: bytes) == file.sha256 else {
+      guard AttachmentStore.hash(of: bytes) == file.sha256 else {
         throw fault(place, "its bytes are not what its hash says")
       }
       files.append(ImportedFile(bytes: bytes, name: file.name, mediaType: file.mediaType))
@@ -169,7 +169,7 @@ extension QueueClient {
     for file in files {
       do throws(QueueError) {
         _ = try Attachment(
-          hash: AttachmentKeeper.hash(of: file.bytes) ?? ContentHash.none, name: file.name,
+          hash: AttachmentStore.hash(of: file.bytes) ?? ContentHash.none, name: file.name,
           mediaType: file.mediaType ?? MediaType.told(by: file.bytes), size: file.bytes.count)
       } catch {
         throw fault("imageData", "\(error)")

@@ -39,13 +39,13 @@ extension QueueClient {
       }
     } catch {
       let message = "\(error)"
-      await engine.note { core, occasion, _ in
-        core.connectionLost(id, message: message, at: occasion)
+      await engine.note { core, context, _ in
+        core.connectionLost(id, message: message, at: context)
       }
       return
     }
-    await engine.note { core, occasion, store in
-      core.connectionOpened(id, at: occasion, store: store)
+    await engine.note { core, context, store in
+      core.connectionOpened(id, at: context, store: store)
     }
     await withTaskExecutorPreference(engine.executor) {
       for await incoming in transport.incoming {
@@ -55,8 +55,8 @@ extension QueueClient {
     }
     if !Task.isCancelled {
       let reason = transport.reason
-      await engine.note { core, occasion, _ in
-        core.connectionLost(id, message: reason, at: occasion)
+      await engine.note { core, context, _ in
+        core.connectionLost(id, message: reason, at: context)
       }
     }
     transport.close()
@@ -79,28 +79,28 @@ extension QueueClient {
       }
     }
     let received = frames
-    await engine.note { core, occasion, store in
-      core.connectionHeard(id, at: occasion)
-      return core.framesReceived(received, on: id, at: occasion, store: store)
+    await engine.note { core, context, store in
+      core.connectionHeard(id, at: context)
+      return core.framesReceived(received, on: id, at: context, store: store)
     }
     guard let fault else { return }
     transport.send(FrameCodec.encode(.error(ProtocolFault(code: 1, message: fault))))
-    await engine.note { core, occasion, _ in
-      core.connectionLost(id, message: fault, at: occasion)
+    await engine.note { core, context, _ in
+      core.connectionLost(id, message: fault, at: context)
     }
   }
 
   /// Turns sync on or off on this device; kept over restarts. Off closes the connection.
   public func setSyncEnabled(_ isOn: Bool) async throws(ClientError) {
-    try await engine.submit { core, occasion, store throws(Replica.Fault) in
-      ((), try core.syncSwitched(isOn, at: occasion, store: store))
+    try await engine.submit { core, context, store throws(Replica.Fault) in
+      ((), try core.syncSwitched(isOn, at: context, store: store))
     }
   }
 
   /// Connects at once where the client waits before the next try, was refused, or is at a try that
   /// takes long.
   public func syncNow() async {
-    await engine.note { core, occasion, _ in core.syncRequested(at: occasion) }
+    await engine.note { core, context, _ in core.syncRequested(at: context) }
   }
 
   /// Returns once the server has everything of this device, and this device all that the server

@@ -71,7 +71,7 @@ extension QueueClient {
   /// Whether a task waits for an answer that only its own device takes any more: the time to answer
   /// from another one is over, and its agent asks at its own prompt.
   public func isAskedAtHost(_ task: TaskState) -> Bool {
-    let now = engine.latest.core.time(at: engine.occasion())
+    let now = engine.latest.core.time(at: engine.context())
     return task.status.expiresAt.map { $0 <= now } ?? false
   }
 
@@ -140,8 +140,8 @@ extension QueueClient {
 
   /// Says the same without waiting until it is stored; what is told later comes behind it.
   public func noteTaskBegins(in session: SessionID) {
-    engine.noteSoon { core, occasion, store in
-      core.taskHeard(.began, in: session, at: occasion, store: store)
+    engine.noteSoon { core, context, store in
+      core.taskHeard(.began, in: session, at: context, store: store)
     }
   }
 
@@ -150,9 +150,9 @@ extension QueueClient {
     await noteTask(.ended(result), in: session)
   }
 
-  private func noteTask(_ news: TaskNews, in session: SessionID) async {
-    await engine.note { core, occasion, store in
-      core.taskHeard(news, in: session, at: occasion, store: store)
+  private func noteTask(_ news: TaskEvent, in session: SessionID) async {
+    await engine.note { core, context, store in
+      core.taskHeard(news, in: session, at: context, store: store)
     }
   }
 }

@@ -20,17 +20,17 @@ import WireProtocol
 public final class QueueClient: Sendable {
   let engine: Engine
   let device: DeviceState
-  let keeper: AttachmentKeeper
+  let keeper: AttachmentStore
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
   /// The outgoing queues that are open, by name; opened on the engine's queue alone.
-  let outgoingBoxes = OutgoingBoxes()
+  let outgoingBoxes = OutgoingQueues()
   /// What the store held of executing when it was opened.
   let loadedExecution: LoadedReplica.Execution
 
   private init(
     engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
-    drafts: [Draft], attachments: AttachmentKeeper, execution: LoadedReplica.Execution
+    drafts: [Draft], attachments: AttachmentStore, execution: LoadedReplica.Execution
   ) {
     self.engine = engine
     loadedExecution = execution
@@ -59,14 +59,14 @@ public final class QueueClient: Sendable {
       throw ClientError(error)
     }
     let opened = try openStore(in: directory)
-    let occasion = Occasion(
+    let context = EventContext(
       now: 0, wall: Engine.wallMilliseconds, random: Engine.randomValue())
     let replica: Replica
     let drafts: [Draft]
-    let attachments: AttachmentKeeper
+    let attachments: AttachmentStore
     do {
       drafts = try opened.store.drafts()
-      attachments = try AttachmentKeeper(store: opened.store)
+      attachments = try AttachmentStore(store: opened.store)
     } catch {
       throw ClientError(error)
     }
@@ -74,7 +74,7 @@ public final class QueueClient: Sendable {
       replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: device, deviceName: configuration.deviceNameClamped),
-        at: occasion, store: opened.store)
+        at: context, store: opened.store)
     } catch .merge {
       throw setAside(opened.store)
     } catch {
@@ -82,11 +82,11 @@ public final class QueueClient: Sendable {
     }
     var core = ClientCore(
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
-    core.answersLoaded(opened.loaded.answers, at: occasion)
+    core.answersLoaded(opened.loaded.answers, at: context)
     core.notificationsLoaded(opened.loaded.notifications)
     _ = core.notificationPreferencesChanged(
-      configuration.settings.notifications.preferences, at: occasion)
-    core.retentionChanged(toDays: configuration.settings.retention, at: occasion)
+      configuration.settings.notifications.preferences, at: context)
+    core.retentionChanged(toDays: configuration.settings.retention, at: context)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger)
@@ -149,10 +149,10 @@ public final class QueueClient: Sendable {
     let settings = device.settings
     let command = withSettings(command, settings)
     let (receipt, hasDraft) = try await engine.submit(synchronizes: true) {
-      [device] core, occasion, store throws(Replica.Fault) in
+      [device] core, context, store throws(Replica.Fault) in
       core.queueSizeMax = settings.maxQueueSize
       let (outcome, actions) = try core.commandGiven(
-        command, recordsUndo: isOfPerson, waitsForDisk: false, at: occasion, store: store)
+        command, recordsUndo: isOfPerson, waitsForDisk: false, at: context, store: store)
       let receipt = CommandReceipt(
         notice: outcome.notice, operations: outcome.operations.ranges.first)
       var hasDraft = false

@@ -13,8 +13,8 @@ extension SyncStatus {
     workspace = record.workspace?.description
     outgoing = record.outbox.count
     synced = core.isSynced
-    lastError = core.trouble?.message
-    refusalCode = core.trouble?.refusal?.name
+    lastError = core.problem?.message
+    refusalCode = core.problem?.refusal?.name
     connectedSince = since
     lastSyncedAt = core.lastSyncedWall
     retryAfterMilliseconds = retryAfter

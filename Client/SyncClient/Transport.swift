@@ -72,7 +72,7 @@ final class Transport: Sendable {
       throw failure
     } catch {
       close()
-      throw Failure(description: OpeningTrouble(address: address).explain(error))
+      throw Failure(description: OpeningProblem(address: address).explain(error))
     }
   }
 

@@ -24,9 +24,9 @@ enum StatusText {
       fields.append(
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
-    if let trouble = sync.lastError {
+    if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
-      fields.append(.init("trouble", trouble + code, .red))
+      fields.append(.init("problem", problem + code, .red))
     }
     if sync.repairs > 0 {
       fields.append(

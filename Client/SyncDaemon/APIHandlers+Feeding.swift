@@ -14,13 +14,13 @@ extension APIHandlers {
       guard client.workspace().session(session) != nil else {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      switch try body.moment() {
+      switch try body.event() {
       case .promptTyped:
-        seats.prompted(
+        slots.prompted(
           session, with: .failed("Its person typed another prompt before it was done."))
         return CanonicalJSON.response(FeedAnswer())
       case .sessionEnded:
-        seats.end(session, with: .died("The agent's session ended."))
+        slots.end(session, with: .died("The agent's session ended."))
         return CanonicalJSON.response(FeedAnswer())
       case .turnEnded:
         return CanonicalJSON.response(try await feed(session, body, context))
@@ -77,32 +77,32 @@ extension APIHandlers {
       // The device where its agent just spoke.
       try await client.perform(.setHost(session, client.deviceID))
     }
-    let outcome = seats.stopped(session, body.stop, wantsPrompt: isFed)
+    let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
     guard !outcome.isRepeated else { return FeedAnswer() }
     if outcome.endedTurn {
       await client.endLiveTurn(in: session)
     } else {
       try await client.receive(.turnEnded, in: session)
     }
-    guard let seat = outcome.seat else { return FeedAnswer() }
+    guard let slot = outcome.slot else { return FeedAnswer() }
     guard hasWork(session) else {
-      _ = seats.close(session, number: seat.number)
+      _ = slots.close(session, number: slot.number)
       return FeedAnswer()
     }
     let seconds = min(max(0.1, body.waitSeconds ?? 2), APIHandlers.feedSecondsMax)
     // A hook that was killed gets nothing any more.
     let text = await ends.during(
       context.channel.closeFuture,
-      onClose: { [seats] in _ = seats.close(session, number: seat.number) }
+      onClose: { [slots] in _ = slots.close(session, number: slot.number) }
     ) {
       await client.setGate(of: session, isOpen: true)
-      return await prompt(at: seat, of: session, within: .seconds(seconds))
+      return await prompt(at: slot, of: session, within: .seconds(seconds))
     }
     // Another hook may wait in its place by now.
-    if !seats.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
+    if !slots.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
     guard text == nil || context.channel.isActive else {
       // It went away while its prompt was on the way: no agent got it.
-      seats.end(
+      slots.end(
         session,
         with: .tryAfter(
           LiveAgent.retryMilliseconds,
@@ -113,23 +113,23 @@ extension APIHandlers {
   }
 
   private func prompt(
-    at seat: (number: UInt64, prompts: AsyncStream<String>), of session: SessionID,
+    at slot: (number: UInt64, prompts: AsyncStream<String>), of session: SessionID,
     within limit: Duration
   ) async -> String? {
     await withTaskGroup(of: Wait.self) { group in
       group.addTask {
-        for await prompt in seat.prompts { return .given(prompt) }
+        for await prompt in slot.prompts { return .given(prompt) }
         return .closed
       }
       group.addTask {
         // A wait that is cut short ends the same way.
         try? await Task.sleep(for: limit)
-        _ = seats.close(session, number: seat.number)
+        _ = slots.close(session, number: slot.number)
         return .timeOver
       }
       for await part in group {
         switch part {
-        // A prompt that was given out at that moment comes after it.
+        // A prompt that was given out at that time comes after it.
         case .timeOver: continue
         case .given(let prompt):
           group.cancelAll()
@@ -167,23 +167,23 @@ extension APIHandlers {
 
 extension FeedRequest {
   /// What a `turn_end` tells.
-  var stop: LiveSeats.Stop {
+  var stop: HookSlots.Stop {
     var process: AgentProcess?
     if let agentProcess, let agentStart {
       process = AgentProcess(id: agentProcess, start: agentStart)
     }
-    return LiveSeats.Stop(
+    return HookSlots.Stop(
       followsBlock: stopHookActive, hookStart: hookStart, blocksMax: blocksMax, process: process,
       result: .succeeded(summary: summary ?? ""))
   }
 
-  func moment() throws -> Moment {
-    guard let moment = Moment(rawValue: type) else {
+  func event() throws -> Event {
+    guard let event = Event(rawValue: type) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidSignal",
-        message: "There is no moment \"\(type)\": choose from "
-          + Moment.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
+        message: "There is no event \"\(type)\": choose from "
+          + Event.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
     }
-    return moment
+    return event
   }
 }

@@ -80,7 +80,7 @@ extension APIHandlers {
     }
     if name == .web {
       await followWeb(context)
-      answer.warning = web.trouble
+      answer.warning = web.problem
     }
     return answer
   }

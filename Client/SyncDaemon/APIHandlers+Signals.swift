@@ -25,7 +25,7 @@ extension APIHandlers {
       let body = try await decoded(SignalRequest.self, from: request)
       let signal = try body.signal()
       if signal == .wentIdle,
-        seats.end(session, with: .died("Its agent waits for its person; no end was told."))
+        slots.end(session, with: .died("Its agent waits for its person; no end was told."))
       {
         // What follows from the end of a prompt that was given out sees to the rest.
         return CanonicalJSON.response(ActivityAnswer(client.activity(of: session)))

@@ -23,9 +23,9 @@ struct APIContext: RequestContext {
 /// The routes of the local API, version 1. README.md of this folder lists them for people.
 struct APIHandlers: Sendable {
   var client: QueueClient
-  var settings: SettingsKeeper
+  var settings: SettingsStore
   var output: OutputFolder
-  var seats = LiveSeats()
+  var slots = HookSlots()
   let ends = ConnectionEnds()
   var web: WebListener
   var daemon: DaemonAnswer

@@ -32,7 +32,7 @@ struct Cospoold {
       exit(2)
     }
     do {
-      let settings = try SettingsKeeper(
+      let settings = try SettingsStore(
         flags: options.flags, environment: environment, dataDirectory: directory)
       if options.checksSettings { exit(check(settings)) }
       var logger = Logger(label: "cospoold")
@@ -59,7 +59,7 @@ struct Cospoold {
   }
 
   /// Says that the settings are fine; what is wrong was thrown before.
-  private static func check(_ settings: SettingsKeeper) -> Int32 {
+  private static func check(_ settings: SettingsStore) -> Int32 {
     write("the settings are valid; \(settings.file.path)", to: .standardOutput)
     return 0
   }

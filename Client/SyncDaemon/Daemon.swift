@@ -16,7 +16,7 @@ struct DaemonFailure: Error, Equatable {
 /// One store, its connection to the server, and the local API in front of it.
 struct Daemon: Sendable {
   var dataDirectory: String
-  var settings: SettingsKeeper
+  var settings: SettingsStore
   var environment: [String: String]
   var logger: Logger
   /// How long requests in flight may take when the daemon is told to stop.
@@ -32,9 +32,9 @@ struct Daemon: Sendable {
   /// Opens the store and serves until `stop` yields; then ends cleanly.
   func run(stop: AsyncStream<Void>) async throws(DaemonFailure) {
     // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
-    let place = try SocketPlace.choose(
+    let place = try SocketPath.choose(
       dataDirectory: dataDirectory,
-      runtimeDirectories: SocketPlace.runtimeDirectories(environment: environment))
+      runtimeDirectories: SocketPath.runtimeDirectories(environment: environment))
     let client = try await open()
     do {
       try place.prepare(dataDirectory: dataDirectory)
@@ -63,15 +63,15 @@ struct Daemon: Sendable {
   }
 
   private func serve(
-    _ client: QueueClient, at place: SocketPlace, stop: AsyncStream<Void>
+    _ client: QueueClient, at place: SocketPath, stop: AsyncStream<Void>
   ) async throws(DaemonFailure) {
     let output = OutputFolder(dataDirectory: dataDirectory)
-    let seats = LiveSeats()
+    let slots = HookSlots()
     let executor = LoopExecutor()
     let web = WebListener(
       keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
     let api = APIHandlers(
-      client: client, settings: settings, output: output, seats: seats, web: web,
+      client: client, settings: settings, output: output, slots: slots, web: web,
       daemon: DaemonAnswer(
         version: Version.number, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
@@ -95,7 +95,7 @@ struct Daemon: Sendable {
       }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
-    let agents = agentService(client, output: output, seats: seats)
+    let agents = agentService(client, output: output, slots: slots)
     var services = ServiceGroupConfiguration(
       services: [
         SyncService(client: client, logger: logger),
@@ -141,10 +141,10 @@ extension Daemon {
   }
 
   private func agentService(
-    _ client: QueueClient, output: OutputFolder, seats: LiveSeats
+    _ client: QueueClient, output: OutputFolder, slots: HookSlots
   ) -> AgentService {
     AgentService(
-      client: client, settings: settings, output: output, seats: seats,
+      client: client, settings: settings, output: output, slots: slots,
       dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false),
       environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
       logger: logger)

@@ -20,13 +20,13 @@ struct EventStream: Sendable {
   ///
   /// - Throws: `APIProblem.tooManyReaders`, `ClientError.closed`.
   func response(to request: Request, on channel: any Channel) async throws -> Response {
-    let seat = try readers.takeSeat()
+    let slot = try readers.takeSlot()
     let feed = try await client.events(after: EventStream.cursor(of: request))
     let period = heartbeatPeriod
     return Response(
       status: .ok,
       headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"],
-      body: ResponseBody { [seat] writer in
+      body: ResponseBody { [slot] writer in
         let parts = Parts()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
           tasks.addTask { try await parts.addEvents(of: feed) }
@@ -43,7 +43,7 @@ struct EventStream: Sendable {
           tasks.cancelAll()
         }
         try await writer.finish(nil)
-        withExtendedLifetime(seat) {}
+        withExtendedLifetime(slot) {}
       })
   }
 
@@ -71,7 +71,7 @@ final class EventReaders: Sendable {
   private let count = Mutex(0)
 
   /// One reader's place, free again when nobody holds it.
-  final class Seat: Sendable {
+  final class Slot: Sendable {
     private let readers: EventReaders
 
     fileprivate init(readers: EventReaders) {
@@ -81,12 +81,12 @@ final class EventReaders: Sendable {
     deinit { readers.count.withLock { $0 -= 1 } }
   }
 
-  func takeSeat() throws -> Seat {
+  func takeSlot() throws -> Slot {
     try count.withLock { count in
       guard count < EventReaders.countMax else { throw APIProblem.tooManyReaders }
       count += 1
     }
-    return Seat(readers: self)
+    return Slot(readers: self)
   }
 }
 

@@ -3,7 +3,7 @@ package import Basics
 /// The OpenAPI document, derived from the table of routes and the types that it names.
 package enum APIDescription {
   package static let document: JSONValue = {
-    let book = SchemaBook()
+    let book = SchemaCatalog()
     _ = book.schema(of: RefusalAnswer.self)
     let paths = APIDescription.paths(book)
     return [
@@ -28,7 +28,7 @@ package enum APIDescription {
     Every refusal has the shape Refusal, with a stable code.
     """
 
-  private static func paths(_ book: SchemaBook) -> JSONValue {
+  private static func paths(_ book: SchemaCatalog) -> JSONValue {
     var paths: [String: [String: JSONValue]] = [:]
     for route in Route.all {
       paths[route.path, default: [:]][route.method.lowercased()] = item(route, book)
@@ -36,7 +36,7 @@ package enum APIDescription {
     return .object(paths.mapValues { .object($0) })
   }
 
-  private static func item(_ route: Route, _ book: SchemaBook) -> JSONValue {
+  private static func item(_ route: Route, _ book: SchemaCatalog) -> JSONValue {
     var item: [String: JSONValue] = [
       "operationId": .string(route.id), "summary": .string(route.summary),
       "responses": responses(of: route, book),
@@ -70,7 +70,7 @@ package enum APIDescription {
     return .object(parameter)
   }
 
-  private static func requestBody(_ body: Route.Body, _ book: SchemaBook) -> JSONValue {
+  private static func requestBody(_ body: Route.Body, _ book: SchemaCatalog) -> JSONValue {
     switch body {
     case .fields(let type, let isRequired, _):
       [
@@ -84,7 +84,7 @@ package enum APIDescription {
     }
   }
 
-  private static func responses(of route: Route, _ book: SchemaBook) -> JSONValue {
+  private static func responses(of route: Route, _ book: SchemaCatalog) -> JSONValue {
     let schema: JSONValue =
       switch route.answer {
       case .json(let type): ["application/json": ["schema": book.schema(of: type)]]

@@ -2,7 +2,7 @@ package import Basics
 
 /// A request or an answer of the local API, or a part of one. Names of fields are a contract, and
 /// fields are only added. What JSON Schema says of the type is derived from how it is decoded
-/// (`SchemaBook`), with what `notes` add.
+/// (`SchemaCatalog`), with what `notes` add.
 package protocol APIValue: Codable, Equatable, Sendable {
   /// What is said of fields besides their types, by their names in JSON.
   static var notes: [String: Note] { get }

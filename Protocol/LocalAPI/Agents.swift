@@ -49,13 +49,13 @@ package struct AgentAnswer: APIValue {
 
 /// Where a live agent is.
 package struct FeedRequest: APIValue {
-  package enum Moment: String, CaseIterable, Sendable {
+  package enum Event: String, CaseIterable, Sendable {
     case turnEnded = "turn_end"
     case promptTyped = "prompt"
     case sessionEnded = "session_end"
   }
 
-  /// The name of a moment.
+  /// The name of an event.
   package var type: String
   /// How long to wait for a prompt.
   package var waitSeconds: Double?
@@ -71,7 +71,7 @@ package struct FeedRequest: APIValue {
   /// When the hook began, the same way.
   package var hookStart: UInt64?
 
-  package init(_ moment: Moment) { type = moment.rawValue }
+  package init(_ event: Event) { type = event.rawValue }
 }
 
 /// The next prompt; nothing where there is none.

@@ -82,7 +82,7 @@ package struct QueueFileDocument: APIValue {
   var messages: [Message]
 }
 
-extension SchemaBook {
+extension SchemaCatalog {
   /// The schema of what may be imported: a queue file may also be the bare list of its messages.
   func document(_ type: any APIValue.Type) -> JSONValue {
     guard type == QueueFileDocument.self else { return schema(of: type) }

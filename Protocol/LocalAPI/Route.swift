@@ -55,7 +55,7 @@ package struct Route: Sendable {
 
   package var queryNames: [String] { parameters.filter { !$0.isHeader }.map(\.name) }
 
-  /// The statuses of all refusals: the daemon's trouble may meet any route, a wrong parameter those
+  /// The statuses of all refusals: the daemon's problem may meet any route, a wrong parameter those
   /// that take some, and a body brings its own.
   package var refusalStatuses: Set<Int> {
     var statuses = refusals.union([400, 500, 503])

@@ -64,7 +64,7 @@ private struct TreeDecoder: Decoder {
     for member in members where Key(stringValue: member.key) == nil {
       throw StrictDecoder.Fault.unknownField(
         "\"\(member.key)\" (line \(member.position.line), column \(member.position.column))",
-        known: self.type.map { SchemaBook.fieldNames(of: $0) } ?? [])
+        known: self.type.map { SchemaCatalog.fieldNames(of: $0) } ?? [])
     }
     for member in members where member.value.value == .null {
       throw StrictDecoder.Fault.unfit(

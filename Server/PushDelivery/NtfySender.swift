@@ -190,7 +190,7 @@ struct NtfyMessage: Encodable {
     title = push.event.word == "end" ? "Task ended" : "Task running"
     click = DeepLink.session(push.sessionID)
     priority = 2
-    tags = ["gear"]
+    tags = ["setup"]
   }
 }
 

@@ -10,7 +10,7 @@ struct BatchExamination: Hashable, Sendable {
   private(set) var fresh: [Operation] = []
 
   /// Why a batch cannot be taken.
-  struct Defect: Error, Hashable, Sendable {
+  struct BatchError: Error, Hashable, Sendable {
     var code: RefusalCode
     var message: String
   }
@@ -20,18 +20,18 @@ struct BatchExamination: Hashable, Sendable {
   /// What is known is not compared: a device hears of every entry that it did not send on this
   /// connection before its batch is answered, and sees itself where a copy of it was first.
   ///
-  /// - Throws: `Defect`, also where the batch names what is not here.
+  /// - Throws: `BatchError`, also where the batch names what is not here.
   /// - Complexity: O(operations + references).
-  init(_ operations: [Operation], given vector: VersionVector) throws(Defect) {
+  init(_ operations: [Operation], given vector: VersionVector) throws(BatchError) {
     var reached: [ReplicaID: UInt32] = [:]
     func known(_ replica: ReplicaID) -> UInt32 { reached[replica] ?? vector[replica] }
     for operation in operations {
       let id = operation.id
       guard id.replica.rawValue != 0, let range = operation.range else {
-        throw Defect(code: .invalidChanges, message: "an operation has no usable id or length")
+        throw BatchError(code: .invalidChanges, message: "an operation has no usable id or length")
       }
       guard range.last <= Limits.sequenceMax else {
-        throw Defect(code: .limitReached, message: "a replica has used up its sequence numbers")
+        throw BatchError(code: .limitReached, message: "a replica has used up its sequence numbers")
       }
       let base = vector[id.replica]
       if range.last <= base {
@@ -42,27 +42,27 @@ struct BatchExamination: Hashable, Sendable {
       if range.first <= base {
         hasKnown = true
         guard let last = operation.droppingFirst(Int(base - range.first) + 1) else {
-          throw Defect(code: .invalidChanges, message: "operation \(id) cannot be cut")
+          throw BatchError(code: .invalidChanges, message: "operation \(id) cannot be cut")
         }
         rest = last
       }
       let place = known(id.replica)
       guard rest.id.seq > place else {
-        throw Defect(code: .invalidChanges, message: "operation \(id) is twice in the batch")
+        throw BatchError(code: .invalidChanges, message: "operation \(id) is twice in the batch")
       }
       guard rest.id.seq == place + 1 else {
-        throw Defect(
+        throw BatchError(
           code: .outOfOrder, message: "operation \(id) does not follow on number \(place)")
       }
       for reference in rest.dependencies {
         guard reference.replica.rawValue != 0, reference.seq >= 1,
           reference.replica != id.replica || reference.seq < rest.id.seq
         else {
-          throw Defect(
+          throw BatchError(
             code: .invalidChanges, message: "operation \(id) refers to what cannot be known")
         }
         guard reference.seq <= known(reference.replica) else {
-          throw Defect(
+          throw BatchError(
             code: .outOfOrder, message: "operation \(id) refers to \(reference), which is not here")
         }
       }

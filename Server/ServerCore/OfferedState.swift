@@ -76,7 +76,7 @@ extension ServerStorage {
 extension ServerCore {
   /// A part of a device's state arrived.
   mutating func offered(
-    _ part: SnapshotPart, by connection: Connection, _ session: Session, at now: Moment
+    _ part: SnapshotPart, by connection: Connection, _ session: Session, at now: ServerTime
   ) {
     let id = connection.id
     guard session.hasDiverged else {
@@ -120,7 +120,7 @@ extension ServerCore {
 
   /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches wait
   /// meanwhile: they would come between the state that is joined and its place in the log.
-  mutating func joinIfPossible(_ id: WorkspaceID, at now: Moment) {
+  mutating func joinIfPossible(_ id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id], let offer = resident.offers.first, !resident.isJoining,
       resident.isQuiet, !loading.contains(id)
     else { return }
@@ -135,7 +135,7 @@ extension ServerCore {
 
   /// The store has joined a state, or could not.
   mutating func joined(
-    _ id: WorkspaceID, from connection: ConnectionID, _ outcome: StoreOutcome, at now: Moment
+    _ id: WorkspaceID, from connection: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime
   ) {
     workspaces[id]?.isJoining = false
     switch outcome {

@@ -8,24 +8,24 @@ extension ResidentWorkspace {
   ///
   /// Whose replica they are of is not asked: an outbox goes along with a database that comes to another
   /// device, and keeps its ids.
-  func roleObjection(to operations: [Operation], of batch: PendingBatch) -> Objection? {
+  func roleObjection(to operations: [Operation], of batch: PendingBatch) -> Rejection? {
     guard devices[batch.device]?.role == .author else { return nil }
     let isReport = operations.contains { operation in
       guard case .setRegister(_, let field, _, _) = operation.body else { return false }
       return field.isFenced && field != .decision
     }
     guard isReport else { return nil }
-    return Objection(
+    return Rejection(
       code: .notAllowed, message: "the device was paired to queue messages, and runs none")
   }
 
   /// Whether the workspace has all that it may have.
   func quotaObjection(
-    to batch: PendingBatch, _ configuration: ServerConfiguration, at now: Moment
-  ) -> Objection? {
+    to batch: PendingBatch, _ configuration: ServerConfiguration, at now: ServerTime
+  ) -> Rejection? {
     let bytesMax = quota.bytesMax ?? configuration.workspaceBytesMax
     guard snapshotBytes + tailBytes + batch.delta.count <= bytesMax else {
-      return Objection(
+      return Rejection(
         code: .limitReached,
         message: "the workspace takes all the bytes that the server gives it, "
           + "\(bytesMax >> 20) MiB; its owner may raise that: "
@@ -34,7 +34,7 @@ extension ResidentWorkspace {
     let unitsMax = quota.unitsMax ?? configuration.workspaceUnitsMax
     let units = content?.vector.sorted.reduce(0) { $0 + UInt64($1.seq) } ?? 0
     guard units <= unitsMax else {
-      return Objection(
+      return Rejection(
         code: .limitReached,
         message: "the workspace holds all the units of text and changes that the server gives it, "
           + "\(unitsMax)")
@@ -42,7 +42,7 @@ extension ResidentWorkspace {
     let dailyMax = quota.dailyBytesMax ?? configuration.workspaceDailyBytesMax
     guard written.bytes(at: now.wallMilliseconds) + batch.delta.count <= dailyMax else {
       let day = DailyWrites.dayMilliseconds
-      return Objection(
+      return Rejection(
         code: .limitReached,
         message: "the workspace has brought in all that it may on one day, \(dailyMax >> 20) MiB; "
           + "it goes on at midnight (UTC)",

@@ -63,11 +63,11 @@ struct ResidentWorkspace: Sendable {
   /// The queues have changed since those were looked at.
   var standingIsDue = false
   /// The inboxes of the devices; ahead of the store as the authority is.
-  var book: NotificationBook
+  var book: ServerInboxes
   /// The store did not take what the book says: it is to be read again.
   var bookIsLost = false
   /// What is shown in place of running tasks; ahead of the store as the inboxes are.
-  var liveStatus: LiveStatusBook
+  var liveStatus: LiveStatuses
   /// Sessions whose tasks the batch that was staged last says something of.
   var stagedTasks: Set<SessionID> = []
   /// What is to be told of tasks once it is stored.
@@ -94,7 +94,7 @@ struct ResidentWorkspace: Sendable {
   private var snapshotInFlight: (entries: Int, bytes: Int)?
 
   init(
-    id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, at now: Moment
+    id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, at now: ServerTime
   ) {
     self.id = id
     name = ""
@@ -103,10 +103,10 @@ struct ResidentWorkspace: Sendable {
     devices = [:]
     usedAt = now.uptimeMilliseconds
     authority = Authority(uptime: usedAt)
-    book = NotificationBook(
+    book = ServerInboxes(
       loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
       uptime: usedAt)
-    liveStatus = LiveStatusBook(loaded.header.inboxes.statuses, now: now)
+    liveStatus = LiveStatuses(loaded.header.inboxes.statuses, now: now)
     refresh(from: loaded, at: now)
   }
 
@@ -121,7 +121,7 @@ struct ResidentWorkspace: Sendable {
   var isQuiet: Bool { stagedHead == head }
 
   /// Takes over what was read from the store.
-  mutating func refresh(from loaded: LoadedWorkspace, at now: Moment) {
+  mutating func refresh(from loaded: LoadedWorkspace, at now: ServerTime) {
     let header = loaded.header
     name = header.name
     head = header.head
@@ -131,10 +131,10 @@ struct ResidentWorkspace: Sendable {
     content = loaded.workspace
     if bookIsLost {
       bookIsLost = false
-      book = NotificationBook(
+      book = ServerInboxes(
         header.inboxes, patienceMilliseconds: book.patienceMilliseconds,
         uptime: now.uptimeMilliseconds)
-      liveStatus = LiveStatusBook(header.inboxes.statuses, now: now)
+      liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     quota = header.quota
     written = header.written
@@ -228,28 +228,28 @@ extension ResidentWorkspace {
     case needsContent
     /// It repeats what may be being stored right now: look again afterwards.
     case blockedUntilDurable
-    case refused(PendingBatch, Objection)
+    case refused(PendingBatch, Rejection)
     /// All of it is in the log.
     case duplicate(PendingBatch, LogPrefix)
     /// Validated and applied to the content; this is what people are told of it.
-    case staged(PendingBatch, LogAppend, [NotificationNews])
+    case staged(PendingBatch, LogAppend, [NotificationChange])
     /// The content contradicts the validation and must be read again.
     case contentBroken(PendingBatch)
   }
 
   /// Why a batch is refused.
-  struct Objection: Hashable, Sendable {
+  struct Rejection: Hashable, Sendable {
     var code: RefusalCode
     var message: String
     var retryAfterMilliseconds: UInt32?
 
-    static func invalid(_ message: String) -> Objection {
-      Objection(code: .invalidChanges, message: message)
+    static func invalid(_ message: String) -> Rejection {
+      Rejection(code: .invalidChanges, message: message)
     }
   }
 
   /// Validates and applies the first waiting batch.
-  mutating func stageNext(_ configuration: ServerConfiguration, at now: Moment) -> Staging {
+  mutating func stageNext(_ configuration: ServerConfiguration, at now: ServerTime) -> Staging {
     guard let batch = inbox.first else { return .nothingWaits }
     guard let vector = content?.vector else { return .needsContent }
     let operations: [Operation]
@@ -259,8 +259,8 @@ extension ResidentWorkspace {
       examination = try BatchExamination(operations, given: vector)
     } catch let error as WireError {
       return refuseFirst(.invalid(error.message))
-    } catch let defect as BatchExamination.Defect {
-      return refuseFirst(Objection(code: defect.code, message: defect.message))
+    } catch let defect as BatchExamination.BatchError {
+      return refuseFirst(Rejection(code: defect.code, message: defect.message))
     } catch {
       return refuseFirst(.invalid("the delta cannot be read"))
     }
@@ -268,18 +268,18 @@ extension ResidentWorkspace {
     // The answer has to come behind the entry that it is about.
     if examination.hasKnown, !isQuiet { return .blockedUntilDurable }
     if examination.fresh.isEmpty { return .duplicate(inbox.removeFirst(), head) }
-    if let objection = objection(to: examination.fresh, of: batch, configuration, at: now) {
-      return refuseFirst(objection)
+    if let rejection = rejection(to: examination.fresh, of: batch, configuration, at: now) {
+      return refuseFirst(rejection)
     }
     return applyFirst(examination, configuration, at: now)
   }
 
-  private mutating func refuseFirst(_ objection: Objection) -> Staging {
-    .refused(inbox.removeFirst(), objection)
+  private mutating func refuseFirst(_ rejection: Rejection) -> Staging {
+    .refused(inbox.removeFirst(), rejection)
   }
 
   private mutating func applyFirst(
-    _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: Moment
+    _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Staging {
     let batch = inbox.removeFirst()
     // Once, before it has a place in the log: what is logged never changes.
@@ -290,21 +290,21 @@ extension ResidentWorkspace {
       (stamped ?? examination.fresh)
       .lowered(toToken: authority.tokenCeiling(wall: now.wallMilliseconds)) ?? stamped
     let operations = lowered ?? examination.fresh
-    let reading = content.map { BatchNews(operations, before: $0) }
+    let reading = content.map { BatchChanges(operations, before: $0) }
     do {
       let outcome = try content?.merge(operations)
       guard let outcome, outcome.waiting == 0 else { return .contentBroken(batch) }
     } catch {
       let code: RefusalCode =
         if case .limitReached = error { .limitReached } else { .invalidChanges }
-      return .refused(batch, Objection(code: code, message: error.description))
+      return .refused(batch, Rejection(code: code, message: error.description))
     }
     noteReplicas(operations, of: batch.device, configuration, at: now)
     let isAsSent = lowered == nil && !examination.hasKnown
     let delta = isAsSent ? batch.delta : PackedDelta.pack(operations)
     stagedHead = stagedHead.appending(delta)
     standingIsDue = true
-    var news: [NotificationNews] = []
+    var news: [NotificationChange] = []
     if let reading, !reading.isEmpty, let content {
       news = reading.news(
         after: content, wall: now.wallMilliseconds,
@@ -322,10 +322,10 @@ extension ResidentWorkspace {
   }
 
   /// What speaks against new operations that are causally ready, if anything.
-  private func objection(
+  private func rejection(
     to operations: [Operation], of batch: PendingBatch, _ configuration: ServerConfiguration,
-    at now: Moment
-  ) -> Objection? {
+    at now: ServerTime
+  ) -> Rejection? {
     var announcesReplica = false
     for operation in operations {
       let isAnnouncement: Bool
@@ -340,17 +340,17 @@ extension ResidentWorkspace {
       announcesReplica = announcesReplica || isAnnouncement
     }
     if let content, BatchCosts(operations, on: content).isTooMuch {
-      return Objection(
+      return Rejection(
         code: .limitReached,
         message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, "
           + "and is introduced as often")
     }
-    if let objection = roleObjection(to: operations, of: batch) { return objection }
-    if let objection = quotaObjection(to: batch, configuration, at: now) { return objection }
+    if let rejection = roleObjection(to: operations, of: batch) { return rejection }
+    if let rejection = quotaObjection(to: batch, configuration, at: now) { return rejection }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
     replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
     guard replicas.isEmpty else { return nil }
-    return Objection(
+    return Rejection(
       code: .rateLimited,
       message: "the device draws replica ids too fast: more than "
         + "\(configuration.replicaBurst) at once, or one in \(configuration.replicaSeconds) s",
@@ -359,7 +359,7 @@ extension ResidentWorkspace {
 
   private mutating func noteReplicas(
     _ operations: [Operation], of device: DeviceID, _ configuration: ServerConfiguration,
-    at now: Moment
+    at now: ServerTime
   ) {
     let drawn = operations.count { $0.id.seq == 1 }
     guard drawn > 0 else { return }

@@ -21,7 +21,7 @@ struct PendingRequest: Hashable, Sendable {
 extension ServerCore {
   /// A request arrived.
   mutating func requested(
-    _ request: Request, by connection: Connection, _ session: Session, at now: Moment
+    _ request: Request, by connection: Connection, _ session: Session, at now: ServerTime
   ) {
     do {
       if let question = try InboxRequest(request) {
@@ -52,7 +52,7 @@ extension ServerCore {
 
   /// Answers what waits, by the content as the commit leaves it. The answers leave with the commit.
   mutating func stageRequests(
-    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: Moment
+    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: ServerTime
   ) {
     guard workspaces[id]?.hasRequests == true else { return }
     guard workspaces[id]?.content != nil else { return load(id) }
@@ -131,7 +131,7 @@ extension ResidentWorkspace {
   var hasRequests: Bool { !requests.isEmpty || standingIsDue && !standing.isEmpty }
 
   /// Decides about all waiting requests, in order, and then about those that stand.
-  mutating func answerRequests(at now: Moment) -> [(PendingRequest, Outcome)] {
+  mutating func answerRequests(at now: ServerTime) -> [(PendingRequest, Outcome)] {
     guard content != nil else { return [] }
     var outcomes: [(PendingRequest, Outcome)] = []
     for pending in takeRequests() {
@@ -152,7 +152,7 @@ extension ResidentWorkspace {
     return outcomes
   }
 
-  private mutating func decide(_ pending: PendingRequest, at now: Moment) -> Outcome? {
+  private mutating func decide(_ pending: PendingRequest, at now: ServerTime) -> Outcome? {
     guard let content else { return nil }
     let (answer, changes) = authority.answer(
       pending.request, id: pending.id, from: pending.holder, in: content,

@@ -2,7 +2,7 @@ import QueueModel
 import WireProtocol
 
 extension ServerCore {
-  mutating func tick(at now: Moment) {
+  mutating func tick(at now: ServerTime) {
     let uptime = now.uptimeMilliseconds
     for id in connections.keys.sorted() {
       guard let connection = connections[id], !connection.isClosing else { continue }
@@ -25,7 +25,7 @@ extension ServerCore {
     finishStopIfDone(at: now)
   }
 
-  private mutating func checkTokens(at now: Moment) {
+  private mutating func checkTokens(at now: ServerTime) {
     guard !isCheckingTokens, stopping == nil,
       now.uptimeMilliseconds - tokensCheckedAt >= configuration.tokenCheckMilliseconds
     else { return }
@@ -48,7 +48,7 @@ extension ServerCore {
   }
 
   /// Finds out whether a store that failed works again.
-  private mutating func probeStorage(at now: Moment) {
+  private mutating func probeStorage(at now: ServerTime) {
     guard let failedAt = storageFailedAt, !isProbing, commitInFlight == nil,
       now.uptimeMilliseconds - failedAt >= configuration.storageRetryMilliseconds
     else { return }
@@ -56,7 +56,7 @@ extension ServerCore {
     ask(.probe, for: .probe)
   }
 
-  private mutating func unloadIdle(at now: Moment) {
+  private mutating func unloadIdle(at now: ServerTime) {
     var isReleased = false
     for id in workspaces.keys.sorted() {
       guard let resident = workspaces[id], resident.isQuiet, !resident.hasWork,
@@ -88,7 +88,7 @@ extension ServerCore {
   }
 
   /// Ends a stop once everything taken is stored, or when its time is up.
-  mutating func finishStopIfDone(at now: Moment) {
+  mutating func finishStopIfDone(at now: ServerTime) {
     guard let stopping, !stopping.isFinished else { return }
     let isTimeUp = now.uptimeMilliseconds >= stopping.deadline
     guard isTimeUp || commitInFlight == nil && ready.isEmpty && loading.isEmpty else { return }

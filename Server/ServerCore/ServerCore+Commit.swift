@@ -5,7 +5,7 @@ import WireProtocol
 extension ServerCore {
   /// A frame of a welcomed connection arrived.
   mutating func received(
-    _ frame: Frame, from connection: Connection, _ session: Session, at now: Moment
+    _ frame: Frame, from connection: Connection, _ session: Session, at now: ServerTime
   ) {
     let id = connection.id
     workspaces[session.workspace]?.usedAt = now.uptimeMilliseconds
@@ -62,7 +62,7 @@ extension ServerCore {
   // MARK: - Staging
 
   /// Validates what waits, and hands it to the store in one transaction, unless one is in flight.
-  mutating func stageCommit(at now: Moment) {
+  mutating func stageCommit(at now: ServerTime) {
     guard commitInFlight == nil else { return }
     if let failedAt = storageFailedAt,
       now.uptimeMilliseconds - failedAt < configuration.storageRetryMilliseconds
@@ -97,7 +97,7 @@ extension ServerCore {
   }
 
   private mutating func stage(
-    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: Moment
+    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: ServerTime
   ) {
     while true {
       guard commit.entries.count < configuration.commitBatchesMax,
@@ -136,7 +136,7 @@ extension ServerCore {
     }
   }
 
-  private mutating func takeTouches(at now: Moment) -> [DeviceTouch] {
+  private mutating func takeTouches(at now: ServerTime) -> [DeviceTouch] {
     var touches: [DeviceTouch] = []
     for id in touchesDue.sorted() {
       let devices = workspaces[id]?.devices.filter(\.value.needsTouch) ?? [:]
@@ -156,7 +156,7 @@ extension ServerCore {
   // MARK: - The store's answers
 
   /// The store has done a task.
-  mutating func finished(_ purpose: Purpose, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func finished(_ purpose: Purpose, _ outcome: StoreOutcome, at now: ServerTime) {
     switch purpose {
     case .redeem(let id, let request, let source):
       redeemed(id, by: request, from: source, outcome, at: now)
@@ -186,7 +186,7 @@ extension ServerCore {
     }
   }
 
-  private mutating func committed(_ outcome: StoreOutcome, at now: Moment) {
+  private mutating func committed(_ outcome: StoreOutcome, at now: ServerTime) {
     guard let commit = commitInFlight else {
       preconditionFailure("a commit ended that was not in flight")
     }
@@ -256,7 +256,7 @@ extension ServerCore {
     broadcast(frame, to: members.sorted().filter { $0 != batch.connection })
   }
 
-  private mutating func saveSnapshotIfDue(_ id: WorkspaceID, at now: Moment) {
+  private mutating func saveSnapshotIfDue(_ id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id], resident.wantsSnapshot(configuration),
       !resident.isJoining, let content = resident.content
     else { return }
@@ -282,7 +282,7 @@ extension ServerCore {
 
   private mutating func refuse(
     _ batch: PendingBatch, _ code: RefusalCode, _ message: String, retryAfter: UInt32? = nil,
-    at now: Moment
+    at now: ServerTime
   ) {
     settle(batch)
     act(.report(.refused(batch.connection, code, message: message)))
@@ -306,7 +306,7 @@ extension ServerCore {
 
   // MARK: - Storage failures
 
-  mutating func storageFailed(_ fault: StorageFault, at now: Moment) {
+  mutating func storageFailed(_ fault: StorageFault, at now: ServerTime) {
     // A damaged workspace is no reason to keep the others waiting.
     if fault.code != .corrupt { storageFailedAt = now.uptimeMilliseconds }
     act(.report(.storageFailed(fault)))
@@ -318,19 +318,19 @@ extension ServerCore {
     act(.report(.storageRecovered))
   }
 
-  mutating func refuseForStorage(_ id: ConnectionID, at now: Moment) {
+  mutating func refuseForStorage(_ id: ConnectionID, at now: ServerTime) {
     refuse(
       id, .storageFailed, "the server cannot read or write its data now",
       retryAfter: UInt32(clamping: configuration.storageRetryMilliseconds), at: now)
   }
 
-  private mutating func refuseForStorage(_ batch: PendingBatch, at now: Moment) {
+  private mutating func refuseForStorage(_ batch: PendingBatch, at now: ServerTime) {
     refuse(
       batch, .storageFailed, "the server cannot store now; nothing of the batch is stored",
       retryAfter: UInt32(clamping: configuration.storageRetryMilliseconds), at: now)
   }
 
-  mutating func refuseInbox(of id: WorkspaceID, at now: Moment) {
+  mutating func refuseInbox(of id: WorkspaceID, at now: ServerTime) {
     for batch in workspaces[id]?.drainInbox() ?? [] { refuseForStorage(batch, at: now) }
     refuseRequests(of: id)
   }

@@ -6,7 +6,7 @@ extension ServerCore {
   /// Counts a frame against the connection's budgets.
   ///
   /// - Returns: whether the frame may be looked at.
-  mutating func admit(_ count: Int, from connection: Connection, at now: Moment) -> Bool {
+  mutating func admit(_ count: Int, from connection: Connection, at now: ServerTime) -> Bool {
     let id = connection.id
     guard count <= WireLimits.frameBytesMax else {
       fault(id, .tooLarge, "a frame has at most \(WireLimits.frameBytesMax) bytes")
@@ -43,7 +43,7 @@ extension ServerCore {
 
   /// The first frame of a connection arrived.
   mutating func greeted(
-    _ connection: Connection, with frame: Frame, at now: Moment,
+    _ connection: Connection, with frame: Frame, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
   ) {
     switch frame {
@@ -57,7 +57,7 @@ extension ServerCore {
   }
 
   private mutating func asked(
-    _ connection: Connection, toPair request: PairRequest, at now: Moment,
+    _ connection: Connection, toPair request: PairRequest, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
   ) {
     let id = connection.id
@@ -99,7 +99,7 @@ extension ServerCore {
   }
 
   private mutating func greeted(
-    _ connection: Connection, with hello: Hello, nonce: UInt64, at now: Moment
+    _ connection: Connection, with hello: Hello, nonce: UInt64, at now: ServerTime
   ) {
     let id = connection.id
     guard ProtocolVersion.choose(hello.versions) != nil else {
@@ -123,7 +123,7 @@ extension ServerCore {
   }
 
   private mutating func refuseVersion(
-    _ id: ConnectionID, offered: ClosedRange<UInt16>, at now: Moment
+    _ id: ConnectionID, offered: ClosedRange<UInt16>, at now: ServerTime
   ) {
     refuse(
       id, .unsupportedVersion,
@@ -134,7 +134,7 @@ extension ServerCore {
   /// The store looked a pairing code up.
   mutating func redeemed(
     _ id: ConnectionID, by request: PairRequest, from source: String, _ outcome: StoreOutcome,
-    at now: Moment
+    at now: ServerTime
   ) {
     switch outcome {
     case .redemption(.wrong), .redemption(.exhausted): break
@@ -178,7 +178,7 @@ extension ServerCore {
   }
 
   /// The store looked a token up.
-  mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime) {
     guard let connection = connections[id],
       case .authenticating(let hello, let nonce, let tokenHash) = connection.phase
     else { return }
@@ -234,7 +234,7 @@ extension ServerCore {
   }
 
   /// The store looked for devices that lost their access, connected or not.
-  mutating func foundLapsed(_ outcome: StoreOutcome, at now: Moment) {
+  mutating func foundLapsed(_ outcome: StoreOutcome, at now: ServerTime) {
     isCheckingTokens = false
     switch outcome {
     case .lapsed(let lapsed):
@@ -278,7 +278,7 @@ extension ServerCore {
   }
 
   private mutating func expel(
-    devices: Set<DeviceID>, of workspace: WorkspaceID, code: RefusalCode, at now: Moment
+    devices: Set<DeviceID>, of workspace: WorkspaceID, code: RefusalCode, at now: ServerTime
   ) {
     for id in connections.keys.sorted() {
       guard let session = connections[id]?.session, session.workspace == workspace,

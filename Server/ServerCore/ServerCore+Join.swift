@@ -4,7 +4,7 @@ import WireProtocol
 
 extension ServerCore {
   /// Brings an authenticated connection into its workspace, or lets it wait until that is read.
-  mutating func join(_ id: ConnectionID, at now: Moment) {
+  mutating func join(_ id: ConnectionID, at now: ServerTime) {
     guard case .joining(let hello, let session) = connections[id]?.phase else { return }
     let workspace = session.workspace
     guard let resident = workspaces[workspace] else {
@@ -37,7 +37,7 @@ extension ServerCore {
 
   /// Sends the whole state to a connection that lacks too much of it for entries of the log, as soon
   /// as the content is what is durable.
-  private mutating func sendSnapshot(to id: ConnectionID, at now: Moment) {
+  private mutating func sendSnapshot(to id: ConnectionID, at now: ServerTime) {
     guard let session = connections[id]?.session, let resident = workspaces[session.workspace]
     else { return }
     guard let content = resident.content, resident.isQuiet, !resident.isJoining else {
@@ -64,7 +64,7 @@ extension ServerCore {
   }
 
   /// Packing is dear, and a device may ask for it again and again without reading the answer.
-  private mutating func takeSnapshotTurn(of session: Session, at now: Moment) -> Bool {
+  private mutating func takeSnapshotTurn(of session: Session, at now: ServerTime) -> Bool {
     let (seconds, uptime) = (configuration.snapshotSeconds, now.uptimeMilliseconds)
     var bucket =
       workspaces[session.workspace]?.devices[session.device]?.snapshots
@@ -78,11 +78,11 @@ extension ServerCore {
   }
 
   /// A state is packed for all who wait for it.
-  mutating func packed(_ state: PackedState, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func packed(_ state: PackedState, _ outcome: StoreOutcome, at now: ServerTime) {
     for id in packing.removeValue(forKey: state) ?? [] { caughtUp(id, outcome, at: now) }
   }
 
-  private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: Moment) {
+  private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
     guard let resident = workspaces[session.workspace] else { return }
     connections[id]?.phase = .joined(session)
     workspaces[session.workspace]?.members.insert(id)
@@ -104,7 +104,7 @@ extension ServerCore {
   }
 
   /// What a device lacks is ready to be sent.
-  mutating func caughtUp(_ id: ConnectionID, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func caughtUp(_ id: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime) {
     guard let connection = connections[id], connection.session != nil else { return }
     switch outcome {
     case .frames(let frames):
@@ -134,7 +134,7 @@ extension ServerCore {
   }
 
   /// A workspace was read from the store.
-  mutating func loaded(_ id: WorkspaceID, _ outcome: StoreOutcome, at now: Moment) {
+  mutating func loaded(_ id: WorkspaceID, _ outcome: StoreOutcome, at now: ServerTime) {
     loading.remove(id)
     let joins = waitingJoins.removeValue(forKey: id) ?? []
     switch outcome {
@@ -179,11 +179,11 @@ extension ServerCore {
 
   /// Whether a workspace was found damaged a short while ago: then it is left alone unless somebody
   /// asks for it.
-  func isKnownDamaged(_ id: WorkspaceID, at now: Moment) -> Bool {
+  func isKnownDamaged(_ id: WorkspaceID, at now: ServerTime) -> Bool {
     isRecent(damagedAt[id], at: now)
   }
 
-  func isRecent(_ damage: Int64?, at now: Moment) -> Bool {
+  func isRecent(_ damage: Int64?, at now: ServerTime) -> Bool {
     damage.map { now.uptimeMilliseconds - $0 < configuration.damageRetryMilliseconds } ?? false
   }
 
@@ -194,14 +194,14 @@ extension ServerCore {
   }
 
   /// Goes on with those who waited for the content to be durable.
-  mutating func resumeJoins(of id: WorkspaceID, at now: Moment) {
+  mutating func resumeJoins(of id: WorkspaceID, at now: ServerTime) {
     guard !loading.contains(id), workspaces[id]?.isJoining != true,
       let joins = waitingJoins.removeValue(forKey: id)
     else { return }
     for connection in joins { resume(connection, at: now) }
   }
 
-  private mutating func resume(_ id: ConnectionID, at now: Moment) {
+  private mutating func resume(_ id: ConnectionID, at now: ServerTime) {
     guard connections[id]?.awaitsSnapshot == true else { return join(id, at: now) }
     sendSnapshot(to: id, at: now)
   }
@@ -209,7 +209,7 @@ extension ServerCore {
   // MARK: - Leaving
 
   /// A connection of a workspace is gone.
-  mutating func left(_ id: ConnectionID, _ session: Session, at now: Moment) {
+  mutating func left(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
     forget(id, session)
     workspaces[session.workspace]?.usedAt = now.uptimeMilliseconds
   }
@@ -246,11 +246,11 @@ extension ServerCore {
   ///
   /// - Complexity: O(workspaces where it changed). What happens in one workspace calls
   ///   `sendPresenceIfDue`.
-  mutating func sendDuePresence(at now: Moment) {
+  mutating func sendDuePresence(at now: ServerTime) {
     for id in presenceDue.sorted() { sendPresenceIfDue(of: id, at: now) }
   }
 
-  mutating func sendPresenceIfDue(of id: WorkspaceID, at now: Moment) {
+  mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
     guard presenceDue.contains(id) else { return }
     guard let sentAt = workspaces[id]?.presenceSentAt else {
       presenceDue.remove(id)

@@ -8,7 +8,7 @@ extension ServerCore {
 
   /// Puts what a staged batch says into the inboxes, and takes out what nobody awaits any more.
   mutating func post(
-    _ news: [NotificationNews], to id: WorkspaceID, at now: Moment
+    _ news: [NotificationChange], to id: WorkspaceID, at now: ServerTime
   ) {
     // Most batches tell nothing: a keystroke must not pay for what they do not say.
     if !news.isEmpty, let devices = workspaces[id]?.devices.keys.sorted() {
@@ -61,7 +61,7 @@ extension ServerCore {
 
   /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
   /// that is durable.
-  mutating func stageTasks(of id: WorkspaceID, at now: Moment) {
+  mutating func stageTasks(of id: WorkspaceID, at now: ServerTime) {
     guard let sessions = workspaces[id]?.stagedTasks, !sessions.isEmpty else { return }
     workspaces[id]?.stagedTasks = []
     guard let resident = workspaces[id], let content = resident.content else { return }
@@ -87,7 +87,7 @@ extension ServerCore {
           receivers: receivers)))
   }
 
-  private mutating func renewLiveStatus(of id: WorkspaceID, at now: Moment) {
+  private mutating func renewLiveStatus(of id: WorkspaceID, at now: ServerTime) {
     let due = workspaces[id]?.liveStatus.timePassed(uptime: now.uptimeMilliseconds) ?? []
     for (event, task) in due {
       let change = LiveStatusChange(event: event, task: task, at: now.wallMilliseconds)
@@ -101,7 +101,7 @@ extension ServerCore {
   }
 
   /// A workspace was read: what is shown of its tasks may not be so any more.
-  mutating func resumeLiveStatus(of id: WorkspaceID, at now: Moment) {
+  mutating func resumeLiveStatus(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id], let content = resident.content,
       let ended = workspaces[id]?.liveStatus.resumed(content.task(of:))
     else { return }
@@ -131,7 +131,7 @@ extension ServerCore {
 
   /// A connection has everything up to the present: it gets what waited for its device, and from
   /// now on what comes.
-  mutating func beginNotifying(_ id: ConnectionID, at now: Moment) {
+  mutating func beginNotifying(_ id: ConnectionID, at now: ServerTime) {
     guard let session = connections[id]?.session else { return }
     connections[id]?.takesNotifications = true
     workspaces[session.workspace]?.book.connected(
@@ -151,7 +151,7 @@ extension ServerCore {
   }
 
   /// The inboxes were read again: what is there is told once more; devices know what they have.
-  mutating func notifyAnew(_ id: WorkspaceID, at now: Moment) {
+  mutating func notifyAnew(_ id: WorkspaceID, at now: ServerTime) {
     for member in (workspaces[id]?.members ?? []).sorted()
     where connections[member]?.takesNotifications == true {
       let sent = connections[member]?.noticesSent ?? 0
@@ -165,7 +165,7 @@ extension ServerCore {
   /// Answers to what was sent before the inboxes were read anew do not count: what was missing from
   /// them then may stand before that position.
   mutating func notified(
-    through position: UInt64, on id: ConnectionID, by session: Session, at now: Moment
+    through position: UInt64, on id: ConnectionID, by session: Session, at now: ServerTime
   ) {
     connections[id]?.noticesAnswered += 1
     guard let connection = connections[id],
@@ -192,7 +192,7 @@ extension ServerCore {
   }
 
   /// Gives to the push service what is due.
-  mutating func pushDue(at now: Moment) {
+  mutating func pushDue(at now: ServerTime) {
     if storageFailedAt == nil {
       for id in residents(where: \.bookIsLost) where !isKnownDamaged(id, at: now) { load(id) }
     }
@@ -213,7 +213,7 @@ extension ServerCore {
   }
 
   /// Once after the start: reads the workspaces in which something is still to be pushed.
-  private mutating func findUnpushed(at now: Moment) {
+  private mutating func findUnpushed(at now: ServerTime) {
     guard !hasLookedForUnpushed, stopping == nil, storageFailedAt == nil,
       !isRecent(unpushedDamagedAt, at: now)
     else { return }
@@ -221,7 +221,7 @@ extension ServerCore {
     ask(.findUnpushed, for: .findUnpushed)
   }
 
-  mutating func foundUnpushed(_ outcome: StoreOutcome, at now: Moment) {
+  mutating func foundUnpushed(_ outcome: StoreOutcome, at now: ServerTime) {
     switch outcome {
     case .unpushed(let ids):
       for id in ids where workspaces[id] == nil { load(id) }
@@ -239,7 +239,7 @@ extension ServerCore {
   /// A device asks something about its notifications.
   mutating func requested(
     _ question: InboxRequest, as request: UInt64, by connection: Connection, _ session: Session,
-    at now: Moment
+    at now: ServerTime
   ) {
     guard let resident = workspaces[session.workspace], !resident.bookIsLost,
       resident.inboxAnswers.count < configuration.requestsMax
@@ -267,7 +267,7 @@ extension ServerCore {
   }
 
   private mutating func set(
-    _ id: PushTargetID, kind: String, address: String, _ session: Session, at now: Moment
+    _ id: PushTargetID, kind: String, address: String, _ session: Session, at now: ServerTime
   ) -> InboxAnswer {
     switch targetCheck(kind, address) {
     case .unusable(let problem):
@@ -286,7 +286,7 @@ extension ServerCore {
   /// - Parameter registeredAt: of the registration that it used; a newer one is not meant.
   package mutating func pushTargetReported(
     _ target: PushTargetID, of device: DeviceID, in workspace: WorkspaceID, registeredAt: Int64,
-    isValid: Bool, reason: String, at now: Moment
+    isValid: Bool, reason: String, at now: ServerTime
   ) -> [ServerAction] {
     workspaces[workspace]?.book.targetReported(
       target, of: device, registeredAt: registeredAt, isValid: isValid, reason: reason)
@@ -295,7 +295,7 @@ extension ServerCore {
   }
 
   /// Stores what changed in the inboxes, as soon as that is possible.
-  private mutating func stageBook(of id: WorkspaceID, at now: Moment) {
+  private mutating func stageBook(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id] else { return }
     if resident.bookIsLost { return load(id) }
     guard resident.hasInboxWork else { return }

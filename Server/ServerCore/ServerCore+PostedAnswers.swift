@@ -40,7 +40,7 @@ extension ServerCore {
   /// - Parameter id: not used before.
   package mutating func answerPosted(
     _ id: PostedAnswerID, _ answer: AnswerRequest, by device: DeviceID,
-    in workspace: WorkspaceID, at now: Moment
+    in workspace: WorkspaceID, at now: ServerTime
   ) -> [ServerAction] {
     let posted = PostedAnswer(id: id, answer: answer, device: device)
     let waiting =

@@ -138,7 +138,7 @@ package struct ServerCore: Sendable {
   ///
   /// - Parameter acceptedAt: when it was accepted, before any upgrade; the deadline counts from it.
   package mutating func connectionOpened(
-    _ id: ConnectionID, source: String, acceptedAt: Moment, at now: Moment
+    _ id: ConnectionID, source: String, acceptedAt: ServerTime, at now: ServerTime
   ) -> [ServerAction] {
     precondition(connections[id] == nil, "a connection opens once")
     connections[id] = Connection(
@@ -159,7 +159,7 @@ package struct ServerCore: Sendable {
 
   /// Bytes arrived, whether they make up a frame already or not. Needed until `authenticated`.
   package mutating func bytesReceived(
-    _ count: Int, on id: ConnectionID, at now: Moment
+    _ count: Int, on id: ConnectionID, at now: ServerTime
   ) -> [ServerAction] {
     guard let connection = connections[id], !connection.isClosing else { return [] }
     connections[id]?.rawBytes += count
@@ -173,7 +173,7 @@ package struct ServerCore: Sendable {
 
   /// A ping or a pong of WebSocket arrived: it costs what a frame does.
   package mutating func controlFrameReceived(
-    _ count: Int, on id: ConnectionID, at now: Moment
+    _ count: Int, on id: ConnectionID, at now: ServerTime
   ) -> [ServerAction] {
     guard let connection = connections[id], !connection.isClosing else { return [] }
     _ = admit(count, from: connection, at: now)
@@ -184,7 +184,7 @@ package struct ServerCore: Sendable {
   ///
   /// - Parameter generator: where tokens come from.
   package mutating func frameReceived(
-    _ bytes: [UInt8], on id: ConnectionID, at now: Moment,
+    _ bytes: [UInt8], on id: ConnectionID, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
   ) -> [ServerAction] {
     // A frame may be under way while the connection is being closed: dropped.
@@ -219,7 +219,7 @@ package struct ServerCore: Sendable {
   }
 
   /// A connection is gone, whoever closed it.
-  package mutating func connectionClosed(_ id: ConnectionID, at now: Moment) -> [ServerAction] {
+  package mutating func connectionClosed(_ id: ConnectionID, at now: ServerTime) -> [ServerAction] {
     if let connection = connections.removeValue(forKey: id) {
       if let session = connection.session { left(id, session, at: now) }
       finishStopIfDone(at: now)
@@ -229,7 +229,7 @@ package struct ServerCore: Sendable {
 
   /// The store has done a task.
   package mutating func storeFinished(
-    _ id: StoreTaskID, _ outcome: StoreOutcome, at now: Moment
+    _ id: StoreTaskID, _ outcome: StoreOutcome, at now: ServerTime
   ) -> [ServerAction] {
     guard let purpose = tasks.removeValue(forKey: id) else {
       preconditionFailure("the store finished a task it was not given")
@@ -240,13 +240,13 @@ package struct ServerCore: Sendable {
   }
 
   /// Time has passed; wanted several times a second.
-  package mutating func clockTicked(at now: Moment) -> [ServerAction] {
+  package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
     tick(at: now)
     return takeActions()
   }
 
   /// The process is to stop: say so, store what is there, close.
-  package mutating func stopRequested(at now: Moment) -> [ServerAction] {
+  package mutating func stopRequested(at now: ServerTime) -> [ServerAction] {
     guard stopping == nil else { return [] }
     stopping = Stopping(deadline: now.uptimeMilliseconds + configuration.stopMilliseconds)
     let goAway = FrameCodec.encode(
@@ -345,7 +345,7 @@ package struct ServerCore: Sendable {
   /// Refuses the connection and closes it.
   mutating func refuse(
     _ id: ConnectionID, _ code: RefusalCode, _ message: String, retryAfter: UInt32? = nil,
-    at now: Moment
+    at now: ServerTime
   ) {
     guard connections[id]?.isClosing == false else { return }
     act(.report(.refused(id, code, message: message)))

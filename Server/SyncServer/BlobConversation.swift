@@ -25,8 +25,8 @@ final class BlobConversation {
   /// Writes an answer and says whether the connection goes on; ends when the client's system has it.
   private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
-  /// The workspace that its seat counts for; nil without one.
-  private var seat: WorkspaceID?
+  /// The workspace that its slot counts for; nil without one.
+  private var slot: WorkspaceID?
   /// What the workspace of the request may take in files, where its owner said so.
   private var quotaBytes: Int?
   /// Whether the client wants to ask more.
@@ -126,7 +126,7 @@ final class BlobConversation {
       let workspace = holder.workspace
       quotaBytes = holder.fileBytesMax
       guard driver.takeBlobSeat(for: workspace) else { return refuse(.busy) }
-      seat = workspace
+      slot = workspace
       channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
       state = .receiving(request, workspace, body: body)
       if isComplete { perform(request, workspace, body) }
@@ -155,13 +155,13 @@ final class BlobConversation {
     }
   }
 
-  /// The seat is held until the answer is written: a client that asks and does not read must not
+  /// The slot is held until the answer is written: a client that asks and does not read must not
   /// have file after file wait for it here.
   private func finish(_ reply: HTTPReply) {
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     answer(reply, isKeptAlive).whenSuccess {
       let conversation = bound.value
-      guard conversation.seat != nil else { return }
+      guard conversation.slot != nil else { return }
       conversation.leaveSeat()
       conversation.state = .idle
     }
@@ -174,8 +174,8 @@ final class BlobConversation {
   }
 
   private func leaveSeat() {
-    guard let workspace = seat else { return }
-    seat = nil
+    guard let workspace = slot else { return }
+    slot = nil
     driver.leaveBlobSeat(of: workspace)
   }
 

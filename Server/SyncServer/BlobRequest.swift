@@ -70,7 +70,7 @@ struct BlobRequest {
 }
 
 extension HTTPReply {
-  init(_ fault: BlobShelf.Fault) {
+  init(_ fault: BlobStore.Fault) {
     switch fault {
     case .mismatch:
       self.init(.unprocessableEntity, text: "The bytes are not what the hash names.")
@@ -87,7 +87,7 @@ extension HTTPReply {
   }
 }
 
-extension BlobShelf {
+extension BlobStore {
   /// Does a request of a known device; blocks.
   func perform(
     _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?

@@ -18,7 +18,7 @@ extension ServerDriver {
 
   private func decide(_ body: [UInt8], from source: String) -> EventLoopFuture<HTTPReply> {
     let reply: HTTPReply
-    switch gear.answering?.read(body, now: ProcessClock.wallMilliseconds) {
+    switch setup.answering?.read(body, now: ProcessClock.wallMilliseconds) {
     case nil:
       reply = HTTPReply(.notFound, text: "This server takes no answers by button.")
     case .unreadable:

@@ -46,7 +46,7 @@ final class LiveStatusSender {
   private let loop: any EventLoop
   private let queue: any PushQueue
   private let storeThread: NIOThreadPool
-  private let gear: PushGear
+  private let setup: PushSetup
   private let schedule: BackoffSchedule
   private let report: (PushService.TargetReport) -> Void
   private var lines: [PushTargetID: Line] = [:]
@@ -55,13 +55,13 @@ final class LiveStatusSender {
   private var isStopping = false
 
   init(
-    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, gear: PushGear,
+    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, setup: PushSetup,
     schedule: BackoffSchedule, report: @escaping (PushService.TargetReport) -> Void
   ) {
     self.loop = loop
     self.queue = queue
     self.storeThread = storeThread
-    self.gear = gear
+    self.setup = setup
     self.schedule = schedule
     self.report = report
   }
@@ -148,7 +148,7 @@ final class LiveStatusSender {
       return
     }
     let bound = bound
-    gear.send(.liveActivity(first.push), to: line.target).whenSuccess { outcome in
+    setup.send(.liveActivity(first.push), to: line.target).whenSuccess { outcome in
       bound.value.finished(id, outcome)
     }
   }

@@ -6,9 +6,9 @@ struct ProcessClock: Sendable {
   private let origin = ContinuousClock.now
 
   /// Uptime counts from the start of the process and runs while the machine sleeps.
-  var now: Moment {
+  var now: ServerTime {
     let elapsed = origin.duration(to: ContinuousClock.now).components
-    return Moment(
+    return ServerTime(
       uptimeMilliseconds: elapsed.seconds * 1_000 + elapsed.attoseconds / 1_000_000_000_000_000,
       wallMilliseconds: ProcessClock.wallMilliseconds)
   }

@@ -32,7 +32,7 @@ final class PushService {
   private let loop: any EventLoop
   private let queue: any PushQueue
   private let storeThread: NIOThreadPool
-  private let gear: PushGear
+  private let setup: PushSetup
   private let schedule: BackoffSchedule
   private let logger: Logger
   private let report: (TargetReport) -> Void
@@ -47,19 +47,19 @@ final class PushService {
   private var nextAt: Int64? = 0
 
   init(
-    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, gear: PushGear,
+    loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, setup: PushSetup,
     schedule: BackoffSchedule = .standard, logger: Logger,
     report: @escaping (TargetReport) -> Void
   ) {
     self.loop = loop
     self.queue = queue
     self.storeThread = storeThread
-    self.gear = gear
+    self.setup = setup
     self.schedule = schedule
     self.logger = logger
     self.report = report
     statuses = LiveStatusSender(
-      loop: loop, queue: queue, storeThread: storeThread, gear: gear, schedule: schedule,
+      loop: loop, queue: queue, storeThread: storeThread, setup: setup, schedule: schedule,
       report: report)
   }
 
@@ -163,7 +163,7 @@ final class PushService {
       return settle(delivery, .done)
     }
     let bound = bound
-    gear.send(push, to: target).whenSuccess { outcome in
+    setup.send(push, to: target).whenSuccess { outcome in
       bound.value.finished(delivery, outcome)
     }
   }

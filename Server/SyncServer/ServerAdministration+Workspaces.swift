@@ -140,7 +140,7 @@ extension ServerAdministration {
       try database.delete(known.id, noting: entry)
     }
     do {
-      let folder = BlobShelf.folder(of: known.id, dataDirectory: directory)
+      let folder = BlobStore.folder(of: known.id, dataDirectory: directory)
       if FileManager.default.fileExists(atPath: folder) {
         try FileManager.default.removeItem(atPath: folder)
       }
@@ -185,7 +185,7 @@ extension ServerAdministration {
     return Workspace(
       id: listing.id.description, name: listing.name, createdAt: listing.createdAt,
       devices: listing.devices, bytes: listing.bytes,
-      fileBytes: BlobShelf.bytes(of: listing.id, dataDirectory: directory),
+      fileBytes: BlobStore.bytes(of: listing.id, dataDirectory: directory),
       writtenToday: listing.written.day == day ? listing.written.bytes : 0,
       quota: Quota(
         storage: listing.quota.bytesMax.map { $0 >> 20 },

@@ -31,12 +31,12 @@ final class ServerDriver {
   let clock = ProcessClock()
   let storage: any ServerStorage
   let storeThread: NIOThreadPool
-  let blobs: BlobShelf
+  let blobs: BlobStore
   let blobThread: NIOThreadPool
   /// The certificate of new connections; nil where TLS is none of the server's.
-  let security: CertificateKeeper?
+  let security: CertificateReloader?
   /// What is pushed with.
-  let gear: PushGear
+  let setup: PushSetup
   /// Carries push orders out; nil where the store keeps none.
   private(set) var pushes: PushService?
   /// Answers of buttons that the core has not settled.
@@ -69,30 +69,30 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushGear.Reading,
-    security: CertificateKeeper.Reading?, logger: Logger
+    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushSetup.Reading,
+    security: CertificateReloader.Reading?, logger: Logger
   ) {
     self.loop = loop
     self.options = options
     self.storage = storage
     self.storeThread = storeThread
     self.blobThread = blobThread
-    blobs = BlobShelf(
+    blobs = BlobStore(
       dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes,
       freeSpace: options.freeSpace)
     self.logger = logger
     self.security = security.map {
-      CertificateKeeper($0, loop: loop, thread: blobThread, logger: logger)
+      CertificateReloader($0, loop: loop, thread: blobThread, logger: logger)
     }
     places = Places(rules: options.places)
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
-    gear = PushGear(
+    setup = PushSetup(
       loop: loop, directory: options.dataDirectory, storeThread: storeThread, first: pushing,
       logger: logger)
     guard let queue = storage as? any PushQueue else { return }
     let pushes = PushService(
-      loop: loop, queue: queue, storeThread: storeThread, gear: gear,
+      loop: loop, queue: queue, storeThread: storeThread, setup: setup,
       schedule: options.pushSchedule, logger: logger
     ) { [unowned self] report in
       run(
@@ -102,7 +102,7 @@ final class ServerDriver {
           reason: report.reason, at: clock.now))
     }
     self.pushes = pushes
-    gear.onChange = { [unowned pushes] in pushes.setUpAnew() }
+    setup.onChange = { [unowned pushes] in pushes.setUpAnew() }
   }
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
@@ -124,7 +124,7 @@ final class ServerDriver {
     ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let driver = bound.value
       driver.run(driver.core.clockTicked(at: driver.clock.now))
-      driver.gear.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
+      driver.setup.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.storeAudit(at: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
       driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
@@ -199,7 +199,7 @@ final class ServerDriver {
   // MARK: - WebSocket
 
   /// A connection was upgraded.
-  func opened(_ channel: any Channel, acceptedAt: Moment) -> ConnectionID {
+  func opened(_ channel: any Channel, acceptedAt: ServerTime) -> ConnectionID {
     lastConnection += 1
     let id = ConnectionID(rawValue: lastConnection)
     let source = source(of: channel)

@@ -122,7 +122,7 @@ package final class SyncServer: Sendable {
     _ options: SyncServerOptions, storage: any ServerStorage, logger: Logger,
     onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
-    let security: CertificateKeeper.Reading?
+    let security: CertificateReloader.Reading?
     do {
       security = try makeSecurity(options)
     } catch {
@@ -135,14 +135,14 @@ package final class SyncServer: Sendable {
 
   private static func makeSecurity(
     _ options: SyncServerOptions
-  ) throws(SyncServerError) -> CertificateKeeper.Reading? {
+  ) throws(SyncServerError) -> CertificateReloader.Reading? {
     guard let certificate = options.certificate else { return nil }
-    return try CertificateKeeper.Reading(
+    return try CertificateReloader.Reading(
       certificate, closingMilliseconds: options.lingerMilliseconds)
   }
 
   private static func listen(
-    _ options: SyncServerOptions, _ security: CertificateKeeper.Reading?,
+    _ options: SyncServerOptions, _ security: CertificateReloader.Reading?,
     storage: any ServerStorage, logger: Logger, onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -151,7 +151,7 @@ package final class SyncServer: Sendable {
     let blobThread = NIOThreadPool(numberOfThreads: 1)
     blobThread.start()
     let loop = group.next()
-    let pushing = PushGear.read(directory: options.dataDirectory, logger: logger)
+    let pushing = PushSetup.read(directory: options.dataDirectory, logger: logger)
     do {
       let driver = try await loop.submit {
         let driver = ServerDriver(
@@ -220,10 +220,10 @@ package final class SyncServer: Sendable {
       return channel.close(mode: .all, promise: nil)
     }
     let pipeline = channel.pipeline.syncOperations
-    let gate = ArrivalGate(driver: driver)
-    let census = ChannelCensus(driver: driver)
+    let gate = AdmissionHandler(driver: driver)
+    let counter = ConnectionCounter(driver: driver)
     let requests = HTTPRequestHandler(driver: driver)
-    let bound = NIOLoopBound((driver, gate, census, requests), eventLoop: channel.eventLoop)
+    let bound = NIOLoopBound((driver, gate, counter, requests), eventLoop: channel.eventLoop)
     let upgrader = NIOWebSocketServerUpgrader(
       maxFrameSize: WireLimits.frameBytesMax,
       shouldUpgrade: { channel, head in
@@ -232,14 +232,14 @@ package final class SyncServer: Sendable {
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
-          let (driver, gate, census, _) = bound.value
-          try upgraded(channel, driver, gate, census)
+          let (driver, gate, counter, _) = bound.value
+          try upgraded(channel, driver, gate, counter)
         }
       })
     if let security = driver.security {
       try pipeline.addHandler(NIOSSLServerHandler(context: security.context))
     }
-    try pipeline.addHandler(census)
+    try pipeline.addHandler(counter)
     try pipeline.addHandler(gate)
     try pipeline.configureHTTPServerPipeline(
       withServerUpgrade: (
@@ -260,7 +260,8 @@ package final class SyncServer: Sendable {
   }
 
   private static func upgraded(
-    _ channel: any Channel, _ driver: ServerDriver, _ gate: ArrivalGate, _ census: ChannelCensus
+    _ channel: any Channel, _ driver: ServerDriver, _ gate: AdmissionHandler,
+    _ counter: ConnectionCounter
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(MaskCheck(lingerMilliseconds: driver.options.lingerMilliseconds))
@@ -270,7 +271,7 @@ package final class SyncServer: Sendable {
         maxAccumulatedFrameSize: WireLimits.frameBytesMax))
     let id = driver.opened(channel, acceptedAt: gate.acceptedAt)
     gate.connection = id
-    try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id, census: census))
+    try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id, counter: counter))
   }
 
   /// Says goodbye to all, stores what was taken, and closes; returns when all is released. Later
@@ -293,7 +294,7 @@ package final class SyncServer: Sendable {
     enter(.pushes)
     // What is under way ends now; its orders are still in the store.
     try? await loop.submit { driver.value.pushes?.stop() }.get()
-    try? await loop.flatSubmit { driver.value.gear.stop() }.get()
+    try? await loop.flatSubmit { driver.value.setup.stop() }.get()
     enter(.store)
     try? await loop.flatSubmit { driver.value.finishAudit() }.get()
     try? await storeThread.shutdownGracefully()
@@ -314,7 +315,7 @@ package final class SyncServer: Sendable {
   }
 
   /// What the server holds now; for tests and health.
-  package func census() async -> (connections: Int, workspaces: Int) {
+  package func counter() async -> (connections: Int, workspaces: Int) {
     let driver = driver
     let counted = try? await group.next().submit {
       (driver.value.connectionCount, driver.value.residentWorkspaces)

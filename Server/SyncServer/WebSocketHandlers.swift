@@ -31,14 +31,14 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 
   private let driver: ServerDriver
   private let id: ConnectionID
-  private let census: ChannelCensus
+  private let counter: ConnectionCounter
   private var pings: RepeatedTask?
   private var isClosing = false
 
-  init(driver: ServerDriver, id: ConnectionID, census: ChannelCensus) {
+  init(driver: ServerDriver, id: ConnectionID, counter: ConnectionCounter) {
     self.driver = driver
     self.id = id
-    self.census = census
+    self.counter = counter
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -95,7 +95,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   private func ping(context: ChannelHandlerContext) {
-    let silence = driver.clock.now.uptimeMilliseconds - census.heardAt
+    let silence = driver.clock.now.uptimeMilliseconds - counter.heardAt
     guard silence < driver.options.silenceMilliseconds else {
       return context.close(promise: nil)
     }

@@ -20,7 +20,7 @@ package enum AgentEvent: Hashable, Sendable {
   /// The agent's provider refuses more work until then, milliseconds since 1970 where it said when.
   case rateLimited(until: Int64?)
   /// Something that may be no failure, for the log.
-  case trouble(String)
+  case problem(String)
 }
 
 /// How a turn ended.

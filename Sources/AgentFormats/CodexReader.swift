@@ -85,7 +85,7 @@ package struct CodexReader: AgentOutputReader {
     case "error":
       let message = (object["message"]?.text ?? "error").cut(to: AgentLimits.textBytesMax)
       lastError = message
-      return [.trouble(message)]
+      return [.problem(message)]
     default:
       return []
     }

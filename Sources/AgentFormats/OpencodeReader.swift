@@ -79,7 +79,7 @@ package struct OpencodeReader: Sendable {
         .rateLimited(until: properties["status"]?["next"]?.integer.map(UnixTime.milliseconds))
       ]
     case "session.error":
-      return [.trouble(OpencodeReader.reason(properties["error"]))]
+      return [.problem(OpencodeReader.reason(properties["error"]))]
     case "session.idle":
       return owner == session ? tools.endAll() : []
     default:

@@ -69,7 +69,7 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// Connected, the server has everything of this device, and this device has all that the server
   /// is known to have.
   public var synced = false
-  /// The latest trouble, until it is over.
+  /// The latest problem, until it is over.
   public var lastError: String?
   /// The code of the server's latest refusal, until it is over.
   public var refusalCode: String?

@@ -59,7 +59,7 @@ package struct RunSequence: Sendable {
   /// The most units of a sequence.
   package static let unitsMax = Int(SequenceCore.unitsMax)
 
-  private var box: SequenceBox?
+  private var box: SequenceStorage?
 
   package init() {}
 
@@ -68,7 +68,7 @@ package struct RunSequence: Sendable {
   /// - Throws: `SequenceFault` where the runs contradict themselves or each other.
   /// - Complexity: O(runs · log runs).
   package init(runs: [Run]) throws(SequenceFault) {
-    if !runs.isEmpty { box = SequenceBox(try SequenceCore(restoring: runs)) }
+    if !runs.isEmpty { box = SequenceStorage(try SequenceCore(restoring: runs)) }
   }
 
   #if DEBUG
@@ -98,7 +98,7 @@ package struct RunSequence: Sendable {
   mutating func change<Result>(
     _ body: (inout SequenceCore) throws(SequenceFault) -> Result
   ) throws(SequenceFault) -> Result {
-    if !isKnownUniquelyReferenced(&box) { box = box?.copy() ?? SequenceBox(SequenceCore()) }
+    if !isKnownUniquelyReferenced(&box) { box = box?.copy() ?? SequenceStorage(SequenceCore()) }
     // Safe: the box lives as long as this value holds it, and nobody else refers to it.
     return try unsafe body(&box.unsafelyUnwrapped.core.pointee)
   }

@@ -15,9 +15,9 @@ extension Simulation {
     if options.planted.contains(.intentsRunAgain) {
       for start in executed.intents { begin(start, on: device) }
     }
-    tell(device) { core, occasion, store in
+    tell(device) { core, context, store in
       core.executionStarted(
-        settings, loaded: executed, deadAgents: Set(dead), at: occasion, store: store)
+        settings, loaded: executed, deadAgents: Set(dead), at: context, store: store)
     }
   }
 
@@ -75,9 +75,9 @@ extension Simulation {
         .agentEnd(device: device.index, life: life, order), at: now + 500)
     }
     if agent.hasAsked {
-      tell(device) { core, occasion, store in
+      tell(device) { core, context, store in
         core.taskHeard(
-          .ended(.success(summary: nil)), in: order.session, at: occasion, store: store)
+          .ended(.success(summary: nil)), in: order.session, at: context, store: store)
       }
       guard device.life == life else { return }
     }
@@ -85,9 +85,9 @@ extension Simulation {
     let result = agentResult(on: device)
     log("device \(device.index): \(order.message) ends: \(result)")
     if case .succeeded = result { execution.successes += 1 }
-    tell(device) { core, occasion, store in
+    tell(device) { core, context, store in
       core.agentEnded(
-        order.session, attempt: order.attempt, with: result, at: occasion, store: store)
+        order.session, attempt: order.attempt, with: result, at: context, store: store)
     }
     // Where its host died over the report, nobody knows what became of it.
     if case .succeeded = result, device.currentFiles.database.intents[order.message] == nil {
@@ -176,8 +176,8 @@ extension Simulation {
 
   /// The time as both have to see it, the host that asks and the server that lets go: the earlier.
   private func clock(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
-    let occasion = Occasion(
+    let context = EventContext(
       now: now - process.clockOrigin, wall: wall &+ host.clockOffset, random: 0)
-    return min(process.core.time(at: occasion), wall &+ server.clockOffset)
+    return min(process.core.time(at: context), wall &+ server.clockOffset)
   }
 }

@@ -96,8 +96,8 @@ extension Simulation {
   func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: ClientConnectionID) {
     guard device.life == life else { return }
     device.process?.foreignConnections.remove(id)
-    tell(device) { core, occasion, _ in
-      core.connectionLost(id, message: "the connection is another machine's", at: occasion)
+    tell(device) { core, context, _ in
+      core.connectionLost(id, message: "the connection is another machine's", at: context)
     }
   }
 
@@ -125,12 +125,12 @@ extension Simulation {
       let replica = try Replica(
         Replica.Opening(
           loaded: loaded, device: device.files.device, deviceName: device.name),
-        at: occasion(of: device, origin: origin), store: store)
+        at: context(of: device, origin: origin), store: store)
       var core = ClientCore(
         replica: replica, credentials: device.files.credentials,
         queueSizeMax: options.queueSizeMax)
       if options.raisesRequests {
-        core.answersLoaded(loaded.answers, at: occasion(of: device, origin: origin))
+        core.answersLoaded(loaded.answers, at: context(of: device, origin: origin))
         core.notificationsLoaded(loaded.notifications)
       }
       device.process = SimulatedDevice.Process(
@@ -150,7 +150,7 @@ extension Simulation {
     }
     log("device \(device.index): started")
     note(.started(device: device.index))
-    tell(device) { core, occasion, store in core.started(at: occasion, store: store) }
+    tell(device) { core, context, store in core.started(at: context, store: store) }
     if options.runsAgents { startExecuting(device, executed) }
     if options.raisesRequests { showStanding(on: device) }
     return device.process != nil
@@ -185,23 +185,23 @@ extension Simulation {
   func wake(_ device: SimulatedDevice) {
     device.sleepsUntil = nil
     log("device \(device.index): wakes up")
-    tell(device) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+    tell(device) { core, context, store in core.timePassed(at: context, store: store) }
     resumePipes(of: device)
   }
 
   // MARK: - Events of the core
 
-  private func occasion(of device: SimulatedDevice, origin: Int64) -> Occasion {
-    Occasion(
+  private func context(of device: SimulatedDevice, origin: Int64) -> EventContext {
+    EventContext(
       now: now - origin, wall: wall &+ device.clockOffset, random: device.generator.next())
   }
 
   /// Tells the device's core of an event that it deals with itself.
   func tell(
     _ device: SimulatedDevice,
-    _ event: (inout ClientCore, Occasion, DeviceStore) -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, DeviceStore) -> [ClientCore.Action]
   ) {
-    run(on: device) { core, occasion, store in ((), event(&core, occasion, store)) }
+    run(on: device) { core, context, store in ((), event(&core, context, store)) }
   }
 
   private func checkInvariants(of core: ClientCore, on device: SimulatedDevice) {
@@ -222,22 +222,22 @@ extension Simulation {
   @discardableResult
   func run<Value>(
     on device: SimulatedDevice, synchronizes: Bool = false,
-    _ event: (inout ClientCore, Occasion, DeviceStore) throws -> (Value, [ClientCore.Action])
+    _ event: (inout ClientCore, EventContext, DeviceStore) throws -> (Value, [ClientCore.Action])
   ) rethrows -> Value? {
     guard let origin = device.process?.clockOrigin, let store = device.process?.store else {
       return nil
     }
     let before = device.process?.core.replica.record
-    let occasion = occasion(of: device, origin: origin)
+    let context = context(of: device, origin: origin)
     let result: (value: Value, actions: [ClientCore.Action])?
     do {
       result = try device.process?.core.run { core in
-        let (value, actions) = try event(&core, occasion, store)
+        let (value, actions) = try event(&core, context, store)
         defer { checkInvariants(of: core, on: device) }
         guard options.runsAgents else { return (value, actions) }
-        var all = actions + core.executionFollowing(actions, at: occasion, store: store)
+        var all = actions + core.executionFollowing(actions, at: context, store: store)
         if options.raisesRequests {
-          all += core.notificationsFollowing(all, at: occasion, store: store)
+          all += core.notificationsFollowing(all, at: context, store: store)
         }
         return (value, all)
       }
@@ -292,8 +292,8 @@ extension Simulation {
       device.process?.untold.formUnion(touched)
       device.process?.untoldCount += 1
       lookAtRequests(touched, on: device)
-    case .report(let trouble):
-      log("device \(device.index): reports \(trouble.message)")
+    case .report(let problem):
+      log("device \(device.index): reports \(problem.message)")
     case .agent(let order):
       follow(order, on: device)
     case .notified(let notification):
@@ -326,7 +326,7 @@ extension Simulation {
     device.process?.scheduledWake = nil
     // Nothing runs while the machine sleeps; waking catches up.
     guard !device.isAsleep else { return }
-    tell(device) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+    tell(device) { core, context, store in core.timePassed(at: context, store: store) }
   }
 
   /// One pending wake-up at a time; one that comes too early does nothing.

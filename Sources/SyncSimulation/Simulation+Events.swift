@@ -96,7 +96,7 @@ extension Simulation {
       queue.add(.wake(device: device.index, until: until), at: until)
     case .requestSync:
       guard !device.isAsleep else { return .skipped("it sleeps") }
-      tell(device) { core, occasion, _ in core.syncRequested(at: occasion) }
+      tell(device) { core, context, _ in core.syncRequested(at: context) }
     default:
       return .skipped("nothing to do")
     }
@@ -143,9 +143,9 @@ extension Simulation {
     // With the command, where it is done: what is sent counts, though the device forgets it.
     var after: Workspace?
     do {
-      let outcome = try run(on: device, synchronizes: true) { core, occasion, store in
+      let outcome = try run(on: device, synchronizes: true) { core, context, store in
         let done = try core.commandGiven(
-          command, waitsForDisk: false, at: occasion, store: store)
+          command, waitsForDisk: false, at: context, store: store)
         after = core.replica.workspace
         let actions =
           options.planted.contains(.moveEventMissing) && command.isMove
@@ -245,7 +245,7 @@ extension Simulation {
       startServerLater(200...5_000)
     case .restartServer:
       guard server.process != nil else { return .skipped("it is down") }
-      let moment = serverMoment
+      let moment = serverTime
       runServer { $0.stopRequested(at: moment) }
     case .backUpServer(let label):
       server.backups[label] = server.backup()

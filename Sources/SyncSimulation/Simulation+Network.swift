@@ -57,13 +57,13 @@ extension Simulation {
     server.process?.pipes[id] = pipe
     hash.add(pipe.device)
     log("device \(pipe.device): connection \(pipe.number) is open")
-    let moment = serverMoment
+    let moment = serverTime
     runServer { core in
       core.connectionOpened(
         id, source: "10.0.0.\(pipe.device + 1)", acceptedAt: moment, at: moment)
     }
-    noteOnClient(pipe) { core, occasion, store in
-      core.connectionOpened(pipe.clientID, at: occasion, store: store)
+    noteOnClient(pipe) { core, context, store in
+      core.connectionOpened(pipe.clientID, at: context, store: store)
     }
   }
 
@@ -129,7 +129,7 @@ extension Simulation {
   private func deliverToServer(_ item: Pipe.Item, _ pipe: Pipe) {
     guard pipe.serverHolds, let id = pipe.serverID else { return }
     pipe.serverHeardAt = now
-    let moment = serverMoment
+    let moment = serverTime
     if !pipe.isAuthenticated, item.bytes > 0 {
       runServer { $0.bytesReceived(item.bytes, on: id, at: moment) }
     }
@@ -154,8 +154,8 @@ extension Simulation {
       receiveOnClient(bytes, pipe)
     case .ping, .pong, .part:
       if case .ping = item { put(.pong, .toServer, on: pipe) }
-      noteOnClient(pipe) { core, occasion, _ in
-        core.connectionHeard(pipe.clientID, at: occasion)
+      noteOnClient(pipe) { core, context, _ in
+        core.connectionHeard(pipe.clientID, at: context)
         return []
       }
     }
@@ -174,8 +174,8 @@ extension Simulation {
       if devices[pipe.device].notificationsReceived % 4 == 0 { return }
     }
     if case .response(let response) = frame { takeForConsent(response, on: devices[pipe.device]) }
-    noteOnClient(pipe) { core, occasion, store in
-      core.frameReceived(frame, on: pipe.clientID, at: occasion, store: store)
+    noteOnClient(pipe) { core, context, store in
+      core.frameReceived(frame, on: pipe.clientID, at: context, store: store)
     }
     note(.advanced(device: pipe.device))
     if case .ack = frame { note(.acknowledged(device: pipe.device)) }
@@ -183,7 +183,7 @@ extension Simulation {
 
   private func noteOnClient(
     _ pipe: Pipe,
-    _ event: (inout ClientCore, Occasion, DeviceStore) -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, DeviceStore) -> [ClientCore.Action]
   ) {
     tell(devices[pipe.device], event)
   }
@@ -197,8 +197,8 @@ extension Simulation {
     put(.end("the client closed"), .toServer, on: pipe)
     devices[pipe.device].process?.pipes[pipe.clientID] = nil
     log("device \(pipe.device): connection \(pipe.number) is lost: \(reason)")
-    noteOnClient(pipe) { core, occasion, _ in
-      core.connectionLost(pipe.clientID, message: reason, at: occasion)
+    noteOnClient(pipe) { core, context, _ in
+      core.connectionLost(pipe.clientID, message: reason, at: context)
     }
   }
 
@@ -208,7 +208,7 @@ extension Simulation {
     pipe.serverHolds = false
     put(.end("the server closed"), .fromServer, on: pipe)
     server.process?.pipes[id] = nil
-    let moment = serverMoment
+    let moment = serverTime
     runServer { $0.connectionClosed(id, at: moment) }
   }
 

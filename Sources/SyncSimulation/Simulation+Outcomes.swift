@@ -44,9 +44,9 @@ extension Simulation {
   private func ask(_ asked: AskedRace, on device: SimulatedDevice) {
     let question = device.generator.next()
     device.process?.races[question] = asked
-    let isAsked = run(on: device) { core, occasion, store in
+    let isAsked = run(on: device) { core, context, store in
       let actions = core.questionAsked(
-        .outcome(asked.race.message), id: question, at: occasion, store: store)
+        .outcome(asked.race.message), id: question, at: context, store: store)
       return (actions != nil, actions ?? [])
     }
     if isAsked == false { tell(.unavailable, to: question, on: device) }

@@ -39,12 +39,12 @@ extension Simulation {
     log("device \(device.index): the agent of \(order.session) asks \(request)")
     note(.raised(device: device.index, life: device.life, request))
     queue.add(.look(device: device.index, life: life, order.session, request), at: now + 300)
-    tell(device) { core, occasion, store in
-      core.taskHeard(.began, in: order.session, at: occasion, store: store)
+    tell(device) { core, context, store in
+      core.taskHeard(.began, in: order.session, at: context, store: store)
     }
     do {
-      try run(on: device) { core, occasion, store in
-        ((), try core.askRaised(ask, at: occasion, store: store))
+      try run(on: device) { core, context, store in
+        ((), try core.askRaised(ask, at: context, store: store))
       }
     } catch {
       // The session is gone: the agent asks at its own prompt.
@@ -90,13 +90,13 @@ extension Simulation {
     guard device.life == life, device.process != nil, !device.isAsleep else { return }
     log("device \(device.index): answers \(answer)")
     execution.answers += 1
-    tell(device) { core, occasion, _ in
-      core.visibilityChanged(forMilliseconds: 20_000, at: occasion)
+    tell(device) { core, context, _ in
+      core.visibilityChanged(forMilliseconds: 20_000, at: context)
     }
     guard device.life == life else { return }
     // A disk that takes nothing refuses the answer, and the person sees that.
-    let ending = try? run(on: device) { core, occasion, store in
-      let given = try core.answerGiven(answer, at: occasion, store: store)
+    let ending = try? run(on: device) { core, context, store in
+      let given = try core.answerGiven(answer, at: context, store: store)
       return (given.ending, given.actions)
     }
     if let ending, let ending { note(.answerEnded(device: device.index, answer, ending)) }

@@ -65,7 +65,7 @@ extension Simulation {
         put(.ping, .fromServer, on: pipe)
       }
     }
-    let moment = serverMoment
+    let moment = serverTime
     runServer { $0.clockTicked(at: moment) }
     if options.raisesRequests { note(.serverTicked) }
   }
@@ -93,7 +93,7 @@ extension Simulation {
     }
   }
 
-  func receiveOnServer(_ bytes: [UInt8], _ id: ServerConnectionID, at moment: Moment) {
+  func receiveOnServer(_ bytes: [UInt8], _ id: ServerConnectionID, at moment: ServerTime) {
     var generator = server.generator
     runServer { $0.frameReceived(bytes, on: id, at: moment, using: &generator) }
     server.generator = generator
@@ -129,7 +129,7 @@ extension Simulation {
     case .store(let id, let task):
       server.process?.tasks.append(
         SimulatedServer.PendingTask(
-          id: id, task: task, wallMilliseconds: serverMoment.wallMilliseconds))
+          id: id, task: task, wallMilliseconds: serverTime.wallMilliseconds))
       startStoreTask()
     case .pushOrdersStored:
       log("server: push orders are stored")
@@ -163,7 +163,7 @@ extension Simulation {
     server.process?.tasks.removeFirst()
     server.process?.isStoreBusy = false
     let outcome = perform(pending)
-    let moment = serverMoment
+    let moment = serverTime
     runServer { $0.storeFinished(pending.id, outcome, at: moment) }
     startStoreTask()
   }

@@ -20,7 +20,7 @@ extension Simulation {
       if device.isAsleep { wake(device) }
       start(device)
       // As a person does, or the system that sees the network come back.
-      tell(device) { core, occasion, _ in core.syncRequested(at: occasion) }
+      tell(device) { core, context, _ in core.syncRequested(at: context) }
     }
   }
 
@@ -128,7 +128,7 @@ extension Simulation {
       guard !core.isSynced else { continue }
       parts.append(
         "device \(device.index) has \(core.replica.record.outbox.count) operations to send, is "
-          + "\(core.condition), in trouble with \(core.trouble?.message ?? "nothing")")
+          + "\(core.condition), in problem with \(core.problem?.message ?? "nothing")")
     }
     let tasks = server.process?.tasks.count ?? 0
     if tasks > 0 { parts.append("the server has \(tasks) tasks") }

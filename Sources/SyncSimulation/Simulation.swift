@@ -131,9 +131,9 @@ package final class Simulation {
     devices[device].process?.core.isSynced ?? false
   }
 
-  /// The latest trouble a device had with the server, in words.
-  package func trouble(of device: Int) -> String? {
-    devices[device].process?.core.trouble?.message
+  /// The latest problem a device had with the server, in words.
+  package func problem(of device: Int) -> String? {
+    devices[device].process?.core.problem?.message
   }
 
   package var traceHash: UInt64 { hash.value }
@@ -143,8 +143,8 @@ package final class Simulation {
   /// True time, milliseconds since 1970.
   var wall: Int64 { Simulation.startOfTime + now }
 
-  var serverMoment: Moment {
-    Moment(uptimeMilliseconds: now, wallMilliseconds: wall + server.clockOffset)
+  var serverTime: ServerTime {
+    ServerTime(uptimeMilliseconds: now, wallMilliseconds: wall + server.clockOffset)
   }
 
   /// Lets virtual time pass.
@@ -180,9 +180,9 @@ package final class Simulation {
     case .push(let life): push(life: life)
     case .bogusAck(let index, let life, let id, let batch):
       guard devices[index].life == life else { return }
-      tell(devices[index]) { core, occasion, store in
+      tell(devices[index]) { core, context, store in
         core.frameReceived(
-          .ack(Ack(batch: batch, prefix: .empty)), on: id, at: occasion, store: store)
+          .ack(Ack(batch: batch, prefix: .empty)), on: id, at: context, store: store)
       }
     }
   }

@@ -17,7 +17,7 @@ import Testing
       events == [
         .session("0199a213-81c0-7800-8aa1-bbab2a035a53"),
         .toolStarted(id: "item_1", name: "command_execution"),
-        .trouble("Reconnecting... 1/5"), .toolEnded(id: "item_1"),
+        .problem("Reconnecting... 1/5"), .toolEnded(id: "item_1"),
         .text("Done: the repo has docs."),
       ])
     #expect(verdict == .succeeded(summary: "Done: the repo has docs."))

@@ -52,18 +52,18 @@ enum TypicalWorkspace {
       replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop"),
-        at: Occasion(now: 0, wall: wall, random: 0xD1B5_4A32_D192_ED03), store: store)
+        at: EventContext(now: 0, wall: wall, random: 0xD1B5_4A32_D192_ED03), store: store)
       threads = replica.workspace.threadQueue()
       let first = threads.threads.first?.session
       messages = try first.map(replica.workspace.messageQueue)
     }
 
     mutating func perform(_ command: Command, number: Int) throws {
-      let occasion = Occasion(
+      let context = EventContext(
         now: Int64(number), wall: wall + Int64(number), random: UInt64(number))
       _ = try replica.perform(
-        command, queueSizeMax: Limits.queueSizeRange.upperBound, wall: occasion.wall,
-        at: occasion, store: store)
+        command, queueSizeMax: Limits.queueSizeRange.upperBound, wall: context.wall,
+        at: context, store: store)
     }
   }
 

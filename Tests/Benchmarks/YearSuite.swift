@@ -54,13 +54,13 @@ enum YearSuite {
     let replica = try Replica(
       Replica.Opening(
         loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop"),
-      at: occasion(start), store: opened.store)
+      at: event(start), store: opened.store)
     let messages = try replica.workspace.messageQueue(SessionID("session-0"))
     return Device(store: opened.store, replica: replica, messages: messages)
   }
 
-  private static func occasion(_ wall: Int64) -> Occasion {
-    Occasion(
+  private static func event(_ wall: Int64) -> EventContext {
+    EventContext(
       now: wall - start, wall: wall, random: UInt64(bitPattern: wall) &* 0x9E37_79B9_7F4A_7C15)
   }
 
@@ -71,7 +71,7 @@ enum YearSuite {
     var replica = try Replica(
       Replica.Opening(
         loaded: opened.loaded, device: DeviceID(high: 7, low: 7), deviceName: "laptop"),
-      at: occasion(start), store: store)
+      at: event(start), store: store)
     var generator = SeededGenerator(seed: 365)
     var position: UInt64 = 0
     var waiting: [MessageID] = []
@@ -100,7 +100,7 @@ enum YearSuite {
         _ = try replica.merge(
           Replica.Delivery(
             operations: operations, prefix: LogPrefix(position: position, chain: position)),
-          at: occasion(wall), store: store)
+          at: event(wall), store: store)
       }
       if forgets, day % 7 == 0 {
         try forget(&replica, at: start + (day + 1) * dayMilliseconds, &position, store)
@@ -115,7 +115,7 @@ enum YearSuite {
   ) throws {
     let messages = try replica.shortenLog(
       to: wall - retentionDays * dayMilliseconds, store: store)
-    _ = try replica.forget(messages, wall: wall, at: occasion(wall), store: store)
+    _ = try replica.forget(messages, wall: wall, at: event(wall), store: store)
     replica.pack()
     position += 1
     try replica.acknowledge(

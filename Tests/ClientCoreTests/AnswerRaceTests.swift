@@ -25,8 +25,8 @@ struct AnswerRaceTests {
       fleet = try Fleet(devices: 3, seed: seed)
       fleet.follows = true
       for index in fleet.devices.indices {
-        fleet.note(index) { core, occasion, _ in
-          core.answersLoaded([], at: occasion)
+        fleet.note(index) { core, context, _ in
+          core.answersLoaded([], at: context)
           return []
         }
       }
@@ -55,8 +55,8 @@ struct AnswerRaceTests {
         verdict: generator.chance(50) ? .allowed : .denied,
         text: "by \(index)")
       var ending: AnswerEnding?
-      try fleet.note(index) { core, occasion, store in
-        let result = try core.answerGiven(request, at: occasion, store: store)
+      try fleet.note(index) { core, context, store in
+        let result = try core.answerGiven(request, at: context, store: store)
         ending = result.ending
         return result.actions
       }
@@ -113,8 +113,8 @@ struct AnswerRaceTests {
     let request = AnswerRequest(
       session: AnswerRaceTests.session, request: world.asks[0], verdict: .allowed)
     var ending: AnswerEnding?
-    try world.fleet.note(2) { core, occasion, store in
-      let result = try core.answerGiven(request, at: occasion, store: store)
+    try world.fleet.note(2) { core, context, store in
+      let result = try core.answerGiven(request, at: context, store: store)
       ending = result.ending
       return result.actions
     }
@@ -137,8 +137,8 @@ struct AnswerRaceTests {
     #expect(world.fleet.devices[1].endings.map(\.ending) == [.taken])
     #expect(world.fleet.devices[2].core.isSettled(world.asks[0]))
     var ending: AnswerEnding?
-    try world.fleet.note(2) { core, occasion, store in
-      let result = try core.answerGiven(request, at: occasion, store: store)
+    try world.fleet.note(2) { core, context, store in
+      let result = try core.answerGiven(request, at: context, store: store)
       ending = result.ending
       return result.actions
     }

@@ -29,7 +29,7 @@ import WireProtocol
     let id = ConnectionID(rawValue: 1)
     #expect(fleet.devices[0].actions == [.connect(id)])
     fleet.devices[0].actions = []
-    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
+    fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     let action = try #require(fleet.devices[0].actions.first)
     guard case .send(id, .hello(let hello)) = action else {
       Issue.record("no hello but \(action)")
@@ -62,19 +62,19 @@ import WireProtocol
     fleet.note(0) { $0.started(at: $1, store: $2) }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds - 1
-    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     #expect(fleet.devices[0].actions.isEmpty)
     fleet.now += 1
-    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     #expect(fleet.devices[0].actions == [.close(first), .connect(second)])
     fleet.devices[0].actions = []
     // Nor does it wait for an answer to `hello` that takes long.
-    fleet.note(0) { core, occasion, store in
-      core.connectionOpened(second, at: occasion, store: store)
+    fleet.note(0) { core, context, store in
+      core.connectionOpened(second, at: context, store: store)
     }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds
-    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     #expect(
       fleet.devices[0].actions == [.close(second), .connect(ConnectionID(rawValue: 3))])
   }
@@ -94,9 +94,9 @@ import WireProtocol
         return
       }
       fleet.devices[0].actions = []
-      fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
-      fleet.note(0) { core, occasion, _ in
-        core.connectionLost(id, message: "broke", at: occasion)
+      fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
+      fleet.note(0) { core, context, _ in
+        core.connectionLost(id, message: "broke", at: context)
       }
       let next = try #require(fleet.devices[0].core.deadline)
       #expect(next - fleet.now <= ClientLimits.backoffMillisecondsMin)
@@ -179,8 +179,8 @@ import WireProtocol
       fleet.note(0) { $0.timePassed(at: $1, store: $2) }
       #expect(fleet.devices[0].actions == [.ping(id)])
       fleet.devices[0].actions = []
-      fleet.note(0) { core, occasion, _ in
-        core.connectionHeard(id, at: occasion)
+      fleet.note(0) { core, context, _ in
+        core.connectionHeard(id, at: context)
         return []
       }
     }
@@ -220,13 +220,13 @@ import WireProtocol
     try fleet.perform(.send("kept", as: 1, in: "a"), on: 0)
     try fleet.settle()
     #expect(fleet.devices[0].core.condition == .refused)
-    #expect(fleet.devices[0].core.trouble?.refusal == code)
+    #expect(fleet.devices[0].core.problem?.refusal == code)
     #expect(fleet.devices[0].core.deadline == nil)
     try fleet.pass(3_600_000)
     #expect(fleet.devices[0].core.condition == .refused)
     #expect(fleet.devices[0].core.replica.record.outbox.count > 0)
     fleet.isServerDown = false
-    fleet.note(0) { core, occasion, _ in core.syncRequested(at: occasion) }
+    fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     try fleet.settle()
     try fleet.expectConvergence()
     #expect(fleet.server.workspace.contents("a") == ["kept"])
@@ -243,7 +243,7 @@ import WireProtocol
     try fleet.settle()
     let isSynced3 = !fleet.devices[0].core.isSynced
     #expect(isSynced3)
-    #expect(fleet.devices[0].core.trouble?.refusal == .storageFailed)
+    #expect(fleet.devices[0].core.problem?.refusal == .storageFailed)
     let before = try #require(fleet.server.received.last)
     try fleet.pass(2_000)
     let after = try #require(fleet.server.received.last)
@@ -263,7 +263,7 @@ import WireProtocol
     try fleet.perform(.send("more", as: 2, in: "a"), on: 0)
     try fleet.settle()
     #expect(fleet.server.received.count == count)
-    #expect(fleet.devices[0].core.trouble?.message == "bad")
+    #expect(fleet.devices[0].core.problem?.message == "bad")
     fleet.cut(0)
     try fleet.pass(1_000)
     try fleet.expectConvergence()
@@ -294,9 +294,9 @@ import WireProtocol
     try fleet.pass(1_000)
     let isSynced4 = fleet.devices[0].core.isSynced
     #expect(isSynced4)
-    fleet.note(0) { core, occasion, store in
+    fleet.note(0) { core, context, store in
       core.frameReceived(
-        .refused(Refusal(code: .revoked, message: "late")), on: old, at: occasion, store: store)
+        .refused(Refusal(code: .revoked, message: "late")), on: old, at: context, store: store)
     }
     #expect(fleet.devices[0].actions.isEmpty)
     let isSynced5 = fleet.devices[0].core.isSynced
@@ -310,23 +310,23 @@ import WireProtocol
     let replica = try Replica(
       Replica.Opening(
         loaded: store.loaded, device: fleet.devices[0].id, deviceName: "device 1"),
-      at: fleet.occasion(), store: store)
+      at: fleet.context(), store: store)
     var other = Fleet.credentials()
     other.workspace = WorkspaceID(high: 9, low: 9)
     var core = ClientCore(replica: replica, credentials: other, queueSizeMax: 10)
-    #expect(core.started(at: fleet.occasion(), store: store).isEmpty)
+    #expect(core.started(at: fleet.context(), store: store).isEmpty)
     #expect(core.condition == .refused)
-    #expect(core.trouble?.refusal == .wrongWorkspace)
+    #expect(core.problem?.refusal == .wrongWorkspace)
   }
 
   @Test func dataBeforeWelcomeEndsTheConnection() throws {
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
     let id = ConnectionID(rawValue: 1)
-    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
+    fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     fleet.devices[0].actions = []
-    fleet.note(0) { core, occasion, store in
-      core.frameReceived(.presence([]), on: id, at: occasion, store: store)
+    fleet.note(0) { core, context, store in
+      core.frameReceived(.presence([]), on: id, at: context, store: store)
     }
     #expect(fleet.devices[0].actions.first == .close(id))
   }

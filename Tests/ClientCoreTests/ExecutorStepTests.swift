@@ -17,23 +17,23 @@ struct ExecutorStepTests {
     var begun: [StartOrder] = []
     static let device = DeviceID(high: 0xD, low: 1)
 
-    private var occasion: Occasion {
-      Occasion(now: 1_000, wall: TestDevice.startOfTime + 1_000, random: 7)
+    private var context: EventContext {
+      EventContext(now: 1_000, wall: TestDevice.startOfTime + 1_000, random: 7)
     }
 
     /// Looks at all queues, and gives every answer that is asked for.
     mutating func run() throws {
       let sessions = Set(host.workspace.sessions().map(\.id))
-      try follow(executor.queuesChanged(sessions, in: host.workspace, at: occasion))
+      try follow(executor.queuesChanged(sessions, in: host.workspace, at: context))
     }
 
-    var wall: Int64 { occasion.wall }
+    var wall: Int64 { context.wall }
 
     /// The agent's turn ends.
     mutating func end(_ session: String, with result: TurnResult) throws {
       try follow(
         executor.ended(
-          .named(session), attempt: 1, with: result, in: host.workspace, at: occasion))
+          .named(session), attempt: 1, with: result, in: host.workspace, at: context))
     }
 
     private mutating func follow(_ actions: [Executor.Action]) throws {
@@ -48,7 +48,7 @@ struct ExecutorStepTests {
             case .whereabouts: .runsNowhereElse
             case .dispatch, .outcome, .answer, .verdict, .next, .withdraw: .go
             }
-          try follow(executor.answered(id, answer, in: host.workspace, at: occasion))
+          try follow(executor.answered(id, answer, in: host.workspace, at: context))
         case .start(let order):
           begun.append(order)
           let run = order.run(.running, milliseconds: 1, note: "")

@@ -72,8 +72,8 @@ struct ExecutorWorld {
 
   private var wall: Int64 { TestDevice.startOfTime + now }
 
-  private mutating func occasion() -> Occasion {
-    Occasion(now: now, wall: wall, random: generator.next())
+  private mutating func context() -> EventContext {
+    EventContext(now: now, wall: wall, random: generator.next())
   }
 
   // MARK: - Steps
@@ -194,7 +194,7 @@ struct ExecutorWorld {
     try perform(
       index,
       hosts[index].executor.queuesChanged(
-        [ExecutorWorld.session], in: hosts[index].workspace, at: occasion()))
+        [ExecutorWorld.session], in: hosts[index].workspace, at: context()))
   }
 
   /// The server takes operations in.
@@ -269,13 +269,13 @@ struct ExecutorWorld {
     try perform(
       index,
       hosts[index].executor.answered(
-        answer.id, answer.answer, in: hosts[index].workspace, at: occasion()))
+        answer.id, answer.answer, in: hosts[index].workspace, at: context()))
   }
 
   private mutating func tick(_ index: Int) throws {
     guard !hosts[index].isPaused else { return }
     try perform(
-      index, hosts[index].executor.timePassed(in: hosts[index].workspace, at: occasion()))
+      index, hosts[index].executor.timePassed(in: hosts[index].workspace, at: context()))
   }
 
   private mutating func endAgents(_ index: Int) throws {
@@ -295,7 +295,7 @@ struct ExecutorWorld {
         index,
         hosts[index].executor.ended(
           session, attempt: agent.order.attempt, with: result, in: hosts[index].workspace,
-          at: occasion()))
+          at: context()))
     }
   }
 
@@ -313,7 +313,7 @@ struct ExecutorWorld {
       index,
       hosts[index].executor.recovered(
         intents, deadAgents: generator.chance(50) ? Set(intents.map(\.message)) : [],
-        in: hosts[index].workspace, at: occasion()))
+        in: hosts[index].workspace, at: context()))
   }
 
   private mutating func restartAuthority() {

@@ -15,7 +15,7 @@ struct Fleet {
     var clockError: Int64 = 0
     var open: ConnectionID?
     var actions: [ClientCore.Action] = []
-    var reports: [Trouble] = []
+    var reports: [ConnectionProblem] = []
     /// What agents here were told, and what became of answers that were given here.
     var decisions: [(request: RequestID, decision: AskAnswer)] = []
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
@@ -57,8 +57,8 @@ struct Fleet {
       token: [UInt8](repeating: 1, count: 32))
   }
 
-  mutating func occasion(_ clockError: Int64 = 0) -> Occasion {
-    Occasion(now: now, wall: wall + clockError, random: generator.next())
+  mutating func context(_ clockError: Int64 = 0) -> EventContext {
+    EventContext(now: now, wall: wall + clockError, random: generator.next())
   }
 
   @discardableResult
@@ -69,7 +69,7 @@ struct Fleet {
     let replica = try Replica(
       Replica.Opening(
         loaded: store.loaded, device: id, deviceName: "device \(id.low)"),
-      at: occasion(), store: store)
+      at: context(), store: store)
     let core = ClientCore(
       replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 1_000)
     devices.append(Device(core: core, store: store, id: id))
@@ -89,28 +89,28 @@ struct Fleet {
     cut(index)
     let (id, store) = (devices[index].id, devices[index].store)
     let loaded = store.loaded
-    let occasion = occasion(devices[index].clockError)
+    let context = context(devices[index].clockError)
     let replica = try Replica(
       Replica.Opening(
         loaded: loaded, device: id, deviceName: name ?? "device \(id.low)"),
-      at: occasion, store: store)
+      at: context, store: store)
     devices[index].core = ClientCore(
       replica: replica, credentials: Fleet.credentials(), queueSizeMax: 1_000)
-    devices[index].core.answersLoaded(loaded.answers, at: occasion)
+    devices[index].core.answersLoaded(loaded.answers, at: context)
     try start(index)
   }
 
   mutating func note(
     _ index: Int,
-    _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, MemoryStore) throws -> [ClientCore.Action]
   ) rethrows {
-    let occasion = occasion(devices[index].clockError)
+    let context = context(devices[index].clockError)
     let store = devices[index].store
-    let actions = try event(&devices[index].core, occasion, store)
+    let actions = try event(&devices[index].core, context, store)
     devices[index].actions += actions
     guard follows else { return }
     devices[index].actions += devices[index].core.executionFollowing(
-      actions, at: occasion, store: store)
+      actions, at: context, store: store)
   }
 
   mutating func start() throws {
@@ -125,8 +125,8 @@ struct Fleet {
   @discardableResult
   mutating func perform(_ command: Command, on index: Int) throws -> CommandOutcome {
     var outcome: CommandOutcome?
-    try note(index) { core, occasion, store in
-      let done = try core.commandGiven(command, at: occasion, store: store)
+    try note(index) { core, context, store in
+      let done = try core.commandGiven(command, at: context, store: store)
       outcome = done.outcome
       return done.actions
     }
@@ -159,12 +159,12 @@ struct Fleet {
     switch action {
     case .connect(let id):
       if isServerDown {
-        note(index) { core, occasion, _ in
-          core.connectionLost(id, message: "refused", at: occasion)
+        note(index) { core, context, _ in
+          core.connectionLost(id, message: "refused", at: context)
         }
       } else {
         devices[index].open = id
-        note(index) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store)
+        note(index) { core, context, store in core.connectionOpened(id, at: context, store: store)
         }
       }
     case .send(let id, let frame):
@@ -186,11 +186,11 @@ struct Fleet {
       }
     case .close(let id):
       if devices[index].open == id { devices[index].open = nil }
-    case .report(let trouble):
-      devices[index].reports.append(trouble)
+    case .report(let problem):
+      devices[index].reports.append(problem)
     case .ping(let id):
-      note(index) { core, occasion, _ in
-        core.connectionHeard(id, at: occasion)
+      note(index) { core, context, _ in
+        core.connectionHeard(id, at: context)
         return []
       }
     case .decided(let request, let decision):
@@ -206,8 +206,8 @@ struct Fleet {
 
   mutating func deliver(_ frame: Frame, to index: Int) {
     guard let id = devices[index].open else { return }
-    note(index) { core, occasion, store in
-      core.frameReceived(frame, on: id, at: occasion, store: store)
+    note(index) { core, context, store in
+      core.frameReceived(frame, on: id, at: context, store: store)
     }
   }
 
@@ -218,8 +218,8 @@ struct Fleet {
     devices[index].actions.removeAll {
       if case .send = $0 { true } else { false }
     }
-    note(index) { core, occasion, _ in
-      core.connectionLost(id, message: "cut", at: occasion)
+    note(index) { core, context, _ in
+      core.connectionLost(id, message: "cut", at: context)
     }
   }
 

@@ -57,7 +57,7 @@ import WireProtocol
     try advance(&fleet) { $0.server.statesOffered == 1 }
     try fleet.perform(.send("meanwhile", as: 3, in: "a"), on: 0)
     #expect(fleet.devices[0].actions.allSatisfy { if case .send = $0 { false } else { true } })
-    #expect(fleet.devices[0].core.trouble?.message.contains("lacks") == true)
+    #expect(fleet.devices[0].core.problem?.message.contains("lacks") == true)
     // What the others do does not reach a state that is behind theirs.
     let prefix = fleet.devices[0].core.replica.record.prefix
     var other = TestDevice(50)
@@ -107,7 +107,7 @@ import WireProtocol
     for index in 0...1 { fleet.cut(index) }
     // Time stands still, so that the other one does not connect.
     for index in 0...1 {
-      fleet.note(index) { core, occasion, _ in core.syncRequested(at: occasion) }
+      fleet.note(index) { core, context, _ in core.syncRequested(at: context) }
       try fleet.settle()
       try fleet.perform(.insertText(.numbered(1), at: 0, text: "\(index)"), on: index)
       try fleet.perform(.send("text \(index)", as: 10 + UInt64(index), in: "a"), on: index)
@@ -117,7 +117,7 @@ import WireProtocol
     }
     #expect(fleet.server.statesTaken == 0)
     for index in order {
-      fleet.note(index) { core, occasion, _ in core.syncRequested(at: occasion) }
+      fleet.note(index) { core, context, _ in core.syncRequested(at: context) }
       try fleet.settle()
     }
     try fleet.pass(120_000)

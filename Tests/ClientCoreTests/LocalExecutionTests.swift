@@ -91,9 +91,9 @@ struct LocalExecutionTests {
   @Test func anAgentStartsWhenTheDiskHasItsIntent() throws {
     var scene = try LocalHost.serving(0)
     scene.store.defers = true
-    try scene.tell { core, occasion, store in
+    try scene.tell { core, context, store in
       let sent = try core.commandGiven(
-        .send("text 1", as: 1, in: "s"), waitsForDisk: false, at: occasion, store: store)
+        .send("text 1", as: 1, in: "s"), waitsForDisk: false, at: context, store: store)
       #expect(!store.isSynchronized)
       return sent.actions
     }

@@ -14,11 +14,11 @@ struct LocalHost {
 
   init(store: MemoryStore = MemoryStore()) throws {
     self.store = store
-    let occasion = Occasion(now: 0, wall: TestDevice.startOfTime, random: 5)
+    let context = EventContext(now: 0, wall: TestDevice.startOfTime, random: 5)
     let replica = try Replica(
       Replica.Opening(
         loaded: store.loaded, device: LocalHost.device, deviceName: "a"),
-      at: occasion, store: store)
+      at: context, store: store)
     core = ClientCore(replica: replica, credentials: nil, queueSizeMax: 100)
   }
 
@@ -38,13 +38,13 @@ struct LocalHost {
   }
 
   mutating func tell(
-    _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, MemoryStore) throws -> [ClientCore.Action]
   ) rethrows {
     now += 10
     random += 1
-    let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
-    var actions = try event(&core, occasion, store)
-    actions += core.executionFollowing(actions, at: occasion, store: store)
+    let context = EventContext(now: now, wall: TestDevice.startOfTime + now, random: random)
+    var actions = try event(&core, context, store)
+    actions += core.executionFollowing(actions, at: context, store: store)
     for case .agent(let order) in actions { orders.append(order) }
   }
 

@@ -36,8 +36,8 @@ struct MovedRunTests {
       try queues.perform(.pause(.named("t"), reason: nil))
     }
 
-    private var occasion: Occasion {
-      Occasion(now: now, wall: TestDevice.startOfTime + now, random: 7)
+    private var context: EventContext {
+      EventContext(now: now, wall: TestDevice.startOfTime + now, random: 7)
     }
 
     /// Every host looks at all queues, and gets every answer.
@@ -45,7 +45,7 @@ struct MovedRunTests {
       let sessions = Set(queues.workspace.sessions().map(\.id))
       for host in executors.indices where !dead.contains(host) {
         try follow(
-          host, executors[host].queuesChanged(sessions, in: queues.workspace, at: occasion))
+          host, executors[host].queuesChanged(sessions, in: queues.workspace, at: context))
       }
     }
 
@@ -55,10 +55,10 @@ struct MovedRunTests {
       while now < end {
         now += 500
         for host in executors.indices where !dead.contains(host) {
-          guard let deadline = executors[host].deadline(wall: occasion.wall, now: now),
+          guard let deadline = executors[host].deadline(wall: context.wall, now: now),
             deadline <= now
           else { continue }
-          try follow(host, executors[host].timePassed(in: queues.workspace, at: occasion))
+          try follow(host, executors[host].timePassed(in: queues.workspace, at: context))
         }
       }
     }
@@ -67,7 +67,7 @@ struct MovedRunTests {
       try follow(
         host,
         executors[host].ended(
-          .named("s"), attempt: 1, with: result, in: queues.workspace, at: occasion))
+          .named("s"), attempt: 1, with: result, in: queues.workspace, at: context))
       try run()
     }
 
@@ -80,10 +80,10 @@ struct MovedRunTests {
             device: Scene.device(host), store: StoreID(rawValue: UInt64(host) + 70))
           let outcome = authority.answer(
             request, id: id, from: holder, in: queues.workspace, uptime: now,
-            wall: occasion.wall)
+            wall: context.wall)
           guard let answer = outcome.answer else { continue }
           try follow(
-            host, executors[host].answered(id, answer, in: queues.workspace, at: occasion))
+            host, executors[host].answered(id, answer, in: queues.workspace, at: context))
         case .start(let order):
           begun.append((host, order))
           try queues.perform(

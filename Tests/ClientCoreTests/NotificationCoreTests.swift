@@ -23,19 +23,19 @@ import WireProtocol
       let replica = try Replica(
         Replica.Opening(
           loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a"),
-        at: Occasion(now: 0, wall: TestDevice.startOfTime, random: 5), store: store)
+        at: EventContext(now: 0, wall: TestDevice.startOfTime, random: 5), store: store)
       core = ClientCore(replica: replica, credentials: Fleet.credentials(), queueSizeMax: 100)
       core.notificationsLoaded(store.loaded.notifications)
     }
 
     mutating func tell(
-      _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+      _ event: (inout ClientCore, EventContext, MemoryStore) throws -> [ClientCore.Action]
     ) rethrows {
       random += 1
-      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
-      var fresh = try event(&core, occasion, store)
-      fresh += core.executionFollowing(fresh, at: occasion, store: store)
-      fresh += core.notificationsFollowing(fresh, at: occasion, store: store)
+      let context = EventContext(now: now, wall: TestDevice.startOfTime + now, random: random)
+      var fresh = try event(&core, context, store)
+      fresh += core.executionFollowing(fresh, at: context, store: store)
+      fresh += core.notificationsFollowing(fresh, at: context, store: store)
       actions += fresh
       for case .connect(let id) in fresh { connection = id }
     }
@@ -182,8 +182,8 @@ import WireProtocol
         return try InboxRequest(request)
       }
     }
-    scene.tell { core, occasion, _ in
-      core.visibilityChanged(forMilliseconds: 5_000, at: occasion)
+    scene.tell { core, context, _ in
+      core.visibilityChanged(forMilliseconds: 5_000, at: context)
     }
     scene.connect()
     #expect(
@@ -193,8 +193,8 @@ import WireProtocol
     scene.tell { $0.timePassed(at: $1, store: $2) }
     #expect(try requests(scene.taken()).contains(.visibility(false)), "its time is over")
     let details = NotificationPreferences(showsDetails: true)
-    scene.tell { core, occasion, _ in
-      core.notificationPreferencesChanged(details, at: occasion)
+    scene.tell { core, context, _ in
+      core.notificationPreferencesChanged(details, at: context)
     }
     #expect(try requests(scene.taken()) == [.setPreferences(details)])
   }
@@ -210,15 +210,15 @@ import WireProtocol
       for _ in 0..<10 {
         scene.now += milliseconds / 10
         if let connection = scene.connection {
-          scene.tell { core, occasion, _ in
-            core.connectionLost(connection, message: "refused", at: occasion)
+          scene.tell { core, context, _ in
+            core.connectionLost(connection, message: "refused", at: context)
           }
         }
         scene.tell { $0.timePassed(at: $1, store: $2) }
       }
     }
-    try scene.tell { core, occasion, store in
-      try core.commandGiven(.send("first", as: 9, in: "s"), at: occasion, store: store).actions
+    try scene.tell { core, context, store in
+      try core.commandGiven(.send("first", as: 9, in: "s"), at: context, store: store).actions
     }
     pass(29_000)
     #expect(missed(scene.taken()) == 0)
@@ -227,19 +227,19 @@ import WireProtocol
     pass(600_000)
     #expect(missed(scene.taken()) == 0)
     if let deadline = scene.core.deadline { #expect(deadline > scene.now - 60_000) }
-    scene.tell { core, occasion, _ in core.syncRequested(at: occasion) }
+    scene.tell { core, context, _ in core.syncRequested(at: context) }
     scene.welcome()
     scene.receive(.ack(Ack(batch: 1, prefix: LogPrefix(position: 1, chain: 1))))
     _ = scene.taken()
     if let connection = scene.connection {
-      scene.tell { core, occasion, _ in
-        core.connectionLost(connection, message: "gone", at: occasion)
+      scene.tell { core, context, _ in
+        core.connectionLost(connection, message: "gone", at: context)
       }
     }
     pass(40_000)
     #expect(missed(scene.taken()) == 0, "nothing waits")
-    try scene.tell { core, occasion, store in
-      try core.commandGiven(.send("later", as: 1, in: "s"), at: occasion, store: store).actions
+    try scene.tell { core, context, store in
+      try core.commandGiven(.send("later", as: 1, in: "s"), at: context, store: store).actions
     }
     #expect(missed(scene.taken()) == 1, "what comes to wait is told at once")
   }

@@ -13,17 +13,17 @@ import Testing
       queue = OutgoingQueue(config: config)
     }
 
-    var occasion: Occasion { Occasion(now: now, wall: 1_700_000_000_000 + now, random: 7) }
+    var context: EventContext { EventContext(now: now, wall: 1_700_000_000_000 + now, random: 7) }
 
     @discardableResult
     mutating func enqueue(_ number: UInt64) throws -> MessageID {
-      try queue.enqueue(try Self.message(number), at: occasion).id
+      try queue.enqueue(try Self.message(number), at: context).id
     }
 
     /// The attempts that go out now.
     mutating func sent() -> [Int] {
       defer { queue.checkInvariants() }
-      return queue.takeDue(at: occasion).compactMap { action in
+      return queue.takeDue(at: context).compactMap { action in
         if case .send(_, _, let attempt) = action { attempt } else { nil }
       }
     }
@@ -31,7 +31,7 @@ import Testing
     mutating func fail(_ id: MessageID, attempt: Int? = nil) -> [OutgoingQueue.Action] {
       defer { queue.checkInvariants() }
       return queue.sendFailed(
-        id, attempt: attempt, reason: "broken pipe", isPermanent: false, at: occasion)
+        id, attempt: attempt, reason: "broken pipe", isPermanent: false, at: context)
     }
 
     func status(_ id: MessageID) -> QueueStatus? { queue.message(for: id)?.status }
@@ -47,7 +47,7 @@ import Testing
     var bench = Bench()
     let first = try bench.enqueue(1)
     #expect(bench.sent() == [1])
-    bench.queue.markSent(first, at: bench.occasion)
+    bench.queue.markSent(first, at: bench.context)
     let second = try bench.enqueue(2)
     #expect(bench.sent() == [1])
     #expect(bench.queue.isHeld(second, attempt: 1) && !bench.queue.isHeld(first, attempt: 1))
@@ -65,7 +65,7 @@ import Testing
     let id = try bench.enqueue(1)
     _ = bench.sent()
     let reason = String(repeating: "é", count: 600) + "!"
-    _ = bench.queue.sendFailed(id, reason: "x" + reason, isPermanent: false, at: bench.occasion)
+    _ = bench.queue.sendFailed(id, reason: "x" + reason, isPermanent: false, at: bench.context)
     let kept = try #require(bench.queue.message(for: id)?.lastError)
     #expect(kept.utf8.count == 1_023 && kept.last == "é")
   }
@@ -78,12 +78,12 @@ import Testing
     #expect(bench.sent() == [1])
     #expect(bench.status(id) == .sending)
     #expect(bench.queue.message(for: id)?.lastAttempt != nil)
-    bench.queue.markSent(id, at: bench.occasion)
+    bench.queue.markSent(id, at: bench.context)
     #expect(bench.status(id) == .awaitingAck)
-    #expect(bench.queue.confirmDelivery(id, at: bench.occasion) == [.delivered(id)])
+    #expect(bench.queue.confirmDelivery(id, at: bench.context) == [.delivered(id)])
     #expect(bench.status(id) == .delivered)
     // Once.
-    #expect(bench.queue.confirmDelivery(id, at: bench.occasion).isEmpty)
+    #expect(bench.queue.confirmDelivery(id, at: bench.context).isEmpty)
     bench.queue.checkInvariants()
   }
 
@@ -101,7 +101,7 @@ import Testing
     #expect(reopened.queue.allMessages.map(\.sequence) == [1, 2, 3, 4])
     // Also where nothing is left of the ones before.
     var empty = OutgoingQueue(config: .default, stored: [], lastSequence: 4)
-    #expect(try empty.enqueue(Bench.message(5), at: bench.occasion).sequence == 5)
+    #expect(try empty.enqueue(Bench.message(5), at: bench.context).sequence == 5)
   }
 
   // S3-27, S3-28, S3-42, S3-43, S3-57: with three tries the waits are 1 s and 2 s.
@@ -155,7 +155,7 @@ import Testing
     #expect(bench.sent() == [1])
     #expect(bench.fail(first).isEmpty)
     let second = try bench.enqueue(2)
-    let out = bench.queue.takeDue(at: bench.occasion)
+    let out = bench.queue.takeDue(at: bench.context)
     #expect(out == [.send(try Bench.message(2), sequence: 2, attempt: 1)])
     #expect(bench.status(first) == .queued)
     #expect(bench.status(second) == .sending)
@@ -165,7 +165,7 @@ import Testing
   @Test func severalMayBeUnderWayInOrder() throws {
     var bench = Bench()
     for number in 1...3 { try bench.enqueue(UInt64(number)) }
-    let out = bench.queue.takeDue(at: bench.occasion)
+    let out = bench.queue.takeDue(at: bench.context)
     #expect(
       out == (try (1...3).map { .send(try Bench.message($0), sequence: $0, attempt: 1) }))
   }
@@ -175,23 +175,23 @@ import Testing
     var bench = Bench()
     let id = try bench.enqueue(1)
     _ = bench.sent()
-    bench.queue.markSent(id, attempt: 1, at: bench.occasion)
+    bench.queue.markSent(id, attempt: 1, at: bench.context)
     #expect(bench.queue.deadline == bench.now + 30_000)
     bench.now += 20_000
     #expect(bench.fail(id, attempt: 1).isEmpty)
     bench.now += 1_000
     #expect(bench.sent() == [2])
-    bench.queue.markSent(id, attempt: 2, at: bench.occasion)
+    bench.queue.markSent(id, attempt: 2, at: bench.context)
     // The first attempt's thirty seconds are over; the second's are not.
     bench.now += 9_000
-    #expect(bench.queue.timePassed(at: bench.occasion).isEmpty)
+    #expect(bench.queue.timePassed(at: bench.context).isEmpty)
     #expect(bench.status(id) == .awaitingAck)
     // What is said of the first attempt late changes nothing either.
     #expect(bench.fail(id, attempt: 1).isEmpty)
-    bench.queue.markSent(id, attempt: 1, at: bench.occasion)
+    bench.queue.markSent(id, attempt: 1, at: bench.context)
     #expect(bench.status(id) == .awaitingAck)
     bench.now += 21_000
-    #expect(bench.queue.timePassed(at: bench.occasion).isEmpty)
+    #expect(bench.queue.timePassed(at: bench.context).isEmpty)
     #expect(bench.status(id) == .queued)
     #expect(bench.queue.message(for: id)?.retryCount == 2)
     #expect(bench.queue.message(for: id)?.lastError == nil)
@@ -202,7 +202,7 @@ import Testing
     let id = try bench.enqueue(1)
     _ = bench.sent()
     bench.now += 30_000
-    #expect(bench.queue.timePassed(at: bench.occasion).isEmpty)
+    #expect(bench.queue.timePassed(at: bench.context).isEmpty)
     #expect(bench.status(id) == .queued)
   }
 
@@ -213,7 +213,7 @@ import Testing
     _ = bench.sent()
     #expect(bench.fail(id).isEmpty)
     #expect(
-      bench.queue.confirmDelivery(id, at: bench.occasion)
+      bench.queue.confirmDelivery(id, at: bench.context)
         == [.confirmedLate(id, .queued), .delivered(id)])
     bench.now += 100_000
     #expect(bench.sent().isEmpty)
@@ -221,10 +221,10 @@ import Testing
     _ = bench.sent()
     #expect(
       bench.queue.sendFailed(
-        other, reason: "no", isPermanent: true, at: bench.occasion)
+        other, reason: "no", isPermanent: true, at: bench.context)
         == [.failed(other, .refused(other, reason: "no"))])
     #expect(
-      bench.queue.confirmDelivery(other, at: bench.occasion)
+      bench.queue.confirmDelivery(other, at: bench.context)
         == [.confirmedLate(other, .failed), .delivered(other)])
     #expect(bench.queue.pendingCount == 0)
   }
@@ -235,7 +235,7 @@ import Testing
     let id = try bench.enqueue(1)
     _ = bench.sent()
     #expect(
-      bench.queue.sendFailed(id, reason: "no such chat", isPermanent: true, at: bench.occasion)
+      bench.queue.sendFailed(id, reason: "no such chat", isPermanent: true, at: bench.context)
         == [.failed(id, .refused(id, reason: "no such chat"))])
     #expect(bench.status(id) == .failed)
   }
@@ -249,9 +249,9 @@ import Testing
     var other = try Bench.message(1)
     other.content = "else"
     #expect(throws: MessageQueueError.messageIDTaken(id)) {
-      try bench.queue.enqueue(other, at: bench.occasion)
+      try bench.queue.enqueue(other, at: bench.context)
     }
-    _ = bench.queue.confirmDelivery(id, at: bench.occasion)
+    _ = bench.queue.confirmDelivery(id, at: bench.context)
     bench.now += 1_000_000
     #expect(throws: MessageQueueError.alreadyDelivered(id)) { try bench.enqueue(1) }
   }
@@ -261,7 +261,7 @@ import Testing
     var bench = Bench()
     for number in 1...UInt64(OutgoingQueue.receiptsMax + 1) {
       let id = try bench.enqueue(number)
-      _ = bench.queue.confirmDelivery(id, at: bench.occasion)
+      _ = bench.queue.confirmDelivery(id, at: bench.context)
     }
     bench.queue.checkInvariants()
     #expect(bench.queue.allMessages.count == OutgoingQueue.receiptsMax)
@@ -275,7 +275,7 @@ import Testing
     try bench.enqueue(1)
     let second = try bench.enqueue(2)
     #expect(throws: MessageQueueError.queueFull(max: 2)) { try bench.enqueue(3) }
-    _ = bench.queue.confirmDelivery(second, at: bench.occasion)
+    _ = bench.queue.confirmDelivery(second, at: bench.context)
     try bench.enqueue(3)
     #expect(MessageQueueConfig.default.maxMessages == 1_000)
   }
@@ -285,7 +285,7 @@ import Testing
     var bench = Bench()
     let id = try bench.enqueue(1)
     _ = bench.sent()
-    bench.queue.markSent(id, at: bench.occasion)
+    bench.queue.markSent(id, at: bench.context)
     bench.queue.connectionLost()
     #expect(bench.status(id) == .queued)
     #expect(bench.queue.message(for: id)?.retryCount == 0)
@@ -294,7 +294,7 @@ import Testing
     #expect(bench.queue.allMessages.isEmpty)
     #expect(bench.queue.deadline == nil)
     #expect(bench.fail(id).isEmpty)
-    #expect(bench.queue.confirmDelivery(id, at: bench.occasion).isEmpty)
+    #expect(bench.queue.confirmDelivery(id, at: bench.context).isEmpty)
   }
 
   // S3-36, S3-47.
@@ -314,7 +314,7 @@ import Testing
     let ids = try (1...3).map { try bench.enqueue($0) }
     #expect(bench.queue.pendingCount == 3)
     _ = bench.sent()
-    _ = bench.queue.confirmDelivery(ids[0], at: bench.occasion)
+    _ = bench.queue.confirmDelivery(ids[0], at: bench.context)
     _ = bench.fail(ids[1])
     #expect(bench.queue.pendingMessages.map(\.id) == [ids[2]])
     #expect(bench.queue.pendingCount == 1)
@@ -325,7 +325,7 @@ import Testing
     var bench = Bench()
     let id = try bench.enqueue(1)
     _ = bench.sent()
-    bench.queue.markSent(id, at: bench.occasion)
+    bench.queue.markSent(id, at: bench.context)
     var stored = bench.queue.allMessages
     stored[0].status = .awaitingAck
     bench.queue = OutgoingQueue(config: .default, stored: stored)
@@ -337,7 +337,7 @@ import Testing
     var bench = Bench()
     let id = try bench.enqueue(1)
     _ = bench.sent()
-    bench.queue.markSent(id, at: bench.occasion)
+    bench.queue.markSent(id, at: bench.context)
     _ = bench.queue.takeChanges()
     let due = try #require(bench.queue.deadline)
     bench.now = due
@@ -345,9 +345,9 @@ import Testing
     for _ in 0..<8 {
       // What followed was thrown away with the copy that it was tried on.
       var tried = bench.queue
-      #expect(tried.timePassed(at: bench.occasion).isEmpty)
+      #expect(tried.timePassed(at: bench.context).isEmpty)
       #expect(tried.takeChanges().written.map(\.id) == [id])
-      bench.queue.storeRefused(at: bench.occasion)
+      bench.queue.storeRefused(at: bench.context)
       let next = try #require(bench.queue.deadline)
       waits.append(next - bench.now)
       bench.now = next
@@ -371,15 +371,15 @@ import Testing
         switch Int.random(in: 0..<9, using: &random) {
         case 0, 1: _ = try? bench.enqueue(id.low)
         case 2, 3:
-          for case .send(let message, _, _) in bench.queue.takeDue(at: bench.occasion) {
+          for case .send(let message, _, _) in bench.queue.takeDue(at: bench.context) {
             #expect(!confirmed.contains(message.id), "seed \(seed)")
           }
-        case 4: bench.queue.markSent(id, at: bench.occasion)
+        case 4: bench.queue.markSent(id, at: bench.context)
         case 5:
           if bench.queue.message(for: id) != nil { confirmed.insert(id) }
-          _ = bench.queue.confirmDelivery(id, at: bench.occasion)
+          _ = bench.queue.confirmDelivery(id, at: bench.context)
         case 6: _ = bench.fail(id)
-        case 7: _ = bench.queue.timePassed(at: bench.occasion)
+        case 7: _ = bench.queue.timePassed(at: bench.context)
         default:
           Bool.random(using: &random) ? bench.queue.retryFailed() : bench.queue.connectionLost()
         }

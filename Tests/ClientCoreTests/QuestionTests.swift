@@ -28,9 +28,9 @@ struct QuestionTests {
       withdrawing: QuestionTests.message, in: fleet.devices[0].core.replica.workspace)
     try fleet.perform(.cancel([QuestionTests.message]), on: 0)
     var isAsked = false
-    fleet.note(0) { core, occasion, store in
+    fleet.note(0) { core, context, store in
       let actions = core.questionAsked(
-        .outcome(QuestionTests.message), id: 7, at: occasion, store: store)
+        .outcome(QuestionTests.message), id: 7, at: context, store: store)
       isAsked = actions != nil
       return actions ?? []
     }
@@ -87,9 +87,9 @@ struct QuestionTests {
     try fleet.perform(.addSession(session, name: nil, project: nil), on: 0)
     try fleet.perform(.setHost(session, fleet.devices[0].id), on: 0)
     try fleet.perform(.send("first", as: 1, in: "s"), on: 0)
-    fleet.note(0) { core, occasion, store in
+    fleet.note(0) { core, context, store in
       core.executionStarted(
-        ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
+        ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: context,
         store: store)
     }
     try fleet.settle()
@@ -128,8 +128,8 @@ struct QuestionTests {
       isEdit
       ? StartRace(editing: message, from: before, to: fleet.devices[0].core.replica.workspace)
       : StartRace(withdrawing: message, in: before)
-    fleet.note(0) { core, occasion, store in
-      core.questionAsked(.outcome(message), id: 7, at: occasion, store: store) ?? []
+    fleet.note(0) { core, context, store in
+      core.questionAsked(.outcome(message), id: 7, at: context, store: store) ?? []
     }
     fleet.deliver(.response(letOut.response(id: standing.id)), to: 0)
     #expect(fleet.devices[0].core.running.isEmpty)

@@ -27,7 +27,7 @@ import WireProtocol
     }
 
     mutating func connect(_ index: Int) throws {
-      fleet.note(index) { core, occasion, _ in core.syncRequested(at: occasion) }
+      fleet.note(index) { core, context, _ in core.syncRequested(at: context) }
       try fleet.settle()
     }
 
@@ -152,7 +152,7 @@ import WireProtocol
     }
     // The second connects first; its batches are on the way when the other's arrive.
     let second = twins.second
-    twins.fleet.note(second) { core, occasion, _ in core.syncRequested(at: occasion) }
+    twins.fleet.note(second) { core, context, _ in core.syncRequested(at: context) }
     while !twins.fleet.devices[second].actions.contains(where: {
       if case .send(_, .changes) = $0 { true } else { false }
     }) {
@@ -325,7 +325,7 @@ import WireProtocol
       try fleet.perform(.send("second", as: 4, in: "a"), on: copy)
       fleet.isServerDown = false
       for index in [0, copy] {
-        fleet.note(index) { core, occasion, _ in core.syncRequested(at: occasion) }
+        fleet.note(index) { core, context, _ in core.syncRequested(at: context) }
         try fleet.settle()
       }
       try fleet.pass(60_000)

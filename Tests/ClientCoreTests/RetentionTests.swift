@@ -12,8 +12,8 @@ import WireProtocol
   private func fleet(devices: Int, retaining: Range<Int>) throws -> Fleet {
     var fleet = try Fleet(devices: devices)
     for index in retaining {
-      fleet.note(index) { core, occasion, _ in
-        core.retentionChanged(toDays: 1, at: occasion)
+      fleet.note(index) { core, context, _ in
+        core.retentionChanged(toDays: 1, at: context)
         return []
       }
     }

@@ -37,9 +37,9 @@ struct SlowLineTests {
       try fleet.perform(.addSession(session, name: nil, project: nil), on: 0)
       try fleet.perform(.setHost(session, fleet.devices[0].id), on: 0)
       try fleet.perform(.send("work", as: 1, in: "s"), on: 0)
-      fleet.note(0) { core, occasion, store in
+      fleet.note(0) { core, context, store in
         core.executionStarted(
-          ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: occasion,
+          ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: context,
           store: store)
       }
       try fleet.settle()
@@ -92,7 +92,7 @@ struct SlowLineTests {
             slowestRequest = max(slowestRequest, freeAt + latency - fleet.now)
           }
         case .agent(.stop): stops += 1
-        case .report(let trouble): fleet.devices[0].reports.append(trouble)
+        case .report(let problem): fleet.devices[0].reports.append(problem)
         default: break
         }
       }

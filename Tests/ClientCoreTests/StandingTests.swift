@@ -30,40 +30,40 @@ struct StandingTests {
       try follow(
         executor.ended(
           Scene.session, attempt: 1, with: .succeeded(summary: ""), in: host.workspace,
-          at: occasion))
+          at: context))
       begun = []
     }
 
-    var occasion: Occasion {
-      Occasion(now: now, wall: TestDevice.startOfTime + now, random: 7)
+    var context: EventContext {
+      EventContext(now: now, wall: TestDevice.startOfTime + now, random: 7)
     }
 
     var requests: [AuthorityRequest] { asked.map(\.request) }
 
     mutating func changed(_ session: SessionID = Scene.session) throws {
-      try follow(executor.queuesChanged([session], in: host.workspace, at: occasion))
+      try follow(executor.queuesChanged([session], in: host.workspace, at: context))
     }
 
     mutating func pass(_ milliseconds: Int64) throws {
       now += milliseconds
-      try follow(executor.timePassed(in: host.workspace, at: occasion))
+      try follow(executor.timePassed(in: host.workspace, at: context))
     }
 
     /// Answers what was asked last.
     mutating func answer(_ answer: AuthorityAnswer) throws {
       let question = asked.popLast()
       let last = try #require(question)
-      try follow(executor.answered(last.id, answer, in: host.workspace, at: occasion))
+      try follow(executor.answered(last.id, answer, in: host.workspace, at: context))
     }
 
     mutating func gate(isOpen: Bool) throws {
       try follow(
-        executor.gateChanged(Scene.session, isOpen: isOpen, in: host.workspace, at: occasion))
+        executor.gateChanged(Scene.session, isOpen: isOpen, in: host.workspace, at: context))
     }
 
     mutating func connect() throws {
       asked = []
-      try follow(executor.connected(in: host.workspace, at: occasion))
+      try follow(executor.connected(in: host.workspace, at: context))
     }
 
     func letOut(_ number: UInt64, _ text: String, attempt: UInt16 = 1) -> AuthorityAnswer {
@@ -109,7 +109,7 @@ struct StandingTests {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
-    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    let due = scene.executor.deadline(wall: scene.context.wall, now: scene.now)
     #expect(due == scene.now + 1_000)
     try scene.pass(999)
     #expect(scene.requests == [standing])
@@ -123,7 +123,7 @@ struct StandingTests {
     // The word that was under way meanwhile is dropped; that of the question counts.
     let late = scene.asked.removeFirst()
     _ = scene.executor.answered(
-      late.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.occasion)
+      late.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.context)
     #expect(scene.begun == [])
     try scene.answer(.go)
     #expect(scene.begun.map(\.message) == [.numbered(2)])
@@ -181,7 +181,7 @@ struct StandingTests {
       .setNotBefore(.numbered(2), TestDevice.startOfTime + scene.now + 3_600_000))
     try scene.changed()
     try scene.pass(1_500)
-    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    let due = scene.executor.deadline(wall: scene.context.wall, now: scene.now)
     #expect(try #require(due) > scene.now)
   }
 
@@ -218,7 +218,7 @@ struct StandingTests {
     #expect(scene.requests == [])
     try scene.pass(10)
     #expect(scene.requests == [])
-    let due = scene.executor.deadline(wall: scene.occasion.wall, now: scene.now)
+    let due = scene.executor.deadline(wall: scene.context.wall, now: scene.now)
     #expect(try #require(due) > scene.now)
     try scene.pass(1_000)
     #expect(scene.requests == [.lease(session: Scene.session, token: 7)])

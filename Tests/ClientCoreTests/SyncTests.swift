@@ -269,14 +269,14 @@ import WireProtocol
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
     let id = ConnectionID(rawValue: 1)
-    fleet.note(0) { core, occasion, store in core.connectionOpened(id, at: occasion, store: store) }
-    fleet.note(0) { core, occasion, store in
+    fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
+    fleet.note(0) { core, context, store in
       core.frameReceived(
         .welcome(
           Welcome(
             version: 1, head: LogPrefix(position: .max, chain: 1), nonce: 1,
             serverMilliseconds: milliseconds, pingSeconds: 0, backoffMillisecondsMin: .max)),
-        on: id, at: occasion, store: store)
+        on: id, at: context, store: store)
     }
     fleet.now += 1_000_000
     try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
@@ -291,9 +291,9 @@ import WireProtocol
     ]
     try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
     try fleet.settle()
-    #expect(fleet.devices[0].core.trouble != nil)
+    #expect(fleet.devices[0].core.problem != nil)
     try fleet.pass(2_000)
-    #expect(fleet.devices[0].core.trouble == nil)
+    #expect(fleet.devices[0].core.problem == nil)
   }
 
   @Test func smallClockDifferencesAreLeftAlone() throws {

@@ -21,26 +21,26 @@ struct TaskDeskTests {
     init(store: MemoryStore = MemoryStore(), isPaired: Bool = false, now: Int64 = 1_000) throws {
       self.store = store
       self.now = now
-      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: 5)
+      let context = EventContext(now: now, wall: TestDevice.startOfTime + now, random: 5)
       let loaded = store.loaded
       let replica = try Replica(
         Replica.Opening(
           loaded: loaded, device: Scene.device, deviceName: "a"),
-        at: occasion, store: store)
+        at: context, store: store)
       core = ClientCore(
         replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 100)
-      core.answersLoaded(loaded.answers, at: occasion)
+      core.answersLoaded(loaded.answers, at: context)
     }
 
     mutating func tell(
       after milliseconds: Int64 = 10,
-      _ event: (inout ClientCore, Occasion, MemoryStore) throws -> [ClientCore.Action]
+      _ event: (inout ClientCore, EventContext, MemoryStore) throws -> [ClientCore.Action]
     ) rethrows {
       now += milliseconds
       random += 1
-      let occasion = Occasion(now: now, wall: TestDevice.startOfTime + now, random: random)
-      let first = try event(&core, occasion, store)
-      actions += first + core.executionFollowing(first, at: occasion, store: store)
+      let context = EventContext(now: now, wall: TestDevice.startOfTime + now, random: random)
+      let first = try event(&core, context, store)
+      actions += first + core.executionFollowing(first, at: context, store: store)
     }
 
     mutating func pass(_ milliseconds: Int64) {
@@ -59,7 +59,7 @@ struct TaskDeskTests {
       }
     }
 
-    mutating func hear(_ news: TaskNews, after milliseconds: Int64 = 10) {
+    mutating func hear(_ news: TaskEvent, after milliseconds: Int64 = 10) {
       tell(after: milliseconds) { $0.taskHeard(news, in: .named("s"), at: $1, store: $2) }
     }
 
@@ -75,8 +75,8 @@ struct TaskDeskTests {
       var ending: AnswerEnding?
       let request = AnswerRequest(
         session: session, request: RequestID(high: 1, low: number), verdict: verdict, text: "")
-      try tell { core, occasion, store in
-        let result = try core.answerGiven(request, at: occasion, store: store)
+      try tell { core, context, store in
+        let result = try core.answerGiven(request, at: context, store: store)
         ending = result.ending
         return result.actions
       }

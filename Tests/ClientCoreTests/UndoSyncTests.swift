@@ -200,7 +200,7 @@ import WireProtocol
     let operations = fleet.devices[0].store.operations
     _ = try replica.merge(
       Replica.Delivery(operations: operations, prefix: replica.record.prefix),
-      at: fleet.occasion(), store: fleet.devices[1].store)
+      at: fleet.context(), store: fleet.devices[1].store)
     #expect(replica.imports.alreadyKnown == imports.alreadyKnown + operations.count)
     #expect(replica.imports.applied == imports.applied)
   }

@@ -81,21 +81,21 @@ import WireProtocol
   func clocksThatDisagreeMakeAnother(passed: Int64, shown: Int64, isSame: Bool) throws {
     let store = MemoryStore()
     let start = TestDevice.startOfTime
-    func occasion(_ now: Int64, _ wall: Int64) -> Occasion {
-      Occasion(now: now, wall: wall, random: UInt64(bitPattern: wall &* 31 &+ now))
+    func context(_ now: Int64, _ wall: Int64) -> EventContext {
+      EventContext(now: now, wall: wall, random: UInt64(bitPattern: wall &* 31 &+ now))
     }
     var replica = try Replica(
       Replica.Opening(
         loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a"),
-      at: occasion(0, start), store: store)
-    func author(_ number: UInt64, _ occasion: Occasion) throws -> ReplicaID? {
+      at: context(0, start), store: store)
+    func author(_ number: UInt64, _ context: EventContext) throws -> ReplicaID? {
       try replica.perform(
-        .send("text", as: number, in: "a"), queueSizeMax: 10, wall: start, at: occasion,
+        .send("text", as: number, in: "a"), queueSizeMax: 10, wall: start, at: context,
         store: store
       ).operations.first?.id.replica
     }
-    let first = try author(1, occasion(5_000, start))
-    let second = try author(2, occasion(5_000 + passed, start &+ shown))
+    let first = try author(1, context(5_000, start))
+    let second = try author(2, context(5_000 + passed, start &+ shown))
     #expect((first == second) == isSame)
     #expect(store.record?.outbox.ranges.count == (isSame ? 1 : 2))
   }
@@ -135,24 +135,24 @@ import WireProtocol
     var authors: Set<ReplicaID> = []
     for nonce in [1, 2, 3, 3] as [UInt64] {
       let store = MemoryStore()
-      let occasion = Occasion(now: 1, wall: TestDevice.startOfTime, random: 5)
+      let context = EventContext(now: 1, wall: TestDevice.startOfTime, random: 5)
       let replica = try Replica(
         Replica.Opening(
           loaded: store.loaded, device: DeviceID(high: 0xD, low: 1), deviceName: "a"),
-        at: occasion, store: store)
+        at: context, store: store)
       var core = ClientCore(
         replica: replica, credentials: Fleet.credentials(), queueSizeMax: 10)
       let id = ConnectionID(rawValue: 1)
-      _ = core.started(at: occasion, store: store)
-      _ = core.connectionOpened(id, at: occasion, store: store)
+      _ = core.started(at: context, store: store)
+      _ = core.connectionOpened(id, at: context, store: store)
       _ = core.frameReceived(
         .welcome(
           Welcome(
             version: 1, head: .empty, nonce: nonce, serverMilliseconds: TestDevice.startOfTime,
             pingSeconds: 20, backoffMillisecondsMin: 0)),
-        on: id, at: occasion, store: store)
+        on: id, at: context, store: store)
       let done = try core.commandGiven(
-        .send("text", as: 1, in: "a"), at: occasion, store: store)
+        .send("text", as: 1, in: "a"), at: context, store: store)
       authors.formUnion(done.outcome.operations.map(\.id.replica))
     }
     #expect(authors.count == 3)

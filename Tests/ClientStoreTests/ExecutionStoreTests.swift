@@ -18,33 +18,33 @@ import WireProtocol
   }
 
   private func report(
-    _ phase: RunPhase, _ intents: IntentChanges, _ shelf: Shelf, _ open: inout Shelf.Open
+    _ phase: RunPhase, _ intents: IntentChanges, _ inbox: Shelf, _ open: inout Shelf.Open
   ) throws {
-    let occasion = shelf.occasion()
-    let run = try order().run(phase, milliseconds: occasion.wall, note: "")
+    let context = inbox.context()
+    let run = try order().run(phase, milliseconds: context.wall, note: "")
     _ = try open.replica.perform(
-      .reportRun(message, run), queueSizeMax: 10, wall: occasion.wall, intents: intents,
-      at: occasion, store: open.store)
+      .reportRun(message, run), queueSizeMax: 10, wall: context.wall, intents: intents,
+      at: context, store: open.store)
   }
 
   @Test func anIntentIsThereUntilItsEndIsStored() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    try shelf.send(1, &open)
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    try inbox.send(1, &open)
     let order = try order()
-    try report(.running, IntentChanges(begun: order), shelf, &open)
+    try report(.running, IntentChanges(begun: order), inbox, &open)
     try open.store.close()
-    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.intents == [order])
-    open = try shelf.open()
+    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.intents == [order])
+    open = try inbox.open()
     #expect(open.replica.workspace.status(message) == .running)
-    try report(.succeeded, IntentChanges(ended: message), shelf, &open)
+    try report(.succeeded, IntentChanges(ended: message), inbox, &open)
     try open.store.close()
-    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.intents == [])
+    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.intents == [])
   }
 
   @Test func leasesAndDispatchesTakeTheOlderOnesPlaces() throws {
-    let shelf = try Shelf()
-    let open = try shelf.open()
+    let inbox = try Shelf()
+    let open = try inbox.open()
     let session = try SessionID("a")
     let holder = LeaseHolder(device: DeviceID(high: 1, low: 2), store: StoreID(rawValue: .max))
     func store(_ records: AuthorityRecords) throws {
@@ -63,12 +63,12 @@ import WireProtocol
       dispatches: [Dispatch(message: message, token: 6, attempt: 2, request: 1, content: .max)])
     try store(latest)
     try open.store.close()
-    #expect(try ClientStore.open(directory: shelf.path).loaded.execution.authority == latest)
+    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.authority == latest)
   }
 
   @Test func answersAndVerdictsAreThereAfterReopening() throws {
-    let shelf = try Shelf()
-    let open = try shelf.open()
+    let inbox = try Shelf()
+    let open = try inbox.open()
     func answer(_ number: UInt64) throws -> PendingAnswer {
       PendingAnswer(
         answer: AnswerRequest(
@@ -95,7 +95,7 @@ import WireProtocol
       AnswerChanges(ended: try answer(1).answer.request),
       [try record(3, at: 10 + Authority.verdictMilliseconds)])
     try open.store.close()
-    let loaded = try ClientStore.open(directory: shelf.path).loaded
+    let loaded = try ClientStore.open(directory: inbox.path).loaded
     #expect(loaded.answers == [try answer(2)])
     let kept = try [record(2, at: 10), record(3, at: 10 + Authority.verdictMilliseconds)]
     #expect(Set(loaded.execution.authority.verdicts) == Set(kept))

@@ -6,12 +6,12 @@ import Testing
 
 @testable import ClientStore
 
-/// What the server acknowledged, in the file: as much as a `ReceiptBook` keeps, not all there ever was.
+/// What the server acknowledged, in the file: as much as a `BatchReceipts` keeps, not all there ever was.
 @Suite struct ReceiptStoreTests {
   @Test func receiptsDoNotGrowForEver() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    let sent = try shelf.send(1, &open)
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    let sent = try inbox.send(1, &open)
     let replica = try #require(sent.operations.first).id.replica
     let last: UInt32 = 2_000
     for seq in 1...last {
@@ -23,10 +23,10 @@ import Testing
       try open.store.commit(transaction)
     }
     try open.store.close()
-    let opened = try ClientStore.open(directory: shelf.path)
-    #expect(opened.loaded.receipts.count >= ReceiptBook.receiptsMax)
-    #expect(opened.loaded.receipts.count <= 2 * ReceiptBook.receiptsMax)
-    let book = ReceiptBook(opened.loaded.receipts)
+    let opened = try ClientStore.open(directory: inbox.path)
+    #expect(opened.loaded.receipts.count >= BatchReceipts.receiptsMax)
+    #expect(opened.loaded.receipts.count <= 2 * BatchReceipts.receiptsMax)
+    let book = BatchReceipts(opened.loaded.receipts)
     for seq in (last - 255)...last {
       #expect(book.position(of: replica, seq: seq) == UInt64(seq) * 3)
     }
@@ -35,8 +35,8 @@ import Testing
 
   /// Each run writes under another replica id.
   @Test func receiptsOfManyReplicasAreOneList() throws {
-    let shelf = try Shelf()
-    let open = try shelf.open()
+    let inbox = try Shelf()
+    let open = try inbox.open()
     try open.store.database.write { database in
       for position in 1...3_000 {
         try database.execute(
@@ -49,11 +49,11 @@ import Testing
     transaction.receipts = [Receipt(replica: replica, lastSeq: 3_001, logPosition: 3_001)]
     try open.store.commit(transaction)
     let count = try open.store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM receipts") }
-    #expect(count == ReceiptBook.receiptsMax)
+    #expect(count == BatchReceipts.receiptsMax)
     let oldest = try open.store.read {
       try Int.fetchOne($0, sql: "SELECT min(log_position) FROM receipts")
     }
-    #expect(oldest == 3_001 - ReceiptBook.receiptsMax + 1)
+    #expect(oldest == 3_001 - BatchReceipts.receiptsMax + 1)
     try open.store.close()
   }
 }

@@ -9,9 +9,9 @@ import WireProtocol
 @Suite struct ReopeningTests {
   // S0-71.
   @Test func everythingIsThereAfterReopening() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    for number in 1...20 as ClosedRange<UInt64> { try shelf.send(number, &open) }
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for number in 1...20 as ClosedRange<UInt64> { try inbox.send(number, &open) }
     try open.replica.remember(store: open.store) { record in
       record.workspace = WorkspaceID(high: 3, low: 4)
       record.isSyncEnabled = false
@@ -19,7 +19,7 @@ import WireProtocol
       record.repairs = 2
     }
     try open.store.close()
-    let again = try shelf.open()
+    let again = try inbox.open()
     #expect(again.replica.record == open.replica.record)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
@@ -30,31 +30,31 @@ import WireProtocol
 
   /// Also in a directory that others may read.
   @Test func theFilesAreForTheirOwnerAlone() throws {
-    let shelf = try Shelf()
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: shelf.path)
+    let inbox = try Shelf()
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: inbox.path)
     func modes() throws -> [Int?] {
       try ["", "-wal", "-shm"].map { suffix in
-        try FileManager.default.attributesOfItem(atPath: shelf.database + suffix)[
+        try FileManager.default.attributesOfItem(atPath: inbox.database + suffix)[
           .posixPermissions] as? Int
       }
     }
-    var open = try shelf.open()
-    try shelf.send(1, &open)
+    var open = try inbox.open()
+    try inbox.send(1, &open)
     #expect(try modes() == [0o600, 0o600, 0o600])
     try open.store.close()
     // As earlier versions left it.
-    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: shelf.database)
-    open = try shelf.open()
-    try shelf.send(2, &open)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: inbox.database)
+    open = try inbox.open()
+    try inbox.send(2, &open)
     #expect(try modes() == [0o600, 0o600, 0o600])
     try open.store.close()
   }
 
   /// The files of attachments have a queue of their own, which may come after the end.
   @Test func whoReadsAfterTheEndGetsAnError() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    try shelf.send(1, &open)
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    try inbox.send(1, &open)
     try open.store.close()
     #expect(throws: StoreError.self) { try StoredAttachments(store: open.store).all() }
     #expect(throws: StoreError.self) {
@@ -63,34 +63,34 @@ import WireProtocol
   }
 
   @Test func storedImageShortensTheTail() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    for number in 1...10 as ClosedRange<UInt64> { try shelf.send(number, &open) }
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for number in 1...10 as ClosedRange<UInt64> { try inbox.send(number, &open) }
     try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
-    try shelf.send(11, &open)
+    try inbox.send(11, &open)
     try open.store.close()
-    let loaded = try ClientStore.open(directory: shelf.path)
+    let loaded = try ClientStore.open(directory: inbox.path)
     #expect(loaded.loaded.tail.count == 1)
     try loaded.store.close()
-    let again = try shelf.open()
-    #expect(try shelf.contents(again.replica).count == 11)
+    let again = try inbox.open()
+    #expect(try inbox.contents(again.replica).count == 11)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
     try again.store.close()
   }
 
   @Test func acknowledgementsAndReceiptsAreKept() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    let ranges = try shelf.send(1, &open).operations.ranges
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    let ranges = try inbox.send(1, &open).operations.ranges
     let prefix = LogPrefix(position: 9, chain: 7)
     try open.replica.acknowledge(
       [OperationRange(replica: ranges[0].replica, first: 1, last: ranges[0].last)],
       prefix: prefix, store: open.store)
     #expect(open.replica.record.outbox.isEmpty)
-    try shelf.send(2, &open)
+    try inbox.send(2, &open)
     try open.store.close()
-    let again = try shelf.open()
+    let again = try inbox.open()
     #expect(again.replica.record == open.replica.record)
     #expect(again.replica.record.prefix == prefix)
     #expect(again.replica.record.outbox.ranges.map(\.first) == [ranges[0].last + 1])
@@ -100,9 +100,9 @@ import WireProtocol
   }
 
   @Test func outgoingEntriesComeInOrderAndInPages() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    for number in 1...10 as ClosedRange<UInt64> { try shelf.send(number, &open) }
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for number in 1...10 as ClosedRange<UInt64> { try inbox.send(number, &open) }
     var found: [LogEntry] = []
     while true {
       let page = try open.store.entries(
@@ -122,17 +122,17 @@ import WireProtocol
     let donor = try Shelf(seed: 1 << 50)
     var source = try donor.open()
     try donor.send(1, &source)
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    try shelf.send(2, &open)
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    try inbox.send(2, &open)
     _ = try open.replica.install(
       Replica.Base(
         image: source.replica.workspace.image(), prefix: LogPrefix(position: 3, chain: 5)),
-      at: shelf.occasion(), store: open.store)
+      at: inbox.context(), store: open.store)
     try source.store.close()
     try open.store.close()
-    let again = try shelf.open()
-    #expect(try Set(shelf.contents(again.replica)) == ["text 1", "text 2"])
+    let again = try inbox.open()
+    #expect(try Set(inbox.contents(again.replica)) == ["text 1", "text 2"])
     #expect(again.replica.record.prefix == LogPrefix(position: 3, chain: 5))
     #expect(again.replica.record == open.replica.record)
     #expect(try again.store.base() != nil)
@@ -140,12 +140,12 @@ import WireProtocol
   }
 
   @Test func killAtAnyCommitLosesNothingThatWasAnswered() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
+    let inbox = try Shelf()
+    var open = try inbox.open()
     var crashes: [(files: [String: Data], answered: Int)] = []
     for number in 1...12 as ClosedRange<UInt64> {
-      try shelf.send(number, &open)
-      crashes.append((try shelf.snapshot(), Int(number)))
+      try inbox.send(number, &open)
+      crashes.append((try inbox.snapshot(), Int(number)))
     }
     try open.store.close()
     for crash in crashes {
@@ -161,10 +161,10 @@ import WireProtocol
   }
 
   @Test func tornWriteAheadLogGivesAPrefix() throws {
-    let shelf = try Shelf()
-    var open = try shelf.open()
-    for number in 1...5 as ClosedRange<UInt64> { try shelf.send(number, &open) }
-    let files = try shelf.snapshot()
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for number in 1...5 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let files = try inbox.snapshot()
     try open.store.close()
     let wal = try #require(files["cospool.sqlite-wal"])
     for cut in stride(from: wal.count, to: 0, by: -max(1, wal.count / 9)) {

@@ -31,9 +31,9 @@ final class Shelf {
 
   var database: String { path + "/" + ClientStore.fileName }
 
-  func occasion() -> Occasion {
+  func context() -> EventContext {
     random += 1
-    return Occasion(now: 0, wall: 1_767_225_600_000 + Int64(random), random: random)
+    return EventContext(now: 0, wall: 1_767_225_600_000 + Int64(random), random: random)
   }
 
   /// A store with its replica, as the library opens them.
@@ -47,8 +47,8 @@ final class Shelf {
     let device = try DeviceIdentity.load(directory: path, fresh: DeviceID(high: 1, low: 1))
     let replica = try Replica(
       Replica.Opening(
-        loaded: opened.loaded, device: device, deviceName: "shelf"),
-      at: occasion(), store: opened.store)
+        loaded: opened.loaded, device: device, deviceName: "inbox"),
+      at: context(), store: opened.store)
     return Open(store: opened.store, replica: replica)
   }
 
@@ -56,13 +56,13 @@ final class Shelf {
   func send(
     _ number: UInt64, _ open: inout Open, text: String? = nil, waitsForDisk: Bool = true
   ) throws -> CommandOutcome {
-    let occasion = occasion()
+    let context = context()
     return try open.replica.perform(
       .send(
         Command.Send(
           session: SessionID("a"), id: MessageID(high: 7, low: number),
           text: text ?? "text \(number)")),
-      queueSizeMax: 1_000, wall: occasion.wall, waitsForDisk: waitsForDisk, at: occasion,
+      queueSizeMax: 1_000, wall: context.wall, waitsForDisk: waitsForDisk, at: context,
       store: open.store)
   }
 

@@ -27,14 +27,14 @@ import Testing
 
   @Test func aPairAgreesWithOracleAndContract() throws {
     let pair = try #require(PairMatrix.pairs.first { !$0.facts.isEmpty })
-    let verdict = PairVerdict(pair)
+    let verdict = PairResult(pair)
     #expect(verdict.faults == [])
     #expect(verdict.orders > 0 && verdict.facts > 0)
     #expect(verdict.mark == "●")
   }
 
   @Test func theTableShowsWhatIsWrong() throws {
-    var right = PairVerdict(PairMatrix.pairs[0])
+    var right = PairResult(PairMatrix.pairs[0])
     right.facts = 0
     right.first = "move"
     right.second = "cancel"

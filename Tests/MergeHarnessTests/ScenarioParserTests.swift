@@ -216,15 +216,15 @@ import Testing
 
   @Test func labelsHaveFixedIDs() {
     // Changing these changes what every scenario file does.
-    #expect(LabelBook.id(of: "m1").description == "f9556926-0b5e-8e5b-a967-8a125fde2cac")
-    #expect(LabelBook.id(of: "").description == "c3817c01-6ba4-8f30-abc0-810cc751a61b")
+    #expect(LabelTable.id(of: "m1").description == "f9556926-0b5e-8e5b-a967-8a125fde2cac")
+    #expect(LabelTable.id(of: "").description == "c3817c01-6ba4-8f30-abc0-810cc751a61b")
     let id = "0189c3a1-0000-7000-8000-00000000002a"
-    #expect(LabelBook.id(of: id).description == id)
-    let ids = Set((0..<10_000).map { LabelBook.id(of: "m\($0)") })
+    #expect(LabelTable.id(of: id).description == id)
+    let ids = Set((0..<10_000).map { LabelTable.id(of: "m\($0)") })
     #expect(ids.count == 10_000)
-    var book = LabelBook()
+    var book = LabelTable()
     let first = book.note("first")
     #expect(book.label(of: first) == "first")
-    #expect(book.label(of: LabelBook.id(of: "x")) == LabelBook.id(of: "x").description)
+    #expect(book.label(of: LabelTable.id(of: "x")) == LabelTable.id(of: "x").description)
   }
 }

@@ -365,7 +365,7 @@ def check_cancel_against_start(browser, house, figures):
     laptop.api("PUT", "settings/agent", {"value": "none"})
 
 
-# Trouble
+# ConnectionProblem
 
 
 def check_daemon_away(browser, house, figures):

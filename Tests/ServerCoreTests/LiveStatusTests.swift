@@ -17,7 +17,7 @@ import WireProtocol
 
   @Test func statusBeginsChangesAndEnds() throws {
     // S4-7, S4-8
-    var book = LiveStatusBook()
+    var book = LiveStatuses()
     #expect(book.changed(try Self.task(.idle), uptime: 0) == nil)
     #expect(book.changed(try Self.at("a"), uptime: 0) == .started)
     #expect(book.changed(try Self.at("a"), uptime: 20_000) == nil, "nothing changed")
@@ -29,7 +29,7 @@ import WireProtocol
 
   @Test func changesWaitFifteenSecondsAndTheLatestIsTold() throws {
     // N-8
-    var book = LiveStatusBook()
+    var book = LiveStatuses()
     _ = book.changed(try Self.at("a"), uptime: 0)
     for (index, operation) in ["b", "c", "d"].enumerated() {
       #expect(book.changed(try Self.at(operation), uptime: Int64(index) * 5_000) == nil)
@@ -46,7 +46,7 @@ import WireProtocol
 
   @Test func statusIsRenewedBeforeEightHours() throws {
     // S4-7
-    var book = LiveStatusBook()
+    var book = LiveStatuses()
     _ = book.changed(try Self.at("a"), uptime: 0)
     #expect(book.timePassed(uptime: 26_999_999).isEmpty)
     #expect(book.timePassed(uptime: 27_000_000).map(\.event) == [.renewed])

@@ -13,7 +13,7 @@ struct ServerScene {
 
   var core: ServerCore
   let storage = MemoryStorage()
-  var now = Moment(uptimeMilliseconds: 0, wallMilliseconds: 1_700_000_000_000)
+  var now = ServerTime(uptimeMilliseconds: 0, wallMilliseconds: 1_700_000_000_000)
   var generator = SeededGenerator(seed: 7)
   /// Store tasks that were asked for and not done yet.
   private(set) var waitingTasks: [(id: StoreTaskID, task: StoreTask)] = []

@@ -50,13 +50,13 @@ final class CrashDevice {
   /// Opens the store and takes up what it holds, as the library does.
   ///
   /// - Returns: whether the power stayed on.
-  func start(_ occasion: Occasion) throws -> Bool {
+  func start(_ context: EventContext) throws -> Bool {
     do {
       let opened = try ClientStore.open(directory: disk.directory)
       let replica = try Replica(
         Replica.Opening(
           loaded: opened.loaded, device: id, deviceName: name),
-        at: occasion, store: opened.store)
+        at: context, store: opened.store)
       var core = ClientCore(
         replica: replica,
         credentials: Credentials(

@@ -27,12 +27,12 @@ extension CrashWorld {
   // MARK: - Starting and stopping
 
   func startDevice(_ index: Int) throws {
-    while try !devices[index].start(occasion()) {
+    while try !devices[index].start(context()) {
       // It lost its power again while it opened its store.
       try powerDown(index)
     }
     devices[index].remember()
-    try run(on: index) { core, occasion, store in core.started(at: occasion, store: store) }
+    try run(on: index) { core, context, store in core.started(at: context, store: store) }
   }
 
   /// A process that ends in order and starts again; the power may fail in between.
@@ -91,10 +91,10 @@ extension CrashWorld {
     }
     let verdict = try integrity(of: device.disk.directory + "/" + ClientStore.fileName)
     guard verdict == "ok" else { throw fail("device \(index)'s file: \(verdict)") }
-    while try !device.start(occasion()) { try powerDown(index) }
+    while try !device.start(context()) { try powerDown(index) }
     try checkDevice(index)
     device.remember()
-    try run(on: index) { core, occasion, store in core.started(at: occasion, store: store) }
+    try run(on: index) { core, context, store in core.started(at: context, store: store) }
   }
 
   /// What a device sent before it went down arrives up to a point; what it was sent does not.

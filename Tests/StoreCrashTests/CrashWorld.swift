@@ -72,10 +72,10 @@ final class CrashWorld {
   }
 
   var wall: Int64 { TestDevice.startOfTime + now }
-  var moment: Moment { Moment(uptimeMilliseconds: now, wallMilliseconds: wall) }
+  var moment: ServerTime { ServerTime(uptimeMilliseconds: now, wallMilliseconds: wall) }
 
-  func occasion() -> Occasion {
-    Occasion(now: now, wall: wall, random: generator.next())
+  func context() -> EventContext {
+    EventContext(now: now, wall: wall, random: generator.next())
   }
 
   private func report(_ line: String) {
@@ -103,10 +103,10 @@ final class CrashWorld {
     let command = commands.command(
       for: process.core.replica.workspace, editors: &device.editors, using: &generator)
     var operations: [QueueModel.Operation]?
-    try run(on: index) { core, occasion, store in
+    try run(on: index) { core, context, store in
       do {
         let done = try core.commandGiven(
-          command, waitsForDisk: false, at: occasion, store: store)
+          command, waitsForDisk: false, at: context, store: store)
         operations = done.outcome.operations
         return done.actions
       } catch Replica.Fault.queue {
@@ -145,14 +145,14 @@ final class CrashWorld {
   /// Runs an event of a device and what follows from it; deals with a power failure on the way.
   func run(
     on index: Int,
-    _ event: (inout ClientCore, Occasion, ClientStore) throws -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, ClientStore) throws -> [ClientCore.Action]
   ) throws {
     let device = devices[index]
     guard let store = device.process?.store else { return }
-    let occasion = occasion()
+    let context = context()
     let actions: [ClientCore.Action]
     do {
-      actions = try device.process?.core.noted { try event(&$0, occasion, store) } ?? []
+      actions = try device.process?.core.noted { try event(&$0, context, store) } ?? []
     } catch {
       guard device.disk.isOff else { throw error }
       actions = []
@@ -186,12 +186,12 @@ final class CrashWorld {
         devices[index].process?.connection = nil
         try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
       case .ping(let id):
-        try run(on: index) { core, occasion, _ in
-          core.connectionHeard(id, at: occasion)
+        try run(on: index) { core, context, _ in
+          core.connectionHeard(id, at: context)
           return []
         }
-      case .report(let trouble):
-        report("device \(index): \(trouble.message)")
+      case .report(let problem):
+        report("device \(index): \(problem.message)")
       case .changed, .agent, .told, .decided, .answerEnded, .replied, .notified,
         .notificationEnded, .connectionMissed:
         break
@@ -201,8 +201,8 @@ final class CrashWorld {
 
   private func connect(_ index: Int, _ id: ClientConnectionID) throws {
     guard server.process != nil else {
-      return try run(on: index) { core, occasion, _ in
-        core.connectionLost(id, message: "refused", at: occasion)
+      return try run(on: index) { core, context, _ in
+        core.connectionLost(id, message: "refused", at: context)
       }
     }
     let connection = server.nextConnection()
@@ -211,8 +211,8 @@ final class CrashWorld {
       $0.connectionOpened(
         connection, source: "device", acceptedAt: self.moment, at: self.moment)
     }
-    try run(on: index) { core, occasion, store in
-      core.connectionOpened(id, at: occasion, store: store)
+    try run(on: index) { core, context, store in
+      core.connectionOpened(id, at: context, store: store)
     }
   }
 
@@ -237,8 +237,8 @@ final class CrashWorld {
   func deliver(_ bytes: [UInt8], to index: Int, on connection: ClientConnectionID) throws {
     guard devices[index].process?.connection?.client == connection else { return }
     let frame = try FrameCodec.decode(bytes)
-    try run(on: index) { core, occasion, store in
-      core.frameReceived(frame, on: connection, at: occasion, store: store)
+    try run(on: index) { core, context, store in
+      core.frameReceived(frame, on: connection, at: context, store: store)
     }
   }
 
@@ -283,8 +283,8 @@ final class CrashWorld {
   func lose(_ index: Int, _ message: String) throws {
     guard let connection = devices[index].process?.connection else { return }
     devices[index].process?.connection = nil
-    try run(on: index) { core, occasion, _ in
-      core.connectionLost(connection.client, message: message, at: occasion)
+    try run(on: index) { core, context, _ in
+      core.connectionLost(connection.client, message: message, at: context)
     }
   }
 
@@ -298,7 +298,7 @@ final class CrashWorld {
         guard let deadline = devices[index].process?.core.deadline, deadline <= now else {
           continue
         }
-        try run(on: index) { core, occasion, store in core.timePassed(at: occasion, store: store) }
+        try run(on: index) { core, context, store in core.timePassed(at: context, store: store) }
       }
     }
   }

@@ -15,7 +15,7 @@ import WireProtocol
       CrashFileSystem.unmount(device.disk)
       try? FileManager.default.removeItem(atPath: root)
     }
-    #expect(try device.start(Occasion(now: 0, wall: 1_000_000, random: 7)))
+    #expect(try device.start(EventContext(now: 0, wall: 1_000_000, random: 7)))
     try body(device, try #require(device.process))
   }
 

@@ -35,7 +35,7 @@ struct CommandFixture: Sendable {
     var flags: [SettingName: SettingValue] = [.deviceName: .text("desk")]
     flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)
     flags[.queueEnabled] = threadQueue.map(SettingValue.flag)
-    let settings = try SettingsKeeper(
+    let settings = try SettingsStore(
       flags: flags, environment: [:], dataDirectory: directory)
     let daemon = Daemon(
       dataDirectory: directory, settings: settings,

@@ -26,7 +26,7 @@ struct RunningDaemon: Sendable {
     var flags: [SettingName: SettingValue] = [.deviceName: .text("desk")]
     flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)
     flags[.queueEnabled] = threadQueue.map(SettingValue.flag)
-    let settings = try SettingsKeeper(
+    let settings = try SettingsStore(
       flags: flags, environment: [:], dataDirectory: data)
     let daemon = Daemon(
       dataDirectory: data, settings: settings,
@@ -98,8 +98,8 @@ struct RunningDaemon: Sendable {
     }
     let schema: JSONValue
     switch operation.answer {
-    case _ where isRefusal: schema = SchemaBook().schema(of: RefusalAnswer.self)
-    case .json(let type): schema = SchemaBook().schema(of: type)
+    case _ where isRefusal: schema = SchemaCatalog().schema(of: RefusalAnswer.self)
+    case .json(let type): schema = SchemaCatalog().schema(of: type)
     case .description, .events, .bytes: return
     }
     guard let value = try? reply.decoded(JSONValue.self) else {
@@ -112,7 +112,7 @@ struct RunningDaemon: Sendable {
 
   /// The routes alone, over an open store.
   static func api(directory: TemporaryDirectory) async throws -> APIHandlers {
-    let settings = try SettingsKeeper(flags: [:], environment: [:], dataDirectory: directory.path)
+    let settings = try SettingsStore(flags: [:], environment: [:], dataDirectory: directory.path)
     let client = try await QueueClient.open(
       settings.configuration(dataDirectory: directory.path),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -132,12 +132,12 @@ import Testing
     try "{\n\"logLevel\": \"loud\"}".write(
       toFile: directory.path + "/config.json", atomically: true, encoding: .utf8)
     let fault = #expect(throws: SettingFault.self) {
-      try SettingsKeeper(flags: [:], environment: [:], dataDirectory: directory.path)
+      try SettingsStore(flags: [:], environment: [:], dataDirectory: directory.path)
     }
     #expect(fault?.line == 2)
     #expect(fault?.description.contains("config.json, line 2: logLevel: \"loud\"") == true)
     #expect(throws: SettingFault.self) {
-      try SettingsKeeper(
+      try SettingsStore(
         flags: [.logLevel: .text("info"), .certificate: .text("/no/such/file")], environment: [:],
         dataDirectory: "/no/such/directory")
     }

@@ -8,19 +8,19 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite struct SocketPlaceTests {
+@Suite struct SocketPathTests {
   @Test func shortDirectoryHoldsItsSocket() throws {
-    let place = try SocketPlace.choose(dataDirectory: "/data/me", runtimeDirectories: [])
-    #expect(place == SocketPlace(path: "/data/me/cospool.sock", pointerFile: nil))
+    let place = try SocketPath.choose(dataDirectory: "/data/me", runtimeDirectories: [])
+    #expect(place == SocketPath(path: "/data/me/cospool.sock", pointerFile: nil))
   }
 
   @Test func limitIsTheAddressWithoutItsZero() throws {
-    let room = SocketPlace.pathBytesMax - "/cospool.sock".utf8.count - 1
+    let room = SocketPath.pathBytesMax - "/cospool.sock".utf8.count - 1
     let fits = "/" + String(repeating: "d", count: room)
     #expect(
-      try SocketPlace.choose(dataDirectory: fits, runtimeDirectories: ["/run/u"]).pointerFile == nil
+      try SocketPath.choose(dataDirectory: fits, runtimeDirectories: ["/run/u"]).pointerFile == nil
     )
-    let tooLong = try SocketPlace.choose(
+    let tooLong = try SocketPath.choose(
       dataDirectory: fits + "d", runtimeDirectories: ["/run/u"])
     #expect(tooLong.path.hasPrefix("/run/u/"))
     #expect(tooLong.pointerFile == fits + "d/cospool.sock.path")
@@ -29,7 +29,7 @@ import Testing
   @Test func longDirectoriesGetNamesOfTheirOwn() throws {
     let long = "/" + String(repeating: "d", count: 200)
     let names = try [long, long, long + "e"].map {
-      try SocketPlace.choose(dataDirectory: $0, runtimeDirectories: ["/run/u"]).path
+      try SocketPath.choose(dataDirectory: $0, runtimeDirectories: ["/run/u"]).path
     }
     #expect(names[0] == names[1])
     #expect(names[0] != names[2])
@@ -38,7 +38,7 @@ import Testing
   @Test func nowhereToGoIsSaid() {
     let long = "/" + String(repeating: "d", count: 200)
     let failure = #expect(throws: DaemonFailure.self) {
-      try SocketPlace.choose(dataDirectory: long, runtimeDirectories: [long])
+      try SocketPath.choose(dataDirectory: long, runtimeDirectories: [long])
     }
     #expect(failure?.exitCode == 1)
     #expect(failure?.message.contains("shorter --data") == true)

@@ -168,26 +168,26 @@ import Testing
     let workspace = WorkspaceID(high: 1, low: 1)
     let hello = try #require(ContentHash(Self.hash("hello")))
     let other = try #require(ContentHash(Self.hash("other")))
-    let before = BlobShelf(dataDirectory: directory, quotaBytes: 4_096)
+    let before = BlobStore(dataDirectory: directory, quotaBytes: 4_096)
     #expect(try before.keep(Array("hello".utf8), as: hello, in: workspace))
     let folder = "\(directory)/blobs/\(workspace)"
     try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
     try Data().write(to: URL(filePath: folder))
-    let shelf = BlobShelf(dataDirectory: directory, quotaBytes: 4_096)
-    #expect(throws: BlobShelf.Fault.self) {
-      try shelf.keep(Array("other".utf8), as: other, in: workspace)
+    let inbox = BlobStore(dataDirectory: directory, quotaBytes: 4_096)
+    #expect(throws: BlobStore.Fault.self) {
+      try inbox.keep(Array("other".utf8), as: other, in: workspace)
     }
     try FileManager.default.removeItem(atPath: folder)
     try FileManager.default.moveItem(atPath: folder + ".away", toPath: folder)
-    #expect(throws: BlobShelf.Fault.overQuota(bytesMax: 4_096)) {
-      try shelf.keep(Array("other".utf8), as: other, in: workspace)
+    #expect(throws: BlobStore.Fault.overQuota(bytesMax: 4_096)) {
+      try inbox.keep(Array("other".utf8), as: other, in: workspace)
     }
-    #expect(try !shelf.keep(Array("hello".utf8), as: hello, in: workspace))
+    #expect(try !inbox.keep(Array("hello".utf8), as: hello, in: workspace))
   }
 
   @Test func aFullDiskIsToldFromOtherFaults() {
     func isFull(_ error: any Error) -> Bool {
-      if case .storage(_, let isFull) = BlobShelf.Fault(error) { isFull } else { false }
+      if case .storage(_, let isFull) = BlobStore.Fault(error) { isFull } else { false }
     }
     for code in [ENOSPC, EDQUOT] {
       #expect(isFull(NSError(domain: NSPOSIXErrorDomain, code: Int(code))))

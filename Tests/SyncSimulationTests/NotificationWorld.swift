@@ -61,7 +61,7 @@ struct NotificationWorld {
   }
 
   var wall: Int64 { 1_700_000_000_000 + now }
-  var moment: Moment { Moment(uptimeMilliseconds: now, wallMilliseconds: wall) }
+  var moment: ServerTime { ServerTime(uptimeMilliseconds: now, wallMilliseconds: wall) }
 
   // MARK: - Devices
 
@@ -80,7 +80,7 @@ struct NotificationWorld {
       let replica = try Replica(
         Replica.Opening(
           loaded: store.loaded, device: id, deviceName: "d"),
-        at: occasion(), store: store)
+        at: context(), store: store)
       var core = ClientCore(
         replica: replica,
         credentials: Credentials(
@@ -94,19 +94,19 @@ struct NotificationWorld {
     }
   }
 
-  mutating func occasion() -> Occasion {
-    Occasion(now: now, wall: wall, random: generator.next())
+  mutating func context() -> EventContext {
+    EventContext(now: now, wall: wall, random: generator.next())
   }
 
   mutating func tell(
     _ index: Int,
-    _ event: (inout ClientCore, Occasion, NotificationStore) throws -> [ClientCore.Action]
+    _ event: (inout ClientCore, EventContext, NotificationStore) throws -> [ClientCore.Action]
   ) rethrows {
-    let occasion = occasion()
+    let context = context()
     let store = devices[index].store
-    var actions = try event(&devices[index].core, occasion, store)
-    actions += devices[index].core.executionFollowing(actions, at: occasion, store: store)
-    actions += devices[index].core.notificationsFollowing(actions, at: occasion, store: store)
+    var actions = try event(&devices[index].core, context, store)
+    actions += devices[index].core.executionFollowing(actions, at: context, store: store)
+    actions += devices[index].core.notificationsFollowing(actions, at: context, store: store)
     for action in actions { run(action, of: index) }
   }
 
@@ -114,8 +114,8 @@ struct NotificationWorld {
     switch action {
     case .connect(let id):
       guard devices[index].isOnline, server != nil else {
-        return tell(index) { core, occasion, _ in
-          core.connectionLost(id, message: "refused", at: occasion)
+        return tell(index) { core, context, _ in
+          core.connectionLost(id, message: "refused", at: context)
         }
       }
       connections += 1
@@ -146,8 +146,8 @@ struct NotificationWorld {
     let moment = moment
     tellServer { $0.connectionClosed(pipe.server, at: moment) }
     guard tellsClient else { return }
-    tell(index) { core, occasion, _ in
-      core.connectionLost(pipe.client, message: "cut", at: occasion)
+    tell(index) { core, context, _ in
+      core.connectionLost(pipe.client, message: "cut", at: context)
     }
   }
 

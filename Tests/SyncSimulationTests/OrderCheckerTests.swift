@@ -54,4 +54,13 @@ import Testing
     perform(.retry(.numbered(3)))
     #expect(checker.settled(in: simulation) == [])
   }
+
+  @Test func whatGotNewIdsMayStandInAnotherOrder() throws {
+    try queue([1, 2, 3, 4, 5])
+    try claim([1, 3, 2])
+    _ = checker.noted(.reauthored(device: 0), in: simulation)
+    #expect(checker.settled(in: simulation) == [])
+    try claim([5, 4])
+    #expect(checker.settled(in: simulation).count == 1)
+  }
 }

@@ -53,4 +53,23 @@ import Testing
       #expect(!file.path.hasSuffix("/Placeholder.swift"), "\(file.path) is left over")
     }
   }
+
+  /// Names that the field has a word for, which stands in their place now.
+  private static let replacedNames = [
+    "ArrivalGate", "AskBook", "AttachmentKeeper", "BatchNews", "BlobShelf", "CertificateKeeper",
+    "ChannelCensus", "Defect", "Hindrance", "LabelBook", "LiveSeats", "LiveStatusBook", "Moment",
+    "NotificationBook", "NotificationNews", "NotificationShelf", "Objection", "Occasion",
+    "OpeningTrouble", "OutgoingBoxes", "PairVerdict", "PushGear", "ReceiptBook", "SchemaBook",
+    "Seat", "SequenceBox", "SettingsKeeper", "SharedNews", "SocketPlace", "SoughtRun", "TaskNews",
+    "ThreadStanding", "Trouble", "WebGate",
+  ]
+
+  @Test func theFieldsWordsAreUsed() throws {
+    let replaced = Set(WordTests.replacedNames.map { Substring($0) })
+    for file in try Repository.swiftFiles() where !file.path.hasPrefix("Tests/TidyTests/") {
+      for word in file.code.split(whereSeparator: { !$0.isLetter && !$0.isNumber }) {
+        #expect(!replaced.contains(word), "\(file.path) says \(word)")
+      }
+    }
+  }
 }

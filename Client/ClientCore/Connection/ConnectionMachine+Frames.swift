@@ -16,24 +16,24 @@ enum ReceivedFrame: Sendable {
 extension ConnectionMachine {
   /// A frame came in.
   mutating func frameReceived(
-    _ frame: Frame, on id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+    _ frame: Frame, on id: ConnectionID, at context: EventContext, store: some ReplicaStore
   ) -> ReceivedFrame {
     // Frames of a connection that was given up may still be under way.
     guard current == id else { return .done([]) }
-    connectionHeard(id, at: occasion)
+    connectionHeard(id, at: context)
     do throws(Replica.Fault) {
       switch frame {
       case .welcome(let welcome):
-        return .done(try welcomed(welcome, at: occasion, store: store))
+        return .done(try welcomed(welcome, at: context, store: store))
       case .refused(let refusal):
-        return .done(try refused(refusal, at: occasion, store: store))
+        return .done(try refused(refusal, at: context, store: store))
       case .goAway(let goAway):
-        return .done(sentAway(goAway, at: occasion))
+        return .done(sentAway(goAway, at: context))
       case .error(let fault):
         let message = "the server reports error \(fault.code): \(fault.message)"
-        return .done(fail(Trouble(message: message), at: occasion))
+        return .done(fail(ConnectionProblem(message: message), at: context))
       case .notification(let notification):
-        guard case .live = state else { return .done(sentTooEarly(at: occasion)) }
+        guard case .live = state else { return .done(sentTooEarly(at: context)) }
         return .notification(notification)
       case .unknownOptional:
         return .done([])
@@ -42,33 +42,33 @@ extension ConnectionMachine {
       case .response(let response):
         return .response(response)
       case .changes, .ack, .snapshot, .presence:
-        guard case .live(let live) = state else { return .done(sentTooEarly(at: occasion)) }
-        return .done(try dataReceived(frame, live, at: occasion, store: store))
+        guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
+        return .done(try dataReceived(frame, live, at: context, store: store))
       case .pair, .paired, .hello, .request, .notified:
         return .done(
-          fail(Trouble(message: "the server sent a frame out of turn"), at: occasion))
+          fail(ConnectionProblem(message: "the server sent a frame out of turn"), at: context))
       }
     } catch {
-      return .done(failed(error, at: occasion))
+      return .done(failed(error, at: context))
     }
   }
 
-  private mutating func sentTooEarly(at occasion: Occasion) -> [Action] {
-    fail(Trouble(message: "the server sent data before its welcome"), at: occasion)
+  private mutating func sentTooEarly(at context: EventContext) -> [Action] {
+    fail(ConnectionProblem(message: "the server sent data before its welcome"), at: context)
   }
 
   private mutating func dataReceived(
-    _ frame: Frame, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ frame: Frame, _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     // The server joins this device's state and then ends the connection.
     if live.isOffering { return [] }
     switch frame {
     case .changes(let changes):
-      return try changesReceived(changes, live, at: occasion, store: store)
+      return try changesReceived(changes, live, at: context, store: store)
     case .ack(let ack):
-      return try acknowledged(ack, live, at: occasion, store: store)
+      return try acknowledged(ack, live, at: context, store: store)
     case .snapshot(let part):
-      return try snapshotReceived(part, live, at: occasion, store: store)
+      return try snapshotReceived(part, live, at: context, store: store)
     case .presence(let list):
       devices = list
       return []
@@ -78,7 +78,7 @@ extension ConnectionMachine {
   }
 
   /// A fault of the replica ends the connection; nothing was applied or acknowledged.
-  mutating func failed(_ fault: Replica.Fault, at occasion: Occasion) -> [Action] {
+  mutating func failed(_ fault: Replica.Fault, at context: EventContext) -> [Action] {
     let message =
       switch fault {
       case .store(let error): "cannot store: \(error.message)"
@@ -87,49 +87,50 @@ extension ConnectionMachine {
       case .history(let error): error.description
       case .outOfOrder: "the server sent operations that name some it did not send"
       }
-    return fail(Trouble(message: message), at: occasion)
+    return fail(ConnectionProblem(message: message), at: context)
   }
 
-  private mutating func sentAway(_ goAway: GoAway, at occasion: Occasion) -> [Action] {
+  private mutating func sentAway(_ goAway: GoAway, at context: EventContext) -> [Action] {
     let closing = closing()
     let low = Int64(goAway.reconnectAfterMillisecondsMin)
     let high = max(low, Int64(goAway.reconnectAfterMillisecondsMax))
-    let delay = low + Int64(occasion.random(4) % UInt64(high - low + 1))
-    state = .waiting(until: occasion.now + delay)
-    trouble = Trouble(message: "the server asked to reconnect later: \(goAway.reason)")
+    let delay = low + Int64(context.random(4) % UInt64(high - low + 1))
+    state = .waiting(until: context.now + delay)
+    problem = ConnectionProblem(message: "the server asked to reconnect later: \(goAway.reason)")
     return closing
   }
 
   // MARK: Welcome
 
   private mutating func welcomed(
-    _ welcome: Welcome, at occasion: Occasion, store: some ReplicaStore
+    _ welcome: Welcome, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     guard case .greeting(let id, _) = state, let credentials else {
-      return fail(Trouble(message: "the server sent a second welcome"), at: occasion)
+      return fail(ConnectionProblem(message: "the server sent a second welcome"), at: context)
     }
     guard ProtocolVersion.spoken.contains(welcome.version) else {
       return fail(
-        Trouble(message: "the server chose version \(welcome.version), which was not offered"),
-        at: occasion)
+        ConnectionProblem(
+          message: "the server chose version \(welcome.version), which was not offered"),
+        at: context)
     }
-    noteServerClock(welcome.serverMilliseconds, at: occasion)
+    noteServerClock(welcome.serverMilliseconds, at: context)
     backoff.minimum = min(
       Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
     try replica.remember(store: store) { $0.workspace = credentials.workspace }
     replica.nonce = welcome.nonce
     let own = replica.record.prefix
     let hasCaughtUp = own == welcome.head || own.position == 0 && welcome.head.position == 0
-    trouble = nil
+    problem = nil
     state = .live(
       LiveConnection(
-        id: id, since: occasion.now, sinceWall: time(at: occasion),
+        id: id, since: context.now, sinceWall: time(at: context),
         pingMilliseconds: welcome.pingSeconds == 0
           ? ClientLimits.pingMilliseconds
           : min(Int64(welcome.pingSeconds) * 1_000, ClientLimits.pingMilliseconds),
         phase: hasCaughtUp ? .caughtUp : .catchingUp(to: welcome.head),
-        head: welcome.head.position, lastHeard: occasion.now, lastPing: occasion.now))
-    return (hasCaughtUp ? [acknowledgement(on: id)] : []) + sendBatches(at: occasion, store: store)
+        head: welcome.head.position, lastHeard: context.now, lastPing: context.now))
+    return (hasCaughtUp ? [acknowledgement(on: id)] : []) + sendBatches(at: context, store: store)
   }
 
   func acknowledgement(on id: ConnectionID) -> Action {
@@ -139,11 +140,11 @@ extension ConnectionMachine {
   /// Tells the server how far the device is, now or soon: acknowledged means on disk, and one wait for
   /// the disk serves all that comes until then.
   func acknowledgementFollowing(
-    _ live: inout LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ live: inout LiveConnection, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard store.isSynchronized else {
       if live.acknowledgeAt == nil {
-        live.acknowledgeAt = occasion.now + ClientLimits.synchronizeMilliseconds
+        live.acknowledgeAt = context.now + ClientLimits.synchronizeMilliseconds
       }
       return []
     }
@@ -154,50 +155,51 @@ extension ConnectionMachine {
   // MARK: Data
 
   private mutating func changesReceived(
-    _ changes: Changes, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ changes: Changes, _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     let operations: [Operation]
     do {
       operations = try PackedDelta.unpack(changes.delta)
     } catch {
-      return fail(Trouble(message: "the server sent a broken delta: \(error)"), at: occasion)
+      return fail(
+        ConnectionProblem(message: "the server sent a broken delta: \(error)"), at: context)
     }
     var live = live
     if changes.batch != 0 {
       // A batch of this device with other stamps than it gave it.
-      trouble = nil
-      _ = live.window.takeFlight(changes.batch, at: occasion.now)
+      problem = nil
+      _ = live.window.takeFlight(changes.batch, at: context.now)
     }
     let (rebuilds, repairs) = (replica.rebuilds, replica.record.repairs)
     let touched = try replica.merge(
       Replica.Delivery(
         operations: operations, packed: changes.delta, prefix: changes.prefix),
-      at: occasion, store: store)
+      at: context, store: store)
     guard repairs == replica.record.repairs else {
       // What was sent on this connection may have been logged under ids that are another copy's here:
       // on the next one it comes back.
-      return [.changed(touched)] + disconnect(for: .stopped) + connectIfPossible(at: occasion)
+      return [.changed(touched)] + disconnect(for: .stopped) + connectIfPossible(at: context)
     }
     // The log is numbered anew.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
-    return received(touched, changes.prefix, live, at: occasion, store: store)
+    return received(touched, changes.prefix, live, at: context, store: store)
   }
 
   /// The device has a longer prefix of the server's log.
   private mutating func received(
-    _ touched: TouchedQueues, _ prefix: LogPrefix, _ live: LiveConnection, at occasion: Occasion,
+    _ touched: TouchedQueues, _ prefix: LogPrefix, _ live: LiveConnection, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
     var live = live
     live.reached(prefix.position)
-    let acknowledgement = acknowledgementFollowing(&live, at: occasion, store: store)
+    let acknowledgement = acknowledgementFollowing(&live, at: context, store: store)
     state = .live(live)
     return acknowledgement + (touched.isEmpty ? [] : [.changed(touched)])
-      + sendBatches(at: occasion, store: store)
+      + sendBatches(at: context, store: store)
   }
 
   private mutating func snapshotReceived(
-    _ part: SnapshotPart, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ part: SnapshotPart, _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var live = live
     var assembly =
@@ -206,12 +208,13 @@ extension ConnectionMachine {
     guard assembly?.nextIndex == part.index, assembly?.count == part.count,
       part.index < part.count
     else {
-      return fail(Trouble(message: "the parts of a snapshot came out of order"), at: occasion)
+      return fail(
+        ConnectionProblem(message: "the parts of a snapshot came out of order"), at: context)
     }
     assembly?.bytes.append(contentsOf: part.bytes)
     assembly?.nextIndex = part.index + 1
     guard let bytes = assembly?.bytes, bytes.count <= ClientLimits.snapshotBytesMax else {
-      return fail(Trouble(message: "the server's snapshot is too large"), at: occasion)
+      return fail(ConnectionProblem(message: "the server's snapshot is too large"), at: context)
     }
     guard part.index + 1 == part.count else {
       live.assembly = assembly
@@ -223,26 +226,28 @@ extension ConnectionMachine {
     do {
       image = try PackedSnapshot.unpack(bytes)
     } catch {
-      return fail(Trouble(message: "the server sent a broken snapshot: \(error)"), at: occasion)
+      return fail(
+        ConnectionProblem(message: "the server sent a broken snapshot: \(error)"), at: context)
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
-    guard let touched = try replica.install(base, at: occasion, store: store) else {
-      return try offerState(live, at: occasion, store: store)
+    guard let touched = try replica.install(base, at: context, store: store) else {
+      return try offerState(live, at: context, store: store)
     }
     live.window.voidFlights(alreadyAnswered: 0)
-    return received(touched, part.prefix, live, at: occasion, store: store)
+    return received(touched, part.prefix, live, at: context, store: store)
   }
 
   /// The server's log lacks what this device has of a log: it gets the state to join.
   private mutating func offerState(
-    _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var live = live
     let bytes = PackedSnapshot.pack(try replica.loggedState(store: store))
     live.phase = .offering(
-      until: occasion.now + ClientLimits.answerMilliseconds(bytes: bytes.count),
+      until: context.now + ClientLimits.answerMilliseconds(bytes: bytes.count),
       hasCaughtUp: live.hasCaughtUp)
-    trouble = Trouble(message: "the server lacks what this device has; this device gives it back")
+    problem = ConnectionProblem(
+      message: "the server lacks what this device has; this device gives it back")
     state = .live(live)
     return SnapshotPart.parts(of: bytes, bytesMax: ClientLimits.batchBytesMax).map {
       .send(live.id, .snapshot($0))

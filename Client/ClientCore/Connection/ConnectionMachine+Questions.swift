@@ -35,10 +35,10 @@ extension ConnectionMachine {
   ///
   /// - Returns: nil where it cannot be asked now.
   mutating func questionAsked(
-    _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
+    _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
     guard hasServer else {
-      guard let answer = decide(request, id: id, at: occasion, store: store) else { return nil }
+      guard let answer = decide(request, id: id, at: context, store: store) else { return nil }
       return [.told(answer, id)]
     }
     guard ready != nil else { return nil }
@@ -114,13 +114,13 @@ extension ConnectionMachine {
 
   /// The device decides for itself; nil where it cannot store what it decided.
   mutating func decide(
-    _ request: AuthorityRequest, id: UInt64, at occasion: Occasion, store: some ReplicaStore
+    _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> AuthorityAnswer? {
     guard var local = authority.local else { return nil }
     let outcome = local.answer(
       request, id: id,
       from: LeaseHolder(device: replica.record.device, store: replica.record.store),
-      in: replica.workspace, uptime: occasion.now, wall: time(at: occasion))
+      in: replica.workspace, uptime: context.now, wall: time(at: context))
     if !outcome.changes.isEmpty {
       var transaction = StoreTransaction(record: replica.record)
       transaction.authority = outcome.changes

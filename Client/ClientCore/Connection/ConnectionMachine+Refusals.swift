@@ -4,12 +4,12 @@ import WireProtocol
 
 extension ConnectionMachine {
   mutating func refused(
-    _ refusal: Refusal, at occasion: Occasion, store: some ReplicaStore
+    _ refusal: Refusal, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    let why = Trouble(message: refusal.message, refusal: refusal.code)
+    let why = ConnectionProblem(message: refusal.message, refusal: refusal.code)
     switch refusal.code {
     case .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace:
-      trouble = why
+      problem = why
       return disconnect(for: .refused) + [.report(why)]
     default:
       break
@@ -17,17 +17,17 @@ extension ConnectionMachine {
     guard case .live(var live) = state, refusal.batch != 0 else {
       return fail(
         why, retryAfter: retryAfter(refusal) ?? ClientLimits.backoffMillisecondsMax,
-        at: occasion)
+        at: context)
     }
     guard live.window.contains(refusal.batch) else {
       live.window.dropAnswer()
       state = .live(live)
-      return sendBatches(at: occasion, store: store)
+      return sendBatches(at: context, store: store)
     }
-    trouble = why
+    problem = why
     live.window.voidFlights(alreadyAnswered: 1)
     live.sending =
-      retryAfter(refusal).map { .held(until: occasion.now + $0 + wait(at: occasion)) } ?? .refused
+      retryAfter(refusal).map { .held(until: context.now + $0 + wait(at: context)) } ?? .refused
     state = .live(live)
     return [.report(why)]
   }

@@ -23,32 +23,32 @@ struct Retention: Hashable, Sendable {
 }
 
 extension ConnectionMachine {
-  mutating func retentionChanged(toDays days: Int, at occasion: Occasion) {
+  mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     guard days != retention.days else { return }
     // One device does it as a rule, and finds nothing left to do where another did it.
-    let delay = occasion.random(1) % UInt64(ClientLimits.forgettingMillisecondsFirst)
-    retention.keep(days: days, first: occasion.now + Int64(delay))
+    let delay = context.random(1) % UInt64(ClientLimits.forgettingMillisecondsFirst)
+    retention.keep(days: days, first: context.now + Int64(delay))
   }
 
-  mutating func forgetIfDue(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+  mutating func forgetIfDue(at context: EventContext, store: some ReplicaStore) -> [Action] {
     guard let due = retention.due else { return [] }
-    let wall = time(at: occasion)
+    let wall = time(at: context)
     do throws(Replica.Fault) {
-      if occasion.now >= due {
-        retention.due = occasion.now + ClientLimits.forgettingMilliseconds
+      if context.now >= due {
+        retention.due = context.now + ClientLimits.forgettingMilliseconds
         retention.messages = try replica.shortenLog(
           to: wall - Int64(retention.days) * 86_400_000, store: store)
       }
       guard !retention.messages.isEmpty else { return [] }
       let part = retention.messages.prefix(ClientLimits.forgettingMessagesMax)
-      let outcome = try replica.forget(part, wall: wall, at: occasion, store: store)
+      let outcome = try replica.forget(part, wall: wall, at: context, store: store)
       retention.messages.removeFirst(part.count)
       guard !outcome.operations.isEmpty else { return [] }
-      return [.changed(outcome.touched)] + sendBatches(at: occasion, store: store)
+      return [.changed(outcome.touched)] + sendBatches(at: context, store: store)
     } catch {
       // Tomorrow is early enough.
       retention.messages = []
-      return [.report(Trouble(message: "old messages cannot be forgotten: \(error)"))]
+      return [.report(ConnectionProblem(message: "old messages cannot be forgotten: \(error)"))]
     }
   }
 }

@@ -4,27 +4,27 @@ import WireProtocol
 
 extension ConnectionMachine {
   /// Sends outgoing operations while the window has room.
-  mutating func sendBatches(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+  mutating func sendBatches(at context: EventContext, store: some ReplicaStore) -> [Action] {
     guard case .live(var live) = state else { return [] }
     var actions: [Action] = []
     do {
       while live.maySend, live.window.voidedAnswers == 0, live.window.hasRoom,
         live.window.cursor < replica.lastEntry
       {
-        let sent = try nextBatch(&live, at: occasion, store: store)
+        let sent = try nextBatch(&live, at: context, store: store)
         if sent.isEmpty { break }
         actions += sent
       }
     } catch {
-      return failed(error, at: occasion)
+      return failed(error, at: context)
     }
     state = .live(live)
-    noteIfSynced(at: occasion)
+    noteIfSynced(at: context)
     return actions
   }
 
   private func nextBatch(
-    _ live: inout LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ live: inout LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     let outbox = replica.record.outbox
     guard !outbox.isEmpty else {
@@ -74,7 +74,7 @@ extension ConnectionMachine {
     var actions: [Action] = []
     for (index, part) in parts.enumerated() {
       let isLast = index == parts.count - 1
-      let batch = live.window.send(isLast ? ranges : [], bytes: part.count, at: occasion.now)
+      let batch = live.window.send(isLast ? ranges : [], bytes: part.count, at: context.now)
       actions.append(.send(live.id, .changes(Changes(batch: batch, delta: part))))
     }
     return actions
@@ -98,26 +98,26 @@ extension ConnectionMachine {
       && replica.record.outbox.isEmpty
   }
 
-  mutating func noteIfSynced(at occasion: Occasion) {
-    if isSynced { lastSyncedWall = time(at: occasion) }
+  mutating func noteIfSynced(at context: EventContext) {
+    if isSynced { lastSyncedWall = time(at: context) }
   }
 
   mutating func acknowledged(
-    _ ack: Ack, _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ ack: Ack, _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var live = live
-    guard let flight = live.window.takeFlight(ack.batch, at: occasion.now) else {
+    guard let flight = live.window.takeFlight(ack.batch, at: context.now) else {
       state = .live(live)
-      return sendBatches(at: occasion, store: store)
+      return sendBatches(at: context, store: store)
     }
     live.head = max(live.head, ack.prefix.position)
-    trouble = nil
+    problem = nil
     try replica.acknowledge(flight.ranges, prefix: ack.prefix, store: store)
     let actions =
       live.window.flights.isEmpty
-      ? acknowledgementFollowing(&live, at: occasion, store: store) : []
+      ? acknowledgementFollowing(&live, at: context, store: store) : []
     state = .live(live)
-    return actions + sendBatches(at: occasion, store: store)
+    return actions + sendBatches(at: context, store: store)
   }
 }
 

@@ -4,15 +4,15 @@ import WireProtocol
 extension ConnectionMachine {
   /// The transport is open.
   mutating func connectionOpened(
-    _ id: ConnectionID, at occasion: Occasion, store: some ReplicaStore
+    _ id: ConnectionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     // A transport that opens after it was given up is closed by the driver.
     guard case .connecting(id, _) = state, let credentials else { return [.close(id)] }
     // What the server hears of must outlast a loss of power.
     do throws(StoreError) { try store.synchronize() } catch {
-      return failed(.store(error), at: occasion)
+      return failed(.store(error), at: context)
     }
-    state = .greeting(id, since: occasion.now)
+    state = .greeting(id, since: context.now)
     let record = replica.record
     let hello = Hello(
       versions: ProtocolVersion.spoken, token: credentials.token,
@@ -23,20 +23,20 @@ extension ConnectionMachine {
 
   /// The transport could not be opened, broke, or was closed by the server.
   mutating func connectionLost(
-    _ id: ConnectionID, message: String, at occasion: Occasion
+    _ id: ConnectionID, message: String, at context: EventContext
   ) -> [Action] {
     guard current == id else { return [] }
-    return fail(Trouble(message: message), at: occasion)
+    return fail(ConnectionProblem(message: message), at: context)
   }
 
   /// Any sign of life, such as a pong.
-  mutating func connectionHeard(_ id: ConnectionID, at occasion: Occasion) {
+  mutating func connectionHeard(_ id: ConnectionID, at context: EventContext) {
     guard case .live(var live) = state, live.id == id else { return }
-    live.lastHeard = occasion.now
+    live.lastHeard = context.now
     state = .live(live)
   }
 
-  mutating func connectIfPossible(at occasion: Occasion) -> [Action] {
+  mutating func connectIfPossible(at context: EventContext) -> [Action] {
     guard isRunning else {
       state = .idle(.stopped)
       return []
@@ -51,7 +51,7 @@ extension ConnectionMachine {
     }
     if let bound = replica.record.workspace, bound != credentials.workspace {
       state = .idle(.refused)
-      trouble = Trouble(
+      problem = ConnectionProblem(
         message: "the credentials are for workspace \(credentials.workspace), the data belong to "
           + "\(bound); use another data directory for another workspace",
         refusal: .wrongWorkspace)
@@ -59,7 +59,7 @@ extension ConnectionMachine {
     }
     connections += 1
     let id = ConnectionID(rawValue: connections)
-    state = .connecting(id, since: occasion.now)
+    state = .connecting(id, since: context.now)
     return [.connect(id)]
   }
 
@@ -86,26 +86,26 @@ extension ConnectionMachine {
 
   /// Gives the connection up and tries again later.
   mutating func fail(
-    _ trouble: Trouble, retryAfter: Int64 = 0, at occasion: Occasion
+    _ problem: ConnectionProblem, retryAfter: Int64 = 0, at context: EventContext
   ) -> [Action] {
-    self.trouble = trouble
+    self.problem = problem
     let closing = closing()
     if case .live(let live) = state,
-      occasion.now - live.since >= ClientLimits.healthMilliseconds
+      context.now - live.since >= ClientLimits.healthMilliseconds
     {
       backoff.attempts = 0
     }
-    state = .waiting(until: occasion.now + wait(at: occasion) + max(0, retryAfter))
-    return closing + [.report(trouble)]
+    state = .waiting(until: context.now + wait(at: context) + max(0, retryAfter))
+    return closing + [.report(problem)]
   }
 
   /// Full jitter over a range that doubles with every attempt, above the server's minimum.
-  mutating func wait(at occasion: Occasion) -> Int64 {
+  mutating func wait(at context: EventContext) -> Int64 {
     let doublings = min(backoff.attempts, 6)
     backoff.attempts += 1
     let range = min(
       ClientLimits.backoffMillisecondsMin << Int64(doublings),
       ClientLimits.backoffMillisecondsMax)
-    return backoff.minimum + Int64(occasion.random(3) % UInt64(range + 1))
+    return backoff.minimum + Int64(context.random(3) % UInt64(range + 1))
   }
 }

@@ -64,7 +64,7 @@ struct ConnectionMachine: Sendable {
   var connections: UInt64 = 0
   var backoff = Backoff()
   var serverClock: ServerClock?
-  var trouble: Trouble?
+  var problem: ConnectionProblem?
   /// The devices of the workspace as the server told last.
   var devices: [DevicePresence] = []
   var lastSyncedWall: Int64?
@@ -107,27 +107,27 @@ struct ConnectionMachine: Sendable {
   }
 
   /// Takes over the server's reading; one that no stamp could hold is cut down to what one can.
-  mutating func noteServerClock(_ milliseconds: Int64, at occasion: Occasion) {
+  mutating func noteServerClock(_ milliseconds: Int64, at context: EventContext) {
     let reading = min(max(milliseconds, 0), Stamp.millisecondsMax)
-    serverClock = ServerClock(reading: reading, readAt: occasion.now)
+    serverClock = ServerClock(reading: reading, readAt: context.now)
   }
 
   /// The wall clock, or the server's where the two differ by more than a little.
-  func time(at occasion: Occasion) -> Int64 {
-    guard let clock = serverClock else { return occasion.wall }
-    let estimate = clock.reading + (occasion.now - clock.readAt)
-    let difference = estimate.subtractingReportingOverflow(occasion.wall)
+  func time(at context: EventContext) -> Int64 {
+    guard let clock = serverClock else { return context.wall }
+    let estimate = clock.reading + (context.now - clock.readAt)
+    let difference = estimate.subtractingReportingOverflow(context.wall)
     if difference.overflow
       || difference.partialValue.magnitude > UInt64(ClientLimits.clockToleranceMilliseconds)
     {
       return estimate
     }
-    return occasion.wall
+    return context.wall
   }
 
-  /// The occasion with the best known time.
-  func corrected(_ occasion: Occasion) -> Occasion {
-    occasion.at(wall: time(at: occasion))
+  /// The context with the best known time.
+  func corrected(_ context: EventContext) -> EventContext {
+    context.at(wall: time(at: context))
   }
 
   /// Checks the machine against itself.
@@ -155,9 +155,9 @@ struct ConnectionMachine: Sendable {
 
 extension ConnectionMachine {
   /// The driver began to run the sync.
-  mutating func started(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+  mutating func started(at context: EventContext, store: some ReplicaStore) -> [Action] {
     isRunning = true
-    return connectIfPossible(at: occasion)
+    return connectIfPossible(at: context)
   }
 
   /// The driver stops: closes what is open.
@@ -168,41 +168,41 @@ extension ConnectionMachine {
 
   /// The device was paired, anew or for the first time.
   mutating func paired(
-    _ fresh: Credentials, at occasion: Occasion, store: some ReplicaStore
+    _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try replica.remember(store: store) { $0.workspace = fresh.workspace }
     credentials = fresh
     backoff.attempts = 0
-    trouble = nil
-    return disconnect(for: .stopped) + connectIfPossible(at: occasion)
+    problem = nil
+    return disconnect(for: .stopped) + connectIfPossible(at: context)
   }
 
   /// A person turned sync on or off.
   mutating func syncSwitched(
-    _ isOn: Bool, at occasion: Occasion, store: some ReplicaStore
+    _ isOn: Bool, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try replica.remember(store: store) { $0.isSyncEnabled = isOn }
     guard isOn else { return disconnect(for: .disabled) }
     backoff.attempts = 0
-    if case .idle = state { return connectIfPossible(at: occasion) }
+    if case .idle = state { return connectIfPossible(at: context) }
     return []
   }
 
   /// A person wants to be connected now, whatever was refused before.
-  mutating func syncRequested(at occasion: Occasion) -> [Action] {
+  mutating func syncRequested(at context: EventContext) -> [Action] {
     // A try that is under way and fails must not be followed by a long wait either.
     backoff.attempts = 0
     switch state {
     case .idle, .waiting:
-      return connectIfPossible(at: occasion)
+      return connectIfPossible(at: context)
     case .live(var live) where live.sending != .open:
-      live.sending = .held(until: occasion.now)
+      live.sending = .held(until: context.now)
       state = .live(live)
       return []
     case .connecting(_, let since), .greeting(_, let since):
       // What the network swallowed is repeated ever more slowly; a fresh try is at once.
-      guard occasion.now - since >= ClientLimits.patienceMilliseconds else { return [] }
-      return disconnect(for: .stopped) + connectIfPossible(at: occasion)
+      guard context.now - since >= ClientLimits.patienceMilliseconds else { return [] }
+      return disconnect(for: .stopped) + connectIfPossible(at: context)
     case .live:
       return []
     }
@@ -216,63 +216,64 @@ extension ConnectionMachine {
   ///   in between leaves the server with operations that the device does not know it made; they come
   ///   back, and the next process writes under another replica id anyway.
   mutating func perform(
-    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true, at occasion: Occasion,
+    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true,
+    at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     let outcome = try replica.perform(
-      command, queueSizeMax: queueSizeMax, wall: time(at: occasion), recordsUndo: recordsUndo,
-      waitsForDisk: waitsForDisk, at: occasion, store: store)
+      command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
+      waitsForDisk: waitsForDisk, at: context, store: store)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
-    if !outcome.operations.isEmpty { actions += sendBatches(at: occasion, store: store) }
+    if !outcome.operations.isEmpty { actions += sendBatches(at: context, store: store) }
     return (outcome, actions)
   }
 
   /// The deadline came, or something before it.
-  mutating func timePassed(at occasion: Occasion, store: some ReplicaStore) -> [Action] {
+  mutating func timePassed(at context: EventContext, store: some ReplicaStore) -> [Action] {
     switch state {
     case .idle:
       return []
     case .waiting(let until):
-      return occasion.now >= until ? connectIfPossible(at: occasion) : []
+      return context.now >= until ? connectIfPossible(at: context) : []
     case .connecting(_, let since), .greeting(_, let since):
-      guard occasion.now - since >= ClientLimits.openingMilliseconds else { return [] }
-      return fail(Trouble(message: "the server does not answer"), at: occasion)
+      guard context.now - since >= ClientLimits.openingMilliseconds else { return [] }
+      return fail(ConnectionProblem(message: "the server does not answer"), at: context)
     case .live(let live):
-      return timePassed(live, at: occasion, store: store)
+      return timePassed(live, at: context, store: store)
     }
   }
 
   private mutating func timePassed(
-    _ live: LiveConnection, at occasion: Occasion, store: some ReplicaStore
+    _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    if occasion.now - live.lastHeard >= ClientLimits.silenceMilliseconds {
-      return fail(Trouble(message: "the server fell silent"), at: occasion)
+    if context.now - live.lastHeard >= ClientLimits.silenceMilliseconds {
+      return fail(ConnectionProblem(message: "the server fell silent"), at: context)
     }
-    if let deadline = live.window.answerDeadline, occasion.now >= deadline {
-      return fail(Trouble(message: "the server did not answer a batch"), at: occasion)
+    if let deadline = live.window.answerDeadline, context.now >= deadline {
+      return fail(ConnectionProblem(message: "the server did not answer a batch"), at: context)
     }
-    if case .offering(let until, _) = live.phase, occasion.now >= until {
+    if case .offering(let until, _) = live.phase, context.now >= until {
       return fail(
-        Trouble(message: "the server did not take this device's state"), at: occasion)
+        ConnectionProblem(message: "the server did not take this device's state"), at: context)
     }
     var live = live
     var actions: [Action] = []
-    if occasion.now - max(live.lastPing, live.lastHeard) >= live.pingMilliseconds {
-      live.lastPing = occasion.now
+    if context.now - max(live.lastPing, live.lastHeard) >= live.pingMilliseconds {
+      live.lastPing = context.now
       actions.append(.ping(live.id))
     }
-    if case .held(let until) = live.sending, until <= occasion.now { live.sending = .open }
-    if let acknowledgeAt = live.acknowledgeAt, acknowledgeAt <= occasion.now {
+    if case .held(let until) = live.sending, until <= context.now { live.sending = .open }
+    if let acknowledgeAt = live.acknowledgeAt, acknowledgeAt <= context.now {
       do throws(StoreError) {
         try store.synchronize()
       } catch {
-        return failed(.store(error), at: occasion)
+        return failed(.store(error), at: context)
       }
       live.acknowledgeAt = nil
       actions.append(acknowledgement(on: live.id))
     }
     state = .live(live)
-    return actions + sendBatches(at: occasion, store: store)
+    return actions + sendBatches(at: context, store: store)
   }
 }

@@ -27,8 +27,8 @@ package struct Credentials: Hashable, Sendable {
   }
 }
 
-/// The latest trouble with the server.
-package struct Trouble: Hashable, Sendable {
+/// The latest problem with the server.
+package struct ConnectionProblem: Hashable, Sendable {
   package var message: String
   package var refusal: RefusalCode?
 

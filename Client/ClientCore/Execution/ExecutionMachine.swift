@@ -53,16 +53,16 @@ struct ExecutionMachine: Sendable {
   /// Lets the executor decide, by the best known time, and does what it says, until it has nothing
   /// more to say.
   mutating func decide(
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore,
-    _ event: (inout Executor, Workspace, Occasion) -> [Executor.Action]
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore,
+    _ event: (inout Executor, Workspace, EventContext) -> [Executor.Action]
   ) -> [Action] {
     guard var executor else { return [] }
-    let occasion = connection.corrected(occasion)
+    let context = connection.corrected(context)
     // Out of its place it is not copied where it changes.
     self.executor = nil
-    let orders = event(&executor, connection.replica.workspace, occasion)
+    let orders = event(&executor, connection.replica.workspace, context)
     self.executor = executor
-    return carryOut(orders, over: &connection, at: occasion, store: store)
+    return carryOut(orders, over: &connection, at: context, store: store)
   }
 
   /// Checks the machine against itself.
@@ -85,31 +85,31 @@ extension ExecutionMachine {
   /// The program runs agents from now on.
   mutating func started(
     _ settings: ExecutionSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     let workspace = connection.replica.workspace
     var executor = Executor(
       device: connection.replica.record.device, settings: settings,
-      firstRequest: occasion.random(6))
+      firstRequest: context.random(6))
     isServerAsked = connection.hasServer
     executor.authorityStands = connection.hasServer
-    connection.authority.local = Authority(loaded.authority, uptime: occasion.now)
+    connection.authority.local = Authority(loaded.authority, uptime: context.now)
     let intents = loaded.intents.sorted { $0.message < $1.message }
     var recovery = executor.recovered(
-      intents, deadAgents: deadAgents, in: workspace, at: occasion)
-    if isDraining { recovery += executor.drainRequested(in: workspace, at: occasion) }
+      intents, deadAgents: deadAgents, in: workspace, at: context)
+    if isDraining { recovery += executor.drainRequested(in: workspace, at: context) }
     self.executor = executor
-    return carryOut(recovery, over: &connection, at: occasion, store: store)
+    return carryOut(recovery, over: &connection, at: context, store: store)
   }
 
   /// The program is to end: nothing begins any more.
   mutating func drainRequested(
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     isDraining = true
     guard executor != nil else { return [.agent(.drained)] }
-    return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
-      executor.drainRequested(in: workspace, at: occasion)
+    return decide(over: &connection, at: context, store: store) { executor, workspace, context in
+      executor.drainRequested(in: workspace, at: context)
     }
   }
 
@@ -117,7 +117,7 @@ extension ExecutionMachine {
   ///
   /// - Returns: nil where what waits was asked over it already.
   mutating func connected(
-    _ id: ConnectionID, over connection: inout ConnectionMachine, at occasion: Occasion,
+    _ id: ConnectionID, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action]? {
     guard asked != id else { return nil }
@@ -125,27 +125,27 @@ extension ExecutionMachine {
     let abandoned = connection.abandonQuestions()
     connection.authority.held = []
     return abandoned
-      + decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
-        executor.connected(in: workspace, at: occasion)
+      + decide(over: &connection, at: context, store: store) { executor, workspace, context in
+        executor.connected(in: workspace, at: context)
       }
   }
 
   /// An answer of the authority's.
   mutating func take(
-    _ response: Response, over connection: inout ConnectionMachine, at occasion: Occasion,
+    _ response: Response, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
     guard let question = executor?.question(response.id) else { return [] }
     // An answer that breaks the specification is as good as none.
     let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
-    return decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
-      executor.answered(response.id, answer, in: workspace, at: occasion)
+    return decide(over: &connection, at: context, store: store) { executor, workspace, context in
+      executor.answered(response.id, answer, in: workspace, at: context)
     }
   }
 
   /// What follows from an event that touched queues: to be called after every one.
   mutating func following(
-    _ touched: TouchedQueues, over connection: inout ConnectionMachine, at occasion: Occasion,
+    _ touched: TouchedQueues, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
     guard executor != nil else { return [] }
@@ -153,15 +153,15 @@ extension ExecutionMachine {
       isServerAsked = connection.hasServer
       executor?.authorityChanged(stands: isServerAsked)
     }
-    let isDue = deadline.map { $0 <= occasion.now } ?? false
-    var actions = retryStoring(over: &connection, at: occasion, store: store)
-    actions += decide(over: &connection, at: occasion, store: store) {
-      executor, workspace, occasion in
-      var orders = executor.queuesChanged(touched.sessions, in: workspace, at: occasion)
-      if isDue { orders += executor.timePassed(in: workspace, at: occasion) }
+    let isDue = deadline.map { $0 <= context.now } ?? false
+    var actions = retryStoring(over: &connection, at: context, store: store)
+    actions += decide(over: &connection, at: context, store: store) {
+      executor, workspace, context in
+      var orders = executor.queuesChanged(touched.sessions, in: workspace, at: context)
+      if isDue { orders += executor.timePassed(in: workspace, at: context) }
       return orders
     }
-    deadline = [storeAt, executor?.deadline(wall: occasion.wall, now: occasion.now)]
+    deadline = [storeAt, executor?.deadline(wall: context.wall, now: context.now)]
       .compactMap { $0 }.min()
     return actions
   }
@@ -171,38 +171,38 @@ extension ExecutionMachine {
 
 extension ExecutionMachine {
   private mutating func carryOut(
-    _ orders: [Executor.Action], over connection: inout ConnectionMachine, at occasion: Occasion,
+    _ orders: [Executor.Action], over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     for order in orders {
       switch order {
       case .ask(let request, let id):
-        actions += ask(request, id: id, over: &connection, at: occasion, store: store)
+        actions += ask(request, id: id, over: &connection, at: context, store: store)
       case .start(let start):
-        let run = start.run(.running, milliseconds: connection.time(at: occasion), note: "")
+        let run = start.run(.running, milliseconds: connection.time(at: context), note: "")
         let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
         // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
         // began already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
             .reportRun(start.message, run), IntentChanges(begun: start), over: &connection,
-            at: occasion,
+            at: context,
             store: store)
         {
           actions += [.agent(.start(start))] + done
         } else {
-          executor?.beginFailed(start, at: occasion)
+          executor?.beginFailed(start, at: context)
         }
       case .stop(let session, let attempt):
         actions.append(.agent(.stop(session, attempt: attempt)))
       case .end(let command, let following, let message):
         actions += performSurely(
-          command, then: following, IntentChanges(ended: message), over: &connection, at: occasion,
+          command, then: following, IntentChanges(ended: message), over: &connection, at: context,
           store: store)
       case .perform(let command, let following):
         actions += performSurely(
-          command, then: following, IntentChanges(), over: &connection, at: occasion, store: store)
+          command, then: following, IntentChanges(), over: &connection, at: context, store: store)
       case .drained:
         actions.append(.agent(.drained))
       }
@@ -214,17 +214,17 @@ extension ExecutionMachine {
   /// it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing any more.
   private mutating func perform(
     _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
     do throws(Replica.Fault) {
       let outcome = try connection.replica.perform(
         command, then: following, queueSizeMax: connection.queueSizeMax,
-        wall: connection.time(at: occasion), intents: intents, at: occasion, store: store)
+        wall: connection.time(at: context), intents: intents, at: context, store: store)
       guard !outcome.operations.isEmpty else { return [] }
       let sessions = outcome.touched.sessions
-      return [.changed(outcome.touched)] + connection.sendBatches(at: occasion, store: store)
-        + decide(over: &connection, at: occasion, store: store) { executor, workspace, occasion in
-          executor.queuesChanged(sessions, in: workspace, at: occasion)
+      return [.changed(outcome.touched)] + connection.sendBatches(at: context, store: store)
+        + decide(over: &connection, at: context, store: store) { executor, workspace, context in
+          executor.queuesChanged(sessions, in: workspace, at: context)
         }
     } catch {
       if case .queue = error { return intents.begun == nil ? [] : nil }
@@ -234,29 +234,29 @@ extension ExecutionMachine {
 
   private mutating func performSurely(
     _ command: Command, then following: [Command], _ intents: IntentChanges,
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if unstored.isEmpty,
       let done = perform(
-        command, then: following, intents, over: &connection, at: occasion, store: store)
+        command, then: following, intents, over: &connection, at: context, store: store)
     {
       return done
     }
     unstored.append((command, following, intents))
-    storeAt = occasion.now + ExecutionMachine.storeRetryMilliseconds
+    storeAt = context.now + ExecutionMachine.storeRetryMilliseconds
     return []
   }
 
   private mutating func retryStoring(
-    over connection: inout ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    guard let storeAt, storeAt <= occasion.now else { return [] }
+    guard let storeAt, storeAt <= context.now else { return [] }
     self.storeAt = nil
     let waiting = unstored
     unstored = []
     return waiting.flatMap {
       performSurely(
-        $0.command, then: $0.then, $0.intents, over: &connection, at: occasion, store: store)
+        $0.command, then: $0.then, $0.intents, over: &connection, at: context, store: store)
     }
   }
 
@@ -264,13 +264,13 @@ extension ExecutionMachine {
 
   private mutating func ask(
     _ request: AuthorityRequest, id: UInt64, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard connection.hasServer else {
-      let answer = connection.decide(request, id: id, at: occasion, store: store) ?? .unavailable
-      return decide(over: &connection, at: occasion, store: store) {
-        executor, workspace, occasion in
-        executor.answered(id, answer, in: workspace, at: occasion)
+      let answer = connection.decide(request, id: id, at: context, store: store) ?? .unavailable
+      return decide(over: &connection, at: context, store: store) {
+        executor, workspace, context in
+        executor.answered(id, answer, in: workspace, at: context)
       }
     }
     // Without a connection it is asked when there is one.

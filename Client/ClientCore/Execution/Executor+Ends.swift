@@ -4,15 +4,15 @@ import QueueModel
 extension Executor {
   /// Says that nobody knows what became of an attempt, and does what the settings say then.
   mutating func recover(
-    _ order: StartOrder, _ phase: RunPhase, at occasion: Occasion
+    _ order: StartOrder, _ phase: RunPhase, at context: EventContext
   ) -> [Action] {
     counters.unknown += 1
-    return [end(order, phase, "", then: policy(after: order, at: occasion), at: occasion)]
+    return [end(order, phase, "", then: policy(after: order, at: context), at: context)]
   }
 
   /// Says how an attempt ended, and does what follows.
   mutating func reports(
-    of run: ActiveRun, stopped reason: StopReason?, _ result: TurnResult, at occasion: Occasion
+    of run: ActiveRun, stopped reason: StopReason?, _ result: TurnResult, at context: EventContext
   ) -> [Action] {
     let order = run.order
     let silentEnds = sessions[order.session]?.past.silentEnds
@@ -20,28 +20,28 @@ extension Executor {
     switch (result, reason) {
     case (.succeeded(let summary), _):
       sessions[order.session]?.past.spawnFailures = 0
-      return [end(order, .succeeded, summary, at: occasion)]
+      return [end(order, .succeeded, summary, at: context)]
     case (_, .person?):
-      return [end(order, .cancelled, "A person stopped it.", at: occasion)]
+      return [end(order, .cancelled, "A person stopped it.", at: context)]
     case (_, .deleted?):
-      return [end(order, .cancelled, "Its session was deleted.", at: occasion)]
+      return [end(order, .cancelled, "Its session was deleted.", at: context)]
     case (.tryLater(let time, let reason), _):
-      let earliest = occasion.wall + ExecutorTimes.laterMillisecondsMin
-      let latest = occasion.wall + ExecutorTimes.laterMillisecondsMax
-      return [tryAgain(order, notBefore: min(max(time, earliest), latest), reason, at: occasion)]
+      let earliest = context.wall + ExecutorTimes.laterMillisecondsMin
+      let latest = context.wall + ExecutorTimes.laterMillisecondsMax
+      return [tryAgain(order, notBefore: min(max(time, earliest), latest), reason, at: context)]
     case (.tryAfter(let wait, let reason), _):
       let wait = min(max(0, wait), ExecutorTimes.laterMillisecondsMax)
-      return [tryAgain(order, notBefore: occasion.wall + wait, reason, at: occasion)]
+      return [tryAgain(order, notBefore: context.wall + wait, reason, at: context)]
     case (.notStarted(let reason), _):
-      return [notStarted(order, reason, at: occasion)]
+      return [notStarted(order, reason, at: context)]
     case (.failed(let error), nil):
       let skip: [Command] = settings.skipsFailed ? [.skip(order.message)] : []
-      return [end(order, .failed, error, then: skip, at: occasion)]
+      return [end(order, .failed, error, then: skip, at: context)]
     case (.died, _), (.failed, _):
       sessions[order.session]?.past.silentEnds = silentEnds
-      let decision = run.isOfPerson ? [] : policy(after: order, at: occasion)
+      let decision = run.isOfPerson ? [] : policy(after: order, at: context)
       return [
-        end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: occasion)
+        end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: context)
       ]
     }
   }
@@ -50,7 +50,7 @@ extension Executor {
   ///
   /// A person decides where the agent is a person's own: it may go on with the prompt. And after
   /// `startsMax` attempts in a row that ended so: what ends its agent may be the message.
-  mutating func policy(after order: StartOrder, at occasion: Occasion) -> [Command] {
+  mutating func policy(after order: StartOrder, at context: EventContext) -> [Command] {
     guard mode(of: order.session) != .gated else { return [] }
     switch settings.onUnknown {
     case .ask: return []
@@ -68,39 +68,39 @@ extension Executor {
       return []
     }
     sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: count)
-    let pause = backoff(after: count - 1, at: occasion)
-    sessions[order.session]?.times.backoffUntil = occasion.now + pause
+    let pause = backoff(after: count - 1, at: context)
+    sessions[order.session]?.times.backoffUntil = context.now + pause
     return [.retry(order.message)]
   }
 
   /// The agent never got the prompt, so trying again is harmless; but not for ever.
   private mutating func notStarted(
-    _ order: StartOrder, _ reason: String, at occasion: Occasion
+    _ order: StartOrder, _ reason: String, at context: EventContext
   ) -> Action {
     let failures = (sessions[order.session]?.past.spawnFailures ?? 0) + 1
     guard failures < ExecutorTimes.startsMax else {
       sessions[order.session]?.past.spawnFailures = 0
-      return end(order, .failed, reason, at: occasion)
+      return end(order, .failed, reason, at: context)
     }
     sessions[order.session]?.past.spawnFailures = failures
-    let pause = backoff(after: failures - 1, at: occasion)
-    sessions[order.session]?.times.backoffUntil = occasion.now + pause
-    return end(order, .interrupted, reason, then: [.retry(order.message)], at: occasion)
+    let pause = backoff(after: failures - 1, at: context)
+    sessions[order.session]?.times.backoffUntil = context.now + pause
+    return end(order, .interrupted, reason, then: [.retry(order.message)], at: context)
   }
 
   private func tryAgain(
-    _ order: StartOrder, notBefore time: Int64, _ reason: String, at occasion: Occasion
+    _ order: StartOrder, notBefore time: Int64, _ reason: String, at context: EventContext
   ) -> Action {
     end(
       order, .interrupted, reason,
-      then: [.setNotBefore(order.message, time), .retry(order.message)], at: occasion)
+      then: [.setNotBefore(order.message, time), .retry(order.message)], at: context)
   }
 
   private func end(
     _ order: StartOrder, _ phase: RunPhase, _ note: String, then commands: [Command] = [],
-    at occasion: Occasion
+    at context: EventContext
   ) -> Action {
-    let run = order.run(phase, milliseconds: occasion.wall, note: note)
+    let run = order.run(phase, milliseconds: context.wall, note: note)
     return .end(.reportRun(order.message, run), then: commands, order.message)
   }
 

@@ -6,13 +6,13 @@ import WireProtocol
 extension Executor {
   /// Looks at a session and asks, begins or stops.
   mutating func step(
-    _ session: SessionID, in workspace: Workspace, at occasion: Occasion
+    _ session: SessionID, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     guard let run = sessions[session] else { return [] }
     var actions: [Action] = []
-    forgetPastTimes(of: session, at: occasion)
+    forgetPastTimes(of: session, at: context)
     if let lease = run.lease.held,
-      occasion.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
+      context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
       lapse(session)
@@ -32,17 +32,17 @@ extension Executor {
     }
     switch sessions[session]?.question {
     case .asking(let asking, _):
-      guard occasion.now >= asking.repeatAt else { return actions }
+      guard context.now >= asking.repeatAt else { return actions }
       // The same question with the same number: asking twice does no harm.
-      sessions[session]?.question.sendAgain(repeats: asking.repeats + 1, at: occasion.now)
+      sessions[session]?.question.sendAgain(repeats: asking.repeats + 1, at: context.now)
       return actions + [.ask(asking.request, id: asking.id)]
     case .paused(let pause):
-      guard occasion.now >= pause.until else { return actions + renewal(session, at: occasion) }
+      guard context.now >= pause.until else { return actions + renewal(session, at: context) }
       sessions[session]?.question.endPause()
     case .silent, nil:
       break
     }
-    return actions + next(session, in: workspace, at: occasion)
+    return actions + next(session, in: workspace, at: context)
   }
 
   /// Whether what runs in a session was deleted with it: not what others moved elsewhere before.
@@ -54,20 +54,20 @@ extension Executor {
   }
 
   /// A time that has come wakes nobody again, whatever else stands in the way.
-  private mutating func forgetPastTimes(of session: SessionID, at occasion: Occasion) {
-    if let time = sessions[session]?.times.backoffUntil, time <= occasion.now {
+  private mutating func forgetPastTimes(of session: SessionID, at context: EventContext) {
+    if let time = sessions[session]?.times.backoffUntil, time <= context.now {
       sessions[session]?.times.backoffUntil = nil
     }
-    if let time = sessions[session]?.times.wakeAtWall, time <= occasion.wall {
+    if let time = sessions[session]?.times.wakeAtWall, time <= context.wall {
       sessions[session]?.times.wakeAtWall = nil
     }
   }
 
   private mutating func next(
-    _ session: SessionID, in workspace: Workspace, at occasion: Occasion
+    _ session: SessionID, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     guard let run = sessions[session] else { return [] }
-    if run.work != .none { return renewal(session, at: occasion) }
+    if run.work != .none { return renewal(session, at: context) }
     let isHost = workspace.host(of: session) == .some(.some(device))
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
     let head = mayRun ? candidate(in: session, workspace) : nil
@@ -75,34 +75,34 @@ extension Executor {
       sessions[session]?.next.setOverdue(since: nil)
       let withdrawal = mayRun ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
-        return withdrawal + seek(lost.message, lost.run, of: session, at: occasion)
+        return withdrawal + seek(lost.message, lost.run, of: session, at: context)
       }
-      return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: occasion)
+      return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: context)
     }
     sessions[session]?.times.idleSince = nil
     guard let lease = run.lease.held else {
-      return [claim(session, at: occasion)]
+      return [claim(session, at: context)]
     }
-    if let earliest = head.earliest, earliest > occasion.wall {
+    if let earliest = head.earliest, earliest > context.wall {
       sessions[session]?.next.setOverdue(since: nil)
       sessions[session]?.times.wakeAtWall = earliest
-      return renewal(session, at: occasion)
+      return renewal(session, at: context)
     }
     sessions[session]?.times.wakeAtWall = nil
     guard sessions[session]?.times.backoffUntil == nil else {
       sessions[session]?.next.setOverdue(since: nil)
-      return renewal(session, at: occasion)
+      return renewal(session, at: context)
     }
-    let renewal = renewal(session, at: occasion)
+    let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
     if run.next.isWaiting(under: lease), head.earliest == nil {
-      let since = run.next.overdueSince ?? occasion.now
+      let since = run.next.overdueSince ?? context.now
       sessions[session]?.next.setOverdue(since: since)
-      guard occasion.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
+      guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
     }
     // The authority takes the request for the next message for ended with this.
     sessions[session]?.next = .none
-    return [propose(head, under: lease.token, of: session, at: occasion)]
+    return [propose(head, under: lease.token, of: session, at: context)]
   }
 
   /// A message that an agent is said to have, and none has here: whoever was to report of it has
@@ -124,29 +124,29 @@ extension Executor {
 
   /// It may run elsewhere, and have been moved here meanwhile: the authority knows.
   private mutating func seek(
-    _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
+    _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
   ) -> [Action] {
-    var sought = SoughtRun(message: message, attempt: run.attempt, token: run.token, isLost: true)
+    var sought = RunLookup(message: message, attempt: run.attempt, token: run.token, isLost: true)
     guard sessions[session]?.past.sought != sought else {
-      return takeUp(message, run, of: session, at: occasion)
+      return takeUp(message, run, of: session, at: context)
     }
-    let renewal = renewal(session, at: occasion)
+    let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
     sought.isLost = false
     sessions[session]?.past.sought = sought
-    return [ask(.whereabouts(message), for: session, at: occasion)]
+    return [ask(.whereabouts(message), for: session, at: context)]
   }
 
   mutating func whereaboutsAnswered(
-    _ session: SessionID, _ answer: AuthorityAnswer, at occasion: Occasion
+    _ session: SessionID, _ answer: AuthorityAnswer, at context: EventContext
   ) {
     switch answer {
     case .held(_, let milliseconds):
       // Its host goes on renewing the lease, so this is asked a few times a minute.
       let wait = max(ExecutorTimes.retryMillisecondsMin, Int64(milliseconds))
-      sessions[session]?.question.wait(Pause(until: occasion.now + wait, endsWithChange: true))
+      sessions[session]?.question.wait(Pause(until: context.now + wait, endsWithChange: true))
     case .unavailable:
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     default:
       // Also where the authority is too old to know the question.
       sessions[session]?.past.sought?.isLost = true
@@ -155,44 +155,44 @@ extension Executor {
 
   /// The lease says that nobody else runs the session; so what became of the message is unknown.
   private mutating func takeUp(
-    _ message: MessageID, _ run: Run, of session: SessionID, at occasion: Occasion
+    _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
-      return [claim(session, at: occasion)]
+      return [claim(session, at: context)]
     }
     guard lease.token >= run.token else {
       // It ran in another queue, or the lease is no longer this device's: only a later one counts.
       sessions[session]?.lease.drop()
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
       return []
     }
     let order = StartOrder(
       session: session, message: message, attempt: run.attempt, token: run.token, text: "")
     sessions[session]?.past.lastEnded = order
-    return recover(order, .unknown, at: occasion)
+    return recover(order, .unknown, at: context)
   }
 
   /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
   /// and then given back.
   private mutating func rest(
-    _ session: SessionID, isHost: Bool, mayRun: Bool, at occasion: Occasion
+    _ session: SessionID, isHost: Bool, mayRun: Bool, at context: EventContext
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
       // What was let out under a lease that lapsed can be asked for under that one alone.
       if sessions[session]?.lease.lapsedToken == nil { sessions[session] = nil }
       return drainedIfDone()
     }
-    let idleSince = sessions[session]?.times.idleSince ?? occasion.now
+    let idleSince = sessions[session]?.times.idleSince ?? context.now
     sessions[session]?.times.idleSince = idleSince
-    guard isHost, !isDraining, occasion.now - idleSince < ExecutorTimes.idleMilliseconds else {
+    guard isHost, !isDraining, context.now - idleSince < ExecutorTimes.idleMilliseconds else {
       // The request for the next message is ended by the release; an answer to it that is under way
       // comes before that to the release.
       sessions[session]?.lease.drop()
       let release = ask(
-        .release(session: session, token: lease.token), for: session, at: occasion)
+        .release(session: session, token: lease.token), for: session, at: context)
       return [release] + drainedIfDone()
     }
-    let renewal = renewal(session, at: occasion)
+    let renewal = renewal(session, at: context)
     guard renewal.isEmpty, mayRun, authorityStands,
       sessions[session]?.next == SessionRun.NextRequest.none,
       sessions[session]?.times.backoffUntil == nil
@@ -200,12 +200,12 @@ extension Executor {
     return [requestNext(session, under: lease.token)]
   }
 
-  private mutating func renewal(_ session: SessionID, at occasion: Occasion) -> [Action] {
+  private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
     guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
       run.question.pause?.isForRenewal != true,
-      occasion.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
+      context.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
     else { return [] }
-    return [ask(.lease(session: session, token: lease.token), for: session, at: occasion)]
+    return [ask(.lease(session: session, token: lease.token), for: session, at: context)]
   }
 
   /// The message that would be next: the head of a queue that does not stand still.
@@ -225,7 +225,7 @@ extension Executor {
 
   mutating func leaseAnswered(
     _ session: SessionID, _ token: UInt64, _ answer: AuthorityAnswer, sentAt: Int64,
-    at occasion: Occasion
+    at context: EventContext
   ) {
     switch answer {
     case .leased(let token, _):
@@ -233,23 +233,23 @@ extension Executor {
       sessions[session]?.lease = .held(HeldLease(token: token, provenAt: sentAt))
     case .unavailable where token != 0:
       // The lease may hold still; it is asked again, and given up in time.
-      wait(session, endsWithChange: false, isForRenewal: true, at: occasion)
+      wait(session, endsWithChange: false, isForRenewal: true, at: context)
     case .otherHost, .noSession:
       loseLease(session)
       sessions[session]?.lease = .none
-      wait(session, endsWithChange: true, at: occasion)
+      wait(session, endsWithChange: true, at: context)
     case .fenced where sessions[session]?.lease.held == nil && token != 0:
       // Somebody else had one meanwhile: a new one is asked for.
       sessions[session]?.lease = .none
     default:
       loseLease(session)
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     }
   }
 
   mutating func dispatchAnswered(
     _ session: SessionID, _ request: DispatchRequest, _ proposal: Proposal,
-    _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
+    _ answer: AuthorityAnswer, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     switch answer {
     case .go:
@@ -258,40 +258,40 @@ extension Executor {
         token: request.token, text: proposal.text)
       guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining
       else {
-        return handedBack(order, at: occasion) + step(session, in: workspace, at: occasion)
+        return handedBack(order, at: context) + step(session, in: workspace, at: context)
       }
-      guard occasion.now - lease.provenAt < LeaseTimes.selfStopMilliseconds else {
+      guard context.now - lease.provenAt < LeaseTimes.selfStopMilliseconds else {
         // The answer was under way for so long that somebody else may have the lease. Nobody got the
         // prompt: it is asked for again.
         lapse(session)
-        return step(session, in: workspace, at: occasion)
+        return step(session, in: workspace, at: context)
       }
       return begin(order)
     case .fenced:
       loseLease(session)
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     case .duplicate where sessions.values.contains { $0.work.order?.message == request.message }:
       // It was moved here from a session where it begins: what becomes of it is told there.
-      wait(session, endsWithChange: true, at: occasion)
+      wait(session, endsWithChange: true, at: context)
     case .duplicate(let attempt):
       // It was let out, and this store knows of no beginning: it is told as it is.
       counters.unknown += 1
       let run = Run(
-        token: request.token, attempt: attempt, phase: .unknown, milliseconds: occasion.wall)
-      wait(session, endsWithChange: true, at: occasion)
+        token: request.token, attempt: attempt, phase: .unknown, milliseconds: context.wall)
+      wait(session, endsWithChange: true, at: context)
       let order = StartOrder(
         session: session, message: request.message, attempt: attempt, token: request.token, text: ""
       )
       return [
-        .perform(.reportRun(request.message, run), then: policy(after: order, at: occasion))
+        .perform(.reportRun(request.message, run), then: policy(after: order, at: context))
       ]
     case .stale, .paused, .cancelled, .notYet:
       // What the authority knows better is on its way here, and comes as a change.
-      wait(session, endsWithChange: true, at: occasion)
+      wait(session, endsWithChange: true, at: context)
     default:
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     }
-    return step(session, in: workspace, at: occasion)
+    return step(session, in: workspace, at: context)
   }
 
   private mutating func begin(_ order: StartOrder) -> [Action] {
@@ -306,45 +306,45 @@ extension Executor {
   /// stands.
   mutating func nextAnswered(
     _ session: SessionID, _ answer: AuthorityAnswer, in workspace: Workspace,
-    at occasion: Occasion
+    at context: EventContext
   ) -> [Action] {
     guard let request = sessions[session]?.next, let token = request.token else { return [] }
     sessions[session]?.next = .none
     switch answer {
     case .letOut(let message, let attempt, let content):
       if let started = taken(
-        message, attempt, content, of: session, by: request, in: workspace, at: occasion)
+        message, attempt, content, of: session, by: request, in: workspace, at: context)
       {
         return started
       }
       // What is known here and not there yet speaks against it.
-      wait(session, endsWithChange: true, at: occasion)
+      wait(session, endsWithChange: true, at: context)
       return returned(
-        message, attempt, of: session, under: token, in: workspace, at: occasion)
-        + step(session, in: workspace, at: occasion)
+        message, attempt, of: session, under: token, in: workspace, at: context)
+        + step(session, in: workspace, at: context)
     case .fenced:
       loseLease(session)
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     case .unknown:
       authorityStands = false
     default:
-      wait(session, endsWithChange: false, at: occasion)
+      wait(session, endsWithChange: false, at: context)
     }
-    return step(session, in: workspace, at: occasion)
+    return step(session, in: workspace, at: context)
   }
 
   /// Begins what was let out, where it is what would be begun here; nil where it is not.
   private mutating func taken(
     _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
-    by request: SessionRun.NextRequest, in workspace: Workspace, at occasion: Occasion
+    by request: SessionRun.NextRequest, in workspace: Workspace, at context: EventContext
   ) -> [Action]? {
     guard let run = sessions[session], run.work == .none, let lease = run.lease.held,
       request.isWaiting(under: lease),
-      run.times.backoffUntil.map({ $0 <= occasion.now }) ?? true,
-      occasion.now - lease.provenAt < LeaseTimes.selfStopMilliseconds,
+      run.times.backoffUntil.map({ $0 <= context.now }) ?? true,
+      context.now - lease.provenAt < LeaseTimes.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
       !busy.contains(session), let head = candidate(in: session, workspace),
-      head.message == message, head.attempt == attempt, head.earliest ?? 0 <= occasion.wall,
+      head.message == message, head.attempt == attempt, head.earliest ?? 0 <= context.wall,
       DispatchRequest.contentDigest(head.text) == content
     else { return nil }
     let order = StartOrder(
@@ -356,30 +356,30 @@ extension Executor {
   /// Gives back what was let out and does not begin here, unless it is over, or known to have begun.
   private func returned(
     _ message: MessageID, _ attempt: UInt16, of session: SessionID, under token: UInt64,
-    in workspace: Workspace, at occasion: Occasion
+    in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     guard let state = workspace.dispatchState(of: message), state.stands,
       !state.runState.isInFlight, state.runState.run?.attempt ?? 0 < attempt
     else { return [] }
     return handedBack(
       StartOrder(session: session, message: message, attempt: attempt, token: token, text: ""),
-      at: occasion)
+      at: context)
   }
 
   /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
-  private func handedBack(_ order: StartOrder, at occasion: Occasion) -> [Action] {
+  private func handedBack(_ order: StartOrder, at context: EventContext) -> [Action] {
     let run = order.run(
-      .interrupted, milliseconds: occasion.wall, note: "The host stopped before the agent got it.")
+      .interrupted, milliseconds: context.wall, note: "The host stopped before the agent got it.")
     return [.perform(.reportRun(order.message, run), then: [.retry(order.message)])]
   }
 
   /// Waits before the next try, longer each time, with jitter.
   mutating func wait(
-    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at occasion: Occasion
+    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at context: EventContext
   ) {
     let failures = sessions[session]?.past.failures ?? 0
     sessions[session]?.past.failures = min(failures + 1, SessionRun.failuresMax)
-    let until = occasion.now + backoff(after: failures, at: occasion)
+    let until = context.now + backoff(after: failures, at: context)
     sessions[session]?.question.wait(
       Pause(until: until, endsWithChange: endsWithChange, isForRenewal: isForRenewal))
   }
@@ -391,10 +391,10 @@ extension Executor {
     sessions[session]?.lease = .lapsed(token: token)
   }
 
-  private mutating func claim(_ session: SessionID, at occasion: Occasion) -> Action {
+  private mutating func claim(_ session: SessionID, at context: EventContext) -> Action {
     counters.claims += 1
     let lapsed = sessions[session]?.lease.lapsedToken ?? 0
-    return ask(.lease(session: session, token: lapsed), for: session, at: occasion)
+    return ask(.lease(session: session, token: lapsed), for: session, at: context)
   }
 
   private mutating func loseLease(_ session: SessionID) {
@@ -404,10 +404,10 @@ extension Executor {
     sessions[session]?.next = .none
   }
 
-  func backoff(after failures: Int, at occasion: Occasion) -> Int64 {
+  func backoff(after failures: Int, at context: EventContext) -> Int64 {
     let range = min(
       ExecutorTimes.retryMillisecondsMin << Int64(min(failures, 6)),
       ExecutorTimes.retryMillisecondsMax)
-    return range / 2 + Int64(occasion.random(5) % UInt64(range / 2 + 1))
+    return range / 2 + Int64(context.random(5) % UInt64(range / 2 + 1))
   }
 }

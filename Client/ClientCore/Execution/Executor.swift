@@ -92,16 +92,16 @@ package struct Executor: Sendable {
   /// unless the driver knows that it died.
   package mutating func recovered(
     _ intents: [StartOrder], deadAgents: Set<MessageID> = [], in workspace: Workspace,
-    at occasion: Occasion
+    at context: EventContext
   ) -> [Action] {
     intents.flatMap { order in
-      recover(order, deadAgents.contains(order.message) ? .interrupted : .unknown, at: occasion)
+      recover(order, deadAgents.contains(order.message) ? .interrupted : .unknown, at: context)
     }
   }
 
   /// Queues changed, or the program began.
   package mutating func queuesChanged(
-    _ changed: Set<SessionID>, in workspace: Workspace, at occasion: Occasion
+    _ changed: Set<SessionID>, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     var actions: [Action] = []
     for session in changed.sorted() {
@@ -112,29 +112,29 @@ package struct Executor: Sendable {
       if sessions[session]?.question.pause?.endsWithChange == true {
         sessions[session]?.question.endPause()
       }
-      actions += step(session, in: workspace, at: occasion)
+      actions += step(session, in: workspace, at: context)
     }
     return actions
   }
 
   /// Time has passed: to be called at `deadline`.
-  package mutating func timePassed(in workspace: Workspace, at occasion: Occasion) -> [Action] {
+  package mutating func timePassed(in workspace: Workspace, at context: EventContext) -> [Action] {
     var actions: [Action] = []
     for session in sessions.keys.sorted() {
-      actions += step(session, in: workspace, at: occasion)
+      actions += step(session, in: workspace, at: context)
     }
     return actions
   }
 
   /// A connection to the authority is there again: what was not answered is asked again, and nothing
   /// stands there any more.
-  package mutating func connected(in workspace: Workspace, at occasion: Occasion) -> [Action] {
+  package mutating func connected(in workspace: Workspace, at context: EventContext) -> [Action] {
     sessions.keys.sorted().flatMap { session -> [Action] in
       sessions[session]?.next = .none
       guard let asking = sessions[session]?.question.asking else {
-        return step(session, in: workspace, at: occasion)
+        return step(session, in: workspace, at: context)
       }
-      sessions[session]?.question.sendAgain(repeats: 0, at: occasion.now)
+      sessions[session]?.question.sendAgain(repeats: 0, at: context.now)
       return [.ask(asking.request, id: asking.id)]
     }
   }
@@ -155,18 +155,18 @@ package struct Executor: Sendable {
 
   /// Somebody works in a session, or is done.
   package mutating func busyChanged(
-    _ session: SessionID, _ isBusy: Bool, in workspace: Workspace, at occasion: Occasion
+    _ session: SessionID, _ isBusy: Bool, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     if isBusy { busy.insert(session) } else { busy.remove(session) }
-    return queuesChanged([session], in: workspace, at: occasion)
+    return queuesChanged([session], in: workspace, at: context)
   }
 
   /// The agent of a session waits for a prompt, or does not any more.
   package mutating func gateChanged(
-    _ session: SessionID, isOpen: Bool, in workspace: Workspace, at occasion: Occasion
+    _ session: SessionID, isOpen: Bool, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     if isOpen { opened.insert(session) } else { opened.remove(session) }
-    return queuesChanged([session], in: workspace, at: occasion)
+    return queuesChanged([session], in: workspace, at: context)
   }
 
   /// Whether the settings let anything start in a session now.
@@ -184,22 +184,22 @@ package struct Executor: Sendable {
   }
 
   /// An order could not be stored, and so must not be carried out.
-  package mutating func beginFailed(_ order: StartOrder, at occasion: Occasion) {
+  package mutating func beginFailed(_ order: StartOrder, at context: EventContext) {
     guard sessions[order.session]?.work.order == order else { return }
     sessions[order.session]?.work = .none
-    wait(order.session, endsWithChange: false, at: occasion)
+    wait(order.session, endsWithChange: false, at: context)
   }
 
   /// The authority answered.
   package mutating func answered(
-    _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at occasion: Occasion
+    _ id: UInt64, _ answer: AuthorityAnswer, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     if let session = sessions.first(where: { $0.value.next.id == id })?.key {
-      return nextAnswered(session, answer, in: workspace, at: occasion)
+      return nextAnswered(session, answer, in: workspace, at: context)
     }
     if let session = sessions.first(where: { $0.value.next.withdrawal == id })?.key {
       sessions[session]?.next = .none
-      return step(session, in: workspace, at: occasion)
+      return step(session, in: workspace, at: context)
     }
     // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
     // an attempt it lets out is never begun, but for being asked for anew.
@@ -209,43 +209,43 @@ package struct Executor: Sendable {
     sessions[session]?.question.end()
     switch asking.subject {
     case .dispatch(let request, let proposal):
-      return dispatchAnswered(session, request, proposal, answer, in: workspace, at: occasion)
+      return dispatchAnswered(session, request, proposal, answer, in: workspace, at: context)
     case .other(.lease(_, let token)):
-      leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: occasion)
+      leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: context)
     case .other(.whereabouts):
-      whereaboutsAnswered(session, answer, at: occasion)
+      whereaboutsAnswered(session, answer, at: context)
     case .other(.release):
       sessions[session]?.next = .none
     case .other:
       break
     }
-    return step(session, in: workspace, at: occasion)
+    return step(session, in: workspace, at: context)
   }
 
   /// The agent ended, or could not be started.
   package mutating func ended(
     _ session: SessionID, attempt: UInt16, with result: TurnResult, in workspace: Workspace,
-    at occasion: Occasion
+    at context: EventContext
   ) -> [Action] {
     guard let work = sessions[session]?.work, let run = work.run, run.order.attempt == attempt
     else { return [] }
     sessions[session]?.work = .none
     sessions[session]?.past.failures = 0
     sessions[session]?.past.lastEnded = run.order
-    let actions = reports(of: run, stopped: work.stopReason, result, at: occasion)
-    return actions + step(session, in: workspace, at: occasion)
+    let actions = reports(of: run, stopped: work.stopReason, result, at: context)
+    return actions + step(session, in: workspace, at: context)
   }
 
   /// The program is to end: nothing new begins; what runs may end until it is stopped.
   package mutating func drainRequested(
-    in workspace: Workspace, at occasion: Occasion
+    in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     isDraining = true
-    return timePassed(in: workspace, at: occasion) + drainedIfDone()
+    return timePassed(in: workspace, at: context) + drainedIfDone()
   }
 
   /// The time to end in peace is over.
-  package mutating func graceEnded(at occasion: Occasion) -> [Action] {
+  package mutating func graceEnded(at context: EventContext) -> [Action] {
     for session in sessions.keys where sessions[session]?.work == SessionRun.Work.none {
       sessions[session]?.question.end()
       sessions[session]?.lease.drop()
@@ -261,26 +261,26 @@ package struct Executor: Sendable {
   // MARK: - Helpers of the steps
 
   mutating func ask(
-    _ request: AuthorityRequest, for session: SessionID, at occasion: Occasion
+    _ request: AuthorityRequest, for session: SessionID, at context: EventContext
   ) -> Action {
-    ask(.other(request), for: session, at: occasion)
+    ask(.other(request), for: session, at: context)
   }
 
   /// Asks whether a message may start.
   mutating func propose(
-    _ proposal: Proposal, under token: UInt64, of session: SessionID, at occasion: Occasion
+    _ proposal: Proposal, under token: UInt64, of session: SessionID, at context: EventContext
   ) -> Action {
     let request = DispatchRequest(
       session: session, message: proposal.message, token: token, attempt: proposal.attempt,
       tags: proposal.tags, content: DispatchRequest.contentDigest(proposal.text))
-    return ask(.dispatch(request, proposal), for: session, at: occasion)
+    return ask(.dispatch(request, proposal), for: session, at: context)
   }
 
   private mutating func ask(
-    _ subject: Asking.Subject, for session: SessionID, at occasion: Occasion
+    _ subject: Asking.Subject, for session: SessionID, at context: EventContext
   ) -> Action {
     lastRequest &+= 1
-    let asking = Asking(subject: subject, id: lastRequest, sentAt: occasion.now)
+    let asking = Asking(subject: subject, id: lastRequest, sentAt: context.now)
     sessions[session]?.question.ask(asking)
     return .ask(asking.request, id: lastRequest)
   }

@@ -93,7 +93,7 @@ struct SessionRun: Hashable, Sendable {
     /// The last attempt that ended here; its report may not be stored yet.
     var lastEnded: StartOrder?
     /// The attempt whose whereabouts were asked for last.
-    var sought: SoughtRun?
+    var sought: RunLookup?
     var silentEnds: SilentEnds?
     /// Questions in a row that were answered with no.
     var failures = 0
@@ -184,7 +184,7 @@ struct SilentEnds: Hashable, Sendable {
 }
 
 /// An attempt that is said to be in flight, and that nothing here has begun.
-struct SoughtRun: Hashable, Sendable {
+struct RunLookup: Hashable, Sendable {
   var message: MessageID
   var attempt: UInt16
   var token: UInt64

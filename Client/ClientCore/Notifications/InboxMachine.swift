@@ -37,7 +37,7 @@ struct InboxMachine: Sendable {
     var preferences: NotificationPreferences?
   }
 
-  private(set) var shelf = NotificationShelf()
+  private(set) var inbox = DeviceInbox()
   /// Until when the person looks at the device, on the clock that never steps.
   private var visibleUntil: Int64?
   private var preferences = NotificationPreferences()
@@ -64,14 +64,14 @@ struct InboxMachine: Sendable {
 
   /// What the store held.
   mutating func loaded(_ loaded: LoadedNotifications) {
-    shelf = NotificationShelf(loaded)
+    inbox = DeviceInbox(loaded)
   }
 
   /// Checks the machine against itself.
   ///
   /// - Throws: `InvariantViolation` naming the first contradiction.
   func checkInvariants() throws(InvariantViolation) {
-    try shelf.checkInvariants()
+    try inbox.checkInvariants()
     guard told != nil || questions.values.allSatisfy(\.isAwaited) else {
       throw InvariantViolation(reason: "the server was told wishes over no connection")
     }
@@ -84,7 +84,7 @@ extension InboxMachine {
   /// The server delivers a notification: it is stored before the answer goes out.
   mutating func received(
     _ notification: InboxNotification, on id: ConnectionID,
-    over connection: ConnectionMachine, at occasion: Occasion, store: some ReplicaStore
+    over connection: ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     // Where operations lack, nothing can be said of a request.
     let isOver =
@@ -92,8 +92,8 @@ extension InboxMachine {
       && connection.replica.workspace.task(of: notification.session)?.status.request
         != notification.request
     var actions: [Action] = []
-    if let changes = shelf.changes(
-      receiving: notification, isOver: isOver, wall: connection.time(at: occasion))
+    if let changes = inbox.changes(
+      receiving: notification, isOver: isOver, wall: connection.time(at: context))
     {
       try keep(changes, connection, store: store)
       actions += changes.ended.map { .notificationEnded($0, .crowdedOut) }
@@ -123,7 +123,7 @@ extension InboxMachine {
     _ connection: ConnectionMachine, store: some ReplicaStore,
     where isOver: (InboxNotification) -> Bool
   ) throws(Replica.Fault) -> [Action] {
-    guard let changes = shelf.changes(endingRequests: isOver) else { return [] }
+    guard let changes = inbox.changes(endingRequests: isOver) else { return [] }
     try keep(changes, connection, store: store)
     return changes.ended.map { .notificationEnded($0, .settled) }
   }
@@ -133,7 +133,7 @@ extension InboxMachine {
     _ names: [OperationID], _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     var changes = NotificationChanges()
-    changes.ended = names.filter { shelf.standing[$0] != nil }
+    changes.ended = names.filter { inbox.standing[$0] != nil }
     guard !changes.isEmpty else { return [] }
     try keep(changes, connection, store: store)
     return changes.ended.map { .notificationEnded($0, .dismissed) }
@@ -143,7 +143,7 @@ extension InboxMachine {
   mutating func announced(
     _ name: OperationID, _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) {
-    guard shelf.standing[name]?.isAnnounced == false else { return }
+    guard inbox.standing[name]?.isAnnounced == false else { return }
     var changes = NotificationChanges()
     changes.announced = [name]
     try keep(changes, connection, store: store)
@@ -155,26 +155,26 @@ extension InboxMachine {
     var transaction = StoreTransaction(record: connection.replica.record)
     transaction.notifications = changes
     try connection.replica.commit(transaction, to: store)
-    shelf.stored(changes)
+    inbox.stored(changes)
   }
 
   // MARK: - What the device wants
 
   /// Somebody says for how long the person looks at the device; nil: not any more.
   mutating func visibilityChanged(
-    forMilliseconds duration: Int64?, over connection: ConnectionMachine, at occasion: Occasion
+    forMilliseconds duration: Int64?, over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
-    visibleUntil = duration.map { occasion.now + max(0, $0) }
-    return tellWishes(over: connection, at: occasion)
+    visibleUntil = duration.map { context.now + max(0, $0) }
+    return tellWishes(over: connection, at: context)
   }
 
   /// What the device wants to be notified of was set, or set anew.
   mutating func preferencesChanged(
     _ preferences: NotificationPreferences, over connection: ConnectionMachine,
-    at occasion: Occasion
+    at context: EventContext
   ) -> [Action] {
     self.preferences = preferences
-    return tellWishes(over: connection, at: occasion)
+    return tellWishes(over: connection, at: context)
   }
 
   /// Asks the server something about the device's notifications; the answer comes as `replied`.
@@ -190,7 +190,7 @@ extension InboxMachine {
 
   /// Tells the server what it does not know yet.
   private mutating func tellWishes(
-    over connection: ConnectionMachine, at occasion: Occasion
+    over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
     guard let current = connection.ready else { return [] }
     var told = self.told ?? Told(connection: current)
@@ -200,14 +200,14 @@ extension InboxMachine {
       told.preferences = preferences
       requests.append(.setPreferences(preferences))
     }
-    let isVisible = isVisible(now: occasion.now)
+    let isVisible = isVisible(now: context.now)
     if told.isVisible != isVisible {
       told.isVisible = isVisible
       requests.append(.visibility(isVisible))
     }
     self.told = told
     return requests.enumerated().map { index, request in
-      let id = occasion.random(40 + UInt64(index))
+      let id = context.random(40 + UInt64(index))
       questions[id] = (request, false)
       return .send(current, .request(request.request(id: id)))
     }
@@ -229,9 +229,9 @@ extension InboxMachine {
   /// - Parameter isRunning: whether an agent works here, which waits for a connection.
   mutating func following(
     _ actions: [Action], isRunning: Bool, over connection: ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    var next = tellWishes(over: connection, at: occasion)
+    var next = tellWishes(over: connection, at: context)
     for case .answerEnded(let answer, let ending) in actions where ending != .tooLate {
       next += (try? requestEnded(answer.request, connection, store: store)) ?? []
     }
@@ -244,14 +244,14 @@ extension InboxMachine {
       missing = .no
     } else {
       if connection.current == nil { next += abandonQuestions() }
-      next += noteMissing(connection, isRunning: isRunning, at: occasion)
+      next += noteMissing(connection, isRunning: isRunning, at: context)
     }
-    if let until = visibleUntil, until <= occasion.now { visibleUntil = nil }
+    if let until = visibleUntil, until <= context.now { visibleUntil = nil }
     return next
   }
 
   private mutating func noteMissing(
-    _ connection: ConnectionMachine, isRunning: Bool, at occasion: Occasion
+    _ connection: ConnectionMachine, isRunning: Bool, at context: EventContext
   ) -> [Action] {
     guard connection.isRunning, connection.credentials != nil,
       connection.replica.record.isSyncEnabled
@@ -259,10 +259,10 @@ extension InboxMachine {
       missing = .no
       return []
     }
-    if missing == .no { missing = .since(occasion.now, wall: occasion.wall) }
+    if missing == .no { missing = .since(context.now, wall: context.wall) }
     switch missing {
     case .since(let since, let wall):
-      guard occasion.now - since >= InboxMachine.missingMilliseconds else { return [] }
+      guard context.now - since >= InboxMachine.missingMilliseconds else { return [] }
       missing = .long(wall: wall)
     case .no, .long, .told:
       break
@@ -270,7 +270,7 @@ extension InboxMachine {
     // Something runs, or waits to be sent or answered.
     guard case .long(let wall) = missing,
       isRunning || !connection.replica.record.outbox.isEmpty
-        || shelf.standing.values.contains(where: { $0.notification.request != nil })
+        || inbox.standing.values.contains(where: { $0.notification.request != nil })
     else { return [] }
     missing = .told
     return [.connectionMissed(since: wall)]

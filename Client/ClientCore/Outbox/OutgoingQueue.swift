@@ -97,10 +97,10 @@ package struct OutgoingQueue: Sendable {
 
   /// The store did not take what followed from an event. Nothing of that happened, so what is due
   /// stays due; a disk that is full stays so for a while.
-  package mutating func storeRefused(at occasion: Occasion) {
+  package mutating func storeRefused(at context: EventContext) {
     let wait = OutgoingQueue.storeRetryMin << Int64(min(refusals, 10))
     refusals += 1
-    heldUntil = occasion.now.addingWithoutOverflow(min(wait, OutgoingQueue.storeRetryMax))
+    heldUntil = context.now.addingWithoutOverflow(min(wait, OutgoingQueue.storeRetryMax))
   }
 
   /// The store took what followed from an event.
@@ -134,7 +134,7 @@ extension OutgoingQueue {
   ///
   /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`; nothing changed then.
   package mutating func enqueue(
-    _ message: OutgoingMessage, at occasion: Occasion
+    _ message: OutgoingMessage, at context: EventContext
   ) throws(MessageQueueError) -> QueuedMessage {
     if let known = entries[message.id]?.shown {
       guard known.message == message else { throw .messageIDTaken(message.id) }
@@ -144,7 +144,7 @@ extension OutgoingQueue {
     guard waiting.count < config.maxMessages else { throw .queueFull(max: config.maxMessages) }
     lastSequence += 1
     let queued = QueuedMessage(
-      message: message, sequence: lastSequence, queuedAt: occasion.wall)
+      message: message, sequence: lastSequence, queuedAt: context.wall)
     entries[message.id] = Entry(shown: queued)
     waiting.append(message.id)
     changes.written.append(queued)
@@ -186,21 +186,21 @@ extension OutgoingQueue {
 extension OutgoingQueue {
   /// Takes out what is due to be sent, in order; it counts as being sent from here on (S3-24).
   /// What waits for its next attempt is left alone (S3-50).
-  package mutating func takeDue(at occasion: Occasion) -> [Action] {
+  package mutating func takeDue(at context: EventContext) -> [Action] {
     let timeout = config.deliveryTimeout.wholeMilliseconds
     var actions: [Action] = []
     for id in waiting {
       guard let entry = entries[id], entry.shown.status == .queued,
-        entry.dueAt ?? .min <= occasion.now
+        entry.dueAt ?? .min <= context.now
       else { continue }
       let attempt = entry.attempt + 1
       // After a crash it is queued again: where it was going to is not worth a write to the disk.
       update(id, keeps: false) { entry in
         entry.shown.status = .sending
-        entry.shown.lastAttempt = occasion.wall
+        entry.shown.lastAttempt = context.wall
         entry.attempt = attempt
         // A transport that never says what became of it must not hold the message for ever.
-        entry.dueAt = occasion.now.addingWithoutOverflow(timeout)
+        entry.dueAt = context.now.addingWithoutOverflow(timeout)
       }
       actions.append(.send(entry.shown.message, sequence: entry.shown.sequence, attempt: attempt))
     }
@@ -211,7 +211,7 @@ extension OutgoingQueue {
   ///
   /// - Parameter attempt: the attempt it is about; nil is the latest.
   package mutating func markSent(
-    _ id: MessageID, attempt: Int? = nil, at occasion: Occasion
+    _ id: MessageID, attempt: Int? = nil, at context: EventContext
   ) {
     guard let entry = entries[id], entry.shown.status == .sending,
       attempt ?? entry.attempt == entry.attempt
@@ -219,12 +219,12 @@ extension OutgoingQueue {
     let timeout = config.deliveryTimeout.wholeMilliseconds
     update(id, keeps: false) { entry in
       entry.shown.status = .awaitingAck
-      entry.dueAt = occasion.now.addingWithoutOverflow(timeout)
+      entry.dueAt = context.now.addingWithoutOverflow(timeout)
     }
   }
 
   /// The receiver has it: it is never sent again, whatever it was before (S3-26, S3-55).
-  package mutating func confirmDelivery(_ id: MessageID, at occasion: Occasion) -> [Action] {
+  package mutating func confirmDelivery(_ id: MessageID, at context: EventContext) -> [Action] {
     guard let entry = entries[id], entry.shown.status != .delivered else { return [] }
     var actions: [Action] = []
     if entry.shown.status == .failed || entry.shown.status == .queued {
@@ -232,7 +232,7 @@ extension OutgoingQueue {
     }
     update(id) { entry in
       entry.shown.status = .delivered
-      entry.shown.deliveredAt = occasion.wall
+      entry.shown.deliveredAt = context.wall
       entry.shown.lastError = nil
       entry.dueAt = nil
     }
@@ -254,7 +254,7 @@ extension OutgoingQueue {
   ///   - isPermanent: trying again is pointless (S3-58).
   package mutating func sendFailed(
     _ id: MessageID, attempt: Int? = nil, reason: String?, isPermanent: Bool,
-    at occasion: Occasion
+    at context: EventContext
   ) -> [Action] {
     guard let entry = entries[id], attempt ?? entry.attempt == entry.attempt else { return [] }
     switch entry.shown.status {
@@ -264,12 +264,12 @@ extension OutgoingQueue {
     }
     let failures = entry.shown.retryCount + 1
     let isFinal = isPermanent || config.maxRetries.map { failures >= $0 } ?? false
-    let wait = isFinal ? nil : retryDelay(after: failures, random: occasion.random(4))
+    let wait = isFinal ? nil : retryDelay(after: failures, random: context.random(4))
     update(id) { entry in
       entry.shown.retryCount = failures
       entry.shown.status = isFinal ? .failed : .queued
       entry.shown.lastError = reason?.cut(toUTF8Bytes: OutgoingQueue.errorBytesMax)
-      entry.dueAt = wait.map { occasion.now.addingWithoutOverflow($0) }
+      entry.dueAt = wait.map { context.now.addingWithoutOverflow($0) }
     }
     guard isFinal else { return [] }
     return [
@@ -307,13 +307,13 @@ extension OutgoingQueue {
   }
 
   /// Fails what was not confirmed in time (S3-29).
-  package mutating func timePassed(at occasion: Occasion) -> [Action] {
+  package mutating func timePassed(at context: EventContext) -> [Action] {
     var actions: [Action] = []
     for id in waiting {
-      guard let entry = entries[id], let due = entry.dueAt, due <= occasion.now,
+      guard let entry = entries[id], let due = entry.dueAt, due <= context.now,
         entry.shown.status == .awaitingAck || entry.shown.status == .sending
       else { continue }
-      actions += sendFailed(id, reason: nil, isPermanent: false, at: occasion)
+      actions += sendFailed(id, reason: nil, isPermanent: false, at: context)
     }
     return actions
   }

@@ -57,9 +57,9 @@ extension Replica {
 
   /// Deletes texts and files of messages that are over, by ordinary operations.
   package mutating func forget(
-    _ ids: some Sequence<MessageID>, wall: Int64, at occasion: Occasion, store: some ReplicaStore
+    _ ids: some Sequence<MessageID>, wall: Int64, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
-    try author(wall: wall, at: occasion, store: store) { workspace, context throws(QueueError) in
+    try author(wall: wall, at: event, store: store) { workspace, context throws(QueueError) in
       try workspace.forget(ids, in: context)
     }
   }

@@ -23,14 +23,14 @@ extension Replica {
   /// - Returns: what of the queues changed.
   /// - Throws: `Fault.merge` where they do not apply, `.store`.
   package mutating func merge(
-    _ delivery: Delivery, at occasion: Occasion, store: some ReplicaStore
+    _ delivery: Delivery, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     if let writer, delivery.operations.hasUnknown(of: writer.replica, given: workspace.vector) {
       // Somebody else writes under it: a copy of this program's memory.
       self.writer = nil
     }
     if let change = try changeOfOutbox(by: delivery.operations, store: store) {
-      return try rebuild(change, with: delivery, at: occasion, store: store)
+      return try rebuild(change, with: delivery, at: context, store: store)
     }
     var next = self
     let outcome: Workspace.MergeOutcome

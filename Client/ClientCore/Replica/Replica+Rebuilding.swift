@@ -46,7 +46,7 @@ extension Replica {
   /// - Complexity: O(the log).
   mutating func rebuild(
     _ change: OutboxChange, on base: Base? = nil, with delivery: Delivery? = nil,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     var next = self
     var log = RebuiltLog(try startingState(base, store))
@@ -69,7 +69,7 @@ extension Replica {
       next.confirm(delivery)
     }
     if !renaming.taken.isEmpty {
-      let writer = Writer(device: record.device, nonce: nonce, at: occasion)
+      let writer = Writer(device: record.device, nonce: nonce, at: context)
       let fresh = renaming.operations(
         of: writer.replica, announcing: record.device, name: record.deviceName)
       try log.append(fresh, isLocal: true)
@@ -86,7 +86,7 @@ extension Replica {
       }
       // Positions may count anew.
       next.record.prefix = base.prefix
-      next.receipts = ReceiptBook()
+      next.receipts = BatchReceipts()
     }
     next.workspace = log.state
     next.clock = HybridClock(latest: next.workspace.latestStamp)

@@ -29,7 +29,7 @@ extension Replica {
   ///   the server has to join it first. Nothing changed then.
   /// - Throws: `Fault.merge` where the state contradicts itself, `.store`.
   package mutating func install(
-    _ base: Base, at occasion: Occasion, store: some ReplicaStore
+    _ base: Base, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues? {
     let known = base.image.vector
     guard known.includes(logged) else { return nil }
@@ -43,12 +43,12 @@ extension Replica {
       cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
     }
     do {
-      return try rebuild(OutboxChange(cuts: cuts), on: base, at: occasion, store: store)
+      return try rebuild(OutboxChange(cuts: cuts), on: base, at: context, store: store)
     } catch {
       guard case .merge = error, !shared.isEmpty else { throw error }
       // Something else was unlike before, which the state does not show: what may be is all done anew.
       cuts = shared.map { OperationID(replica: $0.replica, seq: $0.first) }
-      return try rebuild(OutboxChange(cuts: cuts), on: base, at: occasion, store: store)
+      return try rebuild(OutboxChange(cuts: cuts), on: base, at: context, store: store)
     }
   }
 

@@ -9,7 +9,7 @@ import WireProtocol
 package struct Replica: Sendable {
   package internal(set) var workspace: Workspace
   package internal(set) var record: ReplicaRecord
-  package internal(set) var receipts: ReceiptBook
+  package internal(set) var receipts: BatchReceipts
   /// What this device can undo and redo.
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
@@ -52,7 +52,7 @@ package struct Replica: Sendable {
 
   /// Takes up what a store held, or starts anew. Nothing is authored before the first command.
   package init(
-    _ opening: Opening, at occasion: Occasion, store: some ReplicaStore
+    _ opening: Opening, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) {
     let loaded = opening.loaded
     do {
@@ -62,11 +62,11 @@ package struct Replica: Sendable {
     } catch {
       throw .merge(error)
     }
-    let fresh = StoreID(rawValue: occasion.random(0))
+    let fresh = StoreID(rawValue: event.random(0))
     record =
       loaded.record
       ?? ReplicaRecord(device: opening.device, deviceName: opening.deviceName, store: fresh)
-    receipts = ReceiptBook(loaded.receipts)
+    receipts = BatchReceipts(loaded.receipts)
     undo = UndoHistory(loaded.undo)
     lastEntry = loaded.lastEntry
     clock = HybridClock(latest: workspace.latestStamp)
@@ -87,17 +87,17 @@ package struct Replica: Sendable {
   /// Sees to it that somebody may author operations.
   ///
   /// - Returns: what the author begins with.
-  private mutating func preparedWriter(at occasion: Occasion) -> (Writer, [Operation]) {
+  private mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
     // The margin is more than any few commands take.
-    if var writer, writer.mayWrite(at: occasion),
+    if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax,
       workspace.device(of: writer.replica)?.name == record.deviceName
     {
-      writer.wrote(at: occasion)
+      writer.wrote(at: event)
       self.writer = writer
       return (writer, [])
     }
-    let fresh = Writer(device: record.device, nonce: nonce, at: occasion)
+    let fresh = Writer(device: record.device, nonce: nonce, at: event)
     writer = fresh
     return (
       fresh,
@@ -108,11 +108,11 @@ package struct Replica: Sendable {
 
   /// Makes operations that no person asked for, in one transaction.
   mutating func author(
-    wall: Int64, at occasion: Occasion, store: some ReplicaStore,
+    wall: Int64, at event: EventContext, store: some ReplicaStore,
     _ body: (inout Workspace, CommandContext) throws(QueueError) -> CommandOutcome
   ) throws(Fault) -> CommandOutcome {
     var next = self
-    let (author, announcement) = next.preparedWriter(at: occasion)
+    let (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     let context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), recordsUndo: false)
@@ -193,12 +193,12 @@ package struct Replica: Sendable {
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
     recordsUndo: Bool = true, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
-    at occasion: Occasion, store: some ReplicaStore
+    at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     var next = self
     let author: Writer
     var announcement: [Operation]
-    (author, announcement) = next.preparedWriter(at: occasion)
+    (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     var context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall),

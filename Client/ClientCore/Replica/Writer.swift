@@ -15,28 +15,28 @@ struct Writer: Hashable, Sendable {
 
   /// - Parameter nonce: what the server gave; two copies of one machine may draw the same random
   ///   numbers.
-  init(device: DeviceID, nonce: UInt64, at occasion: Occasion) {
-    var value = occasion.random(0)
-    let words = [nonce, UInt64(bitPattern: occasion.deviceWall), device.high, device.low]
+  init(device: DeviceID, nonce: UInt64, at context: EventContext) {
+    var value = context.random(0)
+    let words = [nonce, UInt64(bitPattern: context.deviceWall), device.high, device.low]
     for word in words {
-      value = Occasion.mixed(value ^ word)
+      value = EventContext.mixed(value ^ word)
     }
     // 0 is reserved.
     replica = ReplicaID(rawValue: value == 0 ? 1 : value)
-    now = occasion.now
-    wall = occasion.deviceWall
+    now = context.now
+    wall = context.deviceWall
   }
 
   /// Whether it may write: the clock that never steps and the wall clock have gone on alike. A machine
   /// that was stopped, set back or copied in between shows another time, as a rule, once it knows it.
-  func mayWrite(at occasion: Occasion) -> Bool {
-    let (passed, shown) = (occasion.now &- now, occasion.deviceWall &- wall)
+  func mayWrite(at context: EventContext) -> Bool {
+    let (passed, shown) = (context.now &- now, context.deviceWall &- wall)
     return passed >= 0
       && (passed &- shown).magnitude <= UInt64(ClientLimits.clockToleranceMilliseconds)
   }
 
-  mutating func wrote(at occasion: Occasion) {
-    now = occasion.now
-    wall = occasion.deviceWall
+  mutating func wrote(at context: EventContext) {
+    now = context.now
+    wall = context.deviceWall
   }
 }

@@ -10,7 +10,7 @@ extension TaskMachine {
   mutating func answerGiven(
     _ answer: AnswerRequest, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
     // The same answer is under way already: a second tap of the same button.
     if self.answers[answer.request]?.answer == answer { return (nil, []) }
@@ -29,11 +29,11 @@ extension TaskMachine {
       answer.verdict.answers(status)
     else { return (knownEnding(of: answer.request, task), []) }
     let pending = PendingAnswer(
-      answer: answer, givenAt: occasion.wall,
+      answer: answer, givenAt: context.wall,
       wasSent: connection.hasServer && connection.ready != nil)
     try commit(AnswerChanges(kept: pending), connection.replica.record, store: store)
     self.answers[answer.request] = pending
-    return (nil, sendAnswer(answer, with: execution, over: &connection, at: occasion, store: store))
+    return (nil, sendAnswer(answer, with: execution, over: &connection, at: context, store: store))
   }
 
   /// What the register says became of a request that is not awaited.
@@ -47,10 +47,10 @@ extension TaskMachine {
   mutating func sendAnswer(
     _ answer: AnswerRequest, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     ask(
-      .answer(answer), as: .answer(answer), with: execution, over: &connection, at: occasion,
+      .answer(answer), as: .answer(answer), with: execution, over: &connection, at: context,
       store: store)
   }
 
@@ -58,17 +58,17 @@ extension TaskMachine {
   mutating func askFate(
     of answer: AnswerRequest, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     ask(
       .verdict(VerdictRequest(of: answer)), as: .fate(answer), with: execution, over: &connection,
-      at: occasion, store: store)
+      at: context, store: store)
   }
 
   mutating func fateTold(
     _ sent: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard let pending = self.answers[sent.request], pending.answer == sent else { return [] }
     switch answer {
@@ -77,7 +77,7 @@ extension TaskMachine {
         verdict: sent.verdict, device: connection.replica.record.device, text: sent.text)
       if given == own {
         return answerTold(
-          sent, .taken, with: execution, over: &connection, at: occasion, store: store)
+          sent, .taken, with: execution, over: &connection, at: context, store: store)
       }
       return end(
         pending,
@@ -88,7 +88,7 @@ extension TaskMachine {
     case .notAwaited:
       return end(pending, .notAwaited, connection, store: store)
     default:
-      self.retryAt = occasion.now + TaskMachine.retryMilliseconds
+      self.retryAt = context.now + TaskMachine.retryMilliseconds
       return []
     }
   }
@@ -96,7 +96,7 @@ extension TaskMachine {
   mutating func answerTold(
     _ given: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if case .taken = answer {
       // The server tells everybody else; here the response says it.
@@ -119,7 +119,7 @@ extension TaskMachine {
       return end(pending, .notAwaited, connection, store: store)
     default:
       // Not now: it is asked again, here or over the next connection, or dropped in time.
-      self.retryAt = occasion.now + TaskMachine.retryMilliseconds
+      self.retryAt = context.now + TaskMachine.retryMilliseconds
       return []
     }
   }
@@ -161,10 +161,10 @@ extension TaskMachine {
   /// One that was sent may be the one that counts, whose response was lost.
   mutating func dropOldAnswers(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     pendingAnswers
-      .filter { $0.isOld(wall: occasion.wall) && !$0.wasSent }
+      .filter { $0.isOld(wall: context.wall) && !$0.wasSent }
       .flatMap { end($0, .tooLate, connection, store: store) }
   }
 }

@@ -19,35 +19,35 @@ extension TaskMachine {
   }
 
   /// Takes up what the store held: answers that were given and not sent.
-  mutating func answersLoaded(_ answers: [PendingAnswer], at occasion: Occasion) {
+  mutating func answersLoaded(_ answers: [PendingAnswer], at context: EventContext) {
     for answer in answers { self.answers[answer.answer.request] = answer }
-    lastQuestion = occasion.random(7)
+    lastQuestion = context.random(7)
   }
 
   // MARK: - The host's side
 
   /// Something is heard of an agent that works here.
   mutating func heard(
-    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine,
+    _ news: TaskEvent, in session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard mayReport(session, connection) else {
       return heardElsewhere(
-        news, in: session, with: execution, over: &connection, at: occasion, store: store)
+        news, in: session, with: execution, over: &connection, at: context, store: store)
     }
     var actions: [Action] = []
     switch news {
     case .began:
       actions += carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
+        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
       if status(of: session, connection) != .processing {
         actions += report(
           .processing(operation: nil), of: session, with: execution, over: &connection,
-          at: occasion, store: store)
+          at: context, store: store)
       }
     case .prompted(let matter, let request):
-      let time = connection.time(at: occasion)
+      let time = connection.time(at: context)
       guard ![.awaitingApproval, .awaitingAnswer].contains(status(of: session, connection)),
         book.prompted(request, in: session)
       else { return [] }
@@ -55,7 +55,7 @@ extension TaskMachine {
       let unwritten = self.unwritten[session]
       // Its time is over as it begins: no device takes it for one that it can answer.
       actions += report(
-        status(for: ask, time), of: session, with: execution, over: &connection, at: occasion,
+        status(for: ask, time), of: session, with: execution, over: &connection, at: context,
         store: store)
       if connection.replica.workspace.task(of: session)?.status.request != request {
         // It could not be written: nobody is to see it later, when the agent has long gone on.
@@ -64,23 +64,23 @@ extension TaskMachine {
       }
     case .wentOn:
       actions += carryOut(
-        book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
+        book.wentOn(session), with: execution, over: &connection, at: context, store: store)
     case .operation(let name):
       actions += noteProgress(
-        session, operation: .some(name), with: execution, over: &connection, at: occasion,
+        session, operation: .some(name), with: execution, over: &connection, at: context,
         store: store)
     case .progress(let todo):
       actions += noteProgress(
-        session, todo: todo, with: execution, over: &connection, at: occasion, store: store)
+        session, todo: todo, with: execution, over: &connection, at: context, store: store)
     case .ended(let result):
       actions += carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
-      actions += flush(session, with: execution, over: &connection, at: occasion, store: store)
+        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
+      actions += flush(session, with: execution, over: &connection, at: context, store: store)
       self.progress[session] = nil
       // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
       if isUnderWay(session, connection) {
         actions += report(
-          .completed(result), of: session, with: execution, over: &connection, at: occasion,
+          .completed(result), of: session, with: execution, over: &connection, at: context,
           store: store)
       }
     }
@@ -90,25 +90,25 @@ extension TaskMachine {
   /// The session has another host by now: its agent here is told all the same, and its end is the
   /// last word of this device where nobody has said anything since.
   private mutating func heardElsewhere(
-    _ news: TaskNews, in session: SessionID, with execution: ExecutionMachine,
+    _ news: TaskEvent, in session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     switch news {
     case .began, .ended:
       var actions = carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: occasion, store: store)
+        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
       self.progress[session] = nil
       if case .ended(let result) = news, isOwn(session, connection), isUnderWay(session, connection)
       {
         actions += report(
-          .completed(result), of: session, with: execution, over: &connection, at: occasion,
+          .completed(result), of: session, with: execution, over: &connection, at: context,
           store: store)
       }
       return actions
     case .wentOn:
       return carryOut(
-        book.wentOn(session), with: execution, over: &connection, at: occasion, store: store)
+        book.wentOn(session), with: execution, over: &connection, at: context, store: store)
     case .prompted, .operation, .progress:
       return []
     }
@@ -117,7 +117,7 @@ extension TaskMachine {
   /// An agent here asks for something; `.decided` comes once.
   mutating func askRaised(
     _ ask: Ask, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     guard connection.replica.workspace.session(ask.session) != nil else {
       throw .queue(.sessionNotFound(id: ask.session.rawValue))
@@ -126,26 +126,26 @@ extension TaskMachine {
     guard mayReport(ask.session, connection) else {
       return [.decided(ask.id, AskAnswer(ending: .withdrawn))]
     }
-    let actions = book.raised(ask, now: occasion.now, wall: connection.time(at: occasion))
-    return carryOut(actions, with: execution, over: &connection, at: occasion, store: store)
+    let actions = book.raised(ask, now: context.now, wall: connection.time(at: context))
+    return carryOut(actions, with: execution, over: &connection, at: context, store: store)
   }
 
   /// The agent does not wait for it any more.
   mutating func askWithdrawn(
     _ request: RequestID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     carryOut(
-      book.withdrawn(request, now: occasion.now, wall: connection.time(at: occasion)),
-      with: execution, over: &connection, at: occasion,
+      book.withdrawn(request, now: context.now, wall: connection.time(at: context)),
+      with: execution, over: &connection, at: context,
       store: store)
   }
 
   /// The program begins to run agents: what an earlier run left unfinished it does not go on with.
   mutating func recovered(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     connection.replica.workspace.sessionsUnderWay().flatMap { session -> [Action] in
       guard mayReport(session, connection), isOwn(session, connection) else { return [] }
@@ -153,14 +153,14 @@ extension TaskMachine {
       return report(
         .error(message: "The host stopped while the agent worked; it may have gone on."),
         of: session, outcome: request.flatMap { AskOutcome(request: $0, ending: .withdrawn) },
-        with: execution, over: &connection, at: occasion, store: store)
+        with: execution, over: &connection, at: context, store: store)
     }
   }
 
   /// What follows for tasks from what came in: to be called after every event.
   mutating func following(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     if let id = connection.ready {
@@ -168,50 +168,50 @@ extension TaskMachine {
         asked = id
         questions = [:]
         actions += carryOut(
-          book.connected(), with: execution, over: &connection, at: occasion, store: store)
-        self.retryAt = occasion.now
+          book.connected(), with: execution, over: &connection, at: context, store: store)
+        self.retryAt = context.now
       }
     } else if connection.current == nil {
       asked = nil
       questions = [:]
     }
-    if let retryAt, retryAt <= occasion.now {
+    if let retryAt, retryAt <= context.now {
       self.retryAt = nil
       for pending in pendingAnswers where !isAsked(pending.answer.request) {
-        let isFateAsked = pending.isOld(wall: occasion.wall) && pending.wasSent
+        let isFateAsked = pending.isOld(wall: context.wall) && pending.wasSent
         actions +=
           isFateAsked
           ? askFate(
-            of: pending.answer, with: execution, over: &connection, at: occasion, store: store)
+            of: pending.answer, with: execution, over: &connection, at: context, store: store)
           : sendAnswer(
-            pending.answer, with: execution, over: &connection, at: occasion, store: store)
+            pending.answer, with: execution, over: &connection, at: context, store: store)
       }
     }
     while !connection.authority.verdicts.isEmpty {
       let (request, given) = connection.authority.verdicts.removeFirst()
       actions += carryOut(
         book.answered(
-          request, given, now: occasion.now, wall: connection.time(at: occasion)),
-        with: execution, over: &connection, at: occasion, store: store)
+          request, given, now: context.now, wall: connection.time(at: context)),
+        with: execution, over: &connection, at: context, store: store)
     }
     // Nobody is to answer in a session that was deleted; an answer of before was told above.
     for session in book.sessions.sorted()
     where connection.replica.workspace.host(of: session) == nil {
       actions += carryOut(
-        book.sessionDeleted(session, now: occasion.now), with: execution, over: &connection,
-        at: occasion, store: store)
+        book.sessionDeleted(session, now: context.now), with: execution, over: &connection,
+        at: context, store: store)
     }
-    actions += dropOldAnswers(with: execution, over: &connection, at: occasion, store: store)
+    actions += dropOldAnswers(with: execution, over: &connection, at: context, store: store)
     actions += carryOut(
-      book.timePassed(now: occasion.now, wall: connection.time(at: occasion)), with: execution,
-      over: &connection, at: occasion,
+      book.timePassed(now: context.now, wall: connection.time(at: context)), with: execution,
+      over: &connection, at: context,
       store: store)
-    actions += writeAgain(with: execution, over: &connection, at: occasion, store: store)
-    for session in self.progress.keys.sorted() where isDue(session, occasion) {
-      actions += flush(session, with: execution, over: &connection, at: occasion, store: store)
+    actions += writeAgain(with: execution, over: &connection, at: context, store: store)
+    for session in self.progress.keys.sorted() where isDue(session, context) {
+      actions += flush(session, with: execution, over: &connection, at: context, store: store)
     }
     let workspace = connection.replica.workspace
-    deadline = nextDeadline(now: occasion.now, wall: occasion.wall) { session in
+    deadline = nextDeadline(now: context.now, wall: context.wall) { session in
       workspace.task(of: session)?.status.kind == .processing
     }
     return actions
@@ -221,21 +221,21 @@ extension TaskMachine {
   mutating func take(
     _ response: Response, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
     guard let question = questions.removeValue(forKey: response.id) else { return nil }
     switch question {
     case .verdict(let verdict):
       // An answer that breaks the specification is as good as none.
       let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: occasion, store: store)
+      return told(question, answer, with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
       let answer = (try? AuthorityAnswer(response, to: .answer(given))) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: occasion, store: store)
+      return told(question, answer, with: execution, over: &connection, at: context, store: store)
     case .fate(let sent):
       let verdict = AuthorityRequest.verdict(VerdictRequest(of: sent))
       let answer = (try? AuthorityAnswer(response, to: verdict)) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: occasion, store: store)
+      return told(question, answer, with: execution, over: &connection, at: context, store: store)
     }
   }
 }
@@ -262,9 +262,9 @@ extension TaskMachine {
   }
 
   private mutating func carryOut(
-    _ orders: [AskBook.Action], with execution: ExecutionMachine,
+    _ orders: [PendingAsks.Action], with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     for order in orders {
@@ -273,25 +273,25 @@ extension TaskMachine {
         let unwritten = self.unwritten[ask.session]
         let done = report(
           status(for: ask, expiry), of: ask.session, with: execution, over: &connection,
-          at: occasion, store: store)
+          at: context, store: store)
         actions += done
         if connection.replica.workspace.task(of: ask.session)?.status.request != ask.id {
           // The agent does not wait for it: nobody is to see it later.
           self.unwritten[ask.session] = unwritten
-          let refused = book.refused(ask.id, now: occasion.now, wall: connection.time(at: occasion))
+          let refused = book.refused(ask.id, now: context.now, wall: connection.time(at: context))
           actions += carryOut(
-            refused, with: execution, over: &connection, at: occasion, store: store)
+            refused, with: execution, over: &connection, at: context, store: store)
         }
       case .goOn(let session, let outcome):
         let task = connection.replica.workspace.keptTask(of: session)?.state
         guard task?.status.request == outcome.request else { continue }
         actions += report(
           .processing(operation: nil), of: session, outcome: outcome, with: execution,
-          over: &connection, at: occasion, store: store)
+          over: &connection, at: context, store: store)
       case .ask(let question):
         actions += ask(
           .verdict(question), as: .verdict(question), with: execution, over: &connection,
-          at: occasion, store: store)
+          at: context, store: store)
       case .decide(let request, let decision):
         actions.append(.decided(request, decision))
       }
@@ -314,13 +314,13 @@ extension TaskMachine {
   mutating func ask(
     _ request: AuthorityRequest, as question: TaskMachine.Question,
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     lastQuestion &+= 1
     let id = lastQuestion
     guard connection.hasServer else {
-      let answer = connection.decide(request, id: id, at: occasion, store: store) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: occasion, store: store)
+      let answer = connection.decide(request, id: id, at: context, store: store) ?? .unavailable
+      return told(question, answer, with: execution, over: &connection, at: context, store: store)
     }
     // Without a connection it is asked when there is one.
     guard connection.ready != nil else { return [] }
@@ -333,67 +333,67 @@ extension TaskMachine {
   private mutating func told(
     _ question: TaskMachine.Question, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     switch question {
     case .verdict(let verdict):
       return carryOut(
         book.verdictTold(
-          verdict, answer, now: occasion.now, wall: connection.time(at: occasion)),
-        with: execution, over: &connection, at: occasion, store: store)
+          verdict, answer, now: context.now, wall: connection.time(at: context)),
+        with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
       return answerTold(
-        given, answer, with: execution, over: &connection, at: occasion, store: store)
+        given, answer, with: execution, over: &connection, at: context, store: store)
     case .fate(let sent):
-      return fateTold(sent, answer, with: execution, over: &connection, at: occasion, store: store)
+      return fateTold(sent, answer, with: execution, over: &connection, at: context, store: store)
     }
   }
 
   // MARK: - Writing the register
 
-  private func isDue(_ session: SessionID, _ occasion: Occasion) -> Bool {
+  private func isDue(_ session: SessionID, _ context: EventContext) -> Bool {
     guard let progress = self.progress[session], progress.isPending else { return false }
-    return occasion.now - progress.writtenAt >= TaskMachine.progressMilliseconds
+    return context.now - progress.writtenAt >= TaskMachine.progressMilliseconds
   }
 
   /// Mere progress waits until the last of it was written long enough ago.
   private mutating func noteProgress(
     _ session: SessionID, operation: String?? = nil, todo: TodoProgress? = nil,
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var progress =
       self.progress[session]
-      ?? TaskMachine.Progress(writtenAt: occasion.now - TaskMachine.progressMilliseconds)
+      ?? TaskMachine.Progress(writtenAt: context.now - TaskMachine.progressMilliseconds)
     if let operation { progress.operation = operation }
     if let todo { progress.todo = todo }
     self.progress[session] = progress
-    return isDue(session, occasion)
-      ? flush(session, with: execution, over: &connection, at: occasion, store: store) : []
+    return isDue(session, context)
+      ? flush(session, with: execution, over: &connection, at: context, store: store) : []
   }
 
   /// Writes what is known of a task's progress, where it is at work.
   private mutating func flush(
     _ session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard let progress = self.progress[session], progress.isPending else { return [] }
     guard let task = connection.replica.workspace.task(of: session),
       case .processing(let operation) = task.status
     else { return [] }
-    self.progress[session] = TaskMachine.Progress(writtenAt: occasion.now)
+    self.progress[session] = TaskMachine.Progress(writtenAt: context.now)
     return report(
       .processing(operation: progress.operation ?? operation), of: session,
-      todo: progress.todo, with: execution, over: &connection, at: occasion, store: store)
+      todo: progress.todo, with: execution, over: &connection, at: context, store: store)
   }
 
   /// Tries again what the store did not take.
   private mutating func writeAgain(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    let due = self.unwritten.filter { $0.value.retryAt <= occasion.now }
+    let due = self.unwritten.filter { $0.value.retryAt <= context.now }
     var actions: [Action] = []
     for (session, unwritten) in due.sorted(by: { $0.key < $1.key }) {
       // Another host may say by now what the session's agent does.
@@ -403,7 +403,7 @@ extension TaskMachine {
       }
       actions += report(
         unwritten.status, of: session, todo: unwritten.todo, outcome: unwritten.outcome,
-        with: execution, over: &connection, at: occasion, store: store)
+        with: execution, over: &connection, at: context, store: store)
     }
     return actions
   }
@@ -413,7 +413,7 @@ extension TaskMachine {
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
     outcome: AskOutcome? = nil, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
-    at occasion: Occasion, store: some ReplicaStore
+    at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     let steps = status.path(from: self.status(of: session, connection))
     let outcome = outcome ?? self.unwritten[session]?.outcome
@@ -422,12 +422,12 @@ extension TaskMachine {
     for (index, step) in steps.enumerated() {
       let command = Command.reportTask(
         TaskReport(
-          session: session, status: step, milliseconds: connection.time(at: occasion),
+          session: session, status: step, milliseconds: connection.time(at: context),
           todoProgress: index == steps.count - 1 ? todo : nil,
           outcome: index == 0 ? outcome : nil,
           token: execution.leaseToken(of: session)))
       do throws(Replica.Fault) {
-        let done = try connection.perform(command, at: occasion, store: store)
+        let done = try connection.perform(command, at: context, store: store)
         actions += done.actions
       } catch {
         if case .queue(.illegalTaskMove) = error { illegalMoves += 1 }
@@ -435,7 +435,7 @@ extension TaskMachine {
           // A full disk takes nothing now. There may be no next state for a long time.
           self.unwritten[session] = TaskMachine.Unwritten(
             status: status, todo: todo, outcome: index == 0 ? outcome : nil,
-            retryAt: occasion.now + TaskMachine.retryMilliseconds)
+            retryAt: context.now + TaskMachine.retryMilliseconds)
         }
         return actions
       }

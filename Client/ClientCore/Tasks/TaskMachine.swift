@@ -2,7 +2,7 @@ package import QueueModel
 package import WireProtocol
 
 /// What is heard of an agent's task on the device where it works.
-package enum TaskNews: Hashable, Sendable {
+package enum TaskEvent: Hashable, Sendable {
   /// It began to work on a prompt.
   case began
   /// It does this now; nil: nothing that has a name.
@@ -65,7 +65,7 @@ package struct AnswerChanges: Hashable, Sendable {
 /// still to be written.
 ///
 /// ```text
-/// a request of an agent here   `AskBook`
+/// a request of an agent here   `PendingAsks`
 ///
 /// an answer of a person here   kept ──connection──▶ asked ──taken, or another came first──▶ told
 ///                               │  ▲                  │
@@ -113,7 +113,7 @@ struct TaskMachine: Sendable {
   /// An answer that the authority could not store is asked about again after so long.
   static let retryMilliseconds: Int64 = 2_000
 
-  var book = AskBook()
+  var book = PendingAsks()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.

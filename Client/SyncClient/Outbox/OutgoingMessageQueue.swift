@@ -72,8 +72,8 @@ public final class OutgoingMessageQueue: Sendable {
     state = Mutex(State(queue: queue))
   }
 
-  private func occasion() -> Occasion {
-    Occasion(
+  private func context() -> EventContext {
+    EventContext(
       now: Engine.milliseconds(origin.duration(to: .now)), wall: Engine.wallMilliseconds,
       random: Engine.randomValue())
   }
@@ -114,7 +114,7 @@ public final class OutgoingMessageQueue: Sendable {
         for await _ in wakes {
           await step()
           handover.yield()
-          let now = occasion().now
+          let now = context().now
           guard let deadline = state.withLock({ $0.queue.deadline }),
             scheduled <= now || deadline < scheduled
           else { continue }
@@ -136,11 +136,11 @@ public final class OutgoingMessageQueue: Sendable {
 
   /// One look at what is due.
   private func step() async {
-    let occasion = occasion()
+    let context = context()
     // Where the store refuses, everything is as it was before; a later step tries again.
     let actions =
       (try? await change { queue in
-        queue.timePassed(at: occasion) + queue.takeDue(at: occasion)
+        queue.timePassed(at: context) + queue.takeDue(at: context)
       }) ?? []
     // Attempts that were given up meanwhile go, so there is one for each message at most.
     state.withLock { state in
@@ -209,7 +209,7 @@ public final class OutgoingMessageQueue: Sendable {
           try store.keep(changes, lastSequence: next.lastSequence, in: box)
           if !changes.isEmpty { next.storeTook() }
         } catch {
-          state.queue.storeRefused(at: occasion())
+          state.queue.storeRefused(at: context())
           throw .persistenceFailed(
             PersistenceFault(error.message, isDiskFull: error.code == .full))
         }
@@ -251,9 +251,9 @@ extension OutgoingMessageQueue {
   public func enqueue(
     _ message: OutgoingMessage
   ) async throws(MessageQueueError) -> QueuedMessage {
-    let occasion = occasion()
+    let context = context()
     try await change { queue throws(MessageQueueError) in
-      _ = try queue.enqueue(message, at: occasion)
+      _ = try queue.enqueue(message, at: context)
       return []
     }
     wake()
@@ -265,9 +265,9 @@ extension OutgoingMessageQueue {
   public func markSent(
     _ id: MessageID, attempt: Int? = nil
   ) async throws(MessageQueueError) {
-    let occasion = occasion()
+    let context = context()
     try await change { queue in
-      queue.markSent(id, attempt: attempt, at: occasion)
+      queue.markSent(id, attempt: attempt, at: context)
       return []
     }
     // A timeout begins.
@@ -277,8 +277,8 @@ extension OutgoingMessageQueue {
   /// The receiver has it (S3-26). It counts whatever the message's state is; it is never sent again
   /// (S3-55). An id that is not known is passed over.
   public func confirmDelivery(_ id: MessageID) async throws(MessageQueueError) {
-    let occasion = occasion()
-    try await change { queue in queue.confirmDelivery(id, at: occasion) }
+    let context = context()
+    try await change { queue in queue.confirmDelivery(id, at: context) }
   }
 
   /// An attempt failed (S3-27).
@@ -289,11 +289,11 @@ extension OutgoingMessageQueue {
   public func handleSendFailure(
     _ id: MessageID, attempt: Int? = nil, error: (any Error)?, isPermanent: Bool = false
   ) async throws(MessageQueueError) {
-    let occasion = occasion()
+    let context = context()
     let reason = error.map { "\($0)" }
     try await change { queue in
       queue.sendFailed(
-        id, attempt: attempt, reason: reason, isPermanent: isPermanent, at: occasion)
+        id, attempt: attempt, reason: reason, isPermanent: isPermanent, at: context)
     }
     wake()
   }
@@ -394,7 +394,7 @@ extension OutgoingMessageQueue {
 }
 
 /// The outgoing queues of one client.
-final class OutgoingBoxes: Sendable {
+final class OutgoingQueues: Sendable {
   private let queues = Mutex<[String: OutgoingMessageQueue]>([:])
 
   func withLock<Value: Sendable>(

@@ -22,13 +22,13 @@ struct Watcher: Sendable {
     var isStale = true
     var isStopped = false
     /// What the stream ended with; nil while it runs.
-    var trouble: String?
+    var problem: String?
   }
 
   /// - Parameter text: the answer as a person reads it.
   /// - Throws: what the first question failed with; later failures are shown.
   func run(text: (Answer, TextStyle) throws -> String) async throws {
-    let news = SharedNews()
+    let news = SharedUpdates()
     let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     wake.yield()
     try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -56,24 +56,24 @@ struct Watcher: Sendable {
   }
 
   /// Values behind a lock, shared between the tasks of one watch.
-  private final class SharedNews: Sendable {
+  private final class SharedUpdates: Sendable {
     let state = Mutex(News())
   }
 
   private func show(
-    _ news: SharedNews, _ wakes: AsyncStream<Void>, text: (Answer, TextStyle) throws -> String
+    _ news: SharedUpdates, _ wakes: AsyncStream<Void>, text: (Answer, TextStyle) throws -> String
   ) async throws {
     var screen = WatchScreen(surroundings: surroundings)
     var latest: Answer?
     var refusal: String?
     defer { screen.close() }
     for await _ in wakes {
-      let (isStopped, isStale, trouble) = news.state.withLock { state in
+      let (isStopped, isStale, problem) = news.state.withLock { state in
         defer { state.isStale = false }
-        return (state.isStopped, state.isStale, state.trouble)
+        return (state.isStopped, state.isStale, state.problem)
       }
       if isStopped { return }
-      if isStale, trouble == nil || latest == nil {
+      if isStale, problem == nil || latest == nil {
         do {
           latest = try await connection.answer(to: request)
           refusal = nil
@@ -86,34 +86,34 @@ struct Watcher: Sendable {
       let style = surroundings.style()
       let shown =
         isJSON ? String(decoding: latest.json, as: UTF8.self) : try text(latest, style)
-      guard screen.show(shown, answer: latest, note: trouble ?? refusal, style: style) else {
+      guard screen.show(shown, answer: latest, note: problem ?? refusal, style: style) else {
         return
       }
     }
   }
 
   /// Follows the daemon's events until the task is cancelled.
-  private func follow(_ news: SharedNews, _ wake: AsyncStream<Void>.Continuation) async {
+  private func follow(_ news: SharedUpdates, _ wake: AsyncStream<Void>.Continuation) async {
     while !Task.isCancelled {
       var lines = EventLines()
-      var trouble: String? = "the daemon stopped; waiting for it"
+      var problem: String? = "the daemon stopped; waiting for it"
       do {
         try await connection.exchange.follow(APIRequest(.get, ["events"])) { bytes in
           guard lines.holdsEvent(in: bytes) else { return }
           news.state.withLock { state in
             state.isStale = true
-            state.trouble = nil
+            state.problem = nil
           }
           wake.yield()
         }
       } catch HTTPExchange.Failure.refused {
         // As many watch as it serves: without its events it is asked again and again.
-        trouble = nil
+        problem = nil
       } catch {}
       if Task.isCancelled { return }
       news.state.withLock { state in
-        state.trouble = trouble
-        state.isStale = state.isStale || trouble == nil
+        state.problem = problem
+        state.isStale = state.isStale || problem == nil
       }
       wake.yield()
       try? await Task.sleep(for: Watcher.reconnectDelay)

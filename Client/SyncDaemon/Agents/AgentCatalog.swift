@@ -6,7 +6,7 @@ import SyncClient
 enum AgentCatalog {
   /// - Throws: what a person has to set right.
   static func agent(
-    _ kind: AgentKind, _ settings: AgentSettings, _ seats: LiveSeats,
+    _ kind: AgentKind, _ settings: AgentSettings, _ slots: HookSlots,
     ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
     // The device's command is for the device's agent.
@@ -31,7 +31,7 @@ enum AgentCatalog {
       agent.ask = ask
       return agent
     case .hooks:
-      return LiveAgent(seats: seats)
+      return LiveAgent(slots: slots)
     }
   }
 }

@@ -9,9 +9,9 @@ import Synchronization
 /// Runs agents as the executor says, for as long as the daemon runs.
 struct AgentService: Service {
   var client: QueueClient
-  var settings: SettingsKeeper
+  var settings: SettingsStore
   var output: OutputFolder
-  var seats: LiveSeats
+  var slots: HookSlots
   var dataDirectory: String
   var environment: [String: String]
   /// What runs may end in peace for so long when the daemon stops.
@@ -116,7 +116,7 @@ struct AgentService: Service {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
       isLive = kind == .hooks
-      agent = try AgentCatalog.agent(kind, client.settings.agents, seats) {
+      agent = try AgentCatalog.agent(kind, client.settings.agents, slots) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
@@ -337,7 +337,7 @@ extension AgentEvent {
     case .toolEnded(let id): .toolEnded(id: id)
     case .approvalRequested(let id, _, _, _, _): .approvalRequested(id: id)
     case .approvalAnswered(let id): .approvalAnswered(id: id)
-    case .session, .sessionLost, .text, .rateLimited, .trouble, .progress: nil
+    case .session, .sessionLost, .text, .rateLimited, .problem, .progress: nil
     }
   }
 }

@@ -12,7 +12,7 @@ extension APIHandlers {
     let router = Router(context: Context.self)
     router.add(middleware: WebHeaders())
     router.add(middleware: ProblemMiddleware(client: client))
-    router.add(middleware: WebGate(listener: web, now: { client.time }))
+    router.add(middleware: WebAccessMiddleware(listener: web, now: { client.time }))
     addRoutes(to: router)
     WebPage.addRoutes(to: router)
     return router
@@ -61,7 +61,7 @@ extension APIHandlers {
 
   private func webAnswer(_ context: Context) -> WebAnswer {
     WebAnswer(
-      address: web.address?.description, problem: web.trouble,
+      address: web.address?.description, problem: web.problem,
       browsers: web.keys.list(at: client.time).map { browser in
         WebAnswer.Browser(
           id: browser.id, name: browser.name,
@@ -93,7 +93,7 @@ extension APIHandlers {
     guard let address = web.address else {
       throw APIProblem(
         .conflict, code: "webNotServed",
-        message: web.trouble ?? "The daemon is stopping. Try again later.", exitCode: 1)
+        message: web.problem ?? "The daemon is stopping. Try again later.", exitCode: 1)
     }
     let (ticket, end) = web.keys.makeTicket(at: client.time)
     return WebTicketAnswer(

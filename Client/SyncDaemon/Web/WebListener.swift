@@ -7,7 +7,7 @@ import ServiceLifecycle
 import SyncClient
 import Synchronization
 
-/// The listener of the page: the local API once more, on a port of this machine, behind `WebGate`.
+/// The listener of the page: the local API once more, on a port of this machine, behind `WebAccessMiddleware`.
 ///
 /// It listens where the setting `web` says, from the moment that it says so.
 final class WebListener: Sendable {
@@ -25,7 +25,7 @@ final class WebListener: Sendable {
     /// Where it does.
     var address: WebAddress?
     /// Why it does not.
-    var trouble: String?
+    var problem: String?
     var task: Task<Void, Never>?
     /// The latest change, for which the next one waits.
     var change: Task<Void, Never>?
@@ -47,7 +47,7 @@ final class WebListener: Sendable {
   var address: WebAddress? { state.withLock { $0.address } }
 
   /// Why it does not listen although it should.
-  var trouble: String? { state.withLock { $0.trouble } }
+  var problem: String? { state.withLock { $0.problem } }
 
   // MARK: - Listening
 
@@ -81,7 +81,7 @@ final class WebListener: Sendable {
     guard isNew else { return }
     await stop()
     guard let wanted, let executor, !state.withLock({ $0.isOver }) else {
-      return state.withLock { $0.trouble = nil }
+      return state.withLock { $0.problem = nil }
     }
     let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
     let application = application(at: wanted, api: api, executor: executor) {
@@ -100,16 +100,16 @@ final class WebListener: Sendable {
       state.withLock { state in
         switch result {
         case .success(let port):
-          state.trouble = nil
+          state.problem = nil
           state.address = wanted
           state.address?.port = port
         case .failure(let error):
-          state.trouble = "The page cannot be served on \(wanted): \(WebListener.text(of: error))."
+          state.problem = "The page cannot be served on \(wanted): \(WebListener.text(of: error))."
         }
       }
       break
     }
-    if let trouble { logger.warning("\(trouble)") }
+    if let problem { logger.warning("\(problem)") }
   }
 
   private static func text(of error: any Error) -> String {

@@ -29,9 +29,9 @@ struct MatrixCommand: AsyncParsableCommand {
     guard !pairs.isEmpty else {
       throw ValidationError("No action is called that; there are \(names.joined(separator: ", ")).")
     }
-    let verdicts = await withTaskGroup(of: (Int, PairVerdict).self) { group in
-      for (number, pair) in pairs.enumerated() { group.addTask { (number, PairVerdict(pair)) } }
-      var verdicts: [(Int, PairVerdict)] = []
+    let verdicts = await withTaskGroup(of: (Int, PairResult).self) { group in
+      for (number, pair) in pairs.enumerated() { group.addTask { (number, PairResult(pair)) } }
+      var verdicts: [(Int, PairResult)] = []
       for await verdict in group { verdicts.append(verdict) }
       return verdicts.sorted { $0.0 < $1.0 }.map(\.1)
     }
@@ -49,7 +49,7 @@ struct MatrixCommand: AsyncParsableCommand {
 
 /// The matrix as text.
 struct MatrixText {
-  var verdicts: [PairVerdict]
+  var verdicts: [PairResult]
 
   private var rows: [String] { Self.unique(verdicts.map(\.first)) }
   private var columns: [String] { Self.unique(verdicts.map(\.second)) }
@@ -112,6 +112,6 @@ struct MatrixText {
   }
 }
 
-extension PairVerdict {
+extension PairResult {
   var mark: String { faults.isEmpty ? (facts > 0 ? "●" : "·") : "✗" }
 }

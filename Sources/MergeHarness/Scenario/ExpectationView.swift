@@ -12,7 +12,7 @@ struct ExpectationView {
   }
 
   let workspace: Workspace
-  let book: LabelBook
+  let book: LabelTable
 
   /// `error` and `equal` are not questions to one state; they are found to be as expected.
   func found(_ check: Expectation.Check) -> Found {
@@ -59,7 +59,7 @@ struct ExpectationView {
 
   private func message(_ label: Scenario.Label, _ show: (MessageView) -> String) -> String {
     do {
-      return show(try workspace.message(LabelBook.id(of: label.name)))
+      return show(try workspace.message(LabelTable.id(of: label.name)))
     } catch {
       return Self.words(error)
     }

@@ -3,7 +3,7 @@ import QueueModel
 
 /// A conflict as somebody wrote it down: devices, and what happens to them in order.
 ///
-/// Labels name devices, messages, sessions and backups. `LabelBook` turns them into ids.
+/// Labels name devices, messages, sessions and backups. `LabelTable` turns them into ids.
 struct Scenario: Hashable, Sendable {
   /// A label and where it stands.
   struct Label: Hashable, Sendable, CustomStringConvertible {

@@ -40,7 +40,7 @@ struct ScenarioRunner {
   private let isStrict: Bool
   private var indexes: [String: Int] = [:]
   private var names: [String] = []
-  private(set) var book = LabelBook()
+  private(set) var book = LabelTable()
   private var report: ScenarioReport
   /// Devices that a step turned off, so that "all" means the others.
   private var lastError: [String: String] = [:]

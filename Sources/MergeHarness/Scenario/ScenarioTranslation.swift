@@ -51,7 +51,7 @@ extension ScenarioWorld {
 
 extension DeviceVerb {
   /// What the person does, with ids for labels.
-  func action(_ book: inout LabelBook) -> UserAction {
+  func action(_ book: inout LabelTable) -> UserAction {
     switch self {
     case .open(let message):
       .open(book.note(message.name))
@@ -128,7 +128,7 @@ extension DeviceVerb.Place {
     }
   }
 
-  fileprivate func target(_ book: inout LabelBook) -> MoveTarget {
+  fileprivate func target(_ book: inout LabelTable) -> MoveTarget {
     switch self {
     case .to(let position): .position(position)
     case .before(let message): .before(book.note(message.name))

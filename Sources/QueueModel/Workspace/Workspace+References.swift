@@ -10,15 +10,15 @@ extension Workspace {
   /// How a session stands in the thread queue; nil where there is no such session.
   ///
   /// - Complexity: O(1), unlike `session(_:)`, which counts positions.
-  package func threadStanding(of id: SessionID) -> ThreadStanding? {
+  package func threadStanding(of id: SessionID) -> ThreadStatus? {
     guard let session = head(of: id), session.exists else { return nil }
-    return ThreadStanding(
+    return ThreadStatus(
       isQueued: session.isInThreadQueue, isLocked: session.isLocked, name: session.displayName)
   }
 }
 
 /// How a session stands in the thread queue.
-package struct ThreadStanding: Hashable, Sendable {
+package struct ThreadStatus: Hashable, Sendable {
   package var isQueued: Bool
   package var isLocked: Bool
   /// The session's name, or its id.

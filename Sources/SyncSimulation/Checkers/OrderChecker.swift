@@ -24,8 +24,9 @@ final class OrderChecker: SimulationChecker {
     case .rolledBack(.device(let index)), .lostCommits(let index):
       lives[index, default: 0] += 1
     case .reauthored(let index):
-      // What it queued before may come back from another copy of it.
+      // What it queued before may come back from another copy of it, and places go by new ids.
       lives[index, default: 0] += 1
+      disturbed.formUnion(sent.lazy.filter { $0.author == index }.map(\.message))
     case .performed(let index, .command(let command), _, let outcome):
       learn(command, by: index, outcome)
     case .interrupted(_, .command(let command), _, _):

@@ -51,7 +51,7 @@ final class BoundednessChecker: SimulationChecker {
         found.append("device \(device.index) holds \(process.pipes.count) connections")
       }
       let receipts = process.store.files.database.receipts.count
-      if receipts > 2 * ReceiptBook.receiptsMax {
+      if receipts > 2 * BatchReceipts.receiptsMax {
         found.append("device \(device.index) keeps \(receipts) receipts")
       }
     }

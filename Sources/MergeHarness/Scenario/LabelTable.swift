@@ -4,7 +4,7 @@ import QueueModel
 ///
 /// An id follows from its label alone, so that two runs, and two files with the same labels, use the
 /// same ids. A label that is a UUID already stands for itself.
-struct LabelBook: Sendable {
+struct LabelTable: Sendable {
   private var labels: [MessageID: String] = [:]
 
   init() {}

@@ -5,13 +5,13 @@ import Testing
 @testable import LocalAPI
 
 /// What is derived from the types.
-@Suite struct SchemaBookTests {
+@Suite struct SchemaCatalogTests {
   private func properties(_ schema: JSONValue) -> [String: JSONValue] {
     if case .object(let members)? = schema["properties"] { members } else { [:] }
   }
 
   @Test func fieldsTypesAndNotesAreDerived() throws {
-    let book = SchemaBook()
+    let book = SchemaCatalog()
     #expect(book.schema(of: SendRequest.self) == ["$ref": "#/components/schemas/SendRequest"])
     let send = try #require(book.components["SendRequest"])
     #expect(send["required"] == ["text"])
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test func answersMayGrow() throws {
-    let book = SchemaBook()
+    let book = SchemaCatalog()
     _ = book.schema(of: MessageAnswer.self)
     let message = try #require(book.components["Message"])
     #expect(message["additionalProperties"] == nil)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func fieldsOfTasksAreAllShown() throws {
-    let book = SchemaBook()
+    let book = SchemaCatalog()
     _ = book.schema(of: TasksAnswer.self)
     let task = try #require(book.components["Task"])
     #expect(
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func valuesInsideOfOthersAreWhole() {
-    let book = SchemaBook()
+    let book = SchemaCatalog()
     _ = book.schema(of: AttachedAnswer.self)
     #expect(book.components["Attached"]?["required"] == ["attachment", "isNew"])
     _ = book.schema(of: StatusAnswer.self)
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func namesOfFieldsAreKnown() {
-    #expect(SchemaBook.fieldNames(of: PairRequest.self) == ["code", "insecure", "server"])
-    #expect(SchemaBook.fieldNames(of: SettingRequest.self) == ["value"])
+    #expect(SchemaCatalog.fieldNames(of: PairRequest.self) == ["code", "insecure", "server"])
+    #expect(SchemaCatalog.fieldNames(of: SettingRequest.self) == ["value"])
   }
 }

@@ -43,7 +43,7 @@ extension AskAnswer {
 ///
 /// A state machine without sockets, files and clocks; methods are events, and each returns what the
 /// driver has to do, in order.
-package struct AskBook: Sendable {
+package struct PendingAsks: Sendable {
   package enum Action: Hashable, Sendable {
     /// Write that the task awaits it.
     case await(Ask, expiresAt: Int64?)
@@ -83,7 +83,7 @@ package struct AskBook: Sendable {
   /// When `timePassed` is due; nil where nothing waits for time.
   package var deadline: Int64? {
     entries.values.flatMap { $0 }.compactMap { entry in
-      entry.closingSince.map { $0 + AskBook.closingMillisecondsMax } ?? entry.expiresAt
+      entry.closingSince.map { $0 + PendingAsks.closingMillisecondsMax } ?? entry.expiresAt
     }.min()
   }
 
@@ -99,7 +99,7 @@ package struct AskBook: Sendable {
   /// and their patience runs meanwhile.
   package mutating func raised(_ ask: Ask, now: Int64, wall: Int64) -> [Action] {
     let count = entries[ask.session]?.count ?? 0
-    guard count < AskBook.waitingMax else {
+    guard count < PendingAsks.waitingMax else {
       return [.decide(ask.id, AskAnswer(ending: .expired))]
     }
     let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
@@ -215,7 +215,7 @@ package struct AskBook: Sendable {
       }
       guard let first = entries[session]?.first else { continue }
       if let since = first.closingSince {
-        guard now - since >= AskBook.closingMillisecondsMax else { continue }
+        guard now - since >= PendingAsks.closingMillisecondsMax else { continue }
         actions += settle(session, AskAnswer(ending: first.closesAs), now: now, wall: wall)
       } else if isOver(first, now) {
         entries[session]?[0].closingSince = now
@@ -279,7 +279,7 @@ package struct AskBook: Sendable {
         if !holds { throw InvariantViolation(reason: "session \(session) \(reason)") }
       }
       try require(!waiting.isEmpty, "waits for nothing")
-      try require(waiting.count <= AskBook.waitingMax, "has \(waiting.count) requests")
+      try require(waiting.count <= PendingAsks.waitingMax, "has \(waiting.count) requests")
       try require(prompting[session] == nil, "asks here and at its own prompt")
       for (index, entry) in waiting.enumerated() {
         try require(entry.ask.session == session, "waits for the answer of another session")

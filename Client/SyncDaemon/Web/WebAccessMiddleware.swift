@@ -8,7 +8,7 @@ import SyncClient
 ///
 /// Any website may send requests to this machine, and a name of its own may lead here. So nothing
 /// counts but what browsers write themselves and pages cannot: Host, Origin and the Sec-Fetch fields.
-struct WebGate: RouterMiddleware {
+struct WebAccessMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var listener: WebListener
@@ -108,11 +108,13 @@ struct WebGate: RouterMiddleware {
     _ request: Request, context: Context,
     next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    let question = WebGate.question(of: request, on: context.channel)
-    if let rule = WebGate.broken(by: question) {
+    let question = WebAccessMiddleware.question(of: request, on: context.channel)
+    if let rule = WebAccessMiddleware.broken(by: question) {
       throw APIProblem(rule.status, code: rule.code, message: rule.message, exitCode: 3)
     }
-    guard question.isOfAPI, !(question.method == "POST" && question.path == WebGate.keyless) else {
+    guard question.isOfAPI,
+      !(question.method == "POST" && question.path == WebAccessMiddleware.keyless)
+    else {
       return try await next(request, context)
     }
     guard let browser = browser(of: question) else { throw APIProblem.webKeyUnknown }

@@ -3,7 +3,7 @@ import QueueModel
 
 /// JSON Schemas, as OpenAPI 3.1 takes them, of the types that a decoder reads: it is handed to a
 /// type's `init(from:)`, writes down which keys the type asks for, and makes values up.
-package final class SchemaBook {
+package final class SchemaCatalog {
   /// The schemas that have a name.
   package private(set) var components: [String: JSONValue] = [:]
 
@@ -14,7 +14,7 @@ package final class SchemaBook {
 
   /// The names that an object of the type may have, sorted.
   package static func fieldNames<Value: Decodable>(of type: Value.Type) -> [String] {
-    let recorder = FieldRecorder(book: SchemaBook(), notes: [:])
+    let recorder = FieldRecorder(book: SchemaCatalog(), notes: [:])
     // It reads to the end of what it asks for; that the made up values do not fit is no matter.
     _ = try? Value(from: recorder)
     return recorder.properties.keys.sorted()
@@ -23,10 +23,10 @@ package final class SchemaBook {
   /// A schema, and a value that a decoder may be given meanwhile; nil where none could be made.
   fileprivate func entry<Value: Decodable>(_ type: Value.Type) -> (schema: JSONValue, value: Value?)
   {
-    if let (schema, value) = SchemaBook.plain(type) { return (schema, value as? Value) }
+    if let (schema, value) = SchemaCatalog.plain(type) { return (schema, value as? Value) }
     if let list = type as? any ListType.Type { return (list.schema(in: self), [] as? Value) }
     if let choice = type as? any CaseIterable.Type {
-      let cases = SchemaBook.cases(choice)
+      let cases = SchemaCatalog.cases(choice)
       let names = cases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
       return (
         ["type": "string", "enum": .array(names.map { .string($0) })], cases.first as? Value
@@ -84,18 +84,18 @@ protocol SchemaShown {
 }
 
 private protocol ListType {
-  static func schema(in book: SchemaBook) -> JSONValue
+  static func schema(in book: SchemaCatalog) -> JSONValue
 }
 
 extension Array: ListType where Element: Decodable {
-  static func schema(in book: SchemaBook) -> JSONValue {
+  static func schema(in book: SchemaCatalog) -> JSONValue {
     ["type": "array", "items": book.schema(of: Element.self)]
   }
 }
 
 /// The decoder that writes down what it is asked for.
 private final class FieldRecorder: Decoder {
-  let book: SchemaBook
+  let book: SchemaCatalog
   let notes: [String: Note]
   var properties: [String: JSONValue] = [:]
   var required: Set<String> = []
@@ -103,7 +103,7 @@ private final class FieldRecorder: Decoder {
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  init(book: SchemaBook, notes: [String: Note]) {
+  init(book: SchemaCatalog, notes: [String: Note]) {
     self.book = book
     self.notes = notes
   }

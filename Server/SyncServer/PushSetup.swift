@@ -9,7 +9,7 @@ import PushNotices
 /// was written again. What is under way ends with what it began with.
 ///
 /// Everything happens on `loop`; files are read on the store's thread.
-final class PushGear {
+final class PushSetup {
   /// How often the file is looked at.
   static let lookMilliseconds: Int64 = 1_000
 
@@ -65,7 +65,7 @@ final class PushGear {
     file = first.file
   }
 
-  private var bound: NIOLoopBound<PushGear> { NIOLoopBound(self, eventLoop: loop) }
+  private var bound: NIOLoopBound<PushSetup> { NIOLoopBound(self, eventLoop: loop) }
 
   /// Reads the settings of a data directory; blocks. A set-up that cannot be used keeps nobody from
   /// syncing: ntfy and webhooks need none.
@@ -99,9 +99,9 @@ final class PushGear {
     let sender = generation.sender
     let bound = NIOLoopBound((self, generation), eventLoop: loop)
     return loop.makeFutureWithTask { await sender.send(push, to: target) }.always { _ in
-      let (gear, generation) = bound.value
+      let (setup, generation) = bound.value
       generation.uses -= 1
-      gear.closeIfUnused(generation)
+      setup.closeIfUnused(generation)
     }
   }
 

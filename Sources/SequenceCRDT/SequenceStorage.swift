@@ -5,7 +5,7 @@
 ///
 /// Safe to send: a core that is referenced more than once is read only.
 @safe
-final class SequenceBox: @unchecked Sendable {
+final class SequenceStorage: @unchecked Sendable {
   let core: UnsafeMutablePointer<SequenceCore>
 
   init(_ core: consuming SequenceCore) {
@@ -18,7 +18,7 @@ final class SequenceBox: @unchecked Sendable {
     unsafe core.deallocate()
   }
 
-  func copy() -> SequenceBox {
-    unsafe SequenceBox(core.pointee.clone())
+  func copy() -> SequenceStorage {
+    unsafe SequenceStorage(core.pointee.clone())
   }
 }

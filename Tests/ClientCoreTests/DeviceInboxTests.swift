@@ -7,7 +7,7 @@ import WireProtocol
 @testable import ClientCore
 
 /// What a device keeps of notifications: each once, whatever comes again.
-@Suite struct NotificationShelfTests {
+@Suite struct DeviceInboxTests {
   private static let wall: Int64 = 1_700_000_000_000
   private static let day: Int64 = 86_400_000
 
@@ -22,60 +22,60 @@ import WireProtocol
   }
 
   private func take(
-    _ notification: InboxNotification, _ shelf: inout NotificationShelf, isOver: Bool = false,
+    _ notification: InboxNotification, _ inbox: inout DeviceInbox, isOver: Bool = false,
     wall: Int64 = wall
   ) -> NotificationChanges? {
-    let changes = shelf.changes(receiving: notification, isOver: isOver, wall: wall)
-    if let changes { shelf.stored(changes) }
+    let changes = inbox.changes(receiving: notification, isOver: isOver, wall: wall)
+    if let changes { inbox.stored(changes) }
     return changes
   }
 
   @Test func whatIsKnownIsNotTakenAgain() {
-    var shelf = NotificationShelf()
-    #expect(take(notification(1), &shelf)?.received.count == 1)
-    #expect(take(notification(1), &shelf) == nil)
+    var inbox = DeviceInbox()
+    #expect(take(notification(1), &inbox)?.received.count == 1)
+    #expect(take(notification(1), &inbox) == nil)
     var ended = NotificationChanges()
     ended.ended = [notification(1).name]
-    shelf.stored(ended)
-    #expect(shelf.inOrder.isEmpty)
-    #expect(take(notification(1), &shelf) == nil, "its name stays known")
+    inbox.stored(ended)
+    #expect(inbox.inOrder.isEmpty)
+    #expect(take(notification(1), &inbox) == nil, "its name stays known")
   }
 
   @Test func requestThatIsOverIsKnownAndNotShown() {
-    var shelf = NotificationShelf()
+    var inbox = DeviceInbox()
     let changes = take(
-      notification(1, request: RequestID(high: 1, low: 1)), &shelf, isOver: true)
+      notification(1, request: RequestID(high: 1, low: 1)), &inbox, isOver: true)
     #expect(changes?.received.isEmpty == true)
     #expect(changes?.receivedOver.count == 1)
-    #expect(shelf.inOrder.isEmpty)
-    #expect(take(notification(1), &shelf) == nil)
+    #expect(inbox.inOrder.isEmpty)
+    #expect(take(notification(1), &inbox) == nil)
   }
 
   @Test func namesAreForgottenAfterSevenDaysUnlessTheyStand() {
-    var shelf = NotificationShelf()
-    _ = take(notification(1), &shelf)
-    _ = take(notification(2), &shelf, isOver: true)
+    var inbox = DeviceInbox()
+    _ = take(notification(1), &inbox)
+    _ = take(notification(2), &inbox, isOver: true)
     let later = Self.wall + 7 * Self.day + 1
-    let changes = take(notification(3), &shelf, wall: later)
+    let changes = take(notification(3), &inbox, wall: later)
     #expect(changes?.forgetsBefore == later - 7 * Self.day)
-    #expect(take(notification(1), &shelf, wall: later) == nil, "it stands")
-    #expect(take(notification(2), &shelf, wall: later) != nil, "it is forgotten")
+    #expect(take(notification(1), &inbox, wall: later) == nil, "it stands")
+    #expect(take(notification(2), &inbox, wall: later) != nil, "it is forgotten")
   }
 
   @Test func oldestThatAsksNothingGoesFirst() {
-    var shelf = NotificationShelf()
-    _ = take(notification(1, request: RequestID(high: 1, low: 1)), &shelf)
-    for position in 2...UInt64(NotificationShelf.standingMax) {
-      _ = take(notification(position), &shelf)
+    var inbox = DeviceInbox()
+    _ = take(notification(1, request: RequestID(high: 1, low: 1)), &inbox)
+    for position in 2...UInt64(DeviceInbox.standingMax) {
+      _ = take(notification(position), &inbox)
     }
-    #expect(shelf.standing.count == NotificationShelf.standingMax)
-    let changes = take(notification(5_000), &shelf)
+    #expect(inbox.standing.count == DeviceInbox.standingMax)
+    let changes = take(notification(5_000), &inbox)
     #expect(changes?.ended == [notification(2).name])
-    #expect(shelf.standing.count == NotificationShelf.standingMax)
+    #expect(inbox.standing.count == DeviceInbox.standingMax)
   }
 
   @Test func storesInMemoryFollowTheSameRules() {
-    var shelf = NotificationShelf()
+    var inbox = DeviceInbox()
     var loaded = LoadedNotifications()
     var generator = TestSeeds.generator(standard: 3)
     for step in 0..<2_000 {
@@ -92,14 +92,14 @@ import WireProtocol
         announced.announced = [notification(position).name]
         changes = announced
       default:
-        changes = shelf.changes(
+        changes = inbox.changes(
           receiving: notification(position), isOver: generator.chance(20), wall: wall)
       }
       guard let changes else { continue }
-      shelf.stored(changes)
+      inbox.stored(changes)
       loaded.apply(changes)
-      let again = NotificationShelf(loaded)
-      #expect(again.inOrder == shelf.inOrder)
+      let again = DeviceInbox(loaded)
+      #expect(again.inOrder == inbox.inOrder)
     }
   }
 }

@@ -5,7 +5,7 @@ package import QueueModel
 ///
 /// Which statuses are shown, and since when, is stored with what began or ended them: so a server
 /// that starts anew goes on with them. Like the inboxes the book may be ahead of the store.
-struct LiveStatusBook: Sendable {
+struct LiveStatuses: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64
     var toldAt: Int64
@@ -31,12 +31,12 @@ struct LiveStatusBook: Sendable {
   init() {}
 
   /// - Parameter starts: since when each is shown, in milliseconds since 1970.
-  init(_ starts: [SessionID: Int64], now: Moment) {
+  init(_ starts: [SessionID: Int64], now: ServerTime) {
     for (session, start) in starts {
       let (age, isAbsurd) = now.wallMilliseconds.subtractingReportingOverflow(start)
-      let known = isAbsurd ? LiveStatusBook.renewalMilliseconds : max(0, age)
+      let known = isAbsurd ? LiveStatuses.renewalMilliseconds : max(0, age)
       shown[session] = Shown(
-        startedAt: now.uptimeMilliseconds - min(known, LiveStatusBook.renewalMilliseconds),
+        startedAt: now.uptimeMilliseconds - min(known, LiveStatuses.renewalMilliseconds),
         toldAt: now.uptimeMilliseconds)
     }
   }
@@ -74,7 +74,7 @@ struct LiveStatusBook: Sendable {
       shown[session]?.waiting = nil
       return nil
     }
-    guard uptime - known.toldAt >= LiveStatusBook.pauseMilliseconds else {
+    guard uptime - known.toldAt >= LiveStatuses.pauseMilliseconds else {
       shown[session]?.waiting = task
       return nil
     }
@@ -89,10 +89,10 @@ struct LiveStatusBook: Sendable {
     var due: [(event: LiveStatusOrder.Event, task: TaskState)] = []
     for (session, known) in shown.sorted(by: { $0.key < $1.key }) {
       guard let task = known.waiting ?? known.told else { continue }
-      if uptime - known.startedAt >= LiveStatusBook.renewalMilliseconds {
+      if uptime - known.startedAt >= LiveStatuses.renewalMilliseconds {
         shown[session] = Shown(startedAt: uptime, toldAt: uptime, told: task)
         due.append((.renewed, task))
-      } else if known.waiting != nil, uptime - known.toldAt >= LiveStatusBook.pauseMilliseconds {
+      } else if known.waiting != nil, uptime - known.toldAt >= LiveStatuses.pauseMilliseconds {
         shown[session]?.tell(task, uptime: uptime)
         due.append((.updated, task))
       }

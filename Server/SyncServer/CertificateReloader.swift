@@ -5,7 +5,7 @@ import NIOSSL
 
 /// The certificate that new connections get, read again when its files change: a renewal needs no
 /// restart. Lives on one event loop.
-final class CertificateKeeper {
+final class CertificateReloader {
   private static let lookMilliseconds: Int64 = 1_000
 
   private(set) var context: NIOSSLContext

@@ -7,12 +7,12 @@ import ServerCore
 ///
 /// Without it, one could hold a connection with half a handshake or half a request, or fill memory
 /// with a large frame that is never finished.
-final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
+final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let driver: ServerDriver
-  let acceptedAt: Moment
+  let acceptedAt: ServerTime
   /// Set when the connection became a WebSocket: the core counts from there.
   var connection: ConnectionID?
   private var bytes = 0
@@ -63,7 +63,7 @@ final class ArrivalGate: ChannelInboundHandler, RemovableChannelHandler {
 
 /// Tells the driver when a TCP connection is gone, whatever it was used for, and knows when the last
 /// of it was heard: also half a frame is a sign of life.
-final class ChannelCensus: ChannelInboundHandler {
+final class ConnectionCounter: ChannelInboundHandler {
   typealias InboundIn = NIOAny
 
   private let driver: ServerDriver

@@ -2,7 +2,7 @@ import Foundation
 
 /// Where the daemon's socket is: in the data directory, or, where that path is too long for a
 /// socket address, in a short private directory, with a file in the data directory that names it.
-struct SocketPlace: Equatable {
+struct SocketPath: Equatable {
   /// The path to bind.
   var path: String
   /// The file that names `path`, where clients would not find it by themselves.
@@ -18,14 +18,14 @@ struct SocketPlace: Equatable {
   ///
   /// - Parameter runtimeDirectories: short directories to try, in order.
   static func choose(dataDirectory: String, runtimeDirectories: [String]) throws(DaemonFailure)
-    -> SocketPlace
+    -> SocketPath
   {
     let plain = dataDirectory + "/" + fileName
-    if plain.utf8.count <= pathBytesMax { return SocketPlace(path: plain, pointerFile: nil) }
+    if plain.utf8.count <= pathBytesMax { return SocketPath(path: plain, pointerFile: nil) }
     let absolute = URL(fileURLWithPath: dataDirectory).standardizedFileURL.path
     let name = "/" + fingerprint(of: absolute) + ".sock"
     for directory in runtimeDirectories where (directory + name).utf8.count <= pathBytesMax {
-      return SocketPlace(
+      return SocketPath(
         path: directory + name, pointerFile: dataDirectory + "/" + pointerFileName)
     }
     throw DaemonFailure(
@@ -49,7 +49,7 @@ struct SocketPlace: Equatable {
   /// Call it with the store's lock held: the files belong to the daemon that holds it.
   func prepare(dataDirectory: String) throws(DaemonFailure) {
     guard let pointerFile else {
-      unlink(dataDirectory + "/" + SocketPlace.pointerFileName)
+      unlink(dataDirectory + "/" + SocketPath.pointerFileName)
       return
     }
     let directory = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])

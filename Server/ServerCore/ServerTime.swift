@@ -1,5 +1,5 @@
 /// A point in time as the driver sees it; the core owns no clock.
-package struct Moment: Hashable, Sendable {
+package struct ServerTime: Hashable, Sendable {
   /// A clock that never goes back and runs while the machine sleeps; its origin means nothing.
   /// Deadlines and rates are measured by it.
   package var uptimeMilliseconds: Int64

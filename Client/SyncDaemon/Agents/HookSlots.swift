@@ -3,8 +3,8 @@ import Synchronization
 
 /// The sessions whose agents a person works with, and where each is: at the end of a turn, where a
 /// hook waits for the next prompt, or at work on one that it was given.
-final class LiveSeats: Sendable {
-  private struct Seat {
+final class HookSlots: Sendable {
+  private struct Slot {
     /// A hook that waits for a prompt, by number, so that a late end does not meet a later one.
     var waiting: (number: UInt64, prompt: AsyncStream<String>.Continuation)?
     /// The turn that was given out and has not ended.
@@ -29,20 +29,20 @@ final class LiveSeats: Sendable {
   }
 
   private struct State {
-    var seats: [SessionID: Seat] = [:]
+    var slots: [SessionID: Slot] = [:]
     var lastNumber: UInt64 = 0
 
     /// - Returns: whether there is a place.
     mutating func makePlace(for session: SessionID) -> Bool {
-      guard seats[session] == nil, seats.count >= LiveSeats.seatsMax else { return true }
-      guard let idle = seats.first(where: { $0.value.isIdle })?.key else { return false }
-      seats[idle] = nil
+      guard slots[session] == nil, slots.count >= HookSlots.slotsMax else { return true }
+      guard let idle = slots.first(where: { $0.value.isIdle })?.key else { return false }
+      slots[idle] = nil
       return true
     }
   }
 
-  /// Sessions that may have a seat at once; more get no prompts.
-  static let seatsMax = 1_000
+  /// Sessions that may have a slot at once; more get no prompts.
+  static let slotsMax = 1_000
 
   private let state = Mutex(State())
 
@@ -65,7 +65,7 @@ final class LiveSeats: Sendable {
     /// Whether the end was that of a turn that was given out.
     var endedTurn = false
     /// Where the next prompt comes, and the number to stop waiting with.
-    var seat: (number: UInt64, prompts: AsyncStream<String>)?
+    var slot: (number: UInt64, prompts: AsyncStream<String>)?
   }
 
   /// A turn ended. Where a prompt is wanted and the agent would take it, a hook waits from now on; one
@@ -76,37 +76,37 @@ final class LiveSeats: Sendable {
     let (turn, before) = state.withLock {
       state -> (AsyncStream<TurnResult>.Continuation?, AsyncStream<String>.Continuation?) in
       guard state.makePlace(for: session) else { return (nil, nil) }
-      var seat = state.seats[session] ?? Seat()
-      if seat.turn != nil {
+      var slot = state.slots[session] ?? Slot()
+      if slot.turn != nil {
         // A hook that began before the prompt was given out tells the end of the turn before it.
-        let isOld = stop.hookStart.map { $0 < seat.givenAt } ?? (stop.followsBlock == false)
+        let isOld = stop.hookStart.map { $0 < slot.givenAt } ?? (stop.followsBlock == false)
         guard !isOld else {
           outcome.isRepeated = true
           return (nil, nil)
         }
       }
-      let wasFed = seat.turn != nil
-      if !seat.knows(stop) {
-        seat.stoppedAt = AgentProcess.ticks()
+      let wasFed = slot.turn != nil
+      if !slot.knows(stop) {
+        slot.stoppedAt = AgentProcess.ticks()
         switch stop.followsBlock {
-        case false?: seat.blocks = 0
-        case true?: seat.blocks = seat.blocks.map { $0 + 1 }
-        case nil: seat.blocks = wasFed ? seat.blocks.map { $0 + 1 } : 0
+        case false?: slot.blocks = 0
+        case true?: slot.blocks = slot.blocks.map { $0 + 1 }
+        case nil: slot.blocks = wasFed ? slot.blocks.map { $0 + 1 } : 0
         }
       }
-      let turn = seat.turn
-      seat.turn = nil
-      seat.process = stop.process
+      let turn = slot.turn
+      slot.turn = nil
+      slot.process = stop.process
       outcome.endedTurn = wasFed
-      let isTaken = stop.blocksMax.map { (seat.blocks ?? .max) < $0 } ?? true
+      let isTaken = stop.blocksMax.map { (slot.blocks ?? .max) < $0 } ?? true
       var before: AsyncStream<String>.Continuation?
       if wantsPrompt, isTaken {
         state.lastNumber += 1
-        before = seat.waiting?.prompt
-        seat.waiting = (state.lastNumber, prompt)
-        outcome.seat = (state.lastNumber, prompts)
+        before = slot.waiting?.prompt
+        slot.waiting = (state.lastNumber, prompt)
+        outcome.slot = (state.lastNumber, prompts)
       }
-      state.seats[session] = seat
+      state.slots[session] = slot
       return (turn, before)
     }
     before?.finish()
@@ -118,19 +118,19 @@ final class LiveSeats: Sendable {
   /// Its person typed a prompt.
   func prompted(_ session: SessionID, with result: TurnResult) {
     state.withLock { state in
-      if state.makePlace(for: session) { state.seats[session, default: Seat()].blocks = 0 }
+      if state.makePlace(for: session) { state.slots[session, default: Slot()].blocks = 0 }
     }
     end(session, with: result)
   }
 
   /// The agent of a session, where its hooks name it.
   func process(of session: SessionID) -> AgentProcess? {
-    state.withLock { $0.seats[session]?.process }
+    state.withLock { $0.slots[session]?.process }
   }
 
   /// Whether a hook waits.
   func isAwaiting(_ session: SessionID) -> Bool {
-    state.withLock { $0.seats[session]?.waiting != nil }
+    state.withLock { $0.slots[session]?.waiting != nil }
   }
 
   /// The hook waits no longer.
@@ -138,9 +138,9 @@ final class LiveSeats: Sendable {
   /// - Returns: false where its prompt is on its way already.
   func close(_ session: SessionID, number: UInt64) -> Bool {
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
-      guard let seat = state.seats[session]?.waiting, seat.number == number else { return nil }
-      state.seats[session]?.waiting = nil
-      return seat.prompt
+      guard let slot = state.slots[session]?.waiting, slot.number == number else { return nil }
+      state.slots[session]?.waiting = nil
+      return slot.prompt
     }
     waiting?.finish()
     return waiting != nil
@@ -152,11 +152,11 @@ final class LiveSeats: Sendable {
   func give(_ prompt: String, to session: SessionID) -> AsyncStream<TurnResult>? {
     let (ends, end) = AsyncStream<TurnResult>.makeStream(bufferingPolicy: .bufferingOldest(1))
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
-      guard let seat = state.seats[session]?.waiting else { return nil }
-      state.seats[session]?.waiting = nil
-      state.seats[session]?.turn = end
-      state.seats[session]?.givenAt = AgentProcess.ticks()
-      return seat.prompt
+      guard let slot = state.slots[session]?.waiting else { return nil }
+      state.slots[session]?.waiting = nil
+      state.slots[session]?.turn = end
+      state.slots[session]?.givenAt = AgentProcess.ticks()
+      return slot.prompt
     }
     guard let waiting else { return nil }
     waiting.yield(prompt)
@@ -170,8 +170,8 @@ final class LiveSeats: Sendable {
   @discardableResult
   func end(_ session: SessionID, with result: TurnResult) -> Bool {
     let turn = state.withLock { state -> AsyncStream<TurnResult>.Continuation? in
-      defer { state.seats[session]?.turn = nil }
-      return state.seats[session]?.turn
+      defer { state.slots[session]?.turn = nil }
+      return state.slots[session]?.turn
     }
     turn?.yield(result)
     turn?.finish()
@@ -181,7 +181,7 @@ final class LiveSeats: Sendable {
 
 /// An agent that a person works with: it gets prompts from its Stop hook, one at the end of each turn.
 struct LiveAgent: Agent {
-  var seats: LiveSeats
+  var slots: HookSlots
 
   /// A prompt that nobody waited for is not lost, and not failed.
   static let retryMilliseconds: Int64 = 1_000
@@ -194,13 +194,13 @@ struct LiveAgent: Agent {
   func run(
     _ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> TurnResult {
-    guard let ends = seats.give(turn.promptWithFiles, to: turn.session) else {
+    guard let ends = slots.give(turn.promptWithFiles, to: turn.session) else {
       return .tryAfter(
         LiveAgent.retryMilliseconds,
         reason: "The agent was not at the end of a turn any more.")
     }
     report(.started)
-    let process = seats.process(of: turn.session)
+    let process = slots.process(of: turn.session)
     let end = await withTaskGroup(of: TurnResult?.self) { group in
       group.addTask {
         for await result in ends { return result }
@@ -214,11 +214,11 @@ struct LiveAgent: Agent {
       return await group.next() ?? nil
     }
     if let end {
-      seats.end(turn.session, with: end)
+      slots.end(turn.session, with: end)
       return end
     }
     // The task was cancelled. Nobody but its person can stop the agent.
-    seats.end(turn.session, with: .died(""))
+    slots.end(turn.session, with: .died(""))
     return .died("It goes on at its person's prompt, and is not waited for any more.")
   }
   /// Between two looks at the agent's process.

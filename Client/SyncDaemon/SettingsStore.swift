@@ -5,7 +5,7 @@ import SyncClient
 import Synchronization
 
 /// The daemon's settings: what was said where, what holds, and the file that keeps it.
-final class SettingsKeeper: Sendable {
+final class SettingsStore: Sendable {
   let file: SettingsFile
   private let layers: Mutex<SettingsLayers>
 
@@ -51,7 +51,7 @@ final class SettingsKeeper: Sendable {
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
     let value: SettingValue? = if let value { try name.checked(value) } else { nil }
-    if case .text(let text)? = value { try SettingsKeeper.checkUse(of: text, as: name) }
+    if case .text(let text)? = value { try SettingsStore.checkUse(of: text, as: name) }
     // The lock makes writers wait for each other; the file is small.
     try layers.withLock { layers throws(SettingFault) in
       var values = try file.read().mapValues(\.value)

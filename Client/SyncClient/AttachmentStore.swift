@@ -7,7 +7,7 @@ import QueueModel
 
 /// The files of attachments on this device, behind a queue of their own: writing ten megabytes must
 /// not keep a command waiting.
-final class AttachmentKeeper: Sendable {
+final class AttachmentStore: Sendable {
   private let files: StoredAttachments
   private let queue = DispatchQueue(label: "cospool.attachments")
 
@@ -35,7 +35,7 @@ final class AttachmentKeeper: Sendable {
   func bytes(of hash: ContentHash) async throws(ClientError) -> Data? {
     try await run { files throws(StoreError) in
       guard let bytes = try files.bytes(of: hash) else { return nil }
-      guard AttachmentKeeper.hash(of: bytes) == hash else {
+      guard AttachmentStore.hash(of: bytes) == hash else {
         try files.remove(hash)
         return nil
       }

@@ -1,7 +1,7 @@
 package import SequenceCRDT
 
 /// Where the server's log holds the operations of this device; bounded.
-package struct ReceiptBook: Hashable, Sendable {
+package struct BatchReceipts: Hashable, Sendable {
   /// How many receipts are kept. An older operation is looked up in the oldest kept receipt behind
   /// it, whose position is later: "seen by" then errs towards no.
   package static let receiptsMax = 512
@@ -17,7 +17,7 @@ package struct ReceiptBook: Hashable, Sendable {
 
   package mutating func add(_ receipt: Receipt) {
     all.append(receipt)
-    if all.count > ReceiptBook.receiptsMax { all.removeFirst(all.count / 2) }
+    if all.count > BatchReceipts.receiptsMax { all.removeFirst(all.count / 2) }
   }
 
   /// The log position at which operation `seq` is certainly contained, where one is known.

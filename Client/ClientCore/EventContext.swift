@@ -2,7 +2,7 @@
 ///
 /// The core has no clock and no source of random numbers; every event brings these along, so that
 /// a run can be repeated exactly.
-package struct Occasion: Hashable, Sendable {
+package struct EventContext: Hashable, Sendable {
   /// Milliseconds on a clock that never steps; its zero means nothing.
   package var now: Int64
   /// The best known time: milliseconds since 1970, possibly wrong.
@@ -20,7 +20,7 @@ package struct Occasion: Hashable, Sendable {
   }
 
   /// The same event by a better clock than the device's.
-  func at(wall: Int64) -> Occasion {
+  func at(wall: Int64) -> EventContext {
     var corrected = self
     corrected.wall = wall
     return corrected
@@ -28,7 +28,7 @@ package struct Occasion: Hashable, Sendable {
 
   /// Number `index` of the random values that follow from `random`.
   func random(_ index: UInt64) -> UInt64 {
-    Occasion.mixed(random &+ index &* 0x9E37_79B9_7F4A_7C15)
+    EventContext.mixed(random &+ index &* 0x9E37_79B9_7F4A_7C15)
   }
 
   /// SplitMix64's output function, one step further.

@@ -5,7 +5,7 @@ import WireProtocol
 /// due for push. Pure; like the content it may be ahead of the store by the transaction in flight.
 ///
 /// Times are readings of the server's uptime, in milliseconds.
-struct NotificationBook: Sendable {
+struct ServerInboxes: Sendable {
   private struct Entry: Hashable, Sendable {
     var isPushed = false
     var isAcknowledged = false
@@ -69,7 +69,7 @@ struct NotificationBook: Sendable {
 
   /// Puts news into the inboxes of devices.
   mutating func post(
-    _ news: [NotificationNews], to devices: [DeviceID], connected: Set<DeviceID>, uptime: Int64
+    _ news: [NotificationChange], to devices: [DeviceID], connected: Set<DeviceID>, uptime: Int64
   ) {
     for item in news {
       let category = item.event.category

@@ -3,7 +3,7 @@ import QueueOracle
 import SequenceCRDT
 
 /// Two actions at the same time, delivered to a third device in every order.
-struct PairVerdict: Sendable {
+struct PairResult: Sendable {
   /// Orders tried of pairs whose operations have more orders than that.
   static let ordersMax = 120
   /// The authors' replica ids, whose order breaks ties: both above the founder's, and around it.

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A file has its name only when all of it is on the disk. Calls block; they belong on a thread of
 /// their own.
-package final class BlobShelf: Sendable {
+package final class BlobStore: Sendable {
   /// Why a file was not taken or given.
   package enum Fault: Error, Hashable, Sendable {
     /// The bytes are not what the hash names.
@@ -181,8 +181,8 @@ package final class BlobShelf: Sendable {
 
   /// What the files of a workspace count for.
   static func bytes(of workspace: WorkspaceID, dataDirectory: String) -> Int {
-    let shelf = BlobShelf(dataDirectory: dataDirectory, quotaBytes: 0)
-    return (try? shelf.used(by: workspace)) ?? 0
+    let store = BlobStore(dataDirectory: dataDirectory, quotaBytes: 0)
+    return (try? store.used(by: workspace)) ?? 0
   }
 
   private func path(_ hash: ContentHash, _ workspace: WorkspaceID) -> String {
@@ -201,7 +201,7 @@ package final class BlobShelf: Sendable {
   }
 }
 
-extension BlobShelf.Fault {
+extension BlobStore.Fault {
   /// Sorts what the file system reports.
   package init(_ error: any Error) {
     let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError

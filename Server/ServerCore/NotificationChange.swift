@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 
 /// Something in a batch that people are told of.
-struct NotificationNews: Hashable, Sendable {
+struct NotificationChange: Hashable, Sendable {
   var name: OperationID
   var event: NotificationEvent
   var session: SessionID

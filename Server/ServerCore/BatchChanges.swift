@@ -5,7 +5,7 @@ import WireProtocol
 /// Reads out of a batch what people are told of; SPECIFICATION.md, section "Notifications".
 ///
 /// Made with the state before the batch, asked with the state after it.
-struct BatchNews: Sendable {
+struct BatchChanges: Sendable {
   private struct Piece: Hashable, Sendable {
     var element: OperationID
     var fence: Stamp
@@ -64,8 +64,8 @@ struct BatchNews: Sendable {
   /// - Complexity: O(operations).
   func news(
     after content: Workspace, wall: Int64, ageMax: Int64, author: (ReplicaID) -> DeviceID?
-  ) -> [NotificationNews] {
-    var news: [NotificationNews] = []
+  ) -> [NotificationChange] {
+    var news: [NotificationChange] = []
     var told: Set<SessionID> = []
     var unlocked: [SessionID: OperationID] = [:]
     var fences = fences
@@ -79,16 +79,16 @@ struct BatchNews: Sendable {
           fence > fences[session] ?? .zero
         else { continue }
         fences[session] = fence
-        let task = TaskText(text: BatchNews.text(of: pieces[piece] ?? [:]))
+        let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
         // Of a session that was deleted nobody needs to hear any more.
         guard content.host(of: session) != nil,
-          let event = BatchNews.event(of: task, in: session, content)
+          let event = BatchChanges.event(of: task, in: session, content)
         else { continue }
         // What came of it is as old as the task itself.
         told.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }
         news.append(
-          NotificationNews(
+          NotificationChange(
             name: operation.id, event: event, session: session, request: task.status.request,
             milliseconds: task.milliseconds, expiresAt: task.status.expiresAt,
             author: author(replica)))
@@ -101,7 +101,7 @@ struct BatchNews: Sendable {
     for (session, name) in unlocked.sorted(by: { $0.key < $1.key }) where !told.contains(session) {
       guard let thread = content.threadStanding(of: session), thread.isShown else { continue }
       news.append(
-        NotificationNews(
+        NotificationChange(
           name: name, event: .threadReady(name: thread.name), session: session,
           milliseconds: wall, author: author(name.replica)))
     }

@@ -4,7 +4,7 @@ import WireProtocol
 
 /// The notifications of this device: which are known, and which stand. Pure; what it returns is
 /// stored before it is told.
-struct NotificationShelf: Sendable {
+struct DeviceInbox: Sendable {
   /// Names are kept for so long, as the specification says.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
   /// Notifications that stand at most; the oldest that is no request goes first.
@@ -34,13 +34,13 @@ struct NotificationShelf: Sendable {
       changes.receivedOver = [received]
     } else {
       changes.received = [received]
-      if standing.count >= NotificationShelf.standingMax {
+      if standing.count >= DeviceInbox.standingMax {
         let oldest = inOrder
         let victim = oldest.first { $0.notification.request == nil } ?? oldest[0]
         changes.ended = [victim.name]
       }
     }
-    let horizon = wall - NotificationShelf.memoryMilliseconds
+    let horizon = wall - DeviceInbox.memoryMilliseconds
     if names.contains(where: { $0.value < horizon && standing[$0.key] == nil }) {
       changes.forgetsBefore = horizon
     }
@@ -73,7 +73,7 @@ struct NotificationShelf: Sendable {
     guard standing.allSatisfy({ $0 == $1.name && names[$0] != nil }) else {
       throw InvariantViolation(reason: "a notification stands whose name is not known")
     }
-    guard standing.count <= NotificationShelf.standingMax else {
+    guard standing.count <= DeviceInbox.standingMax else {
       throw InvariantViolation(reason: "\(standing.count) notifications stand")
     }
   }

@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 
 /// Says in words why a connection could not be opened, and what to do about it.
-struct OpeningTrouble {
+struct OpeningProblem {
   var address: ServerAddress
 
   /// One sentence without its full stop.
@@ -57,7 +57,7 @@ struct OpeningTrouble {
       return "\(address.url) does not speak TLS. Where it is meant not to, its address begins with "
         + "ws://"
     }
-    return "\(address.url): the TLS handshake failed: \(OpeningTrouble.shortened(reason))"
+    return "\(address.url): the TLS handshake failed: \(OpeningProblem.shortened(reason))"
   }
 
   /// The library's names of the errors, without its source locations.

@@ -4,13 +4,13 @@ import Testing
 @testable import SyncDaemon
 
 /// What counts as a block in a row of an agent that is fed at the end of its turns.
-@Suite struct LiveSeatsTests {
-  private let seats = LiveSeats()
+@Suite struct HookSlotsTests {
+  private let slots = HookSlots()
 
   private func stop(
     followsBlock: Bool, hookStart: UInt64? = nil, blocksMax: Int
-  ) -> LiveSeats.Stop {
-    LiveSeats.Stop(
+  ) -> HookSlots.Stop {
+    HookSlots.Stop(
       followsBlock: followsBlock, hookStart: hookStart, blocksMax: blocksMax,
       result: .succeeded(summary: ""))
   }
@@ -21,11 +21,11 @@ import Testing
     var given = 0
     for turn in 0..<20 {
       let outcomes = (0..<hooks).map { _ in
-        seats.stopped(session, stop(followsBlock: turn > 0, blocksMax: 7), wantsPrompt: true)
+        slots.stopped(session, stop(followsBlock: turn > 0, blocksMax: 7), wantsPrompt: true)
       }
       #expect(outcomes.map(\.endedTurn) == outcomes.indices.map { $0 == 0 && turn > 0 && turn < 8 })
-      guard outcomes.last?.seat != nil else { continue }
-      #expect(seats.give("p", to: session) != nil)
+      guard outcomes.last?.slot != nil else { continue }
+      #expect(slots.give("p", to: session) != nil)
       given += 1
     }
     #expect(given == 7)
@@ -34,19 +34,19 @@ import Testing
   /// The first one was told that nothing waits, before the second one asked.
   @Test func aHookThatBeganBeforeAnotherWasHeardIsOfItsEvent() throws {
     let session = try SessionID("live")
-    seats.prompted(session, with: .died(""))
+    slots.prompted(session, with: .died(""))
     let began = AgentProcess.ticks()
-    let first = seats.stopped(
+    let first = slots.stopped(
       session, stop(followsBlock: true, hookStart: began, blocksMax: 2), wantsPrompt: true)
-    let seat = try #require(first.seat)
-    #expect(seats.close(session, number: seat.number))
-    let second = seats.stopped(
+    let slot = try #require(first.slot)
+    #expect(slots.close(session, number: slot.number))
+    let second = slots.stopped(
       session, stop(followsBlock: true, hookStart: began, blocksMax: 2), wantsPrompt: true)
-    let other = try #require(second.seat)
-    #expect(seats.close(session, number: other.number))
+    let other = try #require(second.slot)
+    #expect(slots.close(session, number: other.number))
     // Another program's hook made the agent go on meanwhile.
-    let next = seats.stopped(
+    let next = slots.stopped(
       session, stop(followsBlock: true, hookStart: .max, blocksMax: 2), wantsPrompt: true)
-    #expect(next.seat == nil)
+    #expect(next.slot == nil)
   }
 }

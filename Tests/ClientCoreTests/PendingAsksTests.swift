@@ -5,7 +5,7 @@ import Testing
 import WireProtocol
 
 /// What a host's agents wait for: one decision each, whatever comes in whatever order.
-struct AskBookTests {
+struct PendingAsksTests {
   private static let session = SessionID.named("s")
   private static let phone = DeviceID(high: 0xD, low: 2)
 
@@ -41,12 +41,12 @@ struct AskBookTests {
   @Test(arguments: [Verdict.allowed, .denied]) func anAnswerIsWrittenAndHandedOverOnce(
     _ verdict: Verdict
   ) throws {
-    var book = AskBook()
+    var book = PendingAsks()
     #expect(
       book.raised(Self.ask(1), now: 100, wall: 5_000)
         == [.await(Self.ask(1), expiresAt: 65_000)])
     #expect(book.deadline == 60_100)
-    let expected: [AskBook.Action] = [
+    let expected: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, verdict.ending)),
       .decide(Self.id(1), Self.decision(verdict.ending)),
     ]
@@ -59,7 +59,7 @@ struct AskBookTests {
   }
 
   @Test func anAgentThatPromptsItselfWaitsOn() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     var ask = Self.ask(1)
     ask.promptsItself = true
     _ = book.raised(ask, now: 0, wall: 0)
@@ -74,7 +74,7 @@ struct AskBookTests {
         == [.decide(Self.id(1), Self.decision(.expired))])
     #expect(book.deadline == nil && book.waiting.isEmpty)
     #expect(book.prompted(Self.id(3), in: Self.session) == false, "it is known to wait")
-    let goesOn = AskBook.Action.goOn(Self.session, try Self.outcome(1, .expired))
+    let goesOn = PendingAsks.Action.goOn(Self.session, try Self.outcome(1, .expired))
     var others = book
     #expect(others.turnEnded(Self.session) == [goesOn])
     others = book
@@ -89,14 +89,14 @@ struct AskBookTests {
   }
 
   @Test func whatWaitedBehindARequestAtThePromptIsShownNext() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     var ask = Self.ask(1, patience: 10)
     ask.promptsItself = true
     _ = book.raised(ask, now: 0, wall: 0)
     _ = book.raised(Self.ask(2), now: 0, wall: 0)
     _ = book.timePassed(now: 10, wall: 10)
     #expect(
-      book.timePassed(now: 10 + AskBook.closingMillisecondsMax, wall: 5_010)
+      book.timePassed(now: 10 + PendingAsks.closingMillisecondsMax, wall: 5_010)
         == [
           .decide(Self.id(1), Self.decision(.expired)),
           .goOn(Self.session, try Self.outcome(1, .expired)),
@@ -105,7 +105,7 @@ struct AskBookTests {
   }
 
   @Test func whatADeletedSessionAsksIsClosedAtTheAuthorityAndWithdrawn() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     _ = book.raised(Self.ask(2), now: 0, wall: 0)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
@@ -114,7 +114,7 @@ struct AskBookTests {
       book.sessionDeleted(Self.session, now: 50)
         == [.decide(Self.id(2), Self.decision(.withdrawn)), .ask(closing)])
     #expect(book.sessionDeleted(Self.session, now: 60).isEmpty)
-    let withdrawn: [AskBook.Action] = [
+    let withdrawn: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, .withdrawn)),
       .decide(Self.id(1), Self.decision(.withdrawn)),
     ]
@@ -125,7 +125,7 @@ struct AskBookTests {
     }
     var offline = book
     #expect(
-      offline.timePassed(now: 50 + AskBook.closingMillisecondsMax, wall: 0) == withdrawn)
+      offline.timePassed(now: 50 + PendingAsks.closingMillisecondsMax, wall: 0) == withdrawn)
     // An answer that came before the deletion counts.
     #expect(
       book.verdictTold(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
@@ -136,7 +136,7 @@ struct AskBookTests {
   }
 
   @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     #expect(book.timePassed(now: 59_999, wall: 0).isEmpty)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
@@ -160,7 +160,7 @@ struct AskBookTests {
   }
 
   @Test func aHostThatCannotAskGivesUpAfterFiveSeconds() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1, patience: 0), now: 0, wall: 0)
     _ = book.timePassed(now: 0, wall: 0)
     #expect(book.deadline == 5_000)
@@ -178,7 +178,7 @@ struct AskBookTests {
   }
 
   @Test func afterEachWelcomeTheVerdictIsAskedFor() {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     _ = book.raised(Self.ask(2), now: 0, wall: 0)
     let question = VerdictRequest(session: Self.session, request: Self.id(1), closes: false)
@@ -189,7 +189,7 @@ struct AskBookTests {
   }
 
   @Test func requestsOfOneSessionTakeTurns() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     #expect(book.raised(Self.ask(2), now: 10, wall: 0).isEmpty)
     #expect(book.raised(Self.ask(3, patience: 20), now: 10, wall: 0).isEmpty)
@@ -206,7 +206,7 @@ struct AskBookTests {
   }
 
   @Test func theEndOfTheTurnWithdrawsAllThatItAsked() throws {
-    var book = AskBook()
+    var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     _ = book.raised(Self.ask(2), now: 0, wall: 0)
     #expect(
@@ -224,14 +224,14 @@ struct AskBookTests {
   }
 
   @Test func anAgentThatAsksTooMuchIsToldAtOnce() {
-    var book = AskBook()
-    for number in 1...UInt64(AskBook.waitingMax) {
+    var book = PendingAsks()
+    for number in 1...UInt64(PendingAsks.waitingMax) {
       _ = book.raised(Self.ask(number), now: 0, wall: 0)
     }
     #expect(
       book.raised(Self.ask(99), now: 0, wall: 0)
         == [.decide(Self.id(99), Self.decision(.expired))])
-    #expect(book.waiting.count == AskBook.waitingMax)
+    #expect(book.waiting.count == PendingAsks.waitingMax)
   }
 
   /// Events in any order: every request gets exactly one decision, and what the register says became
@@ -241,11 +241,11 @@ struct AskBookTests {
   ) {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<40 {
-      var book = AskBook()
+      var book = PendingAsks()
       var now: Int64 = 0
       var decided: [RequestID: AskAnswer] = [:]
       var written: [RequestID: AskOutcome.Ending] = [:]
-      func note(_ actions: [AskBook.Action]) {
+      func note(_ actions: [PendingAsks.Action]) {
         for action in actions {
           switch action {
           case .decide(let id, let decision):
