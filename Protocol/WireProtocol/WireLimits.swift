@@ -18,6 +18,8 @@ package enum WireLimits {
   package static let inflateBytesMax = 16 << 20
   /// Bytes of one snapshot after inflation.
   package static let snapshotBytesMax = 1 << 29
+  /// Bytes of a workspace's whole state, all parts together, past which a server takes nothing new.
+  package static let stateBytesMax = 64 << 20
   /// How many times longer than its stored form inflated data may be.
   package static let inflateRatioMax = 1_000
   /// Bytes a connection may send before it has authenticated itself.

@@ -43,6 +43,9 @@ package struct JoinTask: Sendable {
   package var state: [UInt8]
   package var content: Workspace
   package var head: LogPrefix
+  /// What the two joined may take: bytes as they are stored, and units.
+  package var bytesMax: Int
+  package var unitsMax: UInt64
 }
 
 /// What became of an offered state.
@@ -53,20 +56,32 @@ package enum JoinOutcome: Hashable, Sendable {
   case nothingNew
   /// It cannot be read, or contradicts itself or the log.
   case refused(reason: String)
+  /// The two would be more than the workspace may have.
+  case tooLarge(reason: String)
 }
 
 extension ServerStorage {
   /// Joins a state with what is stored, and appends the outcome to the log.
   func join(_ task: JoinTask) throws(StorageFault) -> JoinOutcome {
-    let joined: Workspace
+    let bytes: [UInt8]
     do {
       let offered = try Workspace(image: PackedSnapshot.unpack(task.state))
       guard !task.content.vector.includes(offered.vector) else { return .nothingNew }
-      joined = try Workspace(image: task.content.image().joined(with: offered.image()))
+      let joined = try task.content.image().joined(with: offered.image())
+      let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
+      guard units <= task.unitsMax else {
+        return .tooLarge(reason: "\(units) units of text and changes, at most \(task.unitsMax)")
+      }
+      bytes = PackedSnapshot.pack(try Workspace(image: joined))
+      guard bytes.count <= task.bytesMax else {
+        return .tooLarge(reason: "\(bytes.count) bytes, at most \(task.bytesMax)")
+      }
+      // What was stored has to be read again, by all for ever: each of the two may be within a limit that
+      // both together pass.
+      _ = try Workspace(image: PackedSnapshot.unpack(bytes))
     } catch {
       return .refused(reason: "\(error)")
     }
-    let bytes = PackedSnapshot.pack(joined)
     try append(
       LogEntry(prefix: task.head.appending(bytes), content: .state(bytes)), to: task.workspace)
     return .appended
@@ -89,13 +104,13 @@ extension ServerCore {
     }
     var offer =
       part.index == 0 ? OfferedState(connection: id, first: part) : connection.offer
-    switch offer?.add(part, bytesMax: configuration.offeredBytesMax) {
+    switch offer?.add(part, bytesMax: configuration.stateBytesMax) {
     case .added?: break
     case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
     case .tooLarge?:
       return refuse(
         id, .limitReached,
-        "the device's state has more than \(configuration.offeredBytesMax) bytes: raise the limit "
+        "the device's state has more than \(configuration.stateBytesMax) bytes: raise the limit "
           + "of the server", retryAfter: 60_000, at: now)
     }
     connections[id]?.offer = offer
@@ -129,7 +144,10 @@ extension ServerCore {
     workspaces[id]?.isJoining = true
     ask(
       .join(
-        JoinTask(workspace: id, state: offer.bytes, content: content, head: resident.head)),
+        JoinTask(
+          workspace: id, state: offer.bytes, content: content, head: resident.head,
+          bytesMax: resident.stateBytesMax(configuration),
+          unitsMax: resident.unitsMax(configuration))),
       for: .join(id, offer.connection))
   }
 
@@ -153,6 +171,12 @@ extension ServerCore {
       refuse(
         connection, .invalidChanges, "the device's state cannot be joined: \(reason)",
         retryAfter: 30_000, at: now)
+    case .joined(.tooLarge(let reason)):
+      refuse(
+        connection, .limitReached,
+        "the device's state and the server's would be more than the workspace may have: \(reason); its "
+          + "owner may raise that: cospool-server workspace quota",
+        retryAfter: 60_000, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(connection, at: now)

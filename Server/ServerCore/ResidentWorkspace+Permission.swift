@@ -19,6 +19,16 @@ extension ResidentWorkspace {
       code: .notAllowed, message: "the device was paired to queue messages, and runs none")
   }
 
+  /// Bytes that the workspace's state alone may have.
+  func stateBytesMax(_ configuration: ServerConfiguration) -> Int {
+    min(quota.bytesMax ?? configuration.workspaceBytesMax, configuration.stateBytesMax)
+  }
+
+  /// Units that the workspace may have.
+  func unitsMax(_ configuration: ServerConfiguration) -> UInt64 {
+    min(quota.unitsMax ?? configuration.workspaceUnitsMax, WorkspaceQuota.unitsMaxMax)
+  }
+
   /// Whether the workspace has all that it may have.
   func quotaObjection(
     to batch: PendingBatch, _ configuration: ServerConfiguration, at now: ServerTime
@@ -31,7 +41,15 @@ extension ResidentWorkspace {
           + "\(bytesMax >> 20) MiB; its owner may raise that: "
           + "cospool-server workspace quota")
     }
-    let unitsMax = quota.unitsMax ?? configuration.workspaceUnitsMax
+    let stateMax = configuration.stateBytesMax
+    guard snapshotBytes <= stateMax else {
+      return Rejection(
+        code: .limitReached,
+        message:
+          "the workspace's state has more than \(stateMax >> 20) MiB, which devices take in: "
+          + "begin a new workspace")
+    }
+    let unitsMax = unitsMax(configuration)
     let units = content?.vector.sorted.reduce(0) { $0 + UInt64($1.seq) } ?? 0
     guard units <= unitsMax else {
       return Rejection(

@@ -102,7 +102,7 @@ struct ResidentWorkspace: Sendable {
     stagedHead = .empty
     devices = [:]
     usedAt = now.uptimeMilliseconds
-    authority = Authority(uptime: usedAt)
+    authority = Authority()
     book = ServerInboxes(
       loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
       uptime: usedAt)
@@ -127,7 +127,8 @@ struct ResidentWorkspace: Sendable {
     head = header.head
     stagedHead = header.head
     for device in header.devices { note(device) }
-    authority = Authority(header.authority, uptime: now.uptimeMilliseconds)
+    authority = Authority(
+      header.authority, uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
     content = loaded.workspace
     if bookIsLost {
       bookIsLost = false

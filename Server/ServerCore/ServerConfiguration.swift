@@ -42,11 +42,12 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// What one workspace may take: bytes of its latest snapshot and of the log behind it as they are stored,
   /// and units (scalars, slots, operations) that were ever made, which is what memory goes by.
   package var workspaceBytesMax = 512 << 20
-  package var workspaceUnitsMax: UInt64 = 64_000_000
+  package var workspaceUnitsMax = WorkspaceQuota.unitsMaxMax
   /// Bytes of changes that one workspace may bring in on a day (UTC).
   package var workspaceDailyBytesMax = 1 << 30
-  /// Bytes of a state that a device offers.
-  package var offeredBytesMax = 64 << 20
+  /// Bytes of a whole state, as it is sent: past them a workspace takes nothing new, and none is joined.
+  /// Devices take in twice as much, since a state grows until its next snapshot.
+  package var stateBytesMax = WireLimits.stateBytesMax
   /// How long a connected device may take to store a notification before it is pushed as well.
   package var notificationMilliseconds: Int64 = 10_000
   /// What is older when it comes in is not told any more.

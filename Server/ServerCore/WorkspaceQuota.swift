@@ -1,5 +1,8 @@
 /// What one workspace may take, where its owner said something else than the server's setting.
 package struct WorkspaceQuota: Hashable, Sendable {
+  /// The greatest `unitsMax`: what a snapshot of any size may claim, so that every state can be read.
+  package static let unitsMaxMax: UInt64 = 1 << 25
+
   /// Bytes of its latest snapshot and of the log behind it.
   package var bytesMax: Int?
   /// Letters, places and changes that were ever made: what memory and starts go by. A message takes

@@ -111,6 +111,11 @@ extension ServerAdministration {
   package func setQuota(
     _ quota: Quota, resets: Bool, ofWorkspaceNamed name: String
   ) throws(SyncServerError) -> Workspace {
+    if let units = quota.units, UInt64(units) > WorkspaceQuota.unitsMaxMax {
+      throw SyncServerError(
+        .usage,
+        "A workspace has at most \(WorkspaceQuota.unitsMaxMax) units: what devices can read.")
+    }
     let known = try listing(named: name)
     let change = quota.stored
     var stored = resets ? WorkspaceQuota() : known.quota

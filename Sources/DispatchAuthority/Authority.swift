@@ -18,15 +18,19 @@ package struct Authority: Hashable, Sendable {
   private var grants: [SessionID: UInt64] = [:]
   private var dispatches: [MessageID: Dispatch] = [:]
   var verdicts: [RequestID: VerdictRecord] = [:]
-  /// The greatest token that was ever granted.
+  /// The greatest token that was granted by the clock. Greater ones are their sessions' matter.
   private var latestToken: UInt64 = 0
+
+  /// An authority that has decided nothing yet.
+  package init() {}
 
   /// An authority that begins with what was stored. Leases hold for one more term from now, because
   /// nobody knows when they were renewed last.
-  package init(_ stored: AuthorityRecords = AuthorityRecords(), uptime: Int64) {
+  package init(_ stored: AuthorityRecords, uptime: Int64, wall: Int64) {
+    let ceiling = tokenCeiling(wall: wall)
     for lease in stored.leases {
       self.leases[lease.session] = lease
-      latestToken = max(latestToken, lease.token)
+      if lease.token <= ceiling { latestToken = max(latestToken, lease.token) }
       if lease.holder != nil { ends[lease.session] = uptime + LeaseTimes.leaseMilliseconds }
     }
     for dispatch in stored.dispatches { dispatches[dispatch.message] = dispatch }
@@ -117,11 +121,11 @@ package struct Authority: Hashable, Sendable {
       )
     }
     let own = Authority.token(after: latestToken, wall: wall)
-    let written = workspace.latestToken(of: session)
-    let next = written < own ? own : Authority.token(after: written, wall: wall)
+    let latest = max(workspace.latestToken(of: session), current?.token ?? 0)
+    let next = latest < own ? own : Authority.token(after: latest, wall: wall)
     // A token in a register that nobody can have granted is its session's matter: other sessions lose
     // no tokens to it.
-    latestToken = written > tokenCeiling(wall: wall) ? own : next
+    latestToken = latest > tokenCeiling(wall: wall) ? own : next
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
     grants[session] = id

@@ -38,7 +38,7 @@ struct ExecutorWorld {
   var person: TestDevice
   /// The server: its queues, its authority, and what it has stored of it.
   var server = Workspace()
-  var authority = Authority(uptime: 0)
+  var authority = Authority()
   var stored = AuthorityRecords()
   /// Every attempt that an agent got, with the texts.
   var starts: [MessageID: [UInt16: [String]]] = [:]
@@ -317,7 +317,7 @@ struct ExecutorWorld {
   }
 
   private mutating func restartAuthority() {
-    authority = Authority(stored, uptime: now)
+    authority = Authority(stored, uptime: now, wall: wall)
     for index in hosts.indices { hosts[index].standing = nil }
   }
 

@@ -13,7 +13,7 @@ struct ModelServer {
   }
 
   var workspace = Workspace()
-  var authority = Authority(uptime: 0)
+  var authority = Authority()
   /// What the log holds: operations as they were packed, or a whole state.
   enum Entry {
     case delta([UInt8])
@@ -144,7 +144,7 @@ struct ModelServer {
 
   /// A server that was started again knows what it had stored.
   mutating func restartAuthority() {
-    authority = Authority(authority.stored, uptime: milliseconds)
+    authority = Authority(authority.stored, uptime: milliseconds, wall: milliseconds)
   }
 
   private mutating func welcome(_ hello: Hello) throws -> [Frame] {

@@ -11,7 +11,7 @@ struct MovedRunTests {
   /// The hosts of the sessions `s` and `t`, and the authority. All see the same queues.
   private struct Scene {
     var executors: [Executor]
-    var authority = Authority(uptime: 0)
+    var authority = Authority()
     var queues = TestDevice(1)
     var now: Int64 = 0
     /// Hosts that have died.

@@ -21,7 +21,7 @@ struct VerdictTests {
   /// An authority and a host, device 1, whose task awaits an approval until a minute from the start.
   private struct Scene {
     var host = TestDevice(1)
-    var authority = Authority(uptime: 0)
+    var authority = Authority()
     var records = AuthorityRecords()
     var wall = VerdictTests.start
 
@@ -71,7 +71,7 @@ struct VerdictTests {
 
     /// Begins anew with what was stored.
     mutating func restart() {
-      authority = Authority(records, uptime: 0)
+      authority = Authority(records, uptime: 0, wall: wall)
     }
   }
 

@@ -98,7 +98,7 @@ import WireProtocol
   @Test(arguments: [0, 1])
   func aStateBeyondTheLimitIsRefused(excess: Int) throws {
     let size = PackedSnapshot.pack(try DivergedWorld().author.workspace.image()).count
-    var world = try DivergedWorld { $0.offeredBytesMax = size - excess }
+    var world = try DivergedWorld { $0.stateBytesMax = size - excess }
     let id = world.scene.connect(world.author)
     _ = world.scene.take(id)
     send(world.author, on: id, &world.scene)
@@ -111,6 +111,28 @@ import WireProtocol
     #expect(refusal.retryAfterMilliseconds != nil)
     #expect(refusal.message.contains("limit"))
     #expect(try kinds(world.scene) == [false])
+  }
+
+  /// Each fits alone; the two together are more than the workspace may have.
+  @Test(arguments: [true, false])
+  func whatTheQuotaForbidsIsNotJoined(inBytes: Bool) throws {
+    var world = try DivergedWorld()
+    let state = world.author.workspace
+    let units = state.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
+    let size = PackedSnapshot.pack(state.image()).count
+    world = try DivergedWorld {
+      if inBytes { $0.stateBytesMax = size } else { $0.workspaceUnitsMax = units + 1 }
+    }
+    let member = try world.scene.join(&world.other)
+    try world.other.write("kept, and one too many")
+    world.scene.send(world.other.changes(), on: member)
+    let id = world.scene.connect(world.author)
+    _ = world.scene.take(id)
+    send(world.author, on: id, &world.scene)
+    let refusal = try #require(world.scene.take(id).refusals.first)
+    #expect(refusal.code == .limitReached)
+    #expect(refusal.message.contains("workspace quota"))
+    #expect(try kinds(world.scene) == [false, false])
   }
 
   @Test(arguments: [[], [1, 2, 3], [UInt8](repeating: 0, count: 40)])

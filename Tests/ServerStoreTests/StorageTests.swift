@@ -77,7 +77,7 @@ import WireProtocol
 
     let header = try #require(try folder.open().header(of: workspace))
     #expect(
-      Authority(header.authority, uptime: 0)
+      Authority(header.authority, uptime: 0, wall: 0)
         .stored == records([first, second], attempt: .max))
   }
 
@@ -102,7 +102,7 @@ import WireProtocol
     try database.close()
     let header = try #require(try folder.open().header(of: workspace))
     #expect(
-      Authority(header.authority, uptime: 0).stored
+      Authority(header.authority, uptime: 0, wall: 0).stored
         == AuthorityRecords(verdicts: Array(records.dropFirst())))
   }
 

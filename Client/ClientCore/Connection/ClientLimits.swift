@@ -1,3 +1,5 @@
+import WireProtocol
+
 /// Times and maxima of the sync connection; SPECIFICATION.md, section "Connections".
 package enum ClientLimits {
   /// From the start of a connection to its upgrade, and from `hello` to `welcome`.
@@ -36,8 +38,8 @@ package enum ClientLimits {
   package static let batchEntriesMax = 128
   /// Bytes of one batch, below the frame's limit.
   package static let batchBytesMax = 256 << 10
-  /// Bytes of a whole snapshot, all parts together.
-  package static let snapshotBytesMax = 64 << 20
+  /// Bytes of a whole snapshot, all parts together: more than a server lets a state grow to.
+  package static let snapshotBytesMax = 2 * WireLimits.stateBytesMax
   /// The wall clock is corrected where it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
   /// How often what is over for long is looked for; the first time within so long of a start.

@@ -33,7 +33,9 @@ extension ConnectionMachine {
         let message = "the server reports error \(fault.code): \(fault.message)"
         return .done(fail(ConnectionProblem(message: message), at: context))
       case .notification(let notification):
-        guard case .live = state else { return .done(sentTooEarly(at: context)) }
+        guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
+        // What it is about may be in the state that comes back; the server delivers it again then.
+        if live.isOffering { return .done([]) }
         return .notification(notification)
       case .unknownOptional:
         return .done([])

@@ -93,7 +93,8 @@ extension ExecutionMachine {
       firstRequest: context.random(6))
     isServerAsked = connection.hasServer
     executor.authorityStands = connection.hasServer
-    connection.authority.local = Authority(loaded.authority, uptime: context.now)
+    connection.authority.local = Authority(
+      loaded.authority, uptime: context.now, wall: context.wall)
     let intents = loaded.intents.sorted { $0.message < $1.message }
     var recovery = executor.recovered(
       intents, deadAgents: deadAgents, in: workspace, at: context)

@@ -88,9 +88,9 @@ package struct Replica: Sendable {
   ///
   /// - Returns: what the author begins with.
   private mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
-    // The margin is more than any few commands take.
+    // The other half of the numbers is more than any command takes.
     if var writer, writer.mayWrite(at: event),
-      workspace.vector[writer.replica] < Limits.sequenceMax,
+      workspace.vector[writer.replica] < Limits.sequenceMax / 2,
       workspace.device(of: writer.replica)?.name == record.deviceName
     {
       writer.wrote(at: event)
