@@ -170,7 +170,7 @@ extension FeedEvent {
     case .threads(let steps): 128 + steps.count * 256
     case .session, .threadReady: 256
     // A task has at most so much of its agent's words.
-    case .task(let task): 256 + (task.status.request == nil ? 1_024 : 6_144)
+    case .task(let task): 1_280 + 6_144 * task.requests.count
     case .device(.activity(let activity)): 256 + activity.busy.runningTools.count * 64
     case .device: 128
     case .sync(let status): 512 + status.devices.count * 64

@@ -2,6 +2,20 @@ import ClientCore
 public import QueueModel
 import WireProtocol
 
+/// A request with the session whose agent raised it.
+public struct AwaitedRequest: Hashable, Sendable {
+  /// The session whose task awaits it.
+  public var session: SessionID
+  /// What is asked.
+  public var request: TaskRequest
+
+  /// Puts the parts together.
+  public init(session: SessionID, request: TaskRequest) {
+    self.session = session
+    self.request = request
+  }
+}
+
 /// An answer that a person gives to what a task awaits.
 public struct TaskAnswer: Hashable, Sendable {
   /// The session whose task awaits it.
@@ -59,20 +73,21 @@ extension QueueClient {
   /// The tasks of all sessions of which something was ever said, by session.
   public func tasks() -> [TaskState] { workspace().sessions().compactMap(\.task) }
 
-  /// The tasks whose requests can be answered still, by session: what is known to be answered is not
-  /// among them, though its host may not have said so yet.
-  public func awaited() -> [TaskState] {
+  /// The requests that can be answered still, by session and in the order they were raised: what is
+  /// known to be answered is not among them, though its host may not have said so yet.
+  public func awaitedRequests() -> [AwaitedRequest] {
     let latest = engine.latest
-    return latest.workspace.sessions().compactMap(\.task).filter { task in
-      task.status.request.map { !latest.core.isSettled($0) && !isAskedAtHost(task) } ?? false
+    return latest.workspace.sessions().compactMap(\.task).flatMap { task in
+      task.requests.filter { !latest.core.isSettled($0.id) && !isAskedAtHost($0) }
+        .map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
   }
 
-  /// Whether a task waits for an answer that only its own device takes any more: the time to answer
-  /// from another one is over, and its agent asks at its own prompt.
-  public func isAskedAtHost(_ task: TaskState) -> Bool {
+  /// Whether only the agent's own device takes an answer any more: the time to answer from another one
+  /// is over, and the agent asks at its own prompt.
+  public func isAskedAtHost(_ request: TaskRequest) -> Bool {
     let now = engine.latest.core.time(at: engine.context())
-    return task.status.expiresAt.map { $0 <= now } ?? false
+    return request.expiresAt.map { $0 <= now } ?? false
   }
 
   /// Moves of tasks that were refused here since the client was opened, because they are none.

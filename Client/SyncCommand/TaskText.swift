@@ -14,7 +14,7 @@ enum TaskText {
         .init(task.sessionId.rawValue), .init(words(of: task), colour(of: task)),
         .init(style.age(milliseconds: task.startTime)),
         .init(task.todoProgress.map { "\($0.completed)/\($0.total)" } ?? ""),
-        .init(note(of: task)),
+        .init(note(of: task) + others(of: task)),
       ]
     }
     return table.text(style: style)
@@ -35,25 +35,56 @@ enum TaskText {
       fields.append(.init("done", "\(todo.completed) of \(todo.total)\(current)"))
     }
     let note = note(of: task)
-    if !note.isEmpty { fields.append(.init(task.approval == nil ? "what" : "asks", note)) }
-    for option in task.question?.options ?? [] { fields.append(.init("option", option)) }
-    if let request = task.status.request {
-      fields.append(.init("request", request.description))
-      let command =
-        task.approval != nil
-        ? "cospool approve \(task.sessionId), cospool deny \(task.sessionId)"
-        : "cospool answer \(task.sessionId) TEXT"
-      fields.append(
-        task.isAskedAtHost(style)
-          ? .init("answer at", "the agent's own prompt, on its device")
-          : .init("answer with", command))
+    if task.status.request == nil {
+      if !note.isEmpty { fields.append(.init("what", note)) }
+      if let outcome = task.outcome {
+        fields.append(.init("last request", outcome.ending.rawValue))
+      }
+      return FieldText.text(of: fields, style: style)
     }
-    if let outcome = task.outcome {
-      fields.append(.init("last request", outcome.ending.rawValue))
+    if let outcome = task.outcome { fields.append(.init("last request", outcome.ending.rawValue)) }
+    var text = FieldText.text(of: fields, style: style)
+    let isOnly = task.requests.count == 1 && task.moreRequests == 0
+    for request in task.requests {
+      text += "\n\n" + show(request, of: task.sessionId, isOnly: isOnly, style: style)
     }
+    if task.moreRequests > 0 {
+      let more = ReceiptText.counted(task.moreRequests, "more request")
+      text += "\n\n\(more) will show when one of these is answered"
+    }
+    return text
+  }
+
+  private static func show(
+    _ request: TaskRequest, of session: SessionID, isOnly: Bool, style: TextStyle
+  ) -> String {
+    var fields: [FieldText.Field] = [.init("asks", request.note)]
+    if case .question(let question) = request {
+      for option in question.options { fields.append(.init("option", option)) }
+    }
+    fields.append(.init("request", request.id.description))
+    if request.isCut { fields.append(.init("shown", "not all of it: it is too long", .yellow)) }
+    let name = isOnly ? session.rawValue : String(request.id.description.prefix(8))
+    let command =
+      if case .approval = request {
+        "cospool approve \(name), cospool deny \(name)"
+      } else {
+        "cospool answer \(name) TEXT"
+      }
+    fields.append(
+      request.isAskedAtHost(style)
+        ? .init("answer at", "the agent's own prompt, on its device")
+        : .init("answer with", command))
     let text = FieldText.text(of: fields, style: style)
-    guard let details = task.approval?.details, !details.isEmpty else { return text }
+    guard case .approval(let approval) = request, let details = approval.details, !details.isEmpty
+    else { return text }
     return text + "\n\n" + TextStyle.block(details)
+  }
+
+  /// How many requests there are beside the first.
+  private static func others(of task: TaskState) -> String {
+    let count = task.requests.count - 1 + task.moreRequests
+    return count > 0 ? " (and \(count) more)" : ""
   }
 
   private static func age(_ time: Int64, _ style: TextStyle) -> String {
@@ -86,17 +117,9 @@ enum TaskText {
   }
 }
 
-extension TaskState {
-  fileprivate var approval: ApprovalRequest? {
-    if case .awaitingApproval(let request) = status { request } else { nil }
-  }
-
-  fileprivate var question: UserQuestion? {
-    if case .awaitingAnswer(let question) = status { question } else { nil }
-  }
-
+extension TaskRequest {
   /// Only the agent's own prompt takes an answer any more.
   func isAskedAtHost(_ style: TextStyle) -> Bool {
-    status.expiresAt.map(style.hasPassed) ?? false
+    expiresAt.map(style.hasPassed) ?? false
   }
 }

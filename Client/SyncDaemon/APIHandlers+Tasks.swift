@@ -81,20 +81,20 @@ extension APIHandlers {
 
   private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
-    let task = try awaited(named, verdict)
-    guard let request = task.status.request else { throw APIProblem.notAwaited }
-    if client.isAskedAtHost(task) {
+    let asked = try awaited(named, verdict)
+    if client.isAskedAtHost(asked.request) {
       throw APIProblem.askedAtHost(
-        at: client.workspace().taskDevice(of: task.sessionId).map(name(of:)))
+        at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
     }
     let event = try await client.answer(
       TaskAnswer(
-        session: task.sessionId, request: request, verdict: verdict, text: body.text ?? ""))
+        session: asked.session, request: asked.request.id, verdict: verdict,
+        text: body.text ?? ""))
     switch event {
     case .taken, .waiting:
       return AnsweredAnswer(
-        result: event == .taken ? .taken : .waiting, session: task.sessionId, request: request,
-        verdict: verdict.name, about: task.status.note)
+        result: event == .taken ? .taken : .waiting, session: asked.session,
+        request: asked.request.id, verdict: verdict.name, about: asked.request.note)
     case .answeredAlready(let verdict, let device):
       throw APIProblem.answeredAlready(verdict, by: name(of: device))
     case .notAwaited, .tooLate:
@@ -102,28 +102,28 @@ extension APIHandlers {
     }
   }
 
-  /// The task whose request is meant: by the request's id or a unique beginning of it, by its
-  /// session, or the only one there is.
-  private func awaited(_ named: String, _ verdict: Verdict) throws -> TaskState {
+  /// The request that is meant: by its id or a unique beginning of it, by its session where that has
+  /// one that such a verdict answers, or the only one there is.
+  private func awaited(_ named: String, _ verdict: Verdict) throws -> AwaitedRequest {
     // What was answered and not written yet by its host is found too, to be told by whom.
-    let awaited = client.tasks().filter { $0.status.request != nil }
-    if let session = try? SessionID(named),
-      let task = awaited.first(where: { $0.sessionId == session })
-    {
-      return try checked(task, verdict)
+    let all = client.tasks().flatMap { task in
+      task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
     let name = named.lowercased()
-    let found =
-      name == APIHandlers.onlyAsk
-      ? client.awaited().filter { verdict.answers($0.status) }
-      : awaited.filter { $0.status.request?.description.hasPrefix(name) == true && !name.isEmpty }
-    if let task = found.first, found.count == 1 { return try checked(task, verdict) }
-    guard found.isEmpty else {
-      throw APIProblem(
-        .conflict, code: "askAmbiguous",
-        message: "Several requests wait: name one by its session or its id.", exitCode: 1,
-        candidates: found.map { "\($0.sessionId)" })
+    let found: [AwaitedRequest]
+    if name == APIHandlers.onlyAsk {
+      found = client.awaitedRequests().filter { verdict.answers($0.request) }
+    } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
+      let asked = all.filter { $0.session == session }
+      let fitting = asked.filter { verdict.answers($0.request) }
+      let open = client.awaitedRequests().filter { fitting.contains($0) }
+      // Of several that fit, those that nobody has answered yet are meant.
+      found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
+    } else {
+      found = name.isEmpty ? [] : all.filter { $0.request.id.description.hasPrefix(name) }
     }
+    if let asked = found.first, found.count == 1 { return try checked(asked, verdict) }
+    guard found.isEmpty else { throw APIProblem.askAmbiguous(found) }
     try refuseIfEnded(named)
     throw APIProblem(
       .notFound, code: "askNotFound",
@@ -132,16 +132,19 @@ extension APIHandlers {
         : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
   }
 
-  private func checked(_ task: TaskState, _ verdict: Verdict) throws -> TaskState {
-    guard verdict.answers(task.status) else {
+  private func checked(
+    _ asked: AwaitedRequest, _ verdict: Verdict
+  ) throws -> AwaitedRequest {
+    guard verdict.answers(asked.request) else {
+      let session = asked.session
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval
-          ? "\(task.sessionId) asks a question. Answer it: cospool answer \(task.sessionId) TEXT."
-          : "\(task.sessionId) asks for leave. Decide: cospool approve or deny \(task.sessionId).",
+          ? "\(session) asks a question. Answer it: cospool answer \(session) TEXT."
+          : "\(session) asks for leave. Decide: cospool approve or deny \(session).",
         exitCode: 2)
     }
-    return task
+    return asked
   }
 
   /// What the registers still tell of a request, or of a session's latest, that is over.
@@ -177,6 +180,21 @@ extension Verdict {
 }
 
 extension APIProblem {
+  /// Names each by the shortest beginning of its id that no other one of them has.
+  static func askAmbiguous(_ found: [AwaitedRequest]) -> APIProblem {
+    let ids = found.map(\.request.id.description)
+    let length =
+      (8...36).first { length in Set(ids.map { $0.prefix(length) }).count == ids.count } ?? 36
+    let names = ids.map { String($0.prefix(length)) }
+    let lines = zip(names, found).map { name, asked in
+      "\(name)  \(asked.session): \(asked.request.note.cut(toUTF8Bytes: 100))"
+    }
+    return APIProblem(
+      .conflict, code: "askAmbiguous",
+      message: "Several requests wait; name one by the beginning of its id:\n"
+        + lines.joined(separator: "\n"), exitCode: 1, candidates: names)
+  }
+
   static func answeredAlready(_ verdict: Verdict, by name: String) -> APIProblem {
     APIProblem(
       .conflict, code: "answeredAlready",

@@ -113,12 +113,12 @@ export class Model extends EventTarget {
   #takeTask(task) {
     const before = this.tasks.get(task.sessionId)
     this.tasks.set(task.sessionId, task)
-    const asked = before?.request ?? before?.question
     const outcome = task.outcome
-    if (!asked || outcome?.request !== asked.id || (task.request ?? task.question)?.id === asked.id) return
+    const asked = asks(before).find((each) => each.id === outcome?.request)
+    if (!asked || asks(task).some((each) => each.id === asked.id)) return
     const decision = this.decided.get(asked.id)
     this.decide(asked.id, {
-      session: task.sessionId, asked: before,
+      session: task.sessionId, asked,
       words: decision?.own && outcome.device === this.sync?.device
         ? decision.words : endingWords(outcome, this.deviceName(outcome.device)),
     })
@@ -182,13 +182,22 @@ export class Model extends EventTarget {
     return (this.queues.get(session) ?? []).find((message) => message.status === 'running')
   }
 
+  /** What a session's agent asks, and what was decided on a moment ago. */
+  asked(session) { return this.withDecided(asks(this.tasks.get(session)), session) }
+
+  /** Requests that are open, among those that were decided on a moment ago. */
+  withDecided(open, session) {
+    const over = [...this.decided].filter(([id, each]) => each.asked && (!session || each.session === session)
+      && !open.some((request) => request.id === id)).map(([id, each]) => ({ ...each.asked, id, over: true }))
+    return [...open, ...over].sort((left, right) => left.at - right.at)
+  }
+
   /** What waits for this person, the oldest request first. */
   needs() {
     const now = Date.now()
     const requests = [...this.tasks.values()]
-      .filter((task) => task.request || task.question)
-      .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime)
-    const open = requests.filter((task) => !(this.later.get((task.request ?? task.question).id) > now))
+      .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime).flatMap(asks)
+    const open = requests.filter((each) => !(this.later.get(each.id) > now))
     const stuck = []
     for (const [session, queue] of this.queues) {
       for (const message of queue) if (STUCK.includes(message.status)) stuck.push({ session, message })
@@ -199,7 +208,7 @@ export class Model extends EventTarget {
       ready: threads.filter((thread) => !thread.locked), locked: threads.filter((thread) => thread.locked),
       count: open.length + stuck.length + threads.filter((thread) => !thread.locked
         // What is counted above is counted once.
-        && !open.some((task) => task.sessionId === thread.session) && !stuck.some((each) => each.session === thread.session)).length,
+        && !open.some((each) => each.session === thread.session) && !stuck.some((each) => each.session === thread.session)).length,
     }
   }
 
@@ -237,4 +246,12 @@ export function apply(list, step) {
   else if (step.change === 'remove') list.splice(step.at, 1)
   else if (step.change === 'move') list.splice(step.at, 0, ...list.splice(step.from, 1))
   else if (step.change === 'update') list[step.at] = step.item
+}
+
+/** All that a task waits for and that can be answered, in the order it was asked. */
+export function asks(task) {
+  const first = task?.request || task?.question ? [{ request: task.request, question: task.question }] : []
+  return first.concat(first.length ? task.alsoAwaits ?? [] : []).map(({ request, question }) => ({
+    id: (request ?? question).id, session: task.sessionId, request, question, at: task.lastUpdateTime,
+  }))
 }

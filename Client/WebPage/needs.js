@@ -35,10 +35,9 @@ export class NeedsView extends HTMLElement {
   update() {
     document.title = 'Needs you · Cospool'
     const needs = model.needs()
-    const decided = [...model.decided.values()].map((each) => each.session)
-    const sessions = [...new Set([...needs.requests.map((task) => task.sessionId), ...decided])]
-    this.#fill(this.requests, sessions, {
-      key: (session) => session, make: () => document.createElement('request-card'), update: (card, session) => card.update(session),
+    const requests = model.withDecided(needs.requests)
+    this.#fill(this.requests, requests, {
+      key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each),
     })
     this.#fill(this.stuck, needs.stuck, {
       key: ({ message }) => message.id, make: () => document.createElement('queue-row'),
@@ -54,7 +53,7 @@ export class NeedsView extends HTMLElement {
         update: (row, thread, index) => this.#updateThread(row, thread, index, threads),
       })
     }
-    show(this.nothing, !sessions.length && !needs.count && !needs.locked.length)
+    show(this.nothing, !requests.length && !needs.count && !needs.locked.length)
     text(this.nothing, model.ready ? 'Nothing needs you.' : 'Asking the daemon …')
     show(this.off, needs.putOff > 0)
     text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)

@@ -18,24 +18,19 @@ export class RequestCard extends HTMLElement {
     this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome)
   }
 
-  update(session) {
-    this.#session = session
-    const task = model.tasks.get(session)
-    const open = task?.request ?? task?.question
-    const decided = [...model.decided].find(([id, each]) => each.session === session && id !== open?.id)
-    const id = open?.id ?? decided?.[0]
-    const asked = open ? task : model.decided.get(id)?.asked ?? this.#asked
-    if (!asked) return
+  /** Shows one of `asks`, or one that was decided on and is over. */
+  update(asked) {
+    const { id, session, request, question } = asked
     const isNew = id !== this.#id
     this.#id = id
+    this.#session = session
     this.#asked = asked
-    const request = asked.request
-    const question = asked.question
     const name = model.sessions.get(session)?.name || session
     const expires = (request ?? question).expiresAt
     if (isNew) {
       text(this.title_, request ? `${request.toolName}` : question.question)
-      const words = request ? [request.summary, request.details].filter(Boolean).join('\n\n') : ''
+      const cut = (request ?? question).isCut ? 'Not all of it is shown: it is too long.' : null
+      const words = [request?.summary, request?.details, cut].filter(Boolean).join('\n\n')
       text(this.what, words)
       show(this.what, Boolean(words))
       this.remark.value = drafts.get(`answer.${id}`)
@@ -46,13 +41,13 @@ export class RequestCard extends HTMLElement {
     }
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
-      name, model.deviceName(model.sessions.get(session)?.host), asked.lastUpdateTime && age(asked.lastUpdateTime),
-      open && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
+      name, model.deviceName(model.sessions.get(session)?.host), asked.at && age(asked.at),
+      !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
     const decision = model.decided.get(id)
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
-    const over = !open || Boolean(decision)
+    const over = asked.over || Boolean(decision)
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) button.disabled = busy || over
     this.remark.disabled = over

@@ -19,6 +19,7 @@ export class SessionView extends HTMLElement {
     this.host = h('select', { id: 'host', onchange: () => this.#setHost() })
     this.task = h('div.task', { hidden: true })
     this.request = h('div.requests')
+    this.more = h('p.meta', { hidden: true })
     this.paused = h('p.strip.warn', { hidden: true })
     this.trouble = h('p.strip.bad', { hidden: true })
     this.outputTitle = h('h2')
@@ -32,7 +33,7 @@ export class SessionView extends HTMLElement {
     this.replaceChildren(
       h('div.bar', {}, this.heading, h('div.buttons', {}, this.pause,
         h('label', { htmlFor: 'host' }, 'Runs on '), this.host)),
-      this.about, this.trouble, this.paused, this.request, this.task, this.outputBox,
+      this.about, this.trouble, this.paused, this.request, this.more, this.task, this.outputBox,
       h('section', {}, this.count, this.list, this.empty), this.composer)
     this.addEventListener('output', (event) => this.#showOutput(event.detail.id))
     this.#dragging()
@@ -58,9 +59,11 @@ export class SessionView extends HTMLElement {
     this.#updateHost(session)
     this.#updateStrips(session)
     this.#updateTask(task)
-    reconcile(this.request, task?.request || task?.question || this.#decided() ? [task] : [], {
-      key: () => this.#id, make: () => document.createElement('request-card'), update: (card) => card.update(this.#id),
+    reconcile(this.request, model.asked(this.#id), {
+      key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each),
     })
+    show(this.more, task?.moreRequests > 0)
+    if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will show when one of these is answered.`)
     text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
     show(this.empty, rows.length === 0)
     const waiting = rows.filter((message) => message.status === 'queued')
@@ -75,8 +78,6 @@ export class SessionView extends HTMLElement {
     const running = model.running(this.#id)
     if (running && running.id !== this.#output && !host) this.#showOutput(running.id)
   }
-
-  #decided() { return [...model.decided.values()].some((each) => each.session === this.#id) }
 
   #updateHost(session) {
     const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)

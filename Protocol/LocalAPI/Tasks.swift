@@ -135,6 +135,8 @@ package struct AnsweredAnswer: APIValue {
 private struct TaskFields: APIValue {
   static let notes: [String: Note] = [
     "startTime": .milliseconds, "lastUpdateTime": .milliseconds,
+    "alsoAwaits": .text("What it waits for beside `request` or `question`."),
+    "moreRequests": .text("How many requests wait behind those."),
   ]
 
   struct Result: APIValue {
@@ -163,6 +165,24 @@ private struct TaskFields: APIValue {
   var result: Result?
   var todoProgress: TodoProgress?
   var outcome: Outcome?
+  var alsoAwaits: [TaskRequest]?
+  var moreRequests: Int?
+}
+
+/// One of the two.
+private struct TaskRequestFields: APIValue {
+  static var schemaName: String? { nil }
+
+  var request: ApprovalRequest?
+  var question: UserQuestion?
+}
+
+extension TaskRequest: APIValue {
+  package static var schemaName: String? { nil }
+}
+
+extension TaskRequest: SchemaShown {
+  static var shown: any APIValue.Type { TaskRequestFields.self }
 }
 
 extension TaskState: APIValue {

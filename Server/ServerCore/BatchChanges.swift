@@ -15,6 +15,8 @@ struct BatchChanges: Sendable {
   private let operations: [Operation]
   /// The fences of the tasks before, by session.
   private var fences: [SessionID: Stamp] = [:]
+  /// What the tasks awaited before, by session.
+  private var awaited: [SessionID: Set<RequestID>] = [:]
   /// Threads that were locked before.
   private var locked: Set<SessionID> = []
 
@@ -28,6 +30,7 @@ struct BatchChanges: Sendable {
           let record = content.taskRecord(of: session)
         else { continue }
         fences[session] = Stamp(rawValue: record.token << 24 | record.step)
+        awaited[session] = Set(record.state.requests.map(\.id))
       default:
         guard let element = operation.body.unlockedThread,
           let session = content.session(introducedBy: element),
@@ -69,6 +72,7 @@ struct BatchChanges: Sendable {
     var told: Set<SessionID> = []
     var unlocked: [SessionID: OperationID] = [:]
     var fences = fences
+    var awaited = awaited
     var pieces: [Piece: [RegisterField: String]] = [:]
     for operation in operations {
       let replica = operation.id.replica
@@ -81,16 +85,18 @@ struct BatchChanges: Sendable {
         fences[session] = fence
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
         // Of a session that was deleted nobody needs to hear any more.
+        let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []
+        let request = task.requests.first { !known.contains($0.id) }
         guard content.host(of: session) != nil,
-          let event = BatchChanges.event(of: task, in: session, content)
+          let event = BatchChanges.event(of: task, asking: request, in: session, content)
         else { continue }
         // What came of it is as old as the task itself.
         told.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }
         news.append(
           NotificationChange(
-            name: operation.id, event: event, session: session, request: task.status.request,
-            milliseconds: task.milliseconds, expiresAt: task.status.expiresAt,
+            name: operation.id, event: event, session: session, request: request?.id,
+            milliseconds: task.milliseconds, expiresAt: request?.expiresAt,
             author: author(replica)))
       } else if let element = operation.body.unlockedThread,
         let session = content.session(introducedBy: element), locked.contains(session)
@@ -117,18 +123,21 @@ struct BatchChanges: Sendable {
     return text
   }
 
-  /// What a task says that people are told of. A request that the batch itself settles is none.
+  /// What a task says that people are told of: the request that it did not await before, or how it
+  /// ended. A request that the batch itself settles is none.
   private static func event(
-    of task: TaskText, in session: SessionID, _ content: Workspace
+    of task: TaskText, asking request: TaskRequest?, in session: SessionID, _ content: Workspace
   ) -> NotificationEvent? {
     switch task.status {
-    case .awaitingApproval(let request):
-      guard content.task(of: session)?.status.request == request.id else { return nil }
-      return .approval(
-        tool: request.toolName, summary: request.summary, details: request.details)
-    case .awaitingAnswer(let question):
-      guard content.task(of: session)?.status.request == question.id else { return nil }
-      return .question(question.question, options: question.options)
+    case .awaitingApproval, .awaitingAnswer:
+      guard let request, content.task(of: session)?.awaits(request.id) == true else { return nil }
+      switch request {
+      case .approval(let approval):
+        return .approval(
+          tool: approval.toolName, summary: approval.summary, details: approval.details)
+      case .question(let question):
+        return .question(question.question, options: question.options)
+      }
     case .completed(.success(let summary)): return .taskComplete(summary: summary)
     case .completed(.failure(let error)): return .taskFailed(error: error)
     case .error(let message): return .taskFailed(error: message)

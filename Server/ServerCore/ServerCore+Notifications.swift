@@ -23,7 +23,8 @@ extension ServerCore {
   mutating func endRequests(of id: WorkspaceID) {
     guard let content = workspaces[id]?.content else { return }
     workspaces[id]?.book.requestsEnded { notification in
-      content.task(of: notification.session)?.status.request != notification.request
+      guard let request = notification.request else { return true }
+      return content.task(of: notification.session)?.awaits(request) != true
     }
   }
 

@@ -19,9 +19,8 @@ extension Authority {
         .answeredAlready(known.given.verdict, by: known.given.device), AuthorityRecords()
       )
     }
-    guard let status = workspace.task(of: answer.session)?.status,
-      status.request == answer.request, answer.verdict.answers(status),
-      status.expiresAt.map({ wall < $0 }) ?? true
+    guard let request = workspace.task(of: answer.session)?.request(answer.request),
+      answer.verdict.answers(request), request.expiresAt.map({ wall < $0 }) ?? true
     else { return (.notAwaited, AuthorityRecords()) }
     return (
       .taken,
@@ -45,7 +44,7 @@ extension Authority {
     let task =
       question.closes
       ? workspace.keptTask(of: question.session) : workspace.taskRecord(of: question.session)
-    guard task?.state.status.request == question.request else {
+    guard task?.state.awaits(question.request) == true else {
       return (.notAwaited, AuthorityRecords())
     }
     // Only who raised it may say that nobody waits for it.

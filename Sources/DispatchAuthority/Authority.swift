@@ -9,6 +9,9 @@ package import WireProtocol
 package struct Authority: Hashable, Sendable {
   /// How far ahead of the clock a token may be that others are to have granted.
   package static let tokenAheadMilliseconds: Int64 = 86_400_000
+  /// How far the next token may be from the one before where the clock does not tell: less than 60 ms
+  /// of it, so that the clock catches up at 16 leases a second.
+  package static let tokenSteps: UInt64 = 64
 
   private var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
@@ -120,9 +123,9 @@ package struct Authority: Hashable, Sendable {
         .held(by: owner.device, milliseconds: UInt32(clamping: rest)), AuthorityRecords()
       )
     }
-    let own = Authority.token(after: latestToken, wall: wall)
+    let own = Authority.token(after: latestToken, wall: wall, for: id)
     let latest = max(workspace.latestToken(of: session), current?.token ?? 0)
-    let next = latest < own ? own : Authority.token(after: latest, wall: wall)
+    let next = latest < own ? own : Authority.token(after: latest, wall: wall, for: id)
     // A token in a register that nobody can have granted is its session's matter: other sessions lose
     // no tokens to it.
     latestToken = latest > tokenCeiling(wall: wall) ? own : next
@@ -137,7 +140,7 @@ package struct Authority: Hashable, Sendable {
   /// a day ahead, as that of a device without a server may be.
   package func tokenCeiling(wall: Int64) -> UInt64 {
     let (later, isBeyond) = wall.addingReportingOverflow(Authority.tokenAheadMilliseconds)
-    return max(latestToken, Authority.token(after: 0, wall: isBeyond ? .max : later))
+    return max(latestToken, Authority.token(after: 0, wall: isBeyond ? .max : later, for: 0))
   }
 
   private func grant(_ token: UInt64) -> AuthorityAnswer {
@@ -159,11 +162,14 @@ package struct Authority: Hashable, Sendable {
   /// The next token: greater than all before it, and, by the clock, than those that were granted
   /// after a backup which the authority was restored from. The time counts to less than a
   /// millisecond, so that this holds also where the backup is a moment old.
-  private static func token(after latest: UInt64, wall: Int64) -> UInt64 {
+  ///
+  /// Two servers from one backup whose latest token is ahead of their clocks would count on alike: so
+  /// the step is one of `tokenSteps`, by the request's id, which is random.
+  private static func token(after latest: UInt64, wall: Int64, for id: UInt64) -> UInt64 {
     let epoch: Int64 = 1_704_067_200_000
     let (minutes, rest) = UInt64(max(wall, epoch) - epoch).quotientAndRemainder(dividingBy: 60_000)
     let time = min(minutes, 0xff_ffff) << 16 | (rest << 16) / 60_000
-    return min(max(latest + 1, time), Fence.tokenMax)
+    return min(max(latest + 1 + id % Authority.tokenSteps, time), Fence.tokenMax)
   }
 
   // MARK: - Dispatch

@@ -57,6 +57,10 @@ public enum Limits {
   public static let taskQuestionBytesMax = 2_000
   /// Answers to choose from.
   public static let taskOptionsMax = 10
+  /// Requests that a task shows at once, each of which can be answered.
+  public static let taskRequestsMax = 8
+  /// Bytes of a request beside the first, as the task's register holds it.
+  package static let taskAlsoBytesMax = 1_500
   /// UTF-8 bytes of an answer to a question, and of a remark that goes with another answer.
   public static let answerBytesMax = 4_096
   /// Sequence numbers a replica uses before it takes a new replica id.

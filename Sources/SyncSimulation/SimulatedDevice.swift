@@ -80,15 +80,16 @@ final class SimulatedDevice {
   struct Agent {
     var order: StartOrder
     var endsAt: Int64
-    /// What it waits for.
-    var request: RequestID?
+    /// What it waits for, and whether for ever; several where its subagents ask.
+    var requests: [RequestID: Bool] = [:]
     var hasAsked = false
-    /// It waits for ever.
-    var isPatient = false
     var isStopped = false
 
-    /// It waits for people, who may take as long as they like.
-    var isOpen: Bool { request != nil && isPatient && !isStopped }
+    /// What it waits for of people, who may take as long as they like.
+    var open: [RequestID] { isStopped ? [] : requests.filter(\.value).keys.sorted() }
+
+    /// It waits for people alone.
+    var isOpen: Bool { !requests.isEmpty && open.count == requests.count }
   }
 
   let index: Int

@@ -69,7 +69,7 @@ extension Simulation {
     if let until = device.sleepsUntil {
       return queue.add(.agentEnd(device: device.index, life: life, order), at: until)
     }
-    if agent.request != nil, !agent.isStopped {
+    if !agent.requests.isEmpty, !agent.isStopped {
       // It waits for an answer.
       return queue.add(
         .agentEnd(device: device.index, life: life, order), at: now + 500)
@@ -162,7 +162,8 @@ extension Simulation {
       // Its turn goes on where it began, also when it was moved to another session. Where no agent has
       // it any more, the host has to find out.
       let isAsked = devices.contains { device in
-        device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id } == true
+        device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
+          == true
       }
       return isAsked ? nil : head.id
     }

@@ -6,29 +6,35 @@ import WireProtocol
 /// Agents that ask for leave or for an answer while they work, and people who see it on any device
 /// and answer: at the same time, twice, offline, or after it expired.
 extension Simulation {
-  /// Lets an agent that begins ask something later on.
+  /// Lets an agent that begins ask something later on, now and then with its subagents: two or three
+  /// at once, or more than are shown at once.
   func planRequest(of order: StartOrder, on device: SimulatedDevice) {
     guard options.raisesRequests, device.generator.chance(40) else { return }
     let endsAt = device.process?.agents[order.session]?.endsAt ?? now
     let span = max(1, min(2_000, Int(endsAt - now)))
-    let at = now + Int64(device.generator.below(span))
-    queue.add(.ask(device: device.index, life: device.life, order), at: at)
+    let counts = [
+      (weight: 70, value: 1), (weight: 20, value: 2), (weight: 8, value: 3),
+      (weight: 2, value: Limits.taskRequestsMax + 2),
+    ]
+    for _ in 0..<device.generator.pick(weighted: counts) {
+      let at = now + Int64(device.generator.below(span))
+      queue.add(.ask(device: device.index, life: device.life, order), at: at)
+    }
   }
 
   /// The agent asks, where it still works; it waits until it is told.
   func agentAsks(_ device: SimulatedDevice, life: Int, _ order: StartOrder) {
     guard device.life == life, !device.isAsleep,
-      var agent = device.process?.agents[order.session], agent.order == order, !agent.isStopped,
-      agent.request == nil
+      var agent = device.process?.agents[order.session], agent.order == order, !agent.isStopped
     else { return }
     requestsRaised += 1
     let request = RequestID(high: 0xA5, low: UInt64(requestsRaised))
     let spans: [(weight: Int, value: Int64?)] = [(2, 3_000), (5, 15_000), (3, 60_000), (1, nil)]
     let drawn = device.generator.pick(weighted: spans)
     let patience = isWindingUp ? drawn ?? 60_000 : drawn
-    agent.request = request
+    let isFirst = !agent.hasAsked
+    agent.requests[request] = patience == nil
     agent.hasAsked = true
-    agent.isPatient = patience == nil
     device.process?.agents[order.session] = agent
     let matter: AgentAsk =
       device.generator.chance(60)
@@ -39,8 +45,10 @@ extension Simulation {
     log("device \(device.index): the agent of \(order.session) asks \(request)")
     note(.raised(device: device.index, life: device.life, request))
     queue.add(.look(device: device.index, life: life, order.session, request), at: now + 300)
-    tell(device) { core, context, store in
-      core.taskHeard(.began, in: order.session, at: context, store: store)
+    if isFirst {
+      tell(device) { core, context, store in
+        core.taskHeard(.began, in: order.session, at: context, store: store)
+      }
     }
     do {
       try run(on: device) { core, context, store in
@@ -60,8 +68,8 @@ extension Simulation {
     if options.planted.contains(.decidesTwice) {
       note(.decided(device: device.index, request, decision))
     }
-    for (session, agent) in device.process?.agents ?? [:] where agent.request == request {
-      device.process?.agents[session]?.request = nil
+    for session in (device.process?.agents ?? [:]).keys {
+      device.process?.agents[session]?.requests[request] = nil
     }
   }
 
@@ -71,18 +79,24 @@ extension Simulation {
       return
     }
     for session in touched.sessions.sorted() {
-      guard let status = workspace.task(of: session)?.status, let request = status.request,
-        device.process?.seenRequests.insert(request).inserted == true,
-        device.generator.chance(60)
-      else { continue }
-      let answer = drawAnswer(to: request, status, in: session, on: device)
-      let span = device.generator.pick(weighted: [(6, 500), (5, 8_000), (2, 70_000)])
-      // Now and then a double tap.
-      for _ in 0...(device.generator.chance(20) ? 1 : 0) {
-        queue.add(
-          .answer(device: device.index, life: device.life, answer),
-          at: now + Int64(device.generator.below(span)))
+      for request in workspace.task(of: session)?.requests ?? []
+      where device.process?.seenRequests.insert(request.id).inserted == true {
+        planAnswer(to: request, in: session, on: device)
       }
+    }
+  }
+
+  private func planAnswer(
+    to request: TaskRequest, in session: SessionID, on device: SimulatedDevice
+  ) {
+    guard device.generator.chance(60) else { return }
+    let answer = drawAnswer(to: request, in: session, on: device)
+    let span = device.generator.pick(weighted: [(6, 500), (5, 8_000), (2, 70_000)])
+    // Now and then a double tap.
+    for _ in 0...(device.generator.chance(20) ? 1 : 0) {
+      queue.add(
+        .answer(device: device.index, life: device.life, answer),
+        at: now + Int64(device.generator.below(span)))
     }
   }
 
@@ -103,13 +117,11 @@ extension Simulation {
   }
 
   private func drawAnswer(
-    to request: RequestID, _ status: TaskStatus, in session: SessionID,
-    on device: SimulatedDevice
+    to request: TaskRequest, in session: SessionID, on device: SimulatedDevice
   ) -> AnswerRequest {
-    let choices: [Verdict] =
-      if case .awaitingApproval = status { [.allowed, .denied] } else { [.answered, .cancelled] }
+    let choices = Verdict.allCases.filter { $0.answers(request) }
     return AnswerRequest(
-      session: session, request: request, verdict: choices[device.generator.below(2)],
+      session: session, request: request.id, verdict: choices[device.generator.below(2)],
       text: "as \(device.index) says")
   }
 
@@ -123,13 +135,13 @@ extension Simulation {
     _ request: RequestID, in session: SessionID, on host: SimulatedDevice, life: Int
   ) {
     guard host.life == life, let process = host.process,
-      process.agents[session]?.request == request
+      process.agents[session]?.requests[request] != nil
     else { return }
     queue.add(
       .look(device: host.index, life: life, session, request),
       at: now + Simulation.lookMilliseconds)
-    // Its turn has not come, another device writes the task, or an answer is on its way to the agent.
-    guard process.core.replica.workspace.task(of: session)?.status.request == request,
+    // There is no room for it yet, another device writes the task, or an answer is on its way to the agent.
+    guard process.core.replica.workspace.task(of: session)?.awaits(request) == true,
       !process.core.isSettled(request)
     else { return }
     for device in devices where device !== host && isQuiet([host, device]) {
@@ -142,7 +154,7 @@ extension Simulation {
     guard devices[device].life == life, let process = devices[device].process else {
       return false
     }
-    return process.agents.values.contains { $0.request == request && $0.isOpen }
+    return process.agents.values.contains { $0.open.contains(request) }
   }
 
   /// Somebody answers everything that agents wait for.
@@ -151,17 +163,16 @@ extension Simulation {
   func answerWhatIsOpen() -> Bool {
     var wasOpen = false
     for host in devices {
-      let open = (host.process?.agents ?? [:]).filter(\.value.isOpen)
-      for (session, agent) in open.sorted(by: { $0.key < $1.key }) {
-        let person = devices[host.generator.below(devices.count)]
-        guard let request = agent.request,
-          let status = person.process?.core.replica.workspace.task(of: session)?.status,
-          status.request == request
-        else { continue }
-        wasOpen = true
-        answer(
-          drawAnswer(to: request, status, in: session, on: person), on: person,
-          life: person.life)
+      for (session, agent) in (host.process?.agents ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for id in agent.open {
+          let person = devices[host.generator.below(devices.count)]
+          guard
+            let request = person.process?.core.replica.workspace.task(of: session)?.request(id)
+          else { continue }
+          wasOpen = true
+          answer(
+            drawAnswer(to: request, in: session, on: person), on: person, life: person.life)
+        }
       }
     }
     return wasOpen

@@ -38,13 +38,26 @@ struct PendingAsksTests {
       text: ending.isByDevice ? "go" : "")
   }
 
+  /// What is to be written: asks with the times they expire at.
+  private static func await(
+    _ asks: [(Ask, Int64?)], more: Int = 0, raised: UInt64? = nil, _ outcome: AskOutcome? = nil
+  ) -> PendingAsks.Action {
+    .await(
+      asks[0].0.session,
+      PendingAsks.Awaited(
+        requests: asks.map { ask, expiry in
+          .approval(
+            ApprovalRequest(id: ask.id, toolName: "Bash", summary: "make", expiresAt: expiry))
+        }, more: more, raised: raised.map(id)), outcome)
+  }
+
   @Test(arguments: [Verdict.allowed, .denied]) func anAnswerIsWrittenAndHandedOverOnce(
     _ verdict: Verdict
   ) throws {
     var book = PendingAsks()
     #expect(
       book.raised(Self.ask(1), now: 100, wall: 5_000)
-        == [.await(Self.ask(1), expiresAt: 65_000)])
+        == [Self.await([(Self.ask(1), 65_000)], raised: 1)])
     #expect(book.deadline == 60_100)
     let expected: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, verdict.ending)),
@@ -80,7 +93,7 @@ struct PendingAsksTests {
     others = book
     #expect(
       others.raised(Self.ask(4), now: 60_003, wall: 0)
-        == [goesOn, .await(Self.ask(4), expiresAt: 60_000)])
+        == [goesOn, Self.await([(Self.ask(4), 60_000)], raised: 4)])
     #expect(book.wentOn(Self.session) == [goesOn])
     #expect(book.wentOn(Self.session).isEmpty)
     #expect(book.prompted(Self.id(3), in: Self.session) == true)
@@ -88,7 +101,7 @@ struct PendingAsksTests {
       book.wentOn(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
   }
 
-  @Test func whatWaitedBehindARequestAtThePromptIsShownNext() throws {
+  @Test func whatIsAskedBesideARequestAtThePromptStaysShown() throws {
     var book = PendingAsks()
     var ask = Self.ask(1, patience: 10)
     ask.promptsItself = true
@@ -98,21 +111,16 @@ struct PendingAsksTests {
     #expect(
       book.timePassed(now: 10 + PendingAsks.closingMillisecondsMax, wall: 5_010)
         == [
+          Self.await([(Self.ask(2), 60_000)], try Self.outcome(1, .expired)),
           .decide(Self.id(1), Self.decision(.expired)),
-          .goOn(Self.session, try Self.outcome(1, .expired)),
-          .await(Self.ask(2), expiresAt: 60_000),
         ])
   }
 
   @Test func whatADeletedSessionAsksIsClosedAtTheAuthorityAndWithdrawn() throws {
     var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
-    _ = book.raised(Self.ask(2), now: 0, wall: 0)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
-    // Nobody saw the second.
-    #expect(
-      book.sessionDeleted(Self.session, now: 50)
-        == [.decide(Self.id(2), Self.decision(.withdrawn)), .ask(closing)])
+    #expect(book.sessionDeleted(Self.session, now: 50) == [.ask(closing)])
     #expect(book.sessionDeleted(Self.session, now: 60).isEmpty)
     let withdrawn: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, .withdrawn)),
@@ -133,6 +141,33 @@ struct PendingAsksTests {
           .goOn(Self.session, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
         ])
+  }
+
+  @Test func whatADeletedSessionAsksIsClosedOneByOne() throws {
+    var book = PendingAsks()
+    for number in 1...UInt64(PendingAsks.shownMax + 1) {
+      _ = book.raised(Self.ask(number), now: 0, wall: 0)
+    }
+    let hidden = UInt64(PendingAsks.shownMax + 1)
+    let closings = (1...UInt64(PendingAsks.shownMax)).map { number in
+      VerdictRequest(session: Self.session, request: Self.id(number), closes: true)
+    }
+    // Nobody saw the last.
+    #expect(
+      book.sessionDeleted(Self.session, now: 50)
+        == [.decide(Self.id(hidden), Self.decision(.withdrawn))]
+        + closings.map(PendingAsks.Action.ask))
+    let left = (2...UInt64(PendingAsks.shownMax)).map { (Self.ask($0), Int64?.some(60_000)) }
+    #expect(
+      book.verdictTold(closings[0], .verdict(Self.given(.allowed)), now: 70, wall: 0)
+        == [
+          Self.await(left, try Self.outcome(1, .allowed)),
+          .decide(Self.id(1), Self.decision(.allowed)),
+        ])
+    for closing in closings.dropFirst() {
+      _ = book.verdictTold(closing, .notAwaited, now: 80, wall: 0)
+    }
+    #expect(book.waiting.isEmpty)
   }
 
   @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
@@ -182,27 +217,60 @@ struct PendingAsksTests {
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
     _ = book.raised(Self.ask(2), now: 0, wall: 0)
     let question = VerdictRequest(session: Self.session, request: Self.id(1), closes: false)
-    #expect(book.connected() == [.ask(question)])
+    let second = VerdictRequest(session: Self.session, request: Self.id(2), closes: false)
+    #expect(book.connected() == [.ask(question), .ask(second)])
     #expect(book.verdictTold(question, .verdict(nil), now: 1, wall: 0).isEmpty)
     #expect(book.verdictTold(question, .notAwaited, now: 1, wall: 0).isEmpty)
     #expect(book.waiting == [Self.id(1), Self.id(2)])
   }
 
-  @Test func requestsOfOneSessionTakeTurns() throws {
+  @Test func requestsOfOneSessionAreShownAndAnsweredOneByOne() throws {
     var book = PendingAsks()
     _ = book.raised(Self.ask(1), now: 0, wall: 0)
-    #expect(book.raised(Self.ask(2), now: 10, wall: 0).isEmpty)
-    #expect(book.raised(Self.ask(3, patience: 20), now: 10, wall: 0).isEmpty)
     #expect(
-      book.raised(Self.ask(4, in: .named("other"), patience: nil), now: 10, wall: 0)
-        == [.await(Self.ask(4, in: .named("other"), patience: nil), expiresAt: nil)])
+      book.raised(Self.ask(2), now: 10, wall: 10)
+        == [Self.await([(Self.ask(1), 60_000), (Self.ask(2), 60_010)], raised: 2)])
+    let other = Self.ask(4, in: .named("other"), patience: nil)
+    #expect(book.raised(other, now: 10, wall: 0) == [Self.await([(other, nil)], raised: 4)])
+    // The second is answered first.
+    #expect(
+      book.answered(Self.id(2), Self.given(.denied), now: 1_010, wall: 7_000)
+        == [
+          Self.await([(Self.ask(1), 60_000)], try Self.outcome(2, .denied)),
+          .decide(Self.id(2), Self.decision(.denied)),
+        ])
+    #expect(
+      book.answered(Self.id(1), Self.given(.allowed), now: 1_020, wall: 7_000)
+        == [
+          .goOn(Self.session, try Self.outcome(1, .allowed)),
+          .decide(Self.id(1), Self.decision(.allowed)),
+        ])
+    #expect(book.waiting == [Self.id(4)])
+  }
+
+  @Test func whatThereIsNoRoomForIsCountedAndShownLater() throws {
+    var book = PendingAsks()
+    let shown = UInt64(PendingAsks.shownMax)
+    for number in 1...shown { _ = book.raised(Self.ask(number), now: 0, wall: 0) }
+    let asks = (1...shown).map { (Self.ask($0), Int64?.some(60_000)) }
+    let (late, brief) = (Self.id(shown + 1), Self.id(shown + 2))
+    #expect(
+      book.raised(Self.ask(shown + 1), now: 10, wall: 10) == [Self.await(asks, more: 1)])
+    #expect(
+      book.raised(Self.ask(shown + 2, patience: 20), now: 10, wall: 10)
+        == [Self.await(asks, more: 2)])
     // One that waits is over before it was shown; an answer to one that was not shown is none.
     #expect(
-      book.timePassed(now: 30, wall: 0) == [.decide(Self.id(3), Self.decision(.expired))])
-    #expect(book.answered(Self.id(2), Self.given(.allowed), now: 40, wall: 0).isEmpty)
-    let next = book.answered(Self.id(1), Self.given(.denied), now: 1_010, wall: 7_000)
-    #expect(next.last == .await(Self.ask(2), expiresAt: 66_000))
-    #expect(book.waiting == [Self.id(4), Self.id(2)] || book.waiting == [Self.id(2), Self.id(4)])
+      book.timePassed(now: 30, wall: 30)
+        == [Self.await(asks, more: 1), .decide(brief, Self.decision(.expired))])
+    #expect(book.answered(late, Self.given(.allowed), now: 40, wall: 0).isEmpty)
+    let left = Array(asks.dropFirst()) + [(Self.ask(shown + 1), 67_000)]
+    #expect(
+      book.answered(Self.id(1), Self.given(.denied), now: 1_010, wall: 8_000)
+        == [
+          Self.await(left, raised: shown + 1, try Self.outcome(1, .denied)),
+          .decide(Self.id(1), Self.decision(.denied)),
+        ])
   }
 
   @Test func theEndOfTheTurnWithdrawsAllThatItAsked() throws {
@@ -252,15 +320,19 @@ struct PendingAsksTests {
             #expect(decided.updateValue(decision, forKey: id) == nil, "seed \(seed)")
             #expect(written[id].map { $0 == decision.ending } ?? true, "seed \(seed)")
           case .goOn(_, let outcome): written[outcome.request] = outcome.ending
-          case .await, .ask: break
+          case .await(_, let awaited, let outcome):
+            if let outcome { written[outcome.request] = outcome.ending }
+            #expect(awaited.requests.allSatisfy { decided[$0.id] == nil }, "seed \(seed)")
+          case .ask: break
           }
         }
       }
-      for number in 1...UInt64(5) {
+      let count = UInt64(1 + generator.below(PendingAsks.shownMax + 4))
+      for number in 1...count {
         note(book.raised(Self.ask(number), now: now, wall: now))
         for _ in 0..<generator.below(4) {
           now += Int64(generator.below(30_000))
-          let id = Self.id(UInt64(1 + generator.below(5)))
+          let id = Self.id(UInt64(1 + generator.below(Int(count))))
           let question = VerdictRequest(
             session: Self.session, request: id, closes: generator.chance(50))
           switch generator.below(7) {
@@ -276,11 +348,11 @@ struct PendingAsksTests {
           }
         }
       }
-      for _ in 0..<12 {
+      for _ in 0..<2 * Int(count) + 2 {
         now += 60_000
         note(book.timePassed(now: now, wall: now))
       }
-      #expect(decided.count == 5 && book.waiting.isEmpty, "seed \(seed)")
+      #expect(decided.count == Int(count) && book.waiting.isEmpty, "seed \(seed)")
     }
   }
 }

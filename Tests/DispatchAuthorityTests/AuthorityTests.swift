@@ -446,6 +446,26 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: copied)) == .go)
   }
 
+  /// Where the latest token is ahead of the clock, the clock tells two servers from one backup nothing.
+  @Test func twoServersFromOneBackupSeldomGrantOneToken() throws {
+    let scene = try Scene(messages: 1)
+    var backup = Authority()
+    func lease(_ authority: inout Authority, _ id: UInt64, _ wall: Int64) throws -> UInt64 {
+      let (answer, _) = authority.answer(
+        .lease(session: session, token: 0), id: id, from: scene.holder,
+        in: scene.device.workspace, uptime: 0, wall: wall)
+      guard case .leased(let token, _) = answer else { throw MissingLease() }
+      return token
+    }
+    let ahead = try lease(&backup, 1, start + 60_000)
+    var tokens: Set<UInt64> = []
+    for id in 1...Authority.tokenSteps {
+      var server = backup
+      tokens.insert(try lease(&server, id &* 0x9E37_79B9_7F4A_7C15, start))
+    }
+    #expect(tokens.count > 32 && tokens.allSatisfy { $0 > ahead })
+  }
+
   @Test func tokensFitWhateverTheClockSays() throws {
     let scene = try Scene(messages: 1)
     for wall in [Int64.min, -1, 0, 1_704_067_200_000, 5_000_000_000_000, .max] {

@@ -75,6 +75,31 @@ struct VerdictTests {
     }
   }
 
+  @Test func eachRequestOfATaskIsAnsweredByItself() throws {
+    var scene = try Scene()
+    let second = RequestID(high: 5, low: 7)
+    try scene.host.perform(
+      .reportTask(
+        TaskReport(
+          session: Self.session,
+          status: .awaitingApproval(
+            ApprovalRequest(id: Self.request, toolName: "Bash", summary: "make")),
+          milliseconds: 2,
+          alsoAwaits: [.question(UserQuestion(id: second, question: "Which?"))])))
+    func answer(_ verdict: Verdict) -> AuthorityRequest {
+      .answer(AnswerRequest(session: Self.session, request: second, verdict: verdict, text: "a"))
+    }
+    #expect(scene.ask(answer(.allowed), by: 2) == .notAwaited)
+    #expect(scene.ask(answer(.answered), by: 2) == .taken)
+    #expect(
+      scene.ask(answer(.answered), by: 3) == .answeredAlready(.answered, by: Self.device(2)))
+    #expect(scene.answer(.denied, by: 3) == .taken)
+    let closing = VerdictRequest(session: Self.session, request: second, closes: true)
+    #expect(
+      scene.ask(.verdict(closing), by: 1)
+        == .verdict(GivenVerdict(verdict: .answered, device: Self.device(2), text: "a")))
+  }
+
   // S4-53
   @Test(arguments: [false, true]) func theFirstAnswerCounts(_ restarts: Bool) throws {
     var scene = try Scene()

@@ -47,8 +47,9 @@ import Testing
     let task = try #require(book.components["Task"])
     #expect(
       properties(task).keys.sorted() == [
-        "error", "lastUpdateTime", "operation", "outcome", "projectPath", "question", "request",
-        "result", "sessionId", "startTime", "status", "todoProgress",
+        "alsoAwaits", "error", "lastUpdateTime", "moreRequests", "operation", "outcome",
+        "projectPath", "question", "request", "result", "sessionId", "startTime", "status",
+        "todoProgress",
       ])
     #expect(book.components["Tasks"]?["required"] == ["tasks"])
   }

@@ -54,7 +54,8 @@ struct TaskTests {
     let legal: [TaskStatus.Kind: [TaskStatus.Kind]] = [
       .idle: [.processing],
       .processing: [.processing, .awaitingApproval, .awaitingAnswer, .completed, .error],
-      .awaitingApproval: [.processing, .completed], .awaitingAnswer: [.processing, .completed],
+      .awaitingApproval: [.awaitingApproval, .awaitingAnswer, .processing, .completed],
+      .awaitingAnswer: [.awaitingApproval, .awaitingAnswer, .processing, .completed],
       .completed: [.processing, .idle], .error: [.processing, .idle],
     ]
     var device = try device(in: from)

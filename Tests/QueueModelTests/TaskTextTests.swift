@@ -37,11 +37,18 @@ struct TaskTextTests {
     }
   }
 
+  private static func requests(_ generator: inout SeededGenerator) -> [TaskRequest] {
+    (0..<40).compactMap { _ in status(&generator).request }
+      .prefix(generator.below(Limits.taskRequestsMax)).map { $0 }
+  }
+
   @Test(arguments: TestSeeds.list(standard: 3)) func whatIsWrittenIsReadAgain(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<400 {
+      let status = Self.status(&generator)
+      let awaits = status.request != nil
       let written = TaskText(
-        status: Self.status(&generator), start: Int64(generator.below(1_000)),
+        status: status, start: Int64(generator.below(1_000)),
         milliseconds: Int64(generator.below(10_000)),
         todo: generator.chance(50)
           ? TodoProgress(
@@ -50,7 +57,9 @@ struct TaskTextTests {
         outcome: generator.chance(50)
           ? AskOutcome(
             request: RequestID(high: 1, low: generator.next()), ending: .answered,
-            device: DeviceID(high: 2, low: 3)) : nil)
+            device: DeviceID(high: 2, low: 3)) : nil,
+        alsoAwaits: awaits ? Self.requests(&generator) : [],
+        moreRequests: awaits ? generator.below(3) : 0)
       #expect(TaskText(text: written.text) == written, "seed \(seed): \(written.text)")
       let state = TaskState(
         written, session: try SessionID("s"), project: "/p")
@@ -63,7 +72,7 @@ struct TaskTextTests {
     var generator = SeededGenerator(seed: seed)
     let names = [
       "status", "start", "at", "operation", "request", "tool", "summary", "details", "question",
-      "option", "expires", "result", "error", "todo", "outcome", "later",
+      "option", "expires", "result", "error", "todo", "outcome", "also", "more", "cut", "later",
     ]
     for _ in 0..<400 {
       var text = ""
@@ -113,10 +122,45 @@ struct TaskTextTests {
         ApprovalRequest(
           id: RequestID(high: 0, low: 1), toolName: "t", summary: "s",
           details: String(repeating: "\\", count: 4_000))), start: 0, milliseconds: 0)
-    #expect(escaped.pieces.count == 6)
+    #expect(escaped.pieces.count == 8)
     #expect(
       escaped.pieces.allSatisfy { piece in
         if case .text(let text) = piece { text.utf8.count <= Limits.nameBytesMax } else { false }
       })
+  }
+
+  @Test func whatIsCutSaysSo() throws {
+    let long = String(repeating: "\n", count: 9_000)
+    func approval(_ number: UInt64, details: String?) -> TaskRequest {
+      .approval(
+        ApprovalRequest(
+          id: RequestID(high: 0, low: number), toolName: long, summary: long, details: details))
+    }
+    let short = ApprovalRequest(id: RequestID(high: 1, low: 1), toolName: "Bash", summary: "make")
+    let others = (2...12).map { approval($0, details: long) }
+    let text = TaskText(
+      status: approval(1, details: long).status, start: 0, milliseconds: 0,
+      alsoAwaits: [.approval(short)] + others, moreRequests: 4)
+    var joined = ""
+    for case .text(let piece) in text.pieces { joined += piece }
+    let read = TaskText(text: joined)
+    // All that may be shown fits, however much there is to escape.
+    #expect(joined == text.text && read.moreRequests == 4)
+    #expect(read.requests.map(\.id) == text.requests.prefix(Limits.taskRequestsMax).map(\.id))
+    #expect(read.requests.map(\.isCut) == [true, false] + Array(repeating: true, count: 6))
+    #expect(read.alsoAwaits.first == .approval(short))
+  }
+
+  @Test func aRequestIsAwaitedOnceAndBesideAnother() {
+    let lines = "request 00000000-0000-0000-0000-000000000001\\ntool x"
+    let other = "status awaitingApproval\\nrequest 00000000-0000-0000-0000-000000000002"
+    let first = "status awaitingApproval\n" + lines.replacingOccurrences(of: "\\n", with: "\n")
+    let read = TaskText(
+      text: first + "\nalso status awaitingApproval\\n\(lines)\nalso \(other)\nalso \(other)"
+        + "\nalso status idle\nmore -3")
+    #expect(read.requests.map(\.id) == [RequestID(high: 0, low: 1), RequestID(high: 0, low: 2)])
+    #expect(read.moreRequests == 0)
+    let idle = TaskText(text: "status processing\nalso \(other)\nmore 2")
+    #expect(idle.requests.isEmpty && idle.moreRequests == 0)
   }
 }

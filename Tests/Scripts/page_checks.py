@@ -263,6 +263,18 @@ def check_requests(browser, house, figures):
     page.keyboard.press("a")
     until(lambda: keyed.get("ending") == "allowed", "allowed by a key")
 
+    # Two subagents ask at once: both are shown, and the second is answered first.
+    _, one = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="first of two")
+    _, two = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="second of two")
+    (first, second) = (page.locator("request-card", has_text=f"{each} of two") for each in ("first", "second"))
+    shown(first).to_be_visible()
+    second.get_by_role("button", name="Deny").click()
+    until(lambda: two.get("ending") == "denied", "the second is denied")
+    expect("ending" not in one, f"the first is {one}")
+    shown(second).to_contain_text("Denied by you")
+    first.get_by_role("button", name="Allow").click()
+    until(lambda: one.get("ending") == "allowed", "the first is allowed")
+
 
 def check_approval_time(browser, house, figures):
     page = browser.page()
@@ -270,9 +282,9 @@ def check_approval_time(browser, house, figures):
     times = []
     for number in range(30):
         thread, answer = house.desk.ask("clock", kind="approval", toolName="Bash", summary=f"step {number}")
-        shown(page.locator("request-card .what")).to_have_text(f"step {number}")
+        shown(page.locator("request-card:not(.over) .what")).to_have_text(f"step {number}")
         pressed = page.evaluate(
-            """() => { const button = document.querySelector('[data-verdict=allowed]');
+            """() => { const button = document.querySelector('request-card:not(.over) [data-verdict=allowed]');
               const at = performance.timeOrigin + performance.now(); button.click(); return at }""")
         thread.join(20)
         times.append(answer["at"] * 1000 - pressed)

@@ -57,6 +57,29 @@ import WireProtocol
     #expect(told.map(\.position) == [2, 3, 4, 5])
   }
 
+  @Test func eachRequestOfATaskIsToldOnce() throws {
+    var pair = try NotifiedPair()
+    func awaiting(_ numbers: [UInt64]) -> Command {
+      let requests = numbers.map { number in
+        ApprovalRequest(id: RequestID(high: 5, low: number), toolName: "Bash", summary: "make")
+      }
+      return .reportTask(
+        TaskReport(
+          session: session, status: .awaitingApproval(requests[0]),
+          milliseconds: NotifiedPair.wall, alsoAwaits: requests.dropFirst().map { .approval($0) }))
+    }
+    try pair.report(NotifiedPair.working)
+    try pair.perform([awaiting([1]), awaiting([1, 2])])
+    #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)])
+    // The first is answered, a third is raised: what was told is not told again.
+    try pair.perform([awaiting([2])])
+    try pair.perform([awaiting([2, 3])])
+    #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 3)])
+    try pair.perform([awaiting([3])])
+    pair.phoneLeaves()
+    #expect(try pair.phoneReturns().map(\.request) == [RequestID(high: 5, low: 3)])
+  }
+
   @Test func nameIsTheOperationThatWroteTheTask() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, .completed(.success(summary: nil)))

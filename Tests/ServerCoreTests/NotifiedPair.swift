@@ -37,12 +37,16 @@ struct NotifiedPair {
 
   /// The host says what its agent does, one batch.
   mutating func report(_ statuses: TaskStatus..., at: Int64 = NotifiedPair.wall) throws {
-    for status in statuses {
-      try host.perform(
+    try perform(
+      statuses.map { status in
         .reportTask(
-          TaskReport(
-            session: try SessionID("main"), status: status, milliseconds: at)))
-    }
+          TaskReport(session: try SessionID("main"), status: status, milliseconds: at))
+      })
+  }
+
+  /// The host does something, one batch.
+  mutating func perform(_ commands: [Command]) throws {
+    for command in commands { try host.perform(command) }
     scene.send(host.changes(), on: hostConnection)
   }
 

@@ -70,6 +70,39 @@ import Testing
     }
   }
 
+  @Test func requestsOfOneSessionAreAnsweredByTheirNames() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      async let one = ask(fixture, ["kind": "approval", "toolName": "Bash", "summary": "make"])
+      try await waits(fixture, for: "awaitingApproval")
+      async let two = ask(fixture, ["kind": "approval", "toolName": "Write", "summary": "a.txt"])
+      var shown = JSONTree.null
+      while shown["alsoAwaits"] == nil {
+        let output = await fixture.cospool("task", "show", "s", "--json").output
+        shown = try #require(JSONTree(Array(output.utf8)))
+      }
+      let text = await fixture.cospool("task", "show", "s").output
+      #expect(text.contains("Bash: make") && text.contains("Write: a.txt"))
+      #expect(await fixture.cospool("task", "list").output.contains("(and 1 more)"))
+      for name in [["approve"], ["approve", "s"]] {
+        let refused = await CommandFixture.cospool(
+          name, variables: ["COSPOOL_DATA": fixture.directory])
+        #expect(refused.exitCode == 1 && refused.errors.contains("s: Write: a.txt"))
+      }
+      guard case .array(let also)? = shown["alsoAwaits"],
+        let id = also.first?["request"]?["id"]?.text
+      else {
+        Issue.record("\(shown)")
+        return
+      }
+      #expect(text.contains("cospool approve \(id.prefix(8))"))
+      #expect(await fixture.cospool("deny", id).exitCode == 0)
+      #expect(try await two["ending"] == "denied")
+      #expect(await fixture.cospool("approve", "s").exitCode == 0)
+      #expect(try await one["ending"] == "allowed")
+    }
+  }
+
   @Test func aQuestionIsCancelled() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)

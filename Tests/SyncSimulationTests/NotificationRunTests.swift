@@ -102,7 +102,7 @@ import WireProtocol
   private static func faults(of world: NotificationWorld) -> [String] {
     var faults: [String] = []
     let open = world.devices[0].core.replica.workspace.task(of: NotificationWorld.session)?
-      .status.request
+      .status.request?.id
     let head = world.storage.withState {
       $0.workspaces[NotificationWorld.workspace]?.head
     }

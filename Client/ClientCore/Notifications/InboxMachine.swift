@@ -88,9 +88,7 @@ extension InboxMachine {
   ) throws(Replica.Fault) -> [Action] {
     // Where operations lack, nothing can be said of a request.
     let isOver =
-      notification.request != nil
-      && connection.replica.workspace.task(of: notification.session)?.status.request
-        != notification.request
+      notification.request != nil && !notification.isAwaited(in: connection.replica.workspace)
     var actions: [Action] = []
     if let changes = inbox.changes(
       receiving: notification, isOver: isOver, wall: connection.time(at: context))
@@ -113,9 +111,8 @@ extension InboxMachine {
   private mutating func endSettledRequests(
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try end(connection, store: store) { notification in
-      connection.replica.workspace.task(of: notification.session)?.status.request
-        != notification.request
+    try end(connection, store: store) {
+      !$0.isAwaited(in: connection.replica.workspace)
     }
   }
 
@@ -280,5 +277,12 @@ extension InboxMachine {
   private mutating func abandonQuestions() -> [Action] {
     defer { questions = [:] }
     return questions.filter(\.value.isAwaited).keys.sorted().map { .replied(.unavailable, $0) }
+  }
+}
+
+extension InboxNotification {
+  /// Whether a task waits for what it tells of.
+  fileprivate func isAwaited(in workspace: Workspace) -> Bool {
+    request.map { workspace.task(of: session)?.awaits($0) == true } ?? false
   }
 }

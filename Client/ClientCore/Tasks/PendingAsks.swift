@@ -23,6 +23,22 @@ package struct Ask: Hashable, Sendable {
   }
 }
 
+extension Ask {
+  /// What people see of it.
+  ///
+  /// - Parameter expiry: from when on nobody can answer, in milliseconds since 1970.
+  func request(expiresAt expiry: Int64?) -> TaskRequest {
+    switch matter {
+    case .approval(let tool, let summary, let details):
+      .approval(
+        ApprovalRequest(
+          id: id, toolName: tool, summary: summary, details: details, expiresAt: expiry))
+    case .question(let question, let options):
+      .question(UserQuestion(id: id, question: question, options: options, expiresAt: expiry))
+    }
+  }
+}
+
 extension AskAnswer {
   init(_ given: GivenVerdict) {
     self.init(
@@ -35,18 +51,18 @@ extension AskAnswer {
 /// handed to the agent once. SPECIFICATION.md, section "Answers".
 ///
 /// ```text
-/// raised ──▶ waiting for its turn ──▶ shown ──answered──────────────────────▶ told
-///                 │                    │  └──its time is over──▶ closing ─────▲
-///                 │                    │      or session deleted  │ no answer came first, or 5 s
-///                 └── its time is over, withdrawn, the turn is over ──────────┘
+/// raised ──▶ waiting for room ──▶ shown ──answered──────────────────────▶ told
+///                 │                │  └──its time is over──▶ closing ─────▲
+///                 │                │      or session deleted  │ no answer came first, or 5 s
+///                 └── its time is over, withdrawn, the turn is over ──────┘
 /// ```
 ///
 /// A state machine without sockets, files and clocks; methods are events, and each returns what the
 /// driver has to do, in order.
 package struct PendingAsks: Sendable {
   package enum Action: Hashable, Sendable {
-    /// Write that the task awaits it.
-    case await(Ask, expiresAt: Int64?)
+    /// Write what the task awaits, and what became of a request that it awaited before.
+    case await(SessionID, Awaited, AskOutcome?)
     /// Write that the task goes on, and what became of the request.
     case goOn(SessionID, AskOutcome)
     /// Ask the authority.
@@ -55,11 +71,29 @@ package struct PendingAsks: Sendable {
     case decide(RequestID, AskAnswer)
   }
 
-  /// One that is being asked or waits for its turn.
+  /// What a session's agent waits for, as its register is to say it.
+  package struct Awaited: Hashable, Sendable {
+    /// What people can answer, in the order it was raised; at least one.
+    package var requests: [TaskRequest]
+    /// How many wait until there is room for them.
+    package var more: Int
+    /// The one that is shown by this; nil where there is none.
+    package var raised: RequestID?
+
+    package init(requests: [TaskRequest], more: Int = 0, raised: RequestID? = nil) {
+      self.requests = requests
+      self.more = more
+      self.raised = raised
+    }
+  }
+
+  /// One that is being asked or waits for room.
   private struct Entry: Hashable, Sendable {
     var ask: Ask
     /// When nobody can answer any more, on the clock that never steps.
     var expiresAt: Int64?
+    /// The same in milliseconds since 1970, as the register says it from when it is shown.
+    var shownExpiry: Int64?
     /// Since when the authority is asked to close it; nil before.
     var closingSince: Int64?
     /// What becomes of it where the authority took no answer before it was closed.
@@ -68,11 +102,13 @@ package struct PendingAsks: Sendable {
 
   /// How long a host that cannot ask goes on hoping, in milliseconds.
   package static let closingMillisecondsMax: Int64 = 5_000
-  /// Requests of one session that may wait for their turn; an agent that asks for more is told at
+  /// Requests of one session that are shown at once.
+  package static let shownMax = Limits.taskRequestsMax
+  /// Requests of one session that are shown or wait for room; an agent that asks for more is told at
   /// once that nobody answers.
   package static let waitingMax = 32
 
-  /// By session, in the order they were raised; the first is in the register.
+  /// By session, in the order they were raised; the first `shownMax` are in the register.
   private var entries: [SessionID: [Entry]] = [:]
   /// Sessions whose agents ask at their own prompts, and what became of the request by that. It is
   /// in the register until something is heard of the agent.
@@ -95,8 +131,8 @@ package struct PendingAsks: Sendable {
   /// The sessions whose agents wait for something.
   var sessions: Set<SessionID> { Set(entries.keys).union(prompting.keys) }
 
-  /// An agent asks. One request of a session is shown at a time; the others wait for their turn,
-  /// and their patience runs meanwhile.
+  /// An agent asks. It is shown with what else its session's agents ask, or waits until there is
+  /// room; its patience runs meanwhile.
   package mutating func raised(_ ask: Ask, now: Int64, wall: Int64) -> [Action] {
     let count = entries[ask.session]?.count ?? 0
     guard count < PendingAsks.waitingMax else {
@@ -104,7 +140,9 @@ package struct PendingAsks: Sendable {
     }
     let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
     entries[ask.session, default: []].append(entry)
-    return count == 0 ? wentOn(ask.session) + [show(entry, now: now, wall: wall)] : []
+    let isShown = count < PendingAsks.shownMax
+    return wentOn(ask.session)
+      + show(ask.session, raised: isShown ? ask.id : nil, now: now, wall: wall)
   }
 
   /// An agent asks at its own prompt, where nobody else can answer.
@@ -125,10 +163,9 @@ package struct PendingAsks: Sendable {
 
   /// The register could not be written: the agent asks at its own prompt.
   package mutating func refused(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
-    guard let session = session(of: request) else { return [] }
-    entries[session]?.removeAll { $0.ask.id == request }
-    return [.decide(request, AskAnswer(ending: .withdrawn))]
-      + showNext(session, now: now, wall: wall)
+    guard let (session, index) = place(of: request) else { return [] }
+    return remove(index, of: session, now: now, wall: wall)
+      + [.decide(request, AskAnswer(ending: .withdrawn))]
   }
 
   /// The authority took an answer, or says that it had.
@@ -136,12 +173,12 @@ package struct PendingAsks: Sendable {
     _ request: RequestID, _ given: GivenVerdict, now: Int64, wall: Int64
   ) -> [Action] {
     // Of a request that is over, or of another host, there is nothing to be told.
-    guard let session = session(of: request), let entry = entries[session]?.first,
-      entry.ask.id == request
+    guard let (session, index) = place(of: request), index < PendingAsks.shownMax,
+      let entry = entries[session]?[index]
     else { return [] }
     let decision =
       given.verdict == .closed ? AskAnswer(ending: entry.closesAs) : AskAnswer(given)
-    return settle(session, decision, now: now, wall: wall)
+    return settle(index, of: session, decision, now: now, wall: wall)
   }
 
   /// The authority's answer to a `VerdictRequest`.
@@ -153,9 +190,10 @@ package struct PendingAsks: Sendable {
       return answered(question.request, given, now: now, wall: wall)
     case .notAwaited where question.closes:
       // The authority never saw it awaited, or not any more: no answer can come.
-      guard let entry = entries[question.session]?.first, entry.ask.id == question.request
+      guard let (session, index) = place(of: question.request), session == question.session,
+        let entry = entries[session]?[index]
       else { return [] }
-      return settle(question.session, AskAnswer(ending: entry.closesAs), now: now, wall: wall)
+      return settle(index, of: session, AskAnswer(ending: entry.closesAs), now: now, wall: wall)
     default:
       return []
     }
@@ -163,8 +201,8 @@ package struct PendingAsks: Sendable {
 
   /// A connection to the authority is there again: answers may have come meanwhile.
   package func connected() -> [Action] {
-    entries.keys.sorted().compactMap { session in
-      entries[session]?.first.map { entry in
+    entries.keys.sorted().flatMap { session in
+      shown(of: session).map { entry in
         .ask(
           VerdictRequest(
             session: session, request: entry.ask.id, closes: entry.closingSince != nil))
@@ -174,12 +212,8 @@ package struct PendingAsks: Sendable {
 
   /// The agent goes on by itself, or nobody hands it the answer any more.
   package mutating func withdrawn(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
-    guard let session = session(of: request) else { return [] }
-    guard entries[session]?.first?.ask.id == request else {
-      entries[session]?.removeAll { $0.ask.id == request }
-      return [.decide(request, AskAnswer(ending: .withdrawn))]
-    }
-    return settle(session, AskAnswer(ending: .withdrawn), now: now, wall: wall)
+    guard let (session, index) = place(of: request) else { return [] }
+    return settle(index, of: session, AskAnswer(ending: .withdrawn), now: now, wall: wall)
   }
 
   /// The agent's turn is over: nothing that it asked in it waits any more.
@@ -191,63 +225,101 @@ package struct PendingAsks: Sendable {
     return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
   }
 
-  /// The session was deleted: nobody is to answer what was asked in it any more. Of the first, which
-  /// people saw, the authority may have taken an answer before.
+  /// The session was deleted: nobody is to answer what was asked in it any more. Of what people saw
+  /// the authority may have taken an answer before.
   package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
-    guard var first = entries[session]?.first else { return wentOn(session) }
-    let others = entries[session]?.dropFirst() ?? []
-    let isClosing = first.closingSince != nil
-    first.closingSince = first.closingSince ?? now
-    first.closesAs = .withdrawn
-    entries[session] = [first]
-    let question = VerdictRequest(session: session, request: first.ask.id, closes: true)
-    return others.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
-      + (isClosing ? [] : [.ask(question)])
+    guard let all = entries[session] else { return wentOn(session) }
+    let hidden = all.dropFirst(PendingAsks.shownMax)
+    var actions = hidden.map { Action.decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
+    let closed = all.prefix(PendingAsks.shownMax).map { entry in
+      var entry = entry
+      if entry.closingSince == nil {
+        actions.append(
+          .ask(VerdictRequest(session: session, request: entry.ask.id, closes: true)))
+      }
+      entry.closingSince = entry.closingSince ?? now
+      entry.closesAs = .withdrawn
+      return entry
+    }
+    entries[session] = closed
+    return actions
   }
 
   /// Time has passed: to be called at `deadline`.
   package mutating func timePassed(now: Int64, wall: Int64) -> [Action] {
     var actions: [Action] = []
     for session in entries.keys.sorted() {
-      for entry in (entries[session] ?? []).dropFirst() where isOver(entry, now) {
-        entries[session]?.removeAll { $0.ask.id == entry.ask.id }
-        actions.append(.decide(entry.ask.id, AskAnswer(ending: .expired)))
-      }
-      guard let first = entries[session]?.first else { continue }
-      if let since = first.closingSince {
-        guard now - since >= PendingAsks.closingMillisecondsMax else { continue }
-        actions += settle(session, AskAnswer(ending: first.closesAs), now: now, wall: wall)
-      } else if isOver(first, now) {
-        entries[session]?[0].closingSince = now
-        actions.append(
-          .ask(VerdictRequest(session: session, request: first.ask.id, closes: true)))
+      for request in entries[session]?.map(\.ask.id) ?? [] {
+        actions += timePassed(for: request, now: now, wall: wall)
       }
     }
     return actions
   }
 
-  private func isOver(_ entry: Entry, _ now: Int64) -> Bool {
-    entry.expiresAt.map { $0 <= now } ?? false
-  }
-
-  private func session(of request: RequestID) -> SessionID? {
-    entries.first { $0.value.contains { $0.ask.id == request } }?.key
-  }
-
-  /// The first of a session's is over: the register says so first, then the agent is told, so that
-  /// no agent knows more than the devices.
-  private mutating func settle(
-    _ session: SessionID, _ decision: AskAnswer, now: Int64, wall: Int64
+  private mutating func timePassed(
+    for request: RequestID, now: Int64, wall: Int64
   ) -> [Action] {
-    guard let entry = entries[session]?.first else { return [] }
-    entries[session]?.removeFirst()
-    if entry.ask.promptsItself, decision.ending == .expired {
-      // Everybody sees by its time that it is over; the agent waits on, now at its own prompt.
-      prompting[session] = AskOutcome(request: entry.ask.id, ending: .expired)
-      return [.decide(entry.ask.id, decision)] + showNext(session, now: now, wall: wall)
+    guard let (session, index) = place(of: request), let entry = entries[session]?[index] else {
+      return []
     }
-    return goOn(session, entry.ask.id, decision) + [.decide(entry.ask.id, decision)]
-      + showNext(session, now: now, wall: wall)
+    if let since = entry.closingSince {
+      guard now - since >= PendingAsks.closingMillisecondsMax else { return [] }
+      return settle(index, of: session, AskAnswer(ending: entry.closesAs), now: now, wall: wall)
+    }
+    guard let expiry = entry.expiresAt, expiry <= now else { return [] }
+    guard index < PendingAsks.shownMax else {
+      return settle(index, of: session, AskAnswer(ending: .expired), now: now, wall: wall)
+    }
+    entries[session]?[index].closingSince = now
+    return [.ask(VerdictRequest(session: session, request: request, closes: true))]
+  }
+
+  private func shown(of session: SessionID) -> ArraySlice<Entry> {
+    (entries[session] ?? []).prefix(PendingAsks.shownMax)
+  }
+
+  /// The session that a request was raised in, and its place there.
+  private func place(of request: RequestID) -> (SessionID, Int)? {
+    for (session, waiting) in entries {
+      if let index = waiting.firstIndex(where: { $0.ask.id == request }) { return (session, index) }
+    }
+    return nil
+  }
+
+  /// One of a session's is over: the register says so first, then the agent is told, so that no agent
+  /// knows more than the devices.
+  private mutating func settle(
+    _ index: Int, of session: SessionID, _ decision: AskAnswer, now: Int64, wall: Int64
+  ) -> [Action] {
+    guard let entry = entries[session]?[index] else { return [] }
+    let isLast = entries[session]?.count == 1
+    let outcome = AskOutcome(
+      request: entry.ask.id, ending: decision.ending, device: decision.device)
+    if isLast, entry.ask.promptsItself, decision.ending == .expired, let outcome {
+      // Everybody sees by its time that it is over; the agent waits on, now at its own prompt.
+      entries[session] = nil
+      prompting[session] = outcome
+      return [.decide(entry.ask.id, decision)]
+    }
+    let isShown = index < PendingAsks.shownMax
+    return remove(index, of: session, isShown ? outcome : nil, now: now, wall: wall)
+      + [.decide(entry.ask.id, decision)]
+  }
+
+  /// Takes one out. What waited for room is shown in its place; where there is nothing more the task
+  /// goes on.
+  private mutating func remove(
+    _ index: Int, of session: SessionID, _ outcome: AskOutcome? = nil, now: Int64, wall: Int64
+  ) -> [Action] {
+    entries[session]?.remove(at: index)
+    guard let left = entries[session], !left.isEmpty else {
+      entries[session] = nil
+      return outcome.map { [.goOn(session, $0)] } ?? []
+    }
+    let raised = index < PendingAsks.shownMax && left.count >= PendingAsks.shownMax
+    return show(
+      session, outcome, raised: raised ? left[PendingAsks.shownMax - 1].ask.id : nil, now: now,
+      wall: wall)
   }
 
   private func goOn(
@@ -257,16 +329,22 @@ package struct PendingAsks: Sendable {
       .map { [.goOn(session, $0)] } ?? []
   }
 
-  private mutating func showNext(_ session: SessionID, now: Int64, wall: Int64) -> [Action] {
-    guard let next = entries[session]?.first else {
-      entries[session] = nil
-      return []
+  private mutating func show(
+    _ session: SessionID, _ outcome: AskOutcome? = nil, raised: RequestID?, now: Int64, wall: Int64
+  ) -> [Action] {
+    guard let all = entries[session] else { return [] }
+    for index in all.indices.prefix(PendingAsks.shownMax) where all[index].ask.id == raised {
+      entries[session]?[index].shownExpiry = all[index].expiresAt.map { wall + max(0, $0 - now) }
     }
-    return wentOn(session) + [show(next, now: now, wall: wall)]
+    return awaited(in: session, raised: raised).map { [.await(session, $0, outcome)] } ?? []
   }
 
-  private func show(_ entry: Entry, now: Int64, wall: Int64) -> Action {
-    .await(entry.ask, expiresAt: entry.expiresAt.map { wall + max(0, $0 - now) })
+  /// What a session's register is to say that it waits for; nil where it waits for nothing.
+  package func awaited(in session: SessionID, raised: RequestID? = nil) -> Awaited? {
+    guard let all = entries[session] else { return nil }
+    return Awaited(
+      requests: shown(of: session).map { $0.ask.request(expiresAt: $0.shownExpiry) },
+      more: max(0, all.count - PendingAsks.shownMax), raised: raised)
   }
 
   /// Checks the requests against each other.
@@ -284,7 +362,8 @@ package struct PendingAsks: Sendable {
       for (index, entry) in waiting.enumerated() {
         try require(entry.ask.session == session, "waits for the answer of another session")
         try require(seen.insert(entry.ask.id).inserted, "raised a request twice")
-        try require(index == 0 || entry.closingSince == nil, "closes what was not shown")
+        try require(
+          index < PendingAsks.shownMax || entry.closingSince == nil, "closes what was not shown")
       }
     }
   }

@@ -25,9 +25,9 @@ extension TaskMachine {
       )
     }
     let task = connection.replica.workspace.task(of: answer.session)
-    guard let status = task?.status, status.request == answer.request,
-      answer.verdict.answers(status)
-    else { return (knownEnding(of: answer.request, task), []) }
+    guard let request = task?.request(answer.request), answer.verdict.answers(request) else {
+      return (knownEnding(of: answer.request, task), [])
+    }
     let pending = PendingAnswer(
       answer: answer, givenAt: context.wall,
       wasSent: connection.hasServer && connection.ready != nil)

@@ -55,9 +55,10 @@ extension TaskMachine {
       let unwritten = self.unwritten[session]
       // Its time is over as it begins: no device takes it for one that it can answer.
       actions += report(
-        status(for: ask, time), of: session, with: execution, over: &connection, at: context,
+        ask.request(expiresAt: time).status, of: session, with: execution, over: &connection,
+        at: context,
         store: store)
-      if connection.replica.workspace.task(of: session)?.status.request != request {
+      if connection.replica.workspace.task(of: session)?.awaits(request) != true {
         // It could not be written: nobody is to see it later, when the agent has long gone on.
         self.unwritten[session] = unwritten
         _ = book.wentOn(session)
@@ -152,7 +153,7 @@ extension TaskMachine {
       let request = connection.replica.workspace.keptTask(of: session)?.state.status.request
       return report(
         .error(message: "The host stopped while the agent worked; it may have gone on."),
-        of: session, outcome: request.flatMap { AskOutcome(request: $0, ending: .withdrawn) },
+        of: session, outcome: request.flatMap { AskOutcome(request: $0.id, ending: .withdrawn) },
         with: execution, over: &connection, at: context, store: store)
     }
   }
@@ -269,22 +270,23 @@ extension TaskMachine {
     var actions: [Action] = []
     for order in orders {
       switch order {
-      case .await(let ask, let expiry):
-        let unwritten = self.unwritten[ask.session]
-        let done = report(
-          status(for: ask, expiry), of: ask.session, with: execution, over: &connection,
-          at: context, store: store)
-        actions += done
-        if connection.replica.workspace.task(of: ask.session)?.status.request != ask.id {
+      case .await(let session, let awaited, let outcome):
+        let unwritten = self.unwritten[session]
+        actions += report(
+          awaited, of: session, outcome: outcome, with: execution, over: &connection, at: context,
+          store: store)
+        if let raised = awaited.raised,
+          connection.replica.workspace.task(of: session)?.awaits(raised) != true
+        {
+          let refused = book.refused(raised, now: context.now, wall: connection.time(at: context))
           // The agent does not wait for it: nobody is to see it later.
-          self.unwritten[ask.session] = unwritten
-          let refused = book.refused(ask.id, now: context.now, wall: connection.time(at: context))
+          if book.awaited(in: session) == nil { self.unwritten[session] = unwritten }
           actions += carryOut(
             refused, with: execution, over: &connection, at: context, store: store)
         }
       case .goOn(let session, let outcome):
         let task = connection.replica.workspace.keptTask(of: session)?.state
-        guard task?.status.request == outcome.request else { continue }
+        guard task?.awaits(outcome.request) == true else { continue }
         actions += report(
           .processing(operation: nil), of: session, outcome: outcome, with: execution,
           over: &connection, at: context, store: store)
@@ -297,18 +299,6 @@ extension TaskMachine {
       }
     }
     return actions
-  }
-
-  private func status(for ask: Ask, _ expiry: Int64?) -> TaskStatus {
-    switch ask.matter {
-    case .approval(let tool, let summary, let details):
-      .awaitingApproval(
-        ApprovalRequest(
-          id: ask.id, toolName: tool, summary: summary, details: details, expiresAt: expiry))
-    case .question(let question, let options):
-      .awaitingAnswer(
-        UserQuestion(id: ask.id, question: question, options: options, expiresAt: expiry))
-    }
   }
 
   mutating func ask(
@@ -401,17 +391,37 @@ extension TaskMachine {
         self.unwritten[session] = nil
         continue
       }
-      actions += report(
-        unwritten.status, of: session, todo: unwritten.todo, outcome: unwritten.outcome,
-        with: execution, over: &connection, at: context, store: store)
+      // What is awaited may be more or less by now.
+      actions +=
+        book.awaited(in: session).map {
+          report(
+            $0, of: session, outcome: unwritten.outcome, with: execution, over: &connection,
+            at: context, store: store)
+        }
+        ?? report(
+          unwritten.status, of: session, todo: unwritten.todo, outcome: unwritten.outcome,
+          with: execution, over: &connection, at: context, store: store)
     }
     return actions
+  }
+
+  /// Writes what is awaited.
+  private mutating func report(
+    _ awaited: PendingAsks.Awaited, of session: SessionID, outcome: AskOutcome?,
+    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at context: EventContext, store: some ReplicaStore
+  ) -> [Action] {
+    guard let first = awaited.requests.first else { return [] }
+    return report(
+      first.status, of: session, outcome: outcome, also: Array(awaited.requests.dropFirst()),
+      more: awaited.more, with: execution, over: &connection, at: context, store: store)
   }
 
   /// Writes a status, and those that lead to it.
   private mutating func report(
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
-    outcome: AskOutcome? = nil, with execution: ExecutionMachine,
+    outcome: AskOutcome? = nil, also: [TaskRequest] = [], more: Int = 0,
+    with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -420,11 +430,12 @@ extension TaskMachine {
     self.unwritten[session] = nil
     var actions: [Action] = []
     for (index, step) in steps.enumerated() {
+      let isLast = index == steps.count - 1
       let command = Command.reportTask(
         TaskReport(
           session: session, status: step, milliseconds: connection.time(at: context),
-          todoProgress: index == steps.count - 1 ? todo : nil,
-          outcome: index == 0 ? outcome : nil,
+          todoProgress: isLast ? todo : nil, outcome: index == 0 ? outcome : nil,
+          alsoAwaits: isLast ? also : [], moreRequests: isLast ? more : 0,
           token: execution.leaseToken(of: session)))
       do throws(Replica.Fault) {
         let done = try connection.perform(command, at: context, store: store)

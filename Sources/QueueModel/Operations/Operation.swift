@@ -244,7 +244,9 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   /// What a session's agent does: text, fenced, see `TaskState`.
   public static let task = RegisterField(rawValue: 129)
   /// Where the text of `task` goes on, in order; each fenced as `task` is.
-  package static let taskPieces = [task] + (130...134).map(RegisterField.init(rawValue:))
+  package static let taskPieces =
+    [task] + (130...134).map(RegisterField.init(rawValue:))
+    + (136...153).map(RegisterField.init(rawValue:))
 }
 
 /// What a register can hold.

@@ -2,7 +2,7 @@
 extension TaskState: Codable {
   private enum Key: String, CodingKey {
     case sessionId, projectPath, status, startTime, lastUpdateTime, todoProgress
-    case operation, request, question, result, error, outcome
+    case operation, request, question, result, error, outcome, alsoAwaits, moreRequests
   }
 
   /// Reads the object; a status without what belongs to it is an error.
@@ -14,6 +14,8 @@ extension TaskState: Codable {
     lastUpdateTime = try values.decode(Int64.self, forKey: .lastUpdateTime)
     todoProgress = try values.decodeIfPresent(TodoProgress.self, forKey: .todoProgress)
     outcome = try values.decodeIfPresent(AskOutcome.self, forKey: .outcome)
+    alsoAwaits = try values.decodeIfPresent([TaskRequest].self, forKey: .alsoAwaits) ?? []
+    moreRequests = try values.decodeIfPresent(Int.self, forKey: .moreRequests) ?? 0
     switch try values.decode(TaskStatus.Kind.self, forKey: .status) {
     case .idle: status = .idle
     case .processing:
@@ -38,6 +40,8 @@ extension TaskState: Codable {
     try values.encode(lastUpdateTime, forKey: .lastUpdateTime)
     try values.encodeIfPresent(todoProgress, forKey: .todoProgress)
     try values.encodeIfPresent(outcome, forKey: .outcome)
+    if !alsoAwaits.isEmpty { try values.encode(alsoAwaits, forKey: .alsoAwaits) }
+    if moreRequests > 0 { try values.encode(moreRequests, forKey: .moreRequests) }
     switch status {
     case .idle: break
     case .processing(let operation): try values.encodeIfPresent(operation, forKey: .operation)
@@ -46,6 +50,86 @@ extension TaskState: Codable {
     case .completed(let result): try values.encode(result, forKey: .result)
     case .error(let message): try values.encode(message, forKey: .error)
     }
+  }
+}
+
+/// `request` or `question`, as a task's first request stands beside its status.
+extension TaskRequest: Codable {
+  private enum Key: String, CodingKey {
+    case request, question
+  }
+
+  /// Reads the object; one that has neither is an error.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: Key.self)
+    if let question = try values.decodeIfPresent(UserQuestion.self, forKey: .question) {
+      self = .question(question)
+    } else {
+      self = .approval(try values.decode(ApprovalRequest.self, forKey: .request))
+    }
+  }
+
+  /// Writes the object.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: Key.self)
+    switch self {
+    case .approval(let request): try values.encode(request, forKey: .request)
+    case .question(let question): try values.encode(question, forKey: .question)
+    }
+  }
+}
+
+extension ApprovalRequest: Codable {
+  private enum Key: String, CodingKey {
+    case id, toolName, summary, details, expiresAt, isCut
+  }
+
+  /// Reads the object.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: Key.self)
+    id = try values.decode(RequestID.self, forKey: .id)
+    toolName = try values.decode(String.self, forKey: .toolName)
+    summary = try values.decode(String.self, forKey: .summary)
+    details = try values.decodeIfPresent(String.self, forKey: .details)
+    expiresAt = try values.decodeIfPresent(Int64.self, forKey: .expiresAt)
+    isCut = try values.decodeIfPresent(Bool.self, forKey: .isCut) ?? false
+  }
+
+  /// Writes the object; `isCut` only where it is.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: Key.self)
+    try values.encode(id, forKey: .id)
+    try values.encode(toolName, forKey: .toolName)
+    try values.encode(summary, forKey: .summary)
+    try values.encodeIfPresent(details, forKey: .details)
+    try values.encodeIfPresent(expiresAt, forKey: .expiresAt)
+    if isCut { try values.encode(isCut, forKey: .isCut) }
+  }
+}
+
+extension UserQuestion: Codable {
+  private enum Key: String, CodingKey {
+    case id, question, options, expiresAt, isCut
+  }
+
+  /// Reads the object.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: Key.self)
+    id = try values.decode(RequestID.self, forKey: .id)
+    question = try values.decode(String.self, forKey: .question)
+    options = try values.decode([String].self, forKey: .options)
+    expiresAt = try values.decodeIfPresent(Int64.self, forKey: .expiresAt)
+    isCut = try values.decodeIfPresent(Bool.self, forKey: .isCut) ?? false
+  }
+
+  /// Writes the object; `isCut` only where it is.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: Key.self)
+    try values.encode(id, forKey: .id)
+    try values.encode(question, forKey: .question)
+    try values.encode(options, forKey: .options)
+    try values.encodeIfPresent(expiresAt, forKey: .expiresAt)
+    if isCut { try values.encode(isCut, forKey: .isCut) }
   }
 }
 

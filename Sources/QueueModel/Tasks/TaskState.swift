@@ -12,13 +12,19 @@ public struct TaskState: Hashable, Sendable {
   public var lastUpdateTime: Int64
   /// How far the agent says it is.
   public var todoProgress: TodoProgress?
-  /// What became of the latest request; nil until then, and from the next request on.
+  /// What became of the latest request that ended; nil until then, and from the next request on.
   public var outcome: AskOutcome?
+  /// What it waits for beside the request in `status`, in the order it was asked; at most
+  /// `Limits.taskRequestsMax - 1`. Each can be answered.
+  public var alsoAwaits: [TaskRequest]
+  /// How many requests wait behind those until there is room for them.
+  public var moreRequests: Int
 
   /// Puts the parts together.
   public init(
     sessionId: SessionID, projectPath: String = "", status: TaskStatus, startTime: Int64,
-    lastUpdateTime: Int64, todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil
+    lastUpdateTime: Int64, todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil,
+    alsoAwaits: [TaskRequest] = [], moreRequests: Int = 0
   ) {
     self.sessionId = sessionId
     self.projectPath = projectPath
@@ -27,13 +33,31 @@ public struct TaskState: Hashable, Sendable {
     self.lastUpdateTime = lastUpdateTime
     self.todoProgress = todoProgress
     self.outcome = outcome
+    self.alsoAwaits = alsoAwaits
+    self.moreRequests = moreRequests
   }
 
   package init(_ text: TaskText, session: SessionID, project: String) {
     self.init(
       sessionId: session, projectPath: project, status: text.status, startTime: text.start,
-      lastUpdateTime: text.milliseconds, todoProgress: text.todo, outcome: text.outcome)
+      lastUpdateTime: text.milliseconds, todoProgress: text.todo, outcome: text.outcome,
+      alsoAwaits: text.alsoAwaits, moreRequests: text.moreRequests)
   }
+
+  /// All that it waits for and that can be answered, in the order it was asked.
+  public var requests: [TaskRequest] {
+    status.request.map { [$0] + alsoAwaits } ?? []
+  }
+
+  /// What it waits for under that name; nil where it does not.
+  public func request(_ id: RequestID) -> TaskRequest? {
+    // Asked of every task after every change, most of which wait for nothing.
+    guard let first = status.request else { return nil }
+    return first.id == id ? first : alsoAwaits.first { $0.id == id }
+  }
+
+  /// Whether it waits for the request.
+  public func awaits(_ id: RequestID) -> Bool { request(id) != nil }
 }
 
 /// How far an agent is with what it set itself (S4-27).
@@ -100,21 +124,31 @@ public struct TaskReport: Hashable, Sendable {
   public var milliseconds: Int64
   /// How far it is; nil leaves what was said of the same task.
   public var todoProgress: TodoProgress?
-  /// What became of the request that was awaited; nil leaves what was said.
+  /// What became of a request that was awaited; nil leaves what was said.
   public var outcome: AskOutcome?
+  /// What it waits for beside the request in `status`; ignored where there is none.
+  public var alsoAwaits: [TaskRequest]
+  /// How many requests wait behind those.
+  public var moreRequests: Int
   /// The token of the session's lease, if the writer holds it; nil: the greatest token it knows.
   public var token: UInt64?
 
   /// Puts the parts together.
   public init(
     session: SessionID, status: TaskStatus, milliseconds: Int64,
-    todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil, token: UInt64? = nil
+    todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil,
+    alsoAwaits: [TaskRequest] = [], moreRequests: Int = 0, token: UInt64? = nil
   ) {
     self.session = session
     self.status = status
     self.milliseconds = milliseconds
     self.todoProgress = todoProgress
     self.outcome = outcome
+    self.alsoAwaits = alsoAwaits
+    self.moreRequests = moreRequests
     self.token = token
   }
+
+  /// All that it waits for, in the order it was asked.
+  package var requests: [TaskRequest] { status.request.map { [$0] + alsoAwaits } ?? [] }
 }

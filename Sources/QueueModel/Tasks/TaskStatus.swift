@@ -31,21 +31,11 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// The request that it waits for; nil where it waits for none.
-  public var request: RequestID? {
+  /// What it waits for, or waits for first; nil where it waits for nothing.
+  public var request: TaskRequest? {
     switch self {
-    case .awaitingApproval(let request): request.id
-    case .awaitingAnswer(let question): question.id
-    case .idle, .processing, .completed, .error: nil
-    }
-  }
-
-  /// From when on nobody can answer, in milliseconds since 1970; nil where it waits for ever, or
-  /// for nothing.
-  public var expiresAt: Int64? {
-    switch self {
-    case .awaitingApproval(let request): request.expiresAt
-    case .awaitingAnswer(let question): question.expiresAt
+    case .awaitingApproval(let request): .approval(request)
+    case .awaitingAnswer(let question): .question(question)
     case .idle, .processing, .completed, .error: nil
     }
   }
@@ -55,9 +45,7 @@ public enum TaskStatus: Hashable, Sendable {
     switch self {
     case .idle: ""
     case .processing(let operation): operation ?? ""
-    case .awaitingApproval(let request):
-      request.summary.isEmpty ? request.toolName : "\(request.toolName): \(request.summary)"
-    case .awaitingAnswer(let question): question.question
+    case .awaitingApproval, .awaitingAnswer: request?.note ?? ""
     case .completed(.success(let summary)): summary ?? ""
     case .completed(.failure(let error)): error
     case .completed(.cancelled): "cancelled"
@@ -92,7 +80,8 @@ extension TaskStatus.Kind {
     switch self {
     case .idle: [.processing]
     case .processing: [.processing, .awaitingApproval, .awaitingAnswer, .completed, .error]
-    case .awaitingApproval, .awaitingAnswer: [.processing, .completed]
+    case .awaitingApproval, .awaitingAnswer:
+      [.awaitingApproval, .awaitingAnswer, .processing, .completed]
     case .completed, .error: [.processing, .idle]
     }
   }
@@ -131,52 +120,4 @@ public enum TaskResult: Hashable, Sendable {
   case failure(error: String)
   /// A person stopped it.
   case cancelled
-}
-
-/// Something that an agent asks leave for (S4-28).
-public struct ApprovalRequest: Hashable, Sendable, Codable {
-  /// The request's name for ever.
-  public var id: RequestID
-  /// The tool that the agent wants to use.
-  public var toolName: String
-  /// What for, in a line.
-  public var summary: String
-  /// What exactly, where there is more to say.
-  public var details: String?
-  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
-  public var expiresAt: Int64?
-
-  /// Puts the parts together.
-  public init(
-    id: RequestID, toolName: String, summary: String, details: String? = nil,
-    expiresAt: Int64? = nil
-  ) {
-    self.id = id
-    self.toolName = toolName
-    self.summary = summary
-    self.details = details
-    self.expiresAt = expiresAt
-  }
-}
-
-/// Something that an agent wants to know (S4-29).
-public struct UserQuestion: Hashable, Sendable, Codable {
-  /// The question's name for ever.
-  public var id: RequestID
-  /// The question.
-  public var question: String
-  /// Answers to choose from; another text may be given as well.
-  public var options: [String]
-  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
-  public var expiresAt: Int64?
-
-  /// Puts the parts together.
-  public init(
-    id: RequestID, question: String, options: [String] = [], expiresAt: Int64? = nil
-  ) {
-    self.id = id
-    self.question = question
-    self.options = options
-    self.expiresAt = expiresAt
-  }
 }

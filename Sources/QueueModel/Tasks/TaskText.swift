@@ -12,17 +12,26 @@ package struct TaskText: Hashable, Sendable {
   package var milliseconds: Int64
   package var todo: TodoProgress?
   package var outcome: AskOutcome?
+  /// What is awaited beside the request in `status`, at most `Limits.taskRequestsMax - 1`.
+  package var alsoAwaits: [TaskRequest]
+  /// How many requests wait behind those.
+  package var moreRequests: Int
 
   package init(
     status: TaskStatus, start: Int64, milliseconds: Int64, todo: TodoProgress? = nil,
-    outcome: AskOutcome? = nil
+    outcome: AskOutcome? = nil, alsoAwaits: [TaskRequest] = [], moreRequests: Int = 0
   ) {
     self.status = status
     self.start = start
     self.milliseconds = milliseconds
     self.todo = todo
     self.outcome = outcome
+    self.alsoAwaits = alsoAwaits
+    self.moreRequests = moreRequests
   }
+
+  /// All that is awaited.
+  package var requests: [TaskRequest] { status.request.map { [$0] + alsoAwaits } ?? [] }
 }
 
 // MARK: - Writing
@@ -34,8 +43,6 @@ extension TaskText {
     lines.add("status", status.kind.rawValue)
     lines.add("start", String(start))
     lines.add("at", String(milliseconds))
-    if let request = status.request { lines.add("request", request.description) }
-    if let expiry = status.expiresAt { lines.add("expires", String(expiry)) }
     if let outcome {
       let device = outcome.device.map { " \($0)" } ?? ""
       lines.add("outcome", "\(outcome.request) \(outcome.ending.rawValue)\(device)")
@@ -44,7 +51,13 @@ extension TaskText {
       let current = todo.currentTask.map { " " + $0.cut(toUTF8Bytes: Limits.taskNameBytesMax) }
       lines.add("todo", "\(todo.completed) \(todo.total)\(current ?? "")")
     }
+    if status.request != nil, moreRequests > 0 { lines.add("more", String(moreRequests)) }
     addDetails(to: &lines)
+    if status.request != nil {
+      for request in alsoAwaits.prefix(Limits.taskRequestsMax - 1) {
+        lines.add("also", TaskText.line(of: request))
+      }
+    }
     return lines.text
   }
 
@@ -53,15 +66,8 @@ extension TaskText {
     case .idle: break
     case .processing(let operation):
       lines.add("operation", operation, max: Limits.taskNameBytesMax)
-    case .awaitingApproval(let request):
-      lines.add("tool", request.toolName, max: Limits.taskNameBytesMax)
-      lines.add("summary", request.summary, max: Limits.taskSummaryBytesMax)
-      lines.add("details", request.details, max: Limits.taskDetailsBytesMax)
-    case .awaitingAnswer(let question):
-      lines.add("question", question.question, max: Limits.taskQuestionBytesMax)
-      for option in question.options.prefix(Limits.taskOptionsMax) {
-        lines.add("option", option, max: Limits.taskNameBytesMax)
-      }
+    case .awaitingApproval(let request): lines.add(.approval(request), room: .first)
+    case .awaitingAnswer(let question): lines.add(.question(question), room: .first)
     case .completed(.success(let summary)):
       lines.add("result", "success")
       lines.add("summary", summary, max: Limits.taskSummaryBytesMax)
@@ -73,6 +79,20 @@ extension TaskText {
     case .error(let message):
       lines.add("error", message, max: Limits.taskSummaryBytesMax)
     }
+  }
+
+  /// A request that is awaited beside the first: lines of its own, in as much as there is room for.
+  private static func line(of request: TaskRequest) -> String {
+    let rooms: [TaskLines.Room] = [.beside, .short]
+    var text = ""
+    for room in rooms {
+      var lines = TaskLines()
+      lines.add("status", request.status.kind.rawValue)
+      lines.add(request, room: room)
+      text = lines.text
+      if TaskLines.escaped(text).utf8.count <= Limits.taskAlsoBytesMax { break }
+    }
+    return text
   }
 
   /// The values of the registers `RegisterField.taskPieces`, in their order; what does not fit them
@@ -100,19 +120,69 @@ extension TaskText {
 private struct TaskLines {
   private(set) var text = ""
 
+  /// How long what a request says may be, in bytes; how many options it may have.
+  struct Room {
+    var name: Int
+    var summary: Int
+    var details: Int
+    var options: Int
+
+    static let first = Room(
+      name: Limits.taskNameBytesMax, summary: Limits.taskSummaryBytesMax,
+      details: Limits.taskDetailsBytesMax, options: Limits.taskOptionsMax)
+    static let beside = Room(
+      name: Limits.taskNameBytesMax, summary: Limits.taskNameBytesMax, details: 1_000,
+      options: Limits.taskOptionsMax)
+    static let short = Room(name: 80, summary: 80, details: 80, options: 0)
+  }
+
+  /// Adds what is asked; `cut 1` where it is not all of it.
+  mutating func add(_ request: TaskRequest, room: Room) {
+    add("request", request.id.description)
+    if let expiry = request.expiresAt { add("expires", String(expiry)) }
+    var isCut = request.isCut
+    func cut(_ text: String, _ max: Int) -> String {
+      isCut = isCut || text.utf8.count > max
+      return text.cut(toUTF8Bytes: max)
+    }
+    switch request {
+    case .approval(let request):
+      let (tool, summary) = (
+        cut(request.toolName, room.name), cut(request.summary, room.summary)
+      )
+      let details = request.details.map { cut($0, room.details) }
+      if isCut { add("cut", "1") }
+      add("tool", tool)
+      add("summary", summary)
+      add("details", details)
+    case .question(let request):
+      let question = cut(request.question, min(room.details, Limits.taskQuestionBytesMax))
+      let options = request.options.prefix(room.options).map { cut($0, room.name) }
+      if isCut || options.count < request.options.count { add("cut", "1") }
+      add("question", question)
+      for option in options { add("option", option) }
+    }
+  }
+
   /// Adds a line; nothing where the value is nil or empty.
   mutating func add(_ name: String, _ value: String?, max: Int = .max) {
     guard let value = value?.cut(toUTF8Bytes: max), !value.isEmpty else { return }
     if !text.isEmpty { text += "\n" }
-    text += "\(name) "
+    text += "\(name) \(TaskLines.escaped(value))"
+  }
+
+  /// The value as it stands in a line.
+  static func escaped(_ value: String) -> String {
+    var text = String.UnicodeScalarView()
     // Scalars, since a line feed behind a carriage return is no character of its own.
     for scalar in value.unicodeScalars {
       switch scalar {
-      case "\n": text += "\\n"
-      case "\\": text += "\\\\"
-      default: text.unicodeScalars.append(scalar)
+      case "\n": text.append(contentsOf: "\\n".unicodeScalars)
+      case "\\": text.append(contentsOf: "\\\\".unicodeScalars)
+      default: text.append(scalar)
       }
     }
+    return String(text)
   }
 }
 
@@ -124,31 +194,53 @@ extension TaskText {
     if case .text(let text) = value { self.init(text: text) } else { self.init(text: "") }
   }
 
-  /// Reads the text.
-  package init(text: String) {
+  /// What lines say.
+  private struct Fields {
     var values: [String: String] = [:]
     var options: [String] = []
-    for line in text.unicodeScalars.split(separator: "\n") {
-      guard let space = line.firstIndex(of: " ") else { continue }
-      let name = String(String.UnicodeScalarView(line[..<space]))
-      let value = TaskText.plain(line[line.index(after: space)...])
-      if name == "option" {
-        if options.count < Limits.taskOptionsMax { options.append(value) }
-      } else if values[name] == nil {
-        values[name] = value
+    var also: [String] = []
+
+    init(_ text: String) {
+      for line in text.unicodeScalars.split(separator: "\n") {
+        guard let space = line.firstIndex(of: " ") else { continue }
+        let name = String(String.UnicodeScalarView(line[..<space]))
+        let value = TaskText.plain(line[line.index(after: space)...])
+        switch name {
+        case "option": if options.count < Limits.taskOptionsMax { options.append(value) }
+        case "also": if also.count < Limits.taskRequestsMax - 1 { also.append(value) }
+        default: if values[name] == nil { values[name] = value }
+        }
       }
     }
+  }
+
+  /// Reads the text.
+  package init(text: String) {
+    let fields = Fields(text)
+    let values = fields.values
     milliseconds = values["at"].flatMap { Int64($0) } ?? 0
     start = values["start"].flatMap { Int64($0) } ?? milliseconds
     todo = values["todo"].flatMap(TodoProgress.init(text:))
     outcome = values["outcome"].flatMap(AskOutcome.init(text:))
-    status = TaskText.status(values, options)
+    status = TaskText.status(fields)
+    (alsoAwaits, moreRequests) = ([], 0)
+    guard let first = status.request else { return }
+    var known: Set<RequestID> = [first.id]
+    for text in fields.also {
+      guard let request = TaskText.status(Fields(text)).request,
+        known.insert(request.id).inserted
+      else { continue }
+      alsoAwaits.append(request)
+    }
+    moreRequests = max(0, values["more"].flatMap { Int($0) } ?? 0)
   }
 
-  private static func status(_ values: [String: String], _ options: [String]) -> TaskStatus {
+  private static func status(_ fields: Fields) -> TaskStatus {
+    let values = fields.values
     let working = TaskStatus.processing(operation: values["operation"])
     let request = values["request"].flatMap { RequestID($0) }
     let expiry = values["expires"].flatMap { Int64($0) }
+    let isCut = values["cut"] == "1"
     switch values["status"].flatMap(TaskStatus.Kind.init(rawValue:)) {
     case .idle: return .idle
     case .processing, nil: return working
@@ -157,12 +249,13 @@ extension TaskText {
       return .awaitingApproval(
         ApprovalRequest(
           id: request, toolName: values["tool"] ?? "", summary: values["summary"] ?? "",
-          details: values["details"], expiresAt: expiry))
+          details: values["details"], expiresAt: expiry, isCut: isCut))
     case .awaitingAnswer:
       guard let request else { return working }
       return .awaitingAnswer(
         UserQuestion(
-          id: request, question: values["question"] ?? "", options: options, expiresAt: expiry))
+          id: request, question: values["question"] ?? "", options: fields.options,
+          expiresAt: expiry, isCut: isCut))
     case .completed:
       switch values["result"] {
       case "success": return .completed(.success(summary: values["summary"]))

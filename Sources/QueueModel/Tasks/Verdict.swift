@@ -25,13 +25,12 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether it answers what a task awaits: an approval is allowed or denied, a question answered or
-  /// cancelled.
-  public func answers(_ status: TaskStatus) -> Bool {
-    switch status {
-    case .awaitingApproval: self == .allowed || self == .denied
-    case .awaitingAnswer: self == .answered || self == .cancelled
-    case .idle, .processing, .completed, .error: false
+  /// Whether it answers a request of its kind: an approval is allowed or denied, a question answered
+  /// or cancelled.
+  public func answers(_ request: TaskRequest) -> Bool {
+    switch request {
+    case .approval: self == .allowed || self == .denied
+    case .question: self == .answered || self == .cancelled
     }
   }
 }

@@ -67,18 +67,19 @@ extension Workspace {
   ///
   /// - Complexity: O(sessions).
   public func session(awaiting request: RequestID) -> SessionID? {
-    heads.first { $0.exists && $0.task?.state.status.request == request }?.key
+    heads.first { $0.exists && $0.task?.state.awaits(request) == true }?.key
   }
 
   /// Writes what a session's agent does. Its thread is locked while the agent works, and shows
   /// while it waits for its person or is done. Of a deleted session it is only said how what was
-  /// under way goes on and ends, which does not bring the session back.
+  /// under way goes on and ends, and what is awaited no more, which does not bring the session back.
   mutating func reportTask(
     _ report: TaskReport, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
     guard let session = sessionStates[report.session],
       session.exists
-        || session.task?.state.status.kind.isUnderWay == true && report.status.request == nil
+        || session.task?.state.status.kind.isUnderWay == true
+          && report.requests.allSatisfy({ session.task?.state.awaits($0.id) == true })
     else { throw .sessionNotFound(id: report.session.rawValue) }
     let before = session.task
     let current = before?.state
@@ -86,7 +87,9 @@ extension Workspace {
     let to = report.status.kind
     if report.status == current?.status ?? .idle,
       report.todoProgress == nil || report.todoProgress == current?.todoProgress,
-      report.outcome == nil || report.outcome == current?.outcome
+      report.outcome == nil || report.outcome == current?.outcome,
+      report.status.request == nil
+        || report.alsoAwaits == current?.alsoAwaits && report.moreRequests == current?.moreRequests
     {
       return .unchanged
     }
@@ -102,7 +105,8 @@ extension Workspace {
       start: begins ? report.milliseconds : current?.startTime ?? report.milliseconds,
       milliseconds: report.milliseconds,
       todo: report.todoProgress ?? (begins ? nil : current?.todoProgress),
-      outcome: report.outcome ?? (report.status.request == nil ? current?.outcome : nil))
+      outcome: report.outcome ?? (report.status.request == nil ? current?.outcome : nil),
+      alsoAwaits: report.alsoAwaits, moreRequests: report.moreRequests)
     let reference = try reference(of: session)
     // The first piece last: who sees it has the others.
     for (field, piece) in zip(RegisterField.taskPieces, text.pieces).reversed() {

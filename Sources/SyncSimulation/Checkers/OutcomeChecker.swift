@@ -9,7 +9,8 @@ import WireProtocol
 /// that which the server let out without knowing of the change, and none has.
 ///
 /// What is let out with the change known is another matter: another device may have brought the
-/// message back at the same time. So is a server whose store went back to before the change.
+/// message back at the same time. So is a server whose store went back to before the change, or to
+/// before the attempt, of which nobody has told it since.
 final class OutcomeChecker: SimulationChecker {
   let name = "outcomes"
 
@@ -26,6 +27,8 @@ final class OutcomeChecker: SimulationChecker {
   private struct Promise {
     var device: Int
     var asked: AskedRace
+    /// The latest attempt that the server knew of.
+    var knownAttempt: UInt16
   }
 
   /// What the server has stored.
@@ -55,7 +58,9 @@ final class OutcomeChecker: SimulationChecker {
     case .agentStarted(_, let order):
       return check(order)
     case .raceEnded(let device, let asked, .inTime):
-      let promise = Promise(device: device, asked: asked)
+      let promise = Promise(
+        device: device, asked: asked,
+        knownAttempt: knownAttempt(at: asked.race.message, in: simulation))
       promises[asked.race.message, default: []].append(promise)
       let started = grants[asked.race.message]?.filter(\.hasStarted) ?? []
       return started.compactMap { broken(promise, by: $0) }
@@ -67,6 +72,16 @@ final class OutcomeChecker: SimulationChecker {
     default:
       return []
     }
+  }
+
+  /// The latest attempt at a message that the server has let out or heard of.
+  private func knownAttempt(at message: MessageID, in simulation: Simulation) -> UInt16 {
+    let dispatched = simulation.server.storage.withState { state in
+      state.workspaces[SimulatedServer.workspace]?.dispatches[message]?.attempt
+    }
+    let heardOf = (try? simulation.serverWorkspace())?.dispatchState(of: message)?.runState.run?
+      .attempt
+    return max(dispatched ?? 0, heardOf ?? 0)
   }
 
   private func check(_ order: StartOrder) -> [String] {
@@ -83,7 +98,9 @@ final class OutcomeChecker: SimulationChecker {
   private func broken(_ promise: Promise, by grant: Grant) -> String? {
     let race = promise.asked.race
     guard grant.attempt > race.knownAttempt, grant.content != race.content,
-      grant.serverRestores <= promise.asked.serverRestores,
+      grant.serverRestores == promise.asked.serverRestores
+        || grant.serverRestores < promise.asked.serverRestores
+          && grant.attempt <= promise.knownAttempt,
       !promise.asked.made.allSatisfy({ $0.last <= grant.known[$0.replica] })
     else { return nil }
     let change = race.content == nil ? "withdrawal" : "edit"

@@ -107,6 +107,8 @@ final class RequestChecker: SimulationChecker {
   private func take(
     _ answer: Taken, _ request: RequestID, in simulation: Simulation
   ) -> [String] {
+    // Who was told before the server's store went back says so until the server tells of another.
+    if standing(request) == nil, outdated[request]?.contains(answer) == true { return [] }
     // The same answer is taken as often as it comes.
     if taken[request] == nil { simulation.execution.answersTaken += 1 }
     if let earlier = standing(request), earlier != answer {
@@ -137,10 +139,10 @@ final class RequestChecker: SimulationChecker {
     for device in simulation.devices {
       guard let workspace = device.process?.core.replica.workspace else { continue }
       for session in workspace.sessions() {
-        guard let request = session.task?.status.request, decided[request] != nil,
-          let host = raised[request]?.host, !doubtfulHosts.contains(host)
-        else { continue }
-        found.append("device \(device.index) still shows \(request), which is decided")
+        for request in session.task?.requests.map(\.id) ?? [] where decided[request] != nil {
+          guard let host = raised[request]?.host, !doubtfulHosts.contains(host) else { continue }
+          found.append("device \(device.index) still shows \(request), which is decided")
+        }
       }
     }
     return found

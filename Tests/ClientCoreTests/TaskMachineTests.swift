@@ -7,7 +7,7 @@ import Testing
 import WireProtocol
 
 /// The core says what its agents do, asks for them, and keeps what people answer.
-struct TaskDeskTests {
+struct TaskMachineTests {
   /// One device, without a server or with one that it cannot reach.
   private struct Scene {
     var core: ClientCore
@@ -115,6 +115,34 @@ struct TaskDeskTests {
     #expect(scene.store.authority.verdicts.count == 1 && scene.store.answers.isEmpty)
   }
 
+  @Test func requestsOfOneSessionAreAnsweredInAnyOrder() throws {
+    var scene = try scene()
+    for number in 1...UInt64(Limits.taskRequestsMax + 1) { try scene.raise(number) }
+    #expect(scene.task?.requests.count == Limits.taskRequestsMax && scene.task?.moreRequests == 1)
+    #expect(try scene.answer(3, .denied) == nil)
+    #expect(scene.decisions == [.denied] && scene.task?.outcome?.ending == .denied)
+    #expect(scene.task?.moreRequests == 0)
+    #expect(scene.task?.requests.last?.id == RequestID(high: 1, low: 9))
+    #expect(try scene.answer(1, .allowed) == nil)
+    #expect(scene.task?.status.request?.id == RequestID(high: 1, low: 2))
+    for number in [2, 4, 5, 6, 7, 8, 9] as [UInt64] {
+      #expect(scene.task?.status.kind == .awaitingApproval)
+      #expect(try scene.answer(number, .allowed) == nil)
+    }
+    #expect(scene.decisions.count == 9 && scene.task?.status.kind == .processing)
+    #expect(scene.core.illegalTaskMoves == 0)
+  }
+
+  @Test func aDeletedSessionWithdrawsAllThatItAsks() throws {
+    var scene = try scene()
+    for number in 1...UInt64(3) { try scene.raise(number) }
+    try scene.perform(.deleteSession(scene.session))
+    #expect(scene.decisions == [.withdrawn, .withdrawn, .withdrawn])
+    #expect(
+      scene.core.replica.workspace.keptTask(of: scene.session)?.state.requests.isEmpty == true)
+    #expect(scene.core.illegalTaskMoves == 0)
+  }
+
   @Test func whatNobodyAnswersExpires() throws {
     var scene = try scene()
     try scene.raise(1)
@@ -131,9 +159,9 @@ struct TaskDeskTests {
     let matter = AgentAsk.approval(toolName: "Bash", summary: "make", details: nil)
     scene.hear(.prompted(matter, first))
     let task = try #require(scene.task)
-    #expect(task.status.request == first)
+    #expect(task.status.request?.id == first)
     // It was over as it began: nobody can answer, and everybody sees that.
-    #expect(task.status.expiresAt == task.lastUpdateTime)
+    #expect(task.status.request?.expiresAt == task.lastUpdateTime)
     #expect(try scene.answer(1, .allowed) == .notAwaited)
     let answer = AnswerRequest(session: scene.session, request: first, verdict: .allowed)
     try scene.tell { try $0.answerGiven(answer, at: $1, store: $2).actions }
@@ -166,7 +194,7 @@ struct TaskDeskTests {
     #expect(try scene.answer(1, .allowed) == nil)
     #expect(scene.endings == [.notAwaited], "the authority says so")
     scene.hear(.prompted(ask.matter, RequestID(high: 2, low: 1)))
-    #expect(scene.task?.status.request == ask.id)
+    #expect(scene.task?.status.request?.id == ask.id)
     scene.hear(.began)
     #expect(scene.task?.status.kind == .processing)
     #expect(scene.task?.outcome?.ending == .expired && scene.decisions == [.expired])
@@ -273,7 +301,7 @@ struct TaskDeskTests {
     #expect(scene.core.replica.workspace.session(scene.session) == nil)
     try scene.perform(.addSession(scene.session, name: nil, project: nil))
     #expect(scene.task?.status == .completed(.cancelled))
-    let request = RequestID(high: 1, low: 1)
+    let request = RequestID(high: 1, low: 2)
     #expect(scene.task?.outcome == AskOutcome(request: request, ending: .withdrawn))
     #expect(scene.core.replica.workspace.session(scene.session)?.locked == false)
   }
