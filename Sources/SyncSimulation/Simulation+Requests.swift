@@ -12,12 +12,16 @@ extension Simulation {
     guard options.raisesRequests, device.generator.chance(40) else { return }
     let endsAt = device.process?.agents[order.session]?.endsAt ?? now
     let span = max(1, min(2_000, Int(endsAt - now)))
+    let at = now + Int64(device.generator.below(span))
+    queue.add(.ask(device: device.index, life: device.life, order), at: at)
+    // What others draw does not hang on how many ask.
+    var generator = SeededGenerator(seed: UInt64(at) &* 31 &+ UInt64(device.index))
     let counts = [
-      (weight: 70, value: 1), (weight: 20, value: 2), (weight: 8, value: 3),
-      (weight: 2, value: Limits.taskRequestsMax + 2),
+      (weight: 70, value: 0), (weight: 20, value: 1), (weight: 8, value: 2),
+      (weight: 2, value: Limits.taskRequestsMax + 1),
     ]
-    for _ in 0..<device.generator.pick(weighted: counts) {
-      let at = now + Int64(device.generator.below(span))
+    for _ in 0..<generator.pick(weighted: counts) {
+      let at = now + Int64(generator.below(span))
       queue.add(.ask(device: device.index, life: device.life, order), at: at)
     }
   }

@@ -133,6 +133,19 @@ struct TaskMachineTests {
     #expect(scene.core.illegalTaskMoves == 0)
   }
 
+  @Test func whatAnotherHostWroteOverIsShownAgainOneByOne() throws {
+    var scene = try scene()
+    for number in 1...UInt64(3) { try scene.raise(number) }
+    try scene.perform(
+      .reportTask(
+        TaskReport(
+          session: scene.session, status: .completed(.cancelled), milliseconds: scene.now)))
+    #expect(scene.task?.requests.map(\.id.low) == [1, 2, 3])
+    #expect(scene.decisions.isEmpty && scene.core.illegalTaskMoves == 0)
+    #expect(try scene.answer(2, .allowed) == nil)
+    #expect(scene.decisions == [.allowed] && scene.task?.requests.map(\.id.low) == [1, 3])
+  }
+
   @Test func aDeletedSessionWithdrawsAllThatItAsks() throws {
     var scene = try scene()
     for number in 1...UInt64(3) { try scene.raise(number) }

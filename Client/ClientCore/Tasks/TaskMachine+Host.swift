@@ -208,6 +208,7 @@ extension TaskMachine {
       over: &connection, at: context,
       store: store)
     actions += writeAgain(with: execution, over: &connection, at: context, store: store)
+    actions += showAgain(with: execution, over: &connection, at: context, store: store)
     for session in self.progress.keys.sorted() where isDue(session, context) {
       actions += flush(session, with: execution, over: &connection, at: context, store: store)
     }
@@ -411,10 +412,38 @@ extension TaskMachine {
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    guard let first = awaited.requests.first else { return [] }
-    return report(
-      first.status, of: session, outcome: outcome, also: Array(awaited.requests.dropFirst()),
-      more: awaited.more, with: execution, over: &connection, at: context, store: store)
+    let shown = connection.replica.workspace.keptTask(of: session)?.state
+    let missing = awaited.requests.map(\.id).filter { shown?.awaits($0) != true }
+    var actions: [Action] = []
+    // A write shows one more at most, since each is told of by itself. There are several where another
+    // host wrote the task in between.
+    for count in 1...max(1, missing.count) {
+      let requests = awaited.requests.filter { !missing.dropFirst(count).contains($0.id) }
+      guard let first = requests.first else { break }
+      actions += report(
+        first.status, of: session, outcome: count == 1 ? outcome : nil,
+        also: Array(requests.dropFirst()), more: awaited.more, with: execution, over: &connection,
+        at: context, store: store)
+    }
+    return actions
+  }
+
+  /// Shows again what agents here wait for where another host wrote the task in between.
+  private mutating func showAgain(
+    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
+    at context: EventContext, store: some ReplicaStore
+  ) -> [Action] {
+    var actions: [Action] = []
+    for session in book.sessions.sorted() where unwritten[session] == nil {
+      guard let awaited = book.awaited(in: session), mayReport(session, connection),
+        let task = connection.replica.workspace.task(of: session),
+        !awaited.requests.allSatisfy({ task.awaits($0.id) })
+      else { continue }
+      actions += report(
+        awaited, of: session, outcome: nil, with: execution, over: &connection, at: context,
+        store: store)
+    }
+    return actions
   }
 
   /// Writes a status, and those that lead to it.

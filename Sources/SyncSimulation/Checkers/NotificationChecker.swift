@@ -128,7 +128,9 @@ final class NotificationChecker: SimulationChecker {
       found.append("device \(index) does not show \(request) of device \(host)")
     }
     let device = simulation.devices[index].currentFiles.device
-    let item = posted[device]?.values.first { $0.request == request }
+    // One that another host's task was written over is told of again when it shows again.
+    let item = posted[device]?.values.filter { $0.request == request }
+      .max { $0.position < $1.position }
     if let item, isAlone(device, in: simulation), !core.isSettled(request), !over.contains(request),
       !isRefused(request, on: index), !isTakenBack(item, on: index, in: simulation),
       !core.notifications.contains(where: { $0.name == item.name })
@@ -178,8 +180,11 @@ final class NotificationChecker: SimulationChecker {
     let names = device.currentFiles.database.notifications.names
     let standing = Set(process.core.notifications.map(\.name))
     var found: [String] = []
-    for item in (posted[id] ?? [:]).values.sorted(by: { $0.position < $1.position })
-    where item.request == nil || isOpen(item.request, item.session, process) {
+    let items = (posted[id] ?? [:]).values.sorted { $0.position < $1.position }
+    var latest: [RequestID: UInt64] = [:]
+    for item in items { if let request = item.request { latest[request] = item.position } }
+    for item in items where item.request == nil || isOpen(item.request, item.session, process) {
+      if let request = item.request, latest[request] != item.position { continue }
       if standing.contains(item.name) || isRefused(item.request, on: device.index)
         || isOver(item.request) || isTakenBack(item, on: device.index, in: simulation)
       {
