@@ -130,7 +130,7 @@ struct BatchChanges: Sendable {
   ) -> NotificationEvent? {
     switch task.status {
     case .awaitingApproval, .awaitingAnswer:
-      guard let request, content.task(of: session)?.awaits(request.id) == true else { return nil }
+      guard let request, content.awaits(request.id, in: session) else { return nil }
       switch request {
       case .approval(let approval):
         return .approval(

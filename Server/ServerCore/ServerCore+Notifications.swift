@@ -24,7 +24,7 @@ extension ServerCore {
     guard let content = workspaces[id]?.content else { return }
     workspaces[id]?.book.requestsEnded { notification in
       guard let request = notification.request else { return true }
-      return content.task(of: notification.session)?.awaits(request) != true
+      return !content.awaits(request, in: notification.session)
     }
   }
 

@@ -145,7 +145,7 @@ extension Simulation {
       .look(device: host.index, life: life, session, request),
       at: now + Simulation.lookMilliseconds)
     // There is no room for it yet, another device writes the task, or an answer is on its way to the agent.
-    guard process.core.replica.workspace.task(of: session)?.awaits(request) == true,
+    guard process.core.replica.workspace.awaits(request, in: session),
       !process.core.isSettled(request)
     else { return }
     for device in devices where device !== host && isQuiet([host, device]) {

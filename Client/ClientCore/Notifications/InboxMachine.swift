@@ -283,6 +283,6 @@ extension InboxMachine {
 extension InboxNotification {
   /// Whether a task waits for what it tells of.
   fileprivate func isAwaited(in workspace: Workspace) -> Bool {
-    request.map { workspace.task(of: session)?.awaits($0) == true } ?? false
+    request.map { workspace.awaits($0, in: session) } ?? false
   }
 }

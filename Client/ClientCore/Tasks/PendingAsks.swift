@@ -221,8 +221,9 @@ package struct PendingAsks: Sendable {
     guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
       return wentOn(session)
     }
-    let withdrawn = AskAnswer(ending: .withdrawn)
-    return goOn(session, first.ask.id, withdrawn) + ended.map { .decide($0.ask.id, withdrawn) }
+    let outcome = AskOutcome(request: first.ask.id, ending: .withdrawn)
+    return (outcome.map { [.goOn(session, $0)] } ?? [])
+      + ended.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
   }
 
   /// The session was deleted: nobody is to answer what was asked in it any more. Of what people saw
@@ -320,13 +321,6 @@ package struct PendingAsks: Sendable {
     return show(
       session, outcome, raised: raised ? left[PendingAsks.shownMax - 1].ask.id : nil, now: now,
       wall: wall)
-  }
-
-  private func goOn(
-    _ session: SessionID, _ request: RequestID, _ decision: AskAnswer
-  ) -> [Action] {
-    AskOutcome(request: request, ending: decision.ending, device: decision.device)
-      .map { [.goOn(session, $0)] } ?? []
   }
 
   private mutating func show(

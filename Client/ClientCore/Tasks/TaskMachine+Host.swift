@@ -58,7 +58,7 @@ extension TaskMachine {
         ask.request(expiresAt: time).status, of: session, with: execution, over: &connection,
         at: context,
         store: store)
-      if connection.replica.workspace.task(of: session)?.awaits(request) != true {
+      if !connection.replica.workspace.awaits(request, in: session) {
         // It could not be written: nobody is to see it later, when the agent has long gone on.
         self.unwritten[session] = unwritten
         _ = book.wentOn(session)
@@ -277,7 +277,7 @@ extension TaskMachine {
           awaited, of: session, outcome: outcome, with: execution, over: &connection, at: context,
           store: store)
         if let raised = awaited.raised,
-          connection.replica.workspace.task(of: session)?.awaits(raised) != true
+          !connection.replica.workspace.awaits(raised, in: session)
         {
           let refused = book.refused(raised, now: context.now, wall: connection.time(at: context))
           // The agent does not wait for it: nobody is to see it later.

@@ -45,9 +45,7 @@ public struct TaskState: Hashable, Sendable {
   }
 
   /// All that it waits for and that can be answered, in the order it was asked.
-  public var requests: [TaskRequest] {
-    status.request.map { [$0] + alsoAwaits } ?? []
-  }
+  public var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 
   /// What it waits for under that name; nil where it does not.
   public func request(_ id: RequestID) -> TaskRequest? {
@@ -150,5 +148,5 @@ public struct TaskReport: Hashable, Sendable {
   }
 
   /// All that it waits for, in the order it was asked.
-  package var requests: [TaskRequest] { status.request.map { [$0] + alsoAwaits } ?? [] }
+  package var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 }

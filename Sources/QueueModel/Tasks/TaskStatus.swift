@@ -40,6 +40,11 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
+  /// All that a task in this status waits for, where it waits for `others` beside the first.
+  func requests(beside others: [TaskRequest]) -> [TaskRequest] {
+    request.map { [$0] + others } ?? []
+  }
+
   /// What there is to say besides its name: what is done, asked, or was the result.
   public var note: String {
     switch self {

@@ -31,7 +31,7 @@ package struct TaskText: Hashable, Sendable {
   }
 
   /// All that is awaited.
-  package var requests: [TaskRequest] { status.request.map { [$0] + alsoAwaits } ?? [] }
+  package var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 }
 
 // MARK: - Writing

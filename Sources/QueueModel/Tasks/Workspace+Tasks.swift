@@ -44,6 +44,11 @@ extension Workspace {
     return session.task
   }
 
+  /// Whether a session's task awaits a request.
+  package func awaits(_ request: RequestID, in session: SessionID) -> Bool {
+    task(of: session)?.awaits(request) == true
+  }
+
   /// What the register says, of a deleted session too: its host ends there what it began.
   package func keptTask(of id: SessionID) -> TaskRecord? { head(of: id)?.task }
 

@@ -122,7 +122,7 @@ final class NotificationChecker: SimulationChecker {
     guard let core = simulation.devices[index].process?.core else { return [] }
     simulation.execution.approvalLooks += 1
     var found: [String] = []
-    if core.replica.workspace.task(of: session)?.awaits(request) != true,
+    if !core.replica.workspace.awaits(request, in: session),
       !core.isSettled(request)
     {
       found.append("device \(index) does not show \(request) of device \(host)")
@@ -227,6 +227,6 @@ final class NotificationChecker: SimulationChecker {
     _ request: RequestID?, _ session: SessionID, _ process: SimulatedDevice.Process
   ) -> Bool {
     guard let request else { return false }
-    return process.core.replica.workspace.task(of: session)?.awaits(request) == true
+    return process.core.replica.workspace.awaits(request, in: session)
   }
 }

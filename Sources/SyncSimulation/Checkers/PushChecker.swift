@@ -118,7 +118,7 @@ final class PushChecker: SimulationChecker {
     var found: [String] = []
     for (key, alert) in alerts where alert.serverRestores == serverRestores {
       guard let request = alert.notification.request, !retracted.contains(key),
-        workspace.task(of: alert.notification.session)?.awaits(request) != true
+        !workspace.awaits(request, in: alert.notification.session)
       else { continue }
       found.append("\(key.name) was pushed to \(key.device), is over, and was not taken back")
     }
