@@ -61,6 +61,10 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
     "hummingbird",
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
   ),
+  "HummingbirdCore": (
+    "hummingbird",
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
+  ),
   "Logging": ("swift-log", .package(url: "https://github.com/apple/swift-log", from: "1.6.0")),
   "NIOCore": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
   "NIOPosix": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
@@ -189,8 +193,8 @@ let rooms: [Room] = [
       "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient", "HeapMemory",
     ],
     foreign: [
-      "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
-      "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
+      "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
+      "NIOCore", "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
     ],
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
@@ -310,7 +314,10 @@ let rooms: [Room] = [
   test(
     "SyncDaemonTests",
     ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
-    foreign: ["ArgumentParser", "Hummingbird", "Logging", "NIOCore", "NIOPosix", "SystemPackage"]),
+    foreign: [
+      "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
+      "SystemPackage",
+    ]),
   test(
     "SyncCommandTests",
     [

@@ -184,7 +184,7 @@ struct BlobExchange: Sendable {
                 context: security, serverHostname: isAddress ? nil : address.host))
           }
           try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
-          return try Channel(wrappingChannelSynchronously: channel)
+          return try Channel(wrappingChannelSynchronously: channel).heldUntilClosed()
         }
       }
   }

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Hummingbird
+import HummingbirdCore
 import LocalAPI
 import Logging
 import ServiceLifecycle
@@ -82,6 +83,7 @@ struct Daemon: Sendable {
     let (webWaits, webMayStart) = AsyncStream<Void>.makeStream()
     let application = Application(
       router: api.router(),
+      server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
       configuration: ApplicationConfiguration(
         address: .unixDomainSocket(path: place.path),
         availableConnectionsDelegate:

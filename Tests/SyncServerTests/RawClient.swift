@@ -17,6 +17,16 @@ final class RawClient: Sendable {
     case gone
   }
 
+  /// What a client with a slow uplink sends. Its event loop does it, so that a test that waits for its
+  /// turn on a busy machine keeps nothing back.
+  struct SlowSending {
+    /// Sent at once.
+    var first: Frame
+    /// Sent byte by byte, one with each ping; what is left after the time, at once.
+    var bytes: ArraySlice<UInt8>
+    var time: TimeAmount
+  }
+
   struct TimedOut: Error {}
   struct NotUpgraded: Error {}
 
@@ -30,7 +40,8 @@ final class RawClient: Sendable {
 
   static func connect(
     port: Int, path: String = SyncServer.path, subprotocol: String? = SyncServer.subprotocol,
-    answersPings: Bool = true, from address: String? = nil, forwardedFor: String? = nil
+    answersPings: Bool = true, slowly: SlowSending? = nil, from address: String? = nil,
+    forwardedFor: String? = nil
   ) async throws -> RawClient {
     let events = EventQueue()
     let group = MultiThreadedEventLoopGroup.singleton
@@ -46,7 +57,7 @@ final class RawClient: Sendable {
           let upgrader = NIOWebSocketClientUpgrader(maxFrameSize: 1 << 24) { channel, _ in
             channel.eventLoop.makeCompletedFuture {
               try channel.pipeline.syncOperations.addHandler(
-                RawClientHandler(events: events, answersPings: answersPings))
+                RawClientHandler(events: events, answersPings: answersPings, slowly: slowly))
               upgraded.succeed()
             }
           }
@@ -188,10 +199,38 @@ private final class RawClientHandler: ChannelInboundHandler {
 
   private let events: EventQueue
   private let answersPings: Bool
+  private var slowly: RawClient.SlowSending?
+  private let start = NIODeadline.now()
 
-  init(events: EventQueue, answersPings: Bool) {
+  init(events: EventQueue, answersPings: Bool, slowly: RawClient.SlowSending?) {
     self.events = events
     self.answersPings = answersPings
+    self.slowly = slowly
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    guard let first = slowly?.first else { return }
+    context.writeAndFlush(
+      wrapOutboundOut(
+        WebSocketFrame(
+          fin: true, opcode: .binary, maskKey: [1, 2, 3, 4],
+          data: ByteBuffer(bytes: FrameCodec.encode(first)))), promise: nil)
+    sendSlowly(context: context)
+  }
+
+  private func sendSlowly(context: ChannelHandlerContext) {
+    guard var sending = slowly else { return }
+    let isOver = NIODeadline.now() - start > sending.time
+    let piece = sending.bytes.prefix(isOver ? sending.bytes.count : 1)
+    // The last byte waits for the end of the time.
+    guard piece.count < sending.bytes.count || isOver else { return }
+    sending.bytes.removeFirst(piece.count)
+    slowly = sending
+    guard
+      let encoder = try? context.pipeline.syncOperations.context(
+        handlerType: WebSocketFrameEncoder.self)
+    else { return }
+    encoder.writeAndFlush(NIOAny(ByteBuffer(bytes: piece)), promise: nil)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -203,6 +242,7 @@ private final class RawClientHandler: ChannelInboundHandler {
       }
     case .ping:
       events.put(.ping)
+      sendSlowly(context: context)
       guard answersPings else { return }
       context.writeAndFlush(
         wrapOutboundOut(

@@ -203,21 +203,14 @@ import WireProtocol
       $0.silenceMilliseconds = 10_000
     }) { fixture in
       var device = try await fixture.pair(1)
-      let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)
-      try await client.send(.hello(device.hello))
+      let hello = Frame.hello(device.hello)
       let text = (0..<60).map { _ in UUID().uuidString }.joined()
       let payload = FrameCodec.encode(try device.write(text))
       // Final and binary, masked with zeros, its length in two bytes.
       let head = [0x82, 0xFE, UInt8(payload.count >> 8), UInt8(payload.count & 255), 0, 0, 0, 0]
-      var rest = (head + payload)[...]
-      try await client.send(raw: [try #require(rest.popFirst())])
-      let start = ContinuousClock.now
-      while ContinuousClock.now - start < .milliseconds(11_000), rest.count > 1 {
-        // A byte with each ping that the server sends.
-        guard case .ping = try await client.next() else { continue }
-        try await client.send(raw: [try #require(rest.popFirst())])
-      }
-      try await client.send(raw: Array(rest))
+      let client = try await RawClient.connect(
+        port: fixture.server.port, answersPings: false,
+        slowly: .init(first: hello, bytes: (head + payload)[...], time: .seconds(11)))
       let ack = try await client.frame { if case .ack = $0 { true } else { false } }
       #expect(ack?.acknowledges(1, at: 1) == true)
     }

@@ -87,8 +87,8 @@ enum RoomTable {
         "HeapMemory",
       ],
       foreign: [
-        "ArgumentParser", "Crypto", "Hummingbird", "ServiceLifecycle", "Logging", "NIOCore",
-        "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
+        "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",
+        "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
       ],
       system: platform),
     RoomRule(

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import HummingbirdCore
 import LocalAPI
 import Logging
 import NIOCore
@@ -139,6 +140,7 @@ final class WebListener: Sendable {
     quiet.logLevel = max(.notice, logger.logLevel)
     return Application(
       router: api.webRouter(),
+      server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
       configuration: ApplicationConfiguration(
         address: .hostname(address.host, port: address.port),
         availableConnectionsDelegate: .maximum(WebListener.connectionsMax, logger: quiet)),

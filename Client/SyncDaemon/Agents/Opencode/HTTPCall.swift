@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import SyncClient
 
 /// One HTTP request over TCP, its answer piece by piece.
 struct HTTPCall: Sendable {
@@ -62,7 +63,7 @@ struct HTTPCall: Sendable {
         .connect(host: host, port: port) { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHTTPClientHandlers()
-            return try Channel(wrappingChannelSynchronously: channel)
+            return try Channel(wrappingChannelSynchronously: channel).heldUntilClosed()
           }
         }
     } catch {

@@ -1,0 +1,52 @@
+import Foundation
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import SyncDaemon
+
+@Suite(.timeLimit(.minutes(3))) struct StoppingTests {
+  /// NIO ends the process where it drops a connection that was set up and is open.
+  @Test func connectionThatNobodyServesMayBeDropped() async throws {
+    let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = try #require(listener.localAddress?.port)
+    let held = HeldHTTPChannel(base: HTTP1Channel { _, _, _ in })
+    let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .connect(host: "127.0.0.1", port: port).get()
+    try await channel.eventLoop.flatSubmit {
+      held.setup(channel: channel, logger: Logger(label: "test")).map { _ in }
+    }.get()
+    #expect(channel.isActive)
+    try await channel.close()
+    try await listener.close()
+  }
+
+  @Test func connectionsThatComeWhileItStopsDoNoHarm() async throws {
+    for _ in 0..<20 {
+      let directory = try TemporaryDirectory()
+      defer { directory.remove() }
+      let (connecting, connectingIsOver) = AsyncStream<Void>.makeStream()
+      try await RunningDaemon.run(directory: directory, stopGrace: .zero) { daemon in
+        try await daemon.requireAnswer()
+        let (connected, isConnected) = AsyncStream<Void>.makeStream()
+        Thread.detachNewThread {
+          var open: [RawConnection] = []
+          // Until the socket is gone.
+          while let connection = try? RawConnection(path: daemon.socket) {
+            open.append(connection)
+            if open.count == 20 { isConnected.finish() }
+            if open.count == 100 { open.removeFirst().close() }
+          }
+          for connection in open { connection.close() }
+          isConnected.finish()
+          connectingIsOver.finish()
+        }
+        for await _ in connected {}
+      }
+      for await _ in connecting {}
+    }
+  }
+}
