@@ -15,10 +15,10 @@ import Testing
     let port = try #require(listener.localAddress?.port)
     let held = HeldHTTPChannel(base: HTTP1Channel { _, _, _ in })
     let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelInitializer { channel in
+        held.setup(channel: channel, logger: Logger(label: "test")).map { _ in }
+      }
       .connect(host: "127.0.0.1", port: port).get()
-    try await channel.eventLoop.flatSubmit {
-      held.setup(channel: channel, logger: Logger(label: "test")).map { _ in }
-    }.get()
     #expect(channel.isActive)
     try await channel.close()
     try await listener.close()
