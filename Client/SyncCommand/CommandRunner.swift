@@ -57,6 +57,10 @@ struct CommandRunner: Sendable {
           variables: environment.variables)
         return try outcome(of: command, try await session.run())
       }
+      var command = command
+      if let approve = command as? ApproveCommand, approve.ask == nil {
+        command = try await confirmed(approve)
+      }
       let request = try command.request(input: environment.input)
       let directory = try environment.dataDirectory(flag: command.options.data)
       if let command = command as? any WatchableCommand, command.watch.isOn {
@@ -72,6 +76,17 @@ struct CommandRunner: Sendable {
       let failure = CommandRunner.failure(of: error)
       return Outcome(exitCode: failure.exitCode, errors: isJSON ? failure.json : failure.text)
     }
+  }
+
+  /// The same with the name of what a person was shown and allows.
+  private func confirmed(_ approve: ApproveCommand) async throws -> ApproveCommand {
+    let directory = try environment.dataDirectory(flag: approve.options.data)
+    let answer = try await DaemonConnection(dataDirectory: directory)
+      .answer(to: APIRequest(.get, ["tasks"]))
+    var approve = approve
+    approve.ask = try approve.confirmed(
+      of: answer.decoded(TasksAnswer.self).tasks, in: environment)
+    return approve
   }
 
   private func outcome(of command: any DaemonCommand, _ answer: Answer) throws -> Outcome {

@@ -27,6 +27,8 @@ struct Environment: Sendable {
   var watching: WatchSurroundings
   /// What comes on stdin, as it comes, until it ends.
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
+  /// Shows a person a text and takes a yes or a no; nil where no person sits at a terminal.
+  var confirm: (@Sendable (String) -> Bool)?
   /// Takes a line to standard error while a command goes on.
   var complain: @Sendable (String) -> Void = {
     StandardOutput.writeLine($0, to: STDERR_FILENO)
@@ -42,7 +44,14 @@ struct Environment: Sendable {
         write: { StandardOutput.write($0, to: STDOUT_FILENO) },
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
-        resizes: { Signals.stream(of: [SIGWINCH]) }))
+        resizes: { Signals.stream(of: [SIGWINCH]) }),
+      confirm: isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? confirmAtTerminal : nil)
+  }
+
+  /// Only a clear yes is one; the end of the input is a no.
+  private static func confirmAtTerminal(_ text: String) -> Bool {
+    guard StandardOutput.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
+    return ["y", "yes"].contains(readLine()?.lowercased())
   }
 
   private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

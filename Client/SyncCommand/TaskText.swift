@@ -81,6 +81,18 @@ enum TaskText {
     return text + "\n\n" + TextStyle.block(details)
   }
 
+  /// What a person reads before leave is given: all of it that this device has.
+  static func question(of request: TaskRequest, in session: SessionID) -> String {
+    var text = TextStyle.line("\(session): \(request.note)")
+    if case .approval(let approval) = request, let details = approval.details, !details.isEmpty {
+      text += "\n\n" + TextStyle.block(details) + "\n\n"
+    } else {
+      text += "\n"
+    }
+    if request.isCut { text += "Not all of it is shown: it is too long.\n" }
+    return text + "Allow it?"
+  }
+
   /// How many requests there are beside the first.
   private static func others(of task: TaskState) -> String {
     let count = task.requests.count - 1 + task.moreRequests

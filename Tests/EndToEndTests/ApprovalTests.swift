@@ -79,7 +79,7 @@ extension EndToEnd {
         #expect(shown.contains("Bash: make test") && shown.contains("cospool approve api"))
         #expect(try await scene.phone.cospool("status").contains("1 request for you"))
         #expect(
-          try await scene.phone.cospool("approve") == "allowed, api: Bash: make test\n")
+          try await scene.phone.cospool("approve", "api") == "allowed, api: Bash: make test\n")
         #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
         for device in [scene.host, scene.phone] {
           try await scene.waits(on: device, for: "processing")
@@ -210,7 +210,7 @@ extension EndToEnd {
           try await host.task("api")?.status == "awaitingApproval"
         }
         #expect(try await host.cospool("thread", "list").contains("api") == false)
-        try await host.cospool("approve")
+        try await host.cospool("approve", "api")
         let output = try await bed.finish(hook, ["hook"], within: 180)
         #expect(output.standardOutput == Self.allow)
       }

@@ -103,6 +103,39 @@ import Testing
     }
   }
 
+  // H9
+  @Test func withoutANameNothingIsAllowedThatWasNotShown() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      async let asked = ask(
+        fixture, ["kind": "approval", "toolName": "Bash", "summary": "make", "details": "make all"])
+      try await waits(fixture, for: "awaitingApproval")
+      let blind = await fixture.cospool("approve")
+      #expect(blind.exitCode == 1 && blind.errors.contains("s: Bash: make"), "\(blind)")
+      #expect(await fixture.cospool("approve", "--json").errors.contains("nameNeeded"))
+
+      let shown = Mutex<[String]>([])
+      let at = { (answer: Bool) in
+        var environment = Environment(
+          variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] },
+          style: .plain, watching: .none)
+        environment.confirm = { text in
+          shown.withLock { $0.append(text) }
+          return answer
+        }
+        return CommandRunner(environment: environment)
+      }
+      let refused = await at(false).run(["approve"])
+      #expect(refused.exitCode == 1 && refused.errors.contains("waits on"))
+      try await waits(fixture, for: "awaitingApproval")
+      #expect(await at(true).run(["approve"]).output == "allowed, s: Bash: make")
+      let texts = shown.withLock { $0 }
+      #expect(texts.count == 2)
+      #expect(texts.allSatisfy { $0.contains("s: Bash: make") && $0.contains("make all") })
+      #expect(try await asked["ending"] == "allowed")
+    }
+  }
+
   @Test func aQuestionIsCancelled() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -339,7 +372,7 @@ extension TaskCommandTests {
       agent.send(["jsonrpc": "2.0", "id": "q", "method": "tools/list"])
       #expect(try await agent.answer(to: "q")["result"] != nil)
       #expect(try await agent.answer(to: 1)["error"]?["code"] == -32_600, "the id is in use")
-      #expect(await fixture.cospool("approve").exitCode == 0)
+      #expect(await fixture.cospool("approve", "s").exitCode == 0)
       while agent.answers.count(where: { $0["id"] == 1 }) < 2 {
         try await Task.sleep(for: .milliseconds(20))
       }
@@ -367,7 +400,7 @@ extension CommandFixture {
   /// Decides about the one request, as soon as there is one.
   fileprivate func decision(by verb: String) async throws -> CommandRunner.Outcome {
     while true {
-      let outcome = await cospool(verb)
+      let outcome = await cospool(verb, "s")
       if outcome.exitCode != 1 { return outcome }
       try await Task.sleep(for: .milliseconds(20))
     }

@@ -119,9 +119,10 @@ struct ApproveCommand: AnsweringCommand {
         cospool approve review
         cospool approve 3f2a
 
-      Without a name it is the one request that waits. The first answer of all devices counts;
-      who comes later is told who was first, exit code 5. No agent takes words with a yes: deny
-      with a remark where something else is wanted.
+      Without a name it shows the one request that waits, and asks; where there is no terminal,
+      or more than one waits, a name is needed. The first answer of all devices counts; who comes
+      later is told who was first, exit code 5. No agent takes words with a yes: deny with a remark
+      where something else is wanted.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
@@ -129,6 +130,43 @@ struct ApproveCommand: AnsweringCommand {
 
   func request(input: StandardInput) throws -> APIRequest {
     try Self.request("allowed", ask, nil)
+  }
+
+  /// Shows the one request that waits for leave, and returns its id where the person allows it. Nothing
+  /// is allowed that this terminal was not shown.
+  ///
+  /// - Throws: `CommandFailure` where none or several wait, nobody can be asked, or the person says no.
+  func confirmed(of tasks: [TaskState], in environment: Environment) throws -> String {
+    let all = tasks.flatMap { task in
+      task.requests.compactMap { request in
+        if case .approval = request { (session: task.sessionId, request: request) } else { nil }
+      }
+    }
+    let open = all.filter { !$0.request.isAskedAtHost(environment.style) }
+    let found = open.isEmpty ? all : open
+    guard let first = found.first else {
+      throw CommandFailure(
+        code: "askNotFound", message: "Nothing waits for an approval.", exitCode: 1)
+    }
+    let lines = found.map {
+      "  cospool approve \($0.request.id.description.prefix(8))   \($0.session): \($0.request.note)"
+    }
+    let named = lines.map(TextStyle.line).joined(separator: "\n")
+    guard found.count == 1 else {
+      throw CommandFailure(
+        code: "askAmbiguous", message: "Several requests wait. Name one:\n\(named)", exitCode: 1)
+    }
+    guard let confirm = environment.confirm, !options.json else {
+      throw CommandFailure(
+        code: "nameNeeded",
+        message: "Only a terminal can show and ask. Name what you allow:\n\(named)", exitCode: 1)
+    }
+    guard confirm(TaskText.question(of: first.request, in: first.session)) else {
+      throw CommandFailure(
+        code: "notAllowed", message: "Not allowed. It waits on: cospool deny answers no.",
+        exitCode: 1)
+    }
+    return first.request.id.description
   }
 }
 
