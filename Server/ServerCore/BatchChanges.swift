@@ -12,9 +12,20 @@ struct BatchChanges: Sendable {
     var replica: ReplicaID
   }
 
+  /// A write of a task, in the order in which one wins over another.
+  private struct TaskWrite: Sendable {
+    var fence: Stamp
+    var writer: OperationID
+
+    func wins(over other: TaskWrite?) -> Bool {
+      guard let other else { return true }
+      return (fence, writer) > (other.fence, other.writer)
+    }
+  }
+
   private let operations: [Operation]
-  /// The fences of the tasks before, by session.
-  private var fences: [SessionID: Stamp] = [:]
+  /// The writes of the tasks before, by session.
+  private var writes: [SessionID: TaskWrite] = [:]
   /// What the tasks awaited before, by session.
   private var awaited: [SessionID: Set<RequestID>] = [:]
   /// Threads that were locked before.
@@ -29,7 +40,8 @@ struct BatchChanges: Sendable {
         guard let session = content.session(introducedBy: element),
           let record = content.taskRecord(of: session)
         else { continue }
-        fences[session] = Stamp(rawValue: record.token << 24 | record.step)
+        writes[session] = TaskWrite(
+          fence: Stamp(rawValue: record.token << 24 | record.step), writer: record.writer)
         awaited[session] = Set(record.state.requests.map(\.id))
       default:
         guard let element = operation.body.unlockedThread,
@@ -71,7 +83,7 @@ struct BatchChanges: Sendable {
     var news: [NotificationChange] = []
     var told: Set<SessionID> = []
     var unlocked: [SessionID: OperationID] = [:]
-    var fences = fences
+    var writes = writes
     var awaited = awaited
     var pieces: [Piece: [RegisterField: String]] = [:]
     for operation in operations {
@@ -79,10 +91,11 @@ struct BatchChanges: Sendable {
       if case .setRegister(let element, let field, .text(let text), let fence) = operation.body {
         let piece = Piece(element: element, fence: fence, replica: replica)
         if RegisterField.taskPieces.contains(field) { pieces[piece, default: [:]][field] = text }
+        let write = TaskWrite(fence: fence, writer: operation.id)
         guard field == .task, let session = content.session(introducedBy: element),
-          fence > fences[session] ?? .zero
+          write.wins(over: writes[session])
         else { continue }
-        fences[session] = fence
+        writes[session] = write
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
         // Of a session that was deleted nobody needs to hear any more.
         let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []

@@ -193,6 +193,37 @@ import WireProtocol
     #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request stands")
   }
 
+  /// Two hosts that wrote at once have one fence; the greater writer wins, and what it asks shows.
+  @Test(arguments: [true, false]) func ofEqualFencesTheWriteThatWinsIsTold(
+    greaterIsLast: Bool
+  ) throws {
+    var pair = try NotifiedPair()
+    var other = pair.scene.device(3)
+    let connection = try pair.scene.join(&other)
+    var writers: [OperationID] = []
+    for (low, isOther) in [(UInt64(1), false), (2, true)] {
+      for status in [NotifiedPair.working, NotifiedPair.approval(low)] {
+        let report = Command.reportTask(
+          TaskReport(session: session, status: status, milliseconds: NotifiedPair.wall))
+        if isOther { try other.perform(report) } else { try pair.host.perform(report) }
+      }
+      let workspace = isOther ? other.workspace : pair.host.workspace
+      writers.append(try #require(workspace.taskRecord(of: session)).writer)
+    }
+    let otherIsGreater = writers[1] > writers[0]
+    let otherIsLast = otherIsGreater == greaterIsLast
+    var told: [RequestID?] = []
+    for isOther in [!otherIsLast, otherIsLast] {
+      pair.scene.send(
+        isOther ? other.changes() : pair.host.changes(),
+        on: isOther ? connection : pair.hostConnection)
+      told += pair.told().map(\.request)
+    }
+    let numbers: [UInt64] = greaterIsLast == otherIsGreater ? [1, 2] : [2, 1]
+    #expect(
+      told == numbers.prefix(greaterIsLast ? 2 : 1).map { RequestID(high: 5, low: $0) })
+  }
+
   @Test func theDeviceThatDidItIsNotTold() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
