@@ -200,7 +200,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
-    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"], articles: ["README.md"]),
+    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"],
+    articles: ["README.md"]),
   Room(
     name: "MergeHarness", path: "Sources/MergeHarness",
     kind: .executable(product: "cospool-harness"),
@@ -322,8 +323,9 @@ let rooms: [Room] = [
     "SyncCommandTests",
     [
       "Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand",
+      "PushTestSupport",
     ],
-    foreign: ["ArgumentParser", "Logging"]),
+    foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(
     "MergeHarnessTests",
     [

@@ -38,7 +38,7 @@ struct CommandRunner: Sendable {
 
   private func run(_ command: any LocalCommand) async -> Outcome {
     do {
-      return Outcome(output: try await command.run(in: environment))
+      return try await command.outcome(in: environment)
     } catch {
       let failure = CommandRunner.failure(of: error)
       return Outcome(

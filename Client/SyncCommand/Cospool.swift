@@ -18,6 +18,8 @@ struct Cospool: ParsableCommand {
         cospool pair wss://host:port CODE              sync with other devices
         cospool sync wait --timeout 30                 until the server has all
         cospool status --json                          for scripts
+        cospool doctor                                 what is wrong, what to do
+        cospool service install                        the daemon starts by itself
         cospool undo                                   take back the latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
@@ -35,7 +37,8 @@ struct Cospool: ParsableCommand {
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
-      StatusCommand.self, SyncCommands.self, PairCommand.self, DumpCommand.self,
+      StatusCommand.self, DoctorCommand.self, ServiceCommands.self, SyncCommands.self,
+      PairCommand.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
       NotificationCommands.self, PushCommands.self, WebCommands.self,
@@ -99,6 +102,15 @@ protocol LocalCommand: ParsableCommand {
 
   /// Does it, and says what was done.
   func run(in environment: Environment) async throws -> String
+
+  /// The same with what to exit with.
+  func outcome(in environment: Environment) async throws -> CommandRunner.Outcome
+}
+
+extension LocalCommand {
+  func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
+    CommandRunner.Outcome(output: try await run(in: environment))
+  }
 }
 
 extension DaemonCommand {

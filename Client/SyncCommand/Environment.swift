@@ -29,6 +29,8 @@ struct Environment: Sendable {
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
   /// Shows a person a text and takes a yes or a no; nil where no person sits at a terminal.
   var confirm: (@Sendable (String) -> Bool)?
+  /// How long `cospool doctor` waits.
+  var doctorLimits = DoctorLimits()
   /// Takes a line to standard error while a command goes on.
   var complain: @Sendable (String) -> Void = {
     StandardOutput.writeLine($0, to: STDERR_FILENO)

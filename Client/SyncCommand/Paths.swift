@@ -17,6 +17,11 @@ enum Paths {
     return "/" + parts.joined(separator: "/")
   }
 
+  /// What a path leads to, links followed.
+  static func resolved(_ path: String) -> String {
+    URL(fileURLWithPath: absolute(path)).resolvingSymlinksInPath().path(percentEncoded: false)
+  }
+
   /// A project as sessions have it: what is named from this folder on is absolute, for other devices
   /// and later folders. A plain name, and what begins with `~`, stay as they are.
   static func project(_ path: String) -> String {

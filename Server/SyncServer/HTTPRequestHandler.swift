@@ -2,6 +2,14 @@ import NIOCore
 import NIOHTTP1
 import PushDelivery
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// Answers plain HTTP: `/healthz`, the files of attachments, what buttons post, and 404 for the rest.
 ///
 /// Four routes do not need a router: one upgrades to WebSocket, these are the others.
@@ -138,6 +146,21 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
   }
 
+  /// A time as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  static func date(_ seconds: time_t) -> String {
+    let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    let months = [
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    var seconds = seconds
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(padded).joined(separator: ":")
+    return "\(days[Int(parts.tm_wday)]), \(padded(parts.tm_mday)) \(months[Int(parts.tm_mon)]) "
+      + "\(parts.tm_year + 1900) \(clock) GMT"
+  }
+
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
   }
@@ -153,6 +176,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
       // Strangers read this: it tells nothing else.
       body = #"{"status":"\#(isHealthy ? "ok" : "unavailable")"}"# + "\n"
       headers.add(name: "content-type", value: "application/json")
+      // Devices compare their clock with it.
+      headers.add(name: "date", value: HTTPRequestHandler.date(time(nil)))
     } else if path == SyncServer.path {
       status = .upgradeRequired
       body = "This is a WebSocket endpoint, subprotocol \(SyncServer.subprotocol).\n"

@@ -65,8 +65,9 @@ struct CommandFixture: Sendable {
   static func cospool(
     _ arguments: [String], variables: [String: String] = [:], input: [UInt8] = []
   ) async -> CommandRunner.Outcome {
-    let environment = Environment(
+    var environment = Environment(
       variables: variables, input: StandardInput { input }, style: .plain, watching: .none)
+    environment.doctorLimits = .unhurried
     return await CommandRunner(environment: environment).run(arguments)
   }
 }
@@ -82,4 +83,10 @@ extension TextStyle {
   /// No terminal; ages are counted from 2026-01-02 00:00:00 UTC.
   static let plain = TextStyle(
     width: nil, hasColour: false, now: Date(timeIntervalSince1970: 1_767_312_000))
+}
+
+extension DoctorLimits {
+  /// For machines where much else goes on.
+  static let unhurried = DoctorLimits(
+    check: .seconds(50), daemonSeconds: 40, connectSeconds: 40, versionSeconds: 40)
 }

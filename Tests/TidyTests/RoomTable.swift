@@ -94,7 +94,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
       rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
-      foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
+      foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"],
       system: platform),
     RoomRule(
       name: "MergeHarness", folder: "Sources/MergeHarness",

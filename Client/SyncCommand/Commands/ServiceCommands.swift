@@ -1,0 +1,244 @@
+import ArgumentParser
+import LocalAPI
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `cospool service …`
+struct ServiceCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "service",
+    abstract: "Have the daemon start by itself, under systemd.",
+    discussion: """
+      EXAMPLES
+        cospool service install
+        cospool service install --dry-run
+        cospool service status
+        cospool service logs --lines 200
+        cospool service uninstall
+
+      The daemon becomes a unit of yours (systemctl --user), for the data
+      directory that is named or usual, and finds agents in the PATH of now.
+      The queues stay where they are, whatever becomes of the unit.
+      """,
+    subcommands: [Install.self, Uninstall.self, Status.self, Logs.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  /// How long systemd has to do something, in seconds: a daemon has 90 to stop.
+  private static let seconds: Double = 120
+
+  /// Runs a program of systemd for this person, and says how it ended and what it wrote.
+  fileprivate static func run(
+    _ words: [String], in environment: Environment
+  ) async throws -> ProgramRun {
+    let run = await ProgramRun.run(
+      words, variables: environment.variables, seconds: seconds, withErrors: true)
+    guard let run else {
+      throw CommandFailure(
+        code: "noSystemd",
+        message: "There is no \(words[0]) here. Have what starts programs on this machine run "
+          + "cospoold.", exitCode: 1)
+    }
+    return run
+  }
+
+  /// Has systemd do something.
+  fileprivate static func systemctl(
+    _ words: String..., in environment: Environment
+  ) async throws {
+    let run = try await run(["systemctl", "--user"] + words, in: environment)
+    guard run.status != 0 else { return }
+    let reason = run.output.trimmedEnd
+    throw CommandFailure(
+      code: "systemd",
+      message: "systemctl --user \(words.joined(separator: " ")) failed"
+        + (reason.isEmpty ? "." : ": \(reason)")
+        + (reason.contains("bus")
+          ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again."
+          : ""),
+      exitCode: 1)
+  }
+
+  fileprivate static func isActive(in environment: Environment) async throws -> Bool {
+    let words = ["systemctl", "--user", "is-active", "--quiet", SystemdUnit.name]
+    return try await run(words, in: environment).status == 0
+  }
+
+  fileprivate static func path(in environment: Environment) throws(CommandFailure) -> String {
+    guard let folder = SystemdUnit.folder(environment.variables) else {
+      throw .usage("HOME is not set: nobody knows where your units lie.")
+    }
+    return folder + "/" + SystemdUnit.name
+  }
+
+  struct Install: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write the unit, start it, and have it start with your login.",
+      discussion: """
+        EXAMPLES
+          cospool service install
+          cospool service install --data ~/queues --dry-run
+
+        Again is harmless: the unit is written anew, and started again.
+        """)
+    @Flag(help: "Print the unit, and do nothing.") var dryRun = false
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      let path = try ServiceCommands.path(in: environment)
+      let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
+      let unit = SystemdUnit(
+        program: try daemon(environment.variables), dataDirectory: directory,
+        searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
+      let text = try unit.text()
+      if dryRun { return "# \(path)\n\(text)" }
+      let isActive = try await ServiceCommands.isActive(in: environment)
+      if !isActive, let answer = await running(directory) {
+        throw CommandFailure(
+          code: "daemonRuns",
+          message: "Another daemon runs for \(directory), process \(answer). Stop it first: "
+            + "kill \(answer)", exitCode: 5)
+      }
+      // Where systemd does not answer, nothing is changed.
+      try await ServiceCommands.systemctl("daemon-reload", in: environment)
+      do {
+        try FileManager.default.createDirectory(
+          atPath: String(path.dropLast(SystemdUnit.name.count)), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+      } catch {
+        throw CommandFailure(
+          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+      }
+      try await ServiceCommands.systemctl("daemon-reload", in: environment)
+      try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
+      try await ServiceCommands.systemctl("restart", SystemdUnit.name, in: environment)
+      if options.json { return JSONText.object(["unit": path]) }
+      return TextStyle.line("started: \(path)")
+        + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
+    }
+
+    private func daemon(_ variables: [String: String]) throws(CommandFailure) -> String {
+      let program = DoctorCommand.program(variables)
+      guard let path = ProgramRun.daemon(beside: program, in: variables) else {
+        throw CommandFailure(
+          code: "noProgram",
+          message: "cospoold is neither beside \(program) nor in PATH. Put it there.", exitCode: 1)
+      }
+      return Paths.absolute(path)
+    }
+
+    /// The process that answers for a data directory.
+    private func running(_ directory: String) async -> String? {
+      let connection = DaemonConnection(dataDirectory: directory)
+      let answer = try? await connection.answer(to: APIRequest(.get, ["status"]))
+        .decoded(StatusAnswer.self)
+      return answer.map { "\($0.daemon.processID)" }
+    }
+  }
+
+  struct Uninstall: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Stop the service and remove its unit; the queues stay.",
+      discussion: """
+        EXAMPLES
+          cospool service uninstall
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      let path = try ServiceCommands.path(in: environment)
+      let isThere = FileManager.default.fileExists(atPath: path)
+      if isThere {
+        try await ServiceCommands.systemctl("disable", "--now", SystemdUnit.name, in: environment)
+        do {
+          try FileManager.default.removeItem(atPath: path)
+        } catch {
+          throw CommandFailure(
+            code: "unwritableFile", message: "\(path) cannot be removed.", exitCode: 7)
+        }
+        try await ServiceCommands.systemctl("daemon-reload", in: environment)
+      }
+      if options.json { return JSONText.object(["removed": isThere]) }
+      return TextStyle.line(
+        isThere ? "removed \(path)" : "\(path) is not there; nothing changed")
+    }
+  }
+
+  struct Status: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "What systemd says of the service.",
+      discussion: """
+        EXAMPLES
+          cospool service status
+
+        Exit codes: 0 it runs, 1 it does not.
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    func run(in environment: Environment) async throws -> String {
+      try await outcome(in: environment).output
+    }
+
+    func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
+      let isActive = try await ServiceCommands.isActive(in: environment)
+      let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
+      let text = try await ServiceCommands.run(words, in: environment).output
+      return CommandRunner.Outcome(
+        exitCode: isActive ? 0 : 1,
+        output: options.json
+          ? JSONText.object(["active": isActive]) : TextStyle.block(text.trimmedEnd))
+    }
+  }
+
+  struct Logs: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "What the service wrote last.",
+      discussion: """
+        EXAMPLES
+          cospool service logs --lines 200
+          journalctl --user --unit \(SystemdUnit.name) --follow
+        """)
+    @Option(name: [.short, .long], help: "How many lines.") var lines = 50
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard (1...10_000).contains(lines) else {
+        throw ValidationError("--lines is between 1 and 10000.")
+      }
+    }
+
+    func run(in environment: Environment) async throws -> String {
+      let words = [
+        "journalctl", "--user", "--unit", SystemdUnit.name, "--no-pager", "--lines=\(lines)",
+      ]
+      let run = try await ServiceCommands.run(words, in: environment)
+      guard run.status == 0 else {
+        throw CommandFailure(
+          code: "systemd", message: "journalctl failed: \(run.output.trimmedEnd)", exitCode: 1)
+      }
+      let text = TextStyle.block(run.output.trimmedEnd)
+      return options.json ? JSONText.object(["log": text]) : text
+    }
+  }
+}
+
+extension String {
+  fileprivate var trimmedEnd: String {
+    var text = self[...]
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+  }
+}
+
+/// Small answers of commands that ask no daemon.
+private enum JSONText {
+  static func object<Value: Encodable>(_ members: [String: Value]) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(members)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}

@@ -1,0 +1,212 @@
+import AgentFormats
+import Basics
+import LocalAPI
+import QueueModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The daemon, what it is set to, and what it has not sent.
+extension Doctor {
+  static let daemonChecks = [
+    local("daemon", daemon), local("daemonProgram", daemonProgram),
+    local("commandPath", commandPath), Check(code: "settings", run: settings),
+    Check(code: "outbox", run: outbox), Check(code: "page", run: page),
+    Check(code: "pushTargets", run: pushTargets), local("notifyCommand", notifications),
+    local("projectRoots", projectRoots),
+  ]
+
+  /// What waits for longer than this is told.
+  static let outboxSecondsMax: Double = 3_600
+  /// So many of the messages that wait are looked at.
+  static let outboxLooked = 8
+
+  private static func daemon(_ context: DoctorContext) -> [DoctorFinding] {
+    let status: StatusAnswer
+    switch context.status {
+    case .failure(let failure):
+      guard failure.code != "noDaemon" else {
+        return [
+          .error(
+            failure.code, "no daemon runs for \(context.dataDirectory)",
+            fix: "Start it: cospoold\(context.dataOption)")
+        ]
+      }
+      return [
+        .error(
+          failure.code, failure.message,
+          fix: "Stop what answers there, and start cospoold\(context.dataOption) again.")
+      ]
+    case .success(let answer): status = answer
+    }
+    var findings = [
+      DoctorFinding.ok("daemon", "process \(status.daemon.processID) answers on its socket")
+    ]
+    if status.daemon.version == Version.number {
+      findings.append(.ok("daemonVersion", "version \(Version.number), as this program"))
+    } else {
+      findings.append(
+        .error(
+          "daemonVersion",
+          "the daemon has version \(status.daemon.version), this program \(Version.number)",
+          fix: "Restart the daemon with the cospoold that belongs to \(context.program)."))
+    }
+    var socket = stat()
+    if stat(context.connection.socketPath, &socket) == 0, socket.st_mode & 0o077 != 0 {
+      let path = context.connection.socketPath
+      findings.append(
+        .error(
+          "socketMode", "\(path) can be opened by others", fix: "chmod 600 \(Shell.quoted(path))",
+          repair: .mode(path: path, bits: 0o600)))
+    }
+    if !status.daemon.threadQueue {
+      findings.append(
+        .info(
+          "threadQueue", "the thread queue is off on this device",
+          fix: "cospool config set queueEnabled on"))
+    }
+    return findings
+  }
+
+  private static func daemonProgram(_ context: DoctorContext) -> [DoctorFinding] {
+    guard let path = ProgramRun.daemon(beside: context.program, in: context.variables) else {
+      return [
+        .warning(
+          "daemonProgram", "cospoold is neither beside \(context.program) nor in PATH",
+          fix: "Put it there; make build makes both.")
+      ]
+    }
+    return [.ok("daemonProgram", path)]
+  }
+
+  private static func commandPath(_ context: DoctorContext) -> [DoctorFinding] {
+    guard let found = ProgramRun.path(of: "cospool", in: context.variables) else {
+      return [
+        .warning(
+          "commandPath", "PATH has no cospool: hooks and agents that call it by name fail",
+          fix: "Add the folder of \(context.program) to PATH.")
+      ]
+    }
+    guard Paths.resolved(found) == Paths.resolved(context.program) else {
+      return [
+        .warning(
+          "commandPath", "PATH leads to another cospool: \(found)",
+          fix: "Remove it, or put the folder of \(context.program) before it in PATH.")
+      ]
+    }
+    return [.ok("commandPath", found)]
+  }
+
+  private static func settings(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard (try? context.status.get()) != nil else { return [] }
+    var findings = context.warnings.map {
+      DoctorFinding.warning("settings", $0, fix: "cospool config list shows what is set.")
+    }
+    let request = context.limits.request(["settings", "check"], .post)
+    if let answer = try? await context.connection.answer(to: request)
+      .decoded(SettingsCheckAnswer.self)
+    {
+      findings += answer.faults.map {
+        .error("settings", $0.message, fix: "Correct config.json; the next start would fail.")
+      }
+    }
+    return findings.isEmpty ? [.ok("settings", "all of them are valid")] : findings
+  }
+
+  private static func outbox(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard context.server != nil, let status = try? context.status.get(),
+      let unsent = try? await context.answer(["messages", "unsent"], as: UnsentAnswer.self)
+    else { return [] }
+    var findings = unsent.messages.filter { $0.delivery == .refused }.prefix(outboxLooked).map {
+      DoctorFinding.warning(
+        "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
+        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel \($0.id).")
+    }
+    var oldest = unsent.messages.isEmpty ? nil : status.sync.lastSyncedAt
+    for message in unsent.messages.prefix(outboxLooked) {
+      guard
+        let shown = try? await context.answer(
+          ["messages", message.id.description], as: MessageAnswer.self),
+        let time = milliseconds(shown.createdAt)
+      else { continue }
+      oldest = min(oldest ?? time, time)
+    }
+    findings.append(
+      outbox(count: status.sync.outgoing, oldestMilliseconds: oldest, now: context.now))
+    return findings
+  }
+
+  private static func milliseconds(_ time: String) -> Int64? {
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    return (try? format.parse(time)).map { Int64($0.timeIntervalSince1970 * 1_000) }
+  }
+
+  static func outbox(count: Int, oldestMilliseconds: Int64?, now: Date) -> DoctorFinding {
+    guard count > 0 else { return .ok("outbox", "the server has everything of this device") }
+    let changes = ReceiptText.counted(count, "change")
+    let age = oldestMilliseconds.map { now.timeIntervalSince1970 - Double($0) / 1_000 } ?? 0
+    guard age > outboxSecondsMax else { return .info("outbox", "\(changes) on the way") }
+    return .warning(
+      "outbox", "\(changes) not sent, the oldest \(TextStyle.duration(seconds: Int64(age))) ago",
+      fix: "cospool sync now, and see what the checks of the server say.")
+  }
+
+  private static func page(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard let page = try? await context.answer(["web"], as: WebAnswer.self) else { return [] }
+    if let problem = page.problem {
+      return [
+        .warning("page", problem, fix: "Choose another port: cospool web --port PORT")
+      ]
+    }
+    return page.address.map { [.ok("page", "served on \($0)")] } ?? []
+  }
+
+  private static func pushTargets(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard (try? context.status.get())?.sync.state == .connected,
+      let answer = try? await context.answer(["push", "targets"], as: PushTargetsAnswer.self)
+    else { return [] }
+    return answer.targets.map { target in
+      target.valid
+        ? .ok("pushTargets", "\(target.id): \(target.kind), \(target.address)")
+        : .warning(
+          "pushTargets", "\(target.id) gets nothing: \(target.reason)",
+          fix: "cospool push add with its new address, or cospool push remove.")
+    }
+  }
+
+  private static func notifications(_ context: DoctorContext) -> [DoctorFinding] {
+    guard let command = context.settings["notifyCommand"]?.text,
+      let words = try? CommandWords.split(command), let program = words.first
+    else { return [] }
+    guard let path = ProgramRun.path(of: program, in: context.variables) else {
+      return [
+        .warning(
+          "notifyCommand", "notifyCommand runs \(program), which is not there",
+          fix: "cospool config set notifyCommand \"PATH …\"")
+      ]
+    }
+    return [.ok("notifyCommand", path)]
+  }
+
+  private static func projectRoots(_ context: DoctorContext) -> [DoctorFinding] {
+    let roots = context.settings["projectRoots"]?.text?.split(separator: ":") ?? []
+    return roots.map { root in
+      let path = root.hasPrefix("~/") ? (context.home ?? "") + root.dropFirst() : String(root)
+      return FileManager.default.fileExists(atPath: path)
+        ? .ok("projectRoots", path)
+        : .warning(
+          "projectRoots", "projectRoots names \(path), which is not there",
+          fix: "Make the folder, or cospool config set projectRoots with those that are there.")
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import AgentFormats
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The data directory and what lies in it.
+extension Doctor {
+  static let fileChecks = [
+    local("dataDirectory", dataDirectory), local("credentialsMode", credentials),
+    local("diskSpace", diskSpace), local("store", store), local("config", config),
+  ]
+
+  /// Less than this is too little for the next changes, and little.
+  static let diskBytesMin: UInt64 = 64 << 20
+  static let diskBytesLow: UInt64 = 1 << 30
+  /// A write-ahead log that grows so far is not taken over into the database any more.
+  static let logBytesHigh = 512 << 20
+
+  private static func dataDirectory(_ context: DoctorContext) -> [DoctorFinding] {
+    let path = context.dataDirectory
+    let code = "dataDirectory"
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      return [
+        errno == ENOENT
+          ? .error(code, "\(path) is not there", fix: "cospool init\(context.dataOption)")
+          : .error(
+            code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
+            fix: "Give yourself the right to enter it and the folders above it.")
+      ]
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      return [.error(code, "\(path) is no folder", fix: "Move it away, then cospool init.")]
+    }
+    guard status.st_uid == getuid() else {
+      return [
+        .error(
+          code, "\(path) belongs to another user (\(status.st_uid))",
+          fix: "chown -R \(getuid()) \(Shell.quoted(path)), as its owner or root.")
+      ]
+    }
+    guard access(path, W_OK | X_OK) == 0 else {
+      return [
+        .error(code, "\(path) cannot be written to", fix: "chmod 700 \(Shell.quoted(path))")
+      ]
+    }
+    var findings = [DoctorFinding.ok(code, path)]
+    if status.st_mode & 0o077 != 0 {
+      findings.append(
+        .warning(
+          "dataMode", "\(path) can be entered by others", fix: "chmod 700 \(Shell.quoted(path))",
+          repair: .mode(path: path, bits: 0o700)))
+    } else {
+      findings.append(.ok("dataMode", "only you may enter it"))
+    }
+    return findings
+  }
+
+  private static func credentials(_ context: DoctorContext) -> [DoctorFinding] {
+    let path = context.dataDirectory + "/credentials.json"
+    var status = stat()
+    guard stat(path, &status) == 0 else { return [] }
+    guard context.tree(of: "credentials.json")?["token"]?.text != nil else {
+      return [
+        .error(
+          "credentials", "\(path) cannot be read, or holds no token",
+          fix: "Remove it, and pair the device again: cospool pair URL CODE")
+      ]
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      return [
+        .error(
+          "credentialsMode", "\(path), with the device's token, can be read by others",
+          fix: "chmod 600 \(Shell.quoted(path))", repair: .mode(path: path, bits: 0o600))
+      ]
+    }
+    return [.ok("credentialsMode", "only you may read the device's token")]
+  }
+
+  private static func diskSpace(_ context: DoctorContext) -> [DoctorFinding] {
+    var volume = statvfs()
+    guard statvfs(context.dataDirectory, &volume) == 0 else { return [] }
+    return [diskSpace(free: UInt64(volume.f_bavail) * UInt64(volume.f_frsize), context)]
+  }
+
+  static func diskSpace(free: UInt64, _ context: DoctorContext) -> DoctorFinding {
+    let what = "\(free >> 20) MiB free for \(context.dataDirectory)"
+    let fix = "Make room on that disk: without it no change can be kept."
+    if free < diskBytesMin { return .error("diskSpace", what, fix: fix) }
+    if free < diskBytesLow { return .warning("diskSpace", what, fix: fix) }
+    return .ok("diskSpace", what)
+  }
+
+  private static func store(_ context: DoctorContext) -> [DoctorFinding] {
+    let path = context.dataDirectory + "/cospool.sqlite"
+    guard FileManager.default.fileExists(atPath: path) else {
+      return [.info("store", "no store yet: the daemon makes it at its first start")]
+    }
+    guard let file = FileHandleBytes.beginning(of: path, count: 16) else {
+      return [
+        .error("store", "\(path) cannot be read", fix: "chmod 600 \(Shell.quoted(path))")
+      ]
+    }
+    guard file.isEmpty || file == Array("SQLite format 3\0".utf8) else {
+      return [
+        .error(
+          "store", "\(path) is no SQLite database",
+          fix: "Start the daemon: it sets a damaged store aside, and synchronises again.")
+      ]
+    }
+    var findings = [DoctorFinding.ok("store", path)]
+    var log = stat()
+    if stat(path + "-wal", &log) == 0, log.st_size > logBytesHigh {
+      findings.append(
+        .warning(
+          "storeLog", "\(path)-wal has \(log.st_size >> 20) MiB",
+          fix: "Stop the daemon and start it again."))
+    }
+    return findings
+  }
+
+  private static func config(_ context: DoctorContext) -> [DoctorFinding] {
+    let path = context.dataDirectory + "/config.json"
+    guard let bytes = context.bytes(of: path) else {
+      return [
+        .info(
+          "config", "no config.json: everything is as it is by default",
+          fix: "cospool init\(context.dataOption) turns the thread queue on.")
+      ]
+    }
+    do {
+      let outline = try JSONOutline(Array(bytes))
+      guard outline.members != nil else {
+        return [.error("config", "\(path) is no JSON object", fix: "Put its settings in braces.")]
+      }
+    } catch {
+      return [
+        .error(
+          "config", "\(path), line \(error.line): \(error.reason)",
+          fix: "Correct that line; cospool config check says the same.")
+      ]
+    }
+    return [.ok("config", path)]
+  }
+}
+
+/// The first bytes of a file, however large it is.
+enum FileHandleBytes {
+  static func beginning(of path: String, count: Int) -> [UInt8]? {
+    let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let read = read(file, &bytes, count)
+    return read < 0 ? nil : Array(bytes[..<read])
+  }
+}

@@ -1,0 +1,72 @@
+import AgentFormats
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Whether the daemon comes back after a reboot.
+extension Doctor {
+  static let serviceChecks = [local("service", service), local("linger", linger)]
+
+  /// The unit's file: the person's own, or a package's.
+  private static func unitPath(_ context: DoctorContext) -> String? {
+    let own = SystemdUnit.folder(context.variables)
+    return ((own.map { [$0] } ?? []) + context.unitFolders)
+      .map { $0 + "/" + SystemdUnit.name }.first { FileManager.default.fileExists(atPath: $0) }
+  }
+
+  private static func service(_ context: DoctorContext) -> [DoctorFinding] {
+    guard ProgramRun.path(of: "systemctl", in: context.variables) != nil else { return [] }
+    guard let path = unitPath(context), let text = context.text(of: path) else {
+      return [
+        .info(
+          "service", "the daemon is no service: after a reboot it has to be started by hand",
+          fix: "cospool service install\(context.dataOption)")
+      ]
+    }
+    let line = text.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }
+    let command = line.map { String($0.dropFirst("ExecStart=".count)) } ?? ""
+    let program = (try? CommandWords.split(command))?.first ?? ""
+    guard ProgramRun.isExecutable(program) else {
+      return [
+        .error(
+          "service", "\(path) runs \(program), which is not there",
+          fix: "cospool service install\(context.dataOption) writes it anew.")
+      ]
+    }
+    let folder = path[..<(path.lastIndex(of: "/") ?? path.endIndex)]
+    let wanted = folder + "/default.target.wants/" + SystemdUnit.name
+    var link = stat()
+    guard lstat(String(wanted), &link) == 0 || !path.hasPrefix(context.home ?? "/") else {
+      return [
+        .warning(
+          "service", "\(path) is not enabled: it does not start by itself",
+          fix: "systemctl --user enable --now \(SystemdUnit.name)")
+      ]
+    }
+    return [.ok("service", path)]
+  }
+
+  private static func linger(_ context: DoctorContext) -> [DoctorFinding] {
+    guard unitPath(context) != nil, let user = context.variables["USER"], !user.isEmpty else {
+      return []
+    }
+    guard FileManager.default.fileExists(atPath: "\(context.lingerFolder)/\(user)") else {
+      return [
+        .warning(
+          "linger", "the service ends when you log out, and waits for a login after a reboot",
+          fix: "loginctl enable-linger")
+      ]
+    }
+    return [.ok("linger", "the service runs without a login")]
+  }
+}

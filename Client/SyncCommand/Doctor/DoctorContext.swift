@@ -1,0 +1,122 @@
+import AgentFormats
+import LocalAPI
+import QueueModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the checks of `cospool doctor` look at.
+struct DoctorContext: Sendable {
+  var dataDirectory: String
+  var variables: [String: String]
+  /// This program's path.
+  var program: String
+  /// Ages and days left are counted from here.
+  var now: Date
+  /// Where systemd notes whose services go on without a login.
+  var lingerFolder = "/var/lib/systemd/linger"
+  /// Where packages put units for users.
+  var unitFolders = [
+    "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",
+  ]
+
+  /// What the daemon said of itself, or why it did not.
+  var status: Result<StatusAnswer, CommandFailure>
+  /// Values by the names of the settings: what the daemon goes by, else what `config.json` says.
+  var settings: [String: JSONTree] = [:]
+  /// What the daemon has to say against them.
+  var warnings: [String] = []
+  /// Where the device is paired; nil where it is not.
+  var server: String?
+
+  var limits: DoctorLimits
+
+  var connection: DaemonConnection { DaemonConnection(dataDirectory: dataDirectory) }
+
+  var home: String? { variables["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+
+  init(
+    dataDirectory: String, variables: [String: String], program: String, now: Date,
+    limits: DoctorLimits, status: Result<StatusAnswer, CommandFailure>
+  ) {
+    self.limits = limits
+    self.dataDirectory = dataDirectory
+    self.variables = variables
+    self.program = program
+    self.now = now
+    self.status = status
+  }
+
+  /// Asks the daemon, and reads the files where it does not answer.
+  static func gathered(
+    dataDirectory: String, variables: [String: String], program: String, now: Date,
+    limits: DoctorLimits = DoctorLimits()
+  ) async -> DoctorContext {
+    let connection = DaemonConnection(dataDirectory: dataDirectory)
+    async let settings = try? connection.answer(to: limits.request(["settings"]))
+    let status: Result<StatusAnswer, CommandFailure>
+    do {
+      status = .success(
+        try await connection.answer(to: limits.request(["status"])).decoded(StatusAnswer.self))
+    } catch {
+      status = .failure(CommandRunner.failure(of: error))
+    }
+    var context = DoctorContext(
+      dataDirectory: dataDirectory, variables: variables, program: program, now: now,
+      limits: limits, status: status)
+    if let answer = await settings, let rows = JSONTree(answer.json)?["settings"]?.elements {
+      for row in rows {
+        if let name = row["name"]?.text { context.settings[name] = row["value"] }
+        if let warning = row["warning"]?.text { context.warnings.append(warning) }
+      }
+    } else if case .object(let members)? = context.tree(of: "config.json") {
+      context.settings = members
+    }
+    context.server =
+      (try? status.get())?.sync.server ?? context.tree(of: "credentials.json")?["server"]?.text
+    return context
+  }
+
+  /// An answer of the daemon, in time for the report.
+  func answer<Value: Decodable>(_ path: [String], as type: Value.Type) async throws -> Value {
+    try await connection.answer(to: limits.request(path)).decoded(type)
+  }
+
+  /// A file of the data directory, as JSON; nil where it is not there, or is none.
+  func tree(of name: String) -> JSONTree? {
+    bytes(of: dataDirectory + "/" + name).flatMap { JSONTree($0) }
+  }
+
+  func bytes(of path: String) -> Data? { try? Data(contentsOf: URL(filePath: path)) }
+
+  func text(of path: String) -> String? {
+    bytes(of: path).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// `--data` where another than the usual folder is meant.
+  var dataOption: String {
+    let usual = home.map { $0 + "/.local/share/cospool" }
+    return dataDirectory == usual ? "" : " --data " + Shell.quoted(dataDirectory)
+  }
+}
+
+/// How long what is asked has for its answer: whatever hangs, the report comes within five seconds.
+struct DoctorLimits: Sendable {
+  /// A check.
+  var check = Duration.seconds(3)
+  /// The daemon, for one answer.
+  var daemonSeconds: Double = 1.5
+  /// The server's address, to be connected to.
+  var connectSeconds: Int64 = 2
+  /// An agent, to say its version.
+  var versionSeconds: Double = 2.5
+
+  func request(_ path: [String], _ method: APIRequest.Method = .get) -> APIRequest {
+    var request = APIRequest(method, path)
+    request.timeoutSeconds = daemonSeconds
+    return request
+  }
+}

@@ -1,0 +1,211 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a server's health page says, and the certificate it came under.
+struct ServerProbe: Sendable {
+  var address: DoctorAddress
+  /// Roots besides the system's, as `certificate` names them.
+  var certificateFile: String?
+  var connectSeconds: Int64
+
+  struct Reply: Equatable, Sendable {
+    var status: Int
+    /// The server's clock, where it says it.
+    var date: String?
+    /// When its certificate ends, seconds since 1970; nil without TLS.
+    var certificateEnds: Int64?
+  }
+
+  struct Failure: Error, Equatable {
+    var code: String
+    var reason: String
+  }
+
+  static let path = "/healthz"
+
+  private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
+
+  /// Connects, does the handshake where there is one, and asks for the page.
+  func reply() async throws(Failure) -> Reply {
+    let security = try security()
+    do {
+      return try await exchange(security)
+    } catch let failure as Failure {
+      throw failure
+    } catch {
+      throw Self.failure(of: error, at: address)
+    }
+  }
+
+  private func security() throws(Failure) -> NIOSSLContext? {
+    guard address.isSecure else { return nil }
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["http/1.1"]
+    do {
+      if let certificateFile {
+        configuration.additionalTrustRoots = [
+          .certificates(try NIOSSLCertificate.fromPEMFile(certificateFile))
+        ]
+      }
+      return try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw Failure(
+        code: "serverCertificate",
+        reason: "\(certificateFile ?? "the roots of the system") cannot be read as PEM")
+    }
+  }
+
+  private func exchange(_ security: NIOSSLContext?) async throws -> Reply {
+    let address = address
+    let (channel, seen) = try await ClientBootstrap(
+      group: NIOSingletons.posixEventLoopGroup
+    )
+    .connectTimeout(.seconds(connectSeconds))
+    .connect(host: address.host, port: address.port) { channel in
+      channel.eventLoop.makeCompletedFuture {
+        let pipeline = channel.pipeline.syncOperations
+        let seen = NIOLoopBoundBox(SeenSecurity(), eventLoop: channel.eventLoop)
+        if let security {
+          // A server name is for names alone.
+          let isNumeric = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
+          try pipeline.addHandler(
+            NIOSSLClientHandler(
+              context: security, serverHostname: isNumeric ? nil : address.host))
+          try pipeline.addHandler(SecurityReader(seen))
+        }
+        try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
+        let connection = try Connection(wrappingChannelSynchronously: channel)
+        // NIO traps where it is dropped while it is open: where another address was faster.
+        channel.closeFuture.whenComplete { _ in withExtendedLifetime(connection) {} }
+        return (connection, seen)
+      }
+    }
+    do {
+      return try await channel.executeThenClose { inbound, outbound in
+        let head = HTTPRequestHead(
+          version: .http1_1, method: .GET, uri: Self.path,
+          headers: ["host": address.hostField, "connection": "close"])
+        try await outbound.write(contentsOf: [.head(head), .end(nil)])
+        for try await part in inbound {
+          guard case .head(let head) = part else { continue }
+          let ends = try await channel.channel.eventLoop.submit { seen.value.certificateEnds }.get()
+          return Reply(
+            status: Int(head.status.code), date: head.headers.first(name: "date"),
+            certificateEnds: ends)
+        }
+        throw Failure(code: "serverHealth", reason: "\(address.text) closes the connection at once")
+      }
+    } catch {
+      // What closed the connection says more than that it is closed.
+      let failure = try? await channel.channel.eventLoop.submit { seen.value.failure }.get()
+      throw failure ?? error
+    }
+  }
+
+  /// Reads a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  static func date(_ text: String) -> Date? {
+    let months = [
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    let words = text.split { $0 == " " || $0 == ":" }
+    guard words.count == 8, words[7] == "GMT", let zone = TimeZone(secondsFromGMT: 0),
+      let month = months.firstIndex(of: String(words[2]))
+    else { return nil }
+    let numbers = [1, 3, 4, 5, 6].compactMap { Int(words[$0]) }
+    guard numbers.count == 5 else { return nil }
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = zone
+    return calendar.date(
+      from: DateComponents(
+        year: numbers[1], month: month + 1, day: numbers[0], hour: numbers[2], minute: numbers[3],
+        second: numbers[4]))
+  }
+
+  private static func failure(of error: any Error, at address: DoctorAddress) -> Failure {
+    switch error {
+    case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+      return Failure(code: "serverName", reason: "the name \(address.host) is unknown")
+    case let error as NIOConnectionError:
+      let first = (error.connectionErrors.first?.error as? IOError)?.errnoCode
+      let reason = first.map { String(cString: strerror($0)) } ?? "no answer in time"
+      return Failure(code: "serverPort", reason: "\(address.text) cannot be reached: \(reason)")
+    case is ChannelError:
+      return Failure(code: "serverPort", reason: "\(address.text) does not answer in time")
+    case is NIOSSLExtraError:
+      return Failure(
+        code: "serverTLS",
+        reason: "the certificate of \(address.text) is not made out to \(address.host)")
+    case let error as NIOSSLError:
+      let text = "\(error)"
+      let isUntrusted = text.contains("CERTIFICATE_VERIFY_FAILED")
+      return Failure(
+        code: "serverTLS",
+        reason: isUntrusted
+          ? "the certificate of \(address.text) is not trusted: it is self-signed, expired, or from "
+            + "an unknown issuer"
+          : "\(address.text) does not speak TLS as it should")
+    default:
+      return Failure(
+        code: "serverHealth", reason: "\(address.text) does not answer as a Cospool server")
+    }
+  }
+}
+
+/// The server's address in its parts.
+struct DoctorAddress: Equatable, Sendable {
+  var isSecure: Bool
+  var host: String
+  var port: Int
+
+  init?(_ text: String) {
+    guard let url = URL(string: text), let scheme = url.scheme, ["ws", "wss"].contains(scheme),
+      let host = url.host(percentEncoded: false), !host.isEmpty
+    else { return nil }
+    isSecure = scheme == "wss"
+    self.host = host.split(whereSeparator: { "[]".contains($0) }).joined()
+    port = url.port ?? (isSecure ? 443 : 80)
+  }
+
+  var hostField: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)" }
+}
+
+/// What a connection's security said.
+private struct SeenSecurity {
+  /// When the certificate ends, seconds since 1970.
+  var certificateEnds: Int64?
+  /// Why it would not do.
+  var failure: (any Error)?
+}
+
+/// Notes what a connection's security says while it says it. Afterwards would be too late: the
+/// connection is closed as soon as the server has answered, or its certificate was refused.
+private final class SecurityReader: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private let seen: NIOLoopBoundBox<SeenSecurity>
+
+  init(_ seen: NIOLoopBoundBox<SeenSecurity>) { self.seen = seen }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let handler = try? context.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
+    if let certificate = handler?.peerCertificate {
+      seen.value.certificateEnds = Int64(certificate.notValidAfter)
+    }
+    context.fireChannelRead(data)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if seen.value.failure == nil { seen.value.failure = error }
+    context.fireErrorCaught(error)
+  }
+}

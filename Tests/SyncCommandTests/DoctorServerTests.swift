@@ -1,0 +1,157 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import PushTestSupport
+import Testing
+
+@testable import SyncCommand
+
+/// The way to the server, in front of servers that fail each in its way.
+@Suite(.timeLimit(.minutes(1))) struct DoctorServerTests {
+  private typealias Machine = DoctorTests.Machine
+
+  /// Answers everything with one head.
+  private final class Answering: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+    private let head: HTTPResponseHead
+
+    init(_ head: HTTPResponseHead) { self.head = head }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard case .end = unwrapInboundIn(data) else { return }
+      context.write(wrapOutboundOut(.head(head)), promise: nil)
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+  }
+
+  /// What doctor says of a server on a port of its own.
+  private func findings(
+    status: HTTPResponseStatus = .ok, date: Date? = nil, hasTLS: Bool = false,
+    address: (Int) -> String, settings: String = "{}", now: Date = Date()
+  ) async throws -> [DoctorFinding] {
+    let security = hasTLS ? try TestAuthority.serverContext(protocols: ["http/1.1"]) : nil
+    var headers: HTTPHeaders = ["content-length": "0"]
+    if let date { headers.add(name: "date", value: HTTPDateText.text(of: date)) }
+    let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+    let server = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let pipeline = channel.pipeline.syncOperations
+          if let security { try pipeline.addHandler(NIOSSLServerHandler(context: security)) }
+          try pipeline.configureHTTPServerPipeline()
+          try pipeline.addHandler(Answering(head))
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let machine = try Machine()
+    defer { machine.remove() }
+    try machine.credentials(server: address(server.localAddress?.port ?? 0))
+    try machine.write(settings, to: machine.data + "/config.json")
+    let findings = await machine.findings(now: now)
+    try await server.close()
+    return findings
+  }
+
+  private func found(
+    _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
+    _ word: String = "", sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(
+      findings.contains {
+        $0.code == code && $0.severity == severity && (word.isEmpty || $0.what.contains(word))
+          && (severity <= .info || $0.fix?.isEmpty == false)
+      }, "\(findings.filter { $0.severity > .ok })", sourceLocation: sourceLocation)
+  }
+
+  @Test func aServerThatIsWellIsCalledThat() async throws {
+    let findings = try await findings(date: Date()) { "ws://127.0.0.1:\($0)" }
+    found(findings, "serverName", .ok, "127.0.0.1")
+    found(findings, "serverHealth", .ok)
+    found(findings, "clock", .ok)
+  }
+
+  @Test func aServerThatIsIllOrAnotherProgramIsTold() async throws {
+    found(
+      try await findings(status: .serviceUnavailable) { "ws://127.0.0.1:\($0)" },
+      "serverHealth", .error, "not well")
+    found(
+      try await findings(status: .notFound) { "ws://127.0.0.1:\($0)" }, "serverHealth", .error,
+      "404")
+  }
+
+  @Test func aClockThatIsOffIsTold() async throws {
+    found(
+      try await findings(date: Date() - 3_600) { "ws://127.0.0.1:\($0)" }, "clock", .error,
+      "ahead of")
+    found(
+      try await findings(date: Date() + 7_200) { "ws://127.0.0.1:\($0)" }, "clock", .error,
+      "behind")
+  }
+
+  @Test func nobodyAtTheAddressIsTold() async throws {
+    let machine = try Machine()
+    defer { machine.remove() }
+    // A port that was given a moment ago, and given back.
+    let server = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = server.localAddress?.port ?? 0
+    try await server.close()
+    try machine.credentials(server: "ws://127.0.0.1:\(port)")
+    found(await machine.findings(), "serverPort", .error, "refused")
+    // Names under `invalid` are known to nobody (RFC 6761).
+    try machine.credentials(server: "wss://nowhere.invalid")
+    found(await machine.findings(), "serverName", .error, "nowhere.invalid")
+    try machine.credentials(server: "http://host")
+    found(await machine.findings(), "server", .error, "no address")
+  }
+
+  @Test func certificatesAreChecked() async throws {
+    let trusting = #"{"certificate":"\#(TestAuthority.certificateFile)"}"#
+    found(
+      try await findings(hasTLS: true) { "wss://localhost:\($0)" }, "serverTLS", .error,
+      "not trusted")
+    found(
+      try await findings(
+        hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting),
+      "certificateDays", .ok, "days")
+    let certificate = try #require(
+      try NIOSSLCertificate.fromPEMFile(TestAuthority.certificateFile).first)
+    let end = Date(timeIntervalSince1970: Double(certificate.notValidAfter))
+    found(
+      try await findings(
+        hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting,
+        now: end - 5 * 86_400 - 60),
+      "certificateDays", .warning, "5 days")
+    found(
+      try await findings(
+        hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting, now: end + 60),
+      "certificateDays", .error, "expired")
+    found(
+      try await findings(
+        hasTLS: true, address: { "wss://localhost:\($0)" },
+        settings: #"{"certificate":"/nowhere.pem"}"#),
+      "serverCertificate", .error, "/nowhere.pem")
+    found(
+      try await findings { "wss://localhost:\($0)" }, "serverTLS", .error, "does not speak TLS")
+  }
+
+  @Test func datesOfHTTPAreRead() {
+    #expect(ServerProbe.date("Sun, 06 Nov 1994 08:49:37 GMT")?.timeIntervalSince1970 == 784_111_777)
+    #expect(ServerProbe.date("yesterday") == nil)
+    #expect(HTTPDateText.text(of: Date(timeIntervalSince1970: 784_111_777)).contains("06 Nov 1994"))
+  }
+}
+
+/// Writes a date as HTTP has it.
+private enum HTTPDateText {
+  static func text(of date: Date) -> String {
+    let format = DateFormatter()
+    format.locale = Locale(identifier: "en_US_POSIX")
+    format.timeZone = TimeZone(secondsFromGMT: 0)
+    format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+    return format.string(from: date)
+  }
+}

@@ -1,0 +1,285 @@
+import AgentFormats
+import Foundation
+import LocalAPI
+import QueueModel
+import Testing
+
+@testable import SyncCommand
+
+/// `cospool doctor` finds what is planted, and names it.
+@Suite(.timeLimit(.minutes(1))) struct DoctorTests {
+  /// A machine that is well, in folders of its own, without a daemon.
+  struct Machine {
+    let root = "/tmp/csp-doctor-\(UInt32.random(in: .min ... .max))"
+    var data: String { root + "/data" }
+    var home: String { root + "/home" }
+    var bin: String { root + "/bin" }
+
+    init() throws {
+      for folder in [data, home, bin] {
+        try FileManager.default.createDirectory(
+          atPath: folder, withIntermediateDirectories: true,
+          attributes: [.posixPermissions: 0o700])
+      }
+      try write("{}", to: data + "/config.json")
+      for name in ["cospool", "cospoold"] { try program(name, "exit 0") }
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: root) }
+
+    func write(_ text: String, to path: String, mode: Int = 0o600) throws {
+      let folder = (path as NSString).deletingLastPathComponent
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try text.write(toFile: path, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    func program(_ name: String, _ script: String) throws {
+      try write("#!/bin/sh\n\(script)\n", to: bin + "/" + name, mode: 0o755)
+    }
+
+    func credentials(server: String, mode: Int = 0o600) throws {
+      try write(
+        #"{"server":"\#(server)","token":"00"}"#, to: data + "/credentials.json", mode: mode)
+    }
+
+    var variables: [String: String] {
+      ["HOME": home, "PATH": bin, "USER": "ada", "COSPOOL_DATA": data]
+    }
+
+    func findings(
+      _ variables: [String: String] = [:], now: Date = Date(),
+      _ change: (inout DoctorContext) -> Void = { _ in }
+    ) async -> [DoctorFinding] {
+      var context = await DoctorContext.gathered(
+        dataDirectory: data, variables: self.variables.merging(variables) { $1 },
+        program: bin + "/cospool", now: now,
+        limits: .unhurried)
+      context.lingerFolder = root + "/linger"
+      context.unitFolders = []
+      change(&context)
+      return await Doctor(context: context).findings()
+    }
+  }
+
+  private func with(_ body: (Machine) async throws -> Void) async throws {
+    let machine = try Machine()
+    defer { machine.remove() }
+    try await body(machine)
+  }
+
+  /// That a finding is there, and says what to do.
+  private func expect(
+    _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
+    _ words: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let found = findings.filter { $0.code == code && $0.severity == severity }
+    #expect(!found.isEmpty, "\(code): \(findings)", sourceLocation: sourceLocation)
+    for word in words {
+      #expect(
+        found.contains { "\($0.what) \($0.fix ?? "")".contains(word) }, "\(word) in \(found)",
+        sourceLocation: sourceLocation)
+    }
+    if severity > .info {
+      #expect(found.allSatisfy { $0.fix?.isEmpty == false }, sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test func aMachineThatIsWellHasNoFaultButTheDaemonThatIsNotThere() async throws {
+    try await with { machine in
+      let findings = await machine.findings()
+      #expect(findings.filter { $0.severity > .info }.map(\.code) == ["noDaemon"])
+      expect(findings, "noDaemon", .error, "cospoold --data \(machine.data)")
+      expect(findings, "dataDirectory", .ok)
+      expect(findings, "commandPath", .ok)
+      expect(findings, "server", .info, "cospool pair")
+      expect(findings, "agent", .info)
+    }
+  }
+
+  @Test func theDataDirectoryIsLookedAt() async throws {
+    try await with { machine in
+      chmod(machine.data, 0o755)
+      expect(await machine.findings(), "dataMode", .warning, "chmod 700")
+      try machine.credentials(server: "ws://127.0.0.1:1", mode: 0o644)
+      expect(await machine.findings(), "credentialsMode", .error, "chmod 600")
+      try machine.write("nothing", to: machine.data + "/credentials.json")
+      expect(await machine.findings(), "credentials", .error, "pair")
+      try machine.write("no database at all", to: machine.data + "/cospool.sqlite")
+      expect(await machine.findings(), "store", .error)
+      try machine.write("{\n\"a\": }", to: machine.data + "/config.json")
+      expect(await machine.findings(), "config", .error, "line 2")
+      try FileManager.default.removeItem(atPath: machine.data)
+      expect(await machine.findings(), "dataDirectory", .error, "cospool init")
+      try machine.write("", to: machine.data)
+      expect(await machine.findings(), "dataDirectory", .error, "no folder")
+    }
+  }
+
+  @Test func littleSpaceIsTold() async throws {
+    try await with { machine in
+      let context = await DoctorContext.gathered(
+        dataDirectory: machine.data, variables: [:], program: "cospool", now: Date())
+      #expect(Doctor.diskSpace(free: 1 << 20, context).severity == .error)
+      #expect(Doctor.diskSpace(free: 500 << 20, context).severity == .warning)
+      #expect(Doctor.diskSpace(free: 50 << 30, context).severity == .ok)
+    }
+  }
+
+  @Test func whatIsNotSentIsToldByItsAge() {
+    let now = Date(timeIntervalSince1970: 100_000)
+    #expect(Doctor.outbox(count: 0, oldestMilliseconds: nil, now: now).severity == .ok)
+    #expect(Doctor.outbox(count: 2, oldestMilliseconds: 99_000_000, now: now).severity == .info)
+    let old = Doctor.outbox(count: 2, oldestMilliseconds: 10_000_000, now: now)
+    #expect(old.severity == .warning && old.what.contains("2 changes") && old.fix != nil)
+  }
+
+  @Test func programsInThePathAreLookedAt() async throws {
+    try await with { machine in
+      let other = machine.root + "/other"
+      try machine.write("#!/bin/sh\n", to: other + "/cospool", mode: 0o755)
+      let found = await machine.findings(["PATH": "\(other):\(machine.bin)"])
+      expect(found, "commandPath", .warning, other)
+      expect(await machine.findings(["PATH": "/nowhere"]), "commandPath", .warning, "PATH")
+      try FileManager.default.removeItem(atPath: machine.bin + "/cospoold")
+      expect(await machine.findings(), "daemonProgram", .warning)
+    }
+  }
+
+  @Test func agentsAreLookedFor() async throws {
+    try await with { machine in
+      try machine.write(#"{"agent":"claude"}"#, to: machine.data + "/config.json")
+      expect(await machine.findings(), "agent", .error, "claude", "command")
+      try machine.program("claude", "echo 2.1.0 '(Claude Code)'")
+      var found = await machine.findings()
+      expect(found, "agent", .ok, machine.bin + "/claude")
+      expect(found, "agent.claude", .ok, "2.1.0")
+      expect(found, "mcp", .info, "claude mcp add")
+      try machine.program("claude", "exit 3")
+      expect(await machine.findings(), "agent.claude", .warning)
+      try machine.write(#"{"agent":"command"}"#, to: machine.data + "/config.json")
+      expect(await machine.findings(), "agent", .error, "no command is set")
+      try machine.write(
+        #"{"notifyCommand":"/nowhere/say it","projectRoots":"/nowhere/src"}"#,
+        to: machine.data + "/config.json")
+      found = await machine.findings()
+      expect(found, "notifyCommand", .warning, "/nowhere/say")
+      expect(found, "projectRoots", .warning, "/nowhere/src")
+    }
+  }
+
+  @Test func anAgentThatHangsHoldsNobodyUp() async throws {
+    try await with { machine in
+      try machine.program("codex", "exec /bin/sleep 600")
+      let began = ContinuousClock.now
+      let findings = await machine.findings { $0.limits.versionSeconds = 0.1 }
+      expect(findings, "agent.codex", .warning)
+      #expect(ContinuousClock.now - began < .seconds(30))
+    }
+  }
+
+  @Test func hooksHaveToReachThisProgram() async throws {
+    try await with { machine in
+      let file = machine.home + "/.claude/settings.json"
+      func install(_ command: String, events: [HookEvent.Name] = HookAgent.claude.events) throws {
+        var settings = try HookSettings([])
+        try settings.install(
+          events.map { (event: $0.rawValue, command: command, timeout: 10) })
+        try machine.write(String(decoding: settings.bytes, as: UTF8.self), to: file)
+      }
+      try machine.write("{}", to: file)
+      expect(await machine.findings(), "hooks.claude", .info, "cospool hooks install claude")
+      try install("\(machine.bin)/cospool hook --timeout 5")
+      expect(await machine.findings(), "hooks.claude", .ok)
+      try install("/nowhere/cospool hook --feed")
+      expect(
+        await machine.findings(), "hooks.claude", .error, "/nowhere/cospool",
+        "install claude --feed")
+      try machine.write("#!/bin/sh\n", to: machine.root + "/old/cospool", mode: 0o755)
+      try install("\(machine.root)/old/cospool hook --ask")
+      expect(await machine.findings(), "hooks.claude", .error, "another cospool", "--approvals")
+      try install("\(machine.bin)/cospool hook --data /elsewhere")
+      expect(await machine.findings(), "hooks.claude", .error, "another daemon")
+      try install("\(machine.bin)/cospool hook", events: [.stop])
+      expect(await machine.findings(), "hooks.claude", .warning, "SessionStart")
+      try machine.write("{", to: file)
+      expect(await machine.findings(), "hooks.claude", .error, "line 1")
+    }
+  }
+
+  @Test func theMCPEntryHasToStartThisProgram() async throws {
+    try await with { machine in
+      try machine.program("claude", "echo 2.1.0")
+      let file = machine.home + "/.claude.json"
+      func entry(_ command: String, _ argument: String) throws {
+        try machine.write(
+          #"{"mcpServers":{"cospool":{"command":"\#(command)","args":["\#(argument)"]}}}"#, to: file
+        )
+      }
+      try entry("/nowhere/cospool", "mcp")
+      expect(await machine.findings(), "mcp", .error, "/nowhere/cospool")
+      try entry("cospool", "status")
+      expect(await machine.findings(), "mcp", .error, "does not run cospool mcp")
+      try entry("cospool", "mcp")
+      expect(await machine.findings(), "mcp", .ok)
+    }
+  }
+
+  @Test func theServiceIsLookedAt() async throws {
+    try await with { machine in
+      try machine.program("systemctl", "exit 0")
+      expect(await machine.findings(), "service", .info)
+      let folder = machine.home + "/.config/systemd/user"
+      func unit(_ program: String) throws {
+        try machine.write("[Service]\nExecStart=\(program)\n", to: folder + "/cospoold.service")
+      }
+      try unit("/nowhere/cospoold")
+      expect(await machine.findings(), "service", .error, "/nowhere/cospoold")
+      try unit(machine.bin + "/cospoold")
+      expect(await machine.findings(), "service", .warning, "enable")
+      expect(await machine.findings(), "linger", .warning, "enable-linger")
+      try machine.write("", to: folder + "/default.target.wants/cospoold.service")
+      try machine.write("", to: machine.root + "/linger/ada")
+      let found = await machine.findings()
+      expect(found, "service", .ok)
+      expect(found, "linger", .ok)
+    }
+  }
+
+  // What is told works: the same command with --fix finds nothing of it any more.
+  @Test func fixTakesRightsFromOthers() async throws {
+    try await with { machine in
+      chmod(machine.data, 0o755)
+      try machine.credentials(server: "ws://127.0.0.1:1", mode: 0o644)
+      let before = await CommandFixture.cospool(["doctor"], variables: machine.variables)
+      #expect(before.exitCode == 1 && before.output.contains("credentialsMode: "))
+      let fixed = await CommandFixture.cospool(["doctor", "--fix"], variables: machine.variables)
+      #expect(fixed.output.contains("corrected"))
+      let after = await CommandFixture.cospool(
+        ["doctor", "--json", "--all"], variables: machine.variables)
+      let tree = try #require(JSONTree(Array(after.output.utf8)))
+      let codes = tree["findings"]?.elements.filter { $0["severity"]?.text == "ok" }
+        .compactMap { $0["code"]?.text }
+      #expect(codes?.contains("credentialsMode") == true && codes?.contains("dataMode") == true)
+      #expect(tree["worst"]?.text == "error")
+      #expect(after.exitCode == 1, "there is no daemon")
+    }
+  }
+
+  @Test func aRunningDaemonIsAsked() async throws {
+    try await CommandFixture.run { house in
+      let all = await house.cospool("doctor", "--all")
+      #expect(all.output.contains("daemonVersion: version"), "\(all.output)")
+      #expect(all.output.contains("settings: all of them are valid"))
+      let warned = await house.cospool("config", "set", "agent", "command")
+      #expect(warned.exitCode == 0)
+      let found = await house.cospool("doctor")
+      #expect(found.exitCode == 1 && found.output.contains("no command is set"))
+      chmod(house.directory + "/cospool.sock", 0o666)
+      #expect(await house.cospool("doctor").output.contains("socketMode"))
+      try "{ \"colour\": 1 }".write(
+        toFile: house.directory + "/config.json", atomically: true, encoding: .utf8)
+      #expect(await house.cospool("doctor").output.contains("colour"))
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+@testable import SyncCommand
+
+/// `cospool service`, before a systemctl that writes down how it is called.
+@Suite(.timeLimit(.minutes(1))) struct ServiceTests {
+  private struct Machine {
+    let root = "/tmp/csp-service-\(UInt32.random(in: .min ... .max))"
+    var unit: String { root + "/home/.config/systemd/user/cospoold.service" }
+
+    init(systemctl: String? = "exit 0") throws {
+      for folder in ["home", "bin"] {
+        try FileManager.default.createDirectory(
+          atPath: root + "/" + folder, withIntermediateDirectories: true)
+      }
+      try program("cospoold", "exit 0")
+      if let systemctl {
+        try program("systemctl", "echo \"$@\" >> '\(root)/calls'\n\(systemctl)")
+      }
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: root) }
+
+    func program(_ name: String, _ script: String) throws {
+      let path = root + "/bin/" + name
+      try "#!/bin/sh\n\(script)\n".write(toFile: path, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    }
+
+    func cospool(_ arguments: String...) async -> CommandRunner.Outcome {
+      await CommandFixture.cospool(
+        arguments,
+        variables: [
+          "HOME": root + "/home", "PATH": root + "/bin", "COSPOOL_DATA": root + "/my data",
+        ])
+    }
+
+    var calls: [String] {
+      let text = try? String(contentsOfFile: root + "/calls", encoding: .utf8)
+      return (text ?? "").split(separator: "\n").map(String.init)
+    }
+
+    var text: String? { try? String(contentsOfFile: unit, encoding: .utf8) }
+  }
+
+  private static let inactive = "case \"$2\" in is-active) exit 3;; esac\nexit 0"
+
+  private func with(
+    systemctl: String? = ServiceTests.inactive, _ body: (Machine) async throws -> Void
+  ) async throws {
+    let machine = try Machine(systemctl: systemctl)
+    defer { machine.remove() }
+    try await body(machine)
+  }
+
+  @Test func installingWritesTheUnitAndStartsIt() async throws {
+    try await with { machine in
+      let shown = await machine.cospool("service", "install", "--dry-run")
+      #expect(shown.exitCode == 0 && shown.output.contains("# \(machine.unit)"))
+      #expect(machine.text == nil && machine.calls.isEmpty)
+      for _ in 1...2 {
+        let done = await machine.cospool("service", "install")
+        #expect(done.exitCode == 0, "\(done)")
+        #expect(done.output.contains(machine.unit) && done.output.contains("enable-linger"))
+      }
+      let text = try #require(machine.text)
+      #expect(shown.output.hasSuffix(text))
+      #expect(text.contains("--data \"\(machine.root)/my data\"\n"))
+      #expect(text.contains("Environment=\"PATH=\(machine.root)/bin\"\n"))
+      #expect(
+        machine.calls.suffix(3) == [
+          "--user daemon-reload", "--user enable cospoold.service",
+          "--user restart cospoold.service",
+        ])
+    }
+  }
+
+  @Test func uninstallingStopsItAndTakesTheUnitAway() async throws {
+    try await with { machine in
+      let nothing = await machine.cospool("service", "uninstall")
+      #expect(nothing.exitCode == 0 && nothing.output.contains("nothing changed"))
+      #expect(machine.calls.isEmpty)
+      _ = await machine.cospool("service", "install")
+      let done = await machine.cospool("service", "uninstall", "--json")
+      #expect(done.exitCode == 0 && done.output.contains("true"))
+      #expect(machine.text == nil)
+      #expect(
+        machine.calls.suffix(2) == [
+          "--user disable --now cospoold.service", "--user daemon-reload",
+        ])
+    }
+  }
+
+  @Test func whatSystemdRefusesIsTold() async throws {
+    try await with(systemctl: "echo 'Failed to connect to bus' >&2\nexit 1") { machine in
+      let refused = await machine.cospool("service", "install")
+      #expect(refused.exitCode == 1 && refused.errors.contains("Failed to connect to bus"))
+      #expect(refused.errors.contains("log in as yourself") && machine.text == nil)
+    }
+    try await with(systemctl: nil) { machine in
+      for command in ["install", "status", "logs"] {
+        let absent = await machine.cospool("service", command)
+        #expect(absent.exitCode == 1 && absent.errors.contains("here"), "\(absent)")
+      }
+    }
+  }
+
+  @Test func aDaemonThatWasStartedByHandIsNotOverrun() async throws {
+    try await CommandFixture.run { fixture in
+      let machine = try Machine(systemctl: ServiceTests.inactive)
+      defer { machine.remove() }
+      let refused = await machine.cospool("service", "install", "--data", fixture.directory)
+      #expect(refused.exitCode == 5 && refused.errors.contains("kill"), "\(refused)")
+      #expect(machine.text == nil)
+    }
+  }
+
+  @Test func itIsToldWhetherItRuns() async throws {
+    try await with(systemctl: "echo state; exit 0") { machine in
+      let runs = await machine.cospool("service", "status")
+      #expect(runs.exitCode == 0 && runs.output == "state")
+    }
+    try await with { machine in
+      #expect(await machine.cospool("service", "status").exitCode == 1)
+      try machine.program("journalctl", "echo line; echo \"$@\"")
+      let log = await machine.cospool("service", "logs", "--lines", "7")
+      #expect(log.output.hasPrefix("line") && log.output.contains("--lines=7"))
+      #expect(await machine.cospool("service", "logs", "--lines", "0").exitCode == 2)
+    }
+  }
+
+  @Test func pathsAreQuotedAsSystemdReadsThem() throws {
+    let unit = SystemdUnit(
+      program: "/opt/a \"b\"/cospoold", dataDirectory: "/d/$HOME/100%", searchPath: "/a\\b:/c")
+    let text = try unit.text()
+    #expect(text.contains(#"ExecStart="/opt/a \"b\"/cospoold" --data "/d/$$HOME/100%%""#))
+    #expect(text.contains(#"Environment="PATH=/a\\b:/c""#))
+    #expect(throws: CommandFailure.self) {
+      try SystemdUnit(program: "/a\nb", dataDirectory: "/d", searchPath: "/c").text()
+    }
+  }
+
+  /// systemd itself finds nothing wrong with it, where there is one.
+  @Test func systemdAcceptsTheUnit() async throws {
+    let variables = ProcessInfo.processInfo.environment
+    guard ProgramRun.path(of: "systemd-analyze", in: variables) != nil else { return }
+    let machine = try Machine()
+    defer { machine.remove() }
+    let unit = SystemdUnit(
+      program: machine.root + "/bin/cospoold", dataDirectory: machine.root + "/100% $HOME",
+      searchPath: "/usr/bin:/bin")
+    let path = machine.root + "/cospoold.service"
+    try unit.text().write(toFile: path, atomically: true, encoding: .utf8)
+    let run = try #require(
+      await ProgramRun.run(
+        ["systemd-analyze", "verify", "--man=no", path], variables: variables, seconds: 30,
+        withErrors: true))
+    #expect(run.status == 0 && !run.output.contains("cospoold.service:"), "\(run)")
+  }
+}
