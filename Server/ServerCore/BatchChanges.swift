@@ -99,18 +99,18 @@ struct BatchChanges: Sendable {
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
         // Of a session that was deleted nobody needs to hear any more.
         let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []
-        let request = task.requests.first { !known.contains($0.id) }
-        guard content.host(of: session) != nil,
-          let event = BatchChanges.event(of: task, asking: request, in: session, content)
-        else { continue }
+        let events = BatchChanges.events(of: task, besides: known, in: session, content)
+        guard content.host(of: session) != nil, !events.isEmpty else { continue }
         // What came of it is as old as the task itself.
         told.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }
-        news.append(
-          NotificationChange(
-            name: operation.id, event: event, session: session, request: request?.id,
-            milliseconds: task.milliseconds, expiresAt: request?.expiresAt,
-            author: author(replica)))
+        for (index, (request, event)) in events.enumerated() {
+          news.append(
+            NotificationChange(
+              name: index == 0 ? operation.id : operation.id.naming(request?.id), event: event,
+              session: session, request: request?.id, milliseconds: task.milliseconds,
+              expiresAt: request?.expiresAt, author: author(replica)))
+        }
       } else if let element = operation.body.unlockedThread,
         let session = content.session(introducedBy: element), locked.contains(session)
       {
@@ -136,26 +136,37 @@ struct BatchChanges: Sendable {
     return text
   }
 
-  /// What a task says that people are told of: the request that it did not await before, or how it
-  /// ended. A request that the batch itself settles is none.
-  private static func event(
-    of task: TaskText, asking request: TaskRequest?, in session: SessionID, _ content: Workspace
-  ) -> NotificationEvent? {
+  /// What a task says that people are told of: the requests that it did not await before, of which
+  /// another host's write may bring back several, or how it ended. A request that the batch itself
+  /// settles is none.
+  private static func events(
+    of task: TaskText, besides known: Set<RequestID>, in session: SessionID, _ content: Workspace
+  ) -> [(TaskRequest?, NotificationEvent)] {
     switch task.status {
     case .awaitingApproval, .awaitingAnswer:
-      guard let request, content.awaits(request.id, in: session) else { return nil }
-      switch request {
-      case .approval(let approval):
-        return .approval(
-          tool: approval.toolName, summary: approval.summary, details: approval.details)
-      case .question(let question):
-        return .question(question.question, options: question.options)
-      }
-    case .completed(.success(let summary)): return .taskComplete(summary: summary)
-    case .completed(.failure(let error)): return .taskFailed(error: error)
-    case .error(let message): return .taskFailed(error: message)
-    case .idle, .processing, .completed(.cancelled): return nil
+      task.requests.filter { !known.contains($0.id) && content.awaits($0.id, in: session) }
+        .map { ($0, event(of: $0)) }
+    case .completed(.success(let summary)): [(nil, .taskComplete(summary: summary))]
+    case .completed(.failure(let error)): [(nil, .taskFailed(error: error))]
+    case .error(let message): [(nil, .taskFailed(error: message))]
+    case .idle, .processing, .completed(.cancelled): []
     }
+  }
+
+  private static func event(of request: TaskRequest) -> NotificationEvent {
+    switch request {
+    case .approval(let approval):
+      .approval(tool: approval.toolName, summary: approval.summary, details: approval.details)
+    case .question(let question): .question(question.question, options: question.options)
+    }
+  }
+}
+
+extension OperationID {
+  /// The name of a further request that the operation makes await: no operation has it.
+  fileprivate func naming(_ request: RequestID?) -> OperationID {
+    let word = request.map { $0.high ^ $0.low } ?? 0
+    return OperationID(replica: ReplicaID(rawValue: replica.rawValue ^ word), seq: seq)
   }
 }
 

@@ -57,17 +57,34 @@ import WireProtocol
     #expect(told.map(\.position) == [2, 3, 4, 5])
   }
 
+  private func awaiting(_ numbers: [UInt64]) -> Command {
+    let requests = numbers.map { number in
+      ApprovalRequest(id: RequestID(high: 5, low: number), toolName: "Bash", summary: "make")
+    }
+    return .reportTask(
+      TaskReport(
+        session: session, status: .awaitingApproval(requests[0]),
+        milliseconds: NotifiedPair.wall, alsoAwaits: requests.dropFirst().map { .approval($0) }))
+  }
+
+  /// Another host's write was over it, and the host writes again that it awaits both.
+  @Test func allRequestsThatOneWriteBringsAreTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
+    try pair.perform([awaiting([1, 2])])
+    let told = pair.told()
+    let both = [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)]
+    #expect(told.map(\.request) == both)
+    #expect(told.first?.name == pair.host.workspace.taskRecord(of: session)?.writer)
+    #expect(Set(told.map(\.name)).count == 2)
+    // Each is taken back by itself.
+    try pair.perform([awaiting([2])])
+    pair.phoneLeaves()
+    #expect(try pair.phoneReturns().map(\.request) == [both[1]])
+  }
+
   @Test func eachRequestOfATaskIsToldOnce() throws {
     var pair = try NotifiedPair()
-    func awaiting(_ numbers: [UInt64]) -> Command {
-      let requests = numbers.map { number in
-        ApprovalRequest(id: RequestID(high: 5, low: number), toolName: "Bash", summary: "make")
-      }
-      return .reportTask(
-        TaskReport(
-          session: session, status: .awaitingApproval(requests[0]),
-          milliseconds: NotifiedPair.wall, alsoAwaits: requests.dropFirst().map { .approval($0) }))
-    }
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1]), awaiting([1, 2])])
     #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)])
