@@ -3,24 +3,33 @@ public import QueueModel
 public import SequenceCRDT
 
 extension QueueClient {
+  /// The message queues of all sessions.
+  public var queues: ClientQueues { ClientQueues(client: self) }
+
+  /// The queue of threads that need their person.
+  public var threads: ClientThreads { ClientThreads(client: self) }
+
+  /// What agents do, what they ask, and who answers.
+  public var tasks: ClientTasks { ClientTasks(client: self) }
+
+  /// What a person is told of on this device, and where it is pushed.
+  public var notifications: ClientNotifications { ClientNotifications(client: self) }
+
+  /// Running messages on this device.
+  public var execution: ClientExecution { ClientExecution(client: self) }
+
+  /// Files of messages.
+  public var attachments: ClientAttachments { ClientAttachments(client: self) }
+
   /// The whole model: a consistent value of its own.
   public func workspace() -> Workspace { engine.latest.workspace }
 
-  /// The thread queue: as it is now, then after every change that touched it. Only the newest
-  /// value is kept for a slow reader.
-  public func threadQueueUpdates() -> AsyncStream<ThreadQueueView> {
-    engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
-      observers.addThreads(continuation, as: id, workspace)
-    }
-  }
+  /// The device's id, as sessions name their host.
+  public var deviceID: DeviceID { engine.latest.core.replica.record.device }
 
-  /// A session's queue: as it is now (nothing, until the session exists), then after every change
-  /// that touched it. Only the newest value is kept for a slow reader.
-  public func messageQueueUpdates(_ session: SessionID) -> AsyncStream<MessageQueueView> {
-    engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
-      observers.addMessages(continuation, as: id, of: session, workspace)
-    }
-  }
+  /// The best known time, in milliseconds since 1970: the server's where this device's clock is
+  /// wrong. The ends of holds are compared with that.
+  public var time: Int64 { engine.latest.core.time(at: engine.context()) }
 
   /// Minimal changes: first those that lead from nothing to the present, then every further one,
   /// local or remote. None is left out; the sequence of a reader that falls thousands behind ends,

@@ -15,7 +15,7 @@ import WireProtocol
 /// async let sync: Void = client.run()
 /// let session = try SessionID("review")
 /// try await client.perform(.send(.init(session: session, id: .random(), text: "Go on")))
-/// for await view in client.messageQueueUpdates(session) { show(view) }
+/// for await view in client.queues.updates(of: session) { show(view) }
 /// ```
 public final class QueueClient: Sendable {
   let engine: Engine

@@ -43,7 +43,7 @@ public struct AgentMemory: Hashable, Sendable {
 
 /// What whoever runs agents has to do.
 public enum TurnOrder: Hashable, Sendable {
-  /// Hand the prompt to the session's agent, and say with `executionEnded` what became of it. That it
+  /// Hand the prompt to the session's agent, and say with `ClientExecution.ended` what became of it. That it
   /// starts is on the disk.
   case start(TurnStart)
   /// Stop the agent at work on this attempt, and say that it ended: `notStarted` where it had not begun.

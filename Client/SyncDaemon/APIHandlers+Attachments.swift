@@ -10,7 +10,7 @@ extension APIHandlers {
 
   func addAttachmentRoutes(to api: RouterGroup<Context>) {
     api.get("messages/:message/attachments") { _, context in
-      let files = try client.attachments(of: try message(context))
+      let files = try client.attachments.files(of: try message(context))
       return CanonicalJSON.response(
         AttachmentsAnswer(
           attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
@@ -33,7 +33,7 @@ extension APIHandlers {
     }
     api.get("messages/:message/attachments/:attachment") { _, context in
       let file = try file(context, of: try message(context))
-      let bytes = try await client.file(file.hash)
+      let bytes = try await client.attachments.bytes(of: file.hash)
       return Response(
         status: .ok,
         headers: [
@@ -52,7 +52,7 @@ extension APIHandlers {
       case .data(let data): data
       case .file(let url): try APIHandlers.bytes(of: url)
       }
-    return try await client.keepFile(bytes, name: name, mediaType: body.mediaType)
+    return try await client.attachments.keep(bytes, name: name, mediaType: body.mediaType)
   }
 
   /// Where the bytes of a file come from.

@@ -8,11 +8,12 @@ extension APIHandlers {
 
   func addDraftRoutes(to api: RouterGroup<Context>) {
     api.get("drafts") { _, _ in
-      CanonicalJSON.response(DraftsAnswer(drafts: try await client.drafts().map(DraftAnswer.init)))
+      CanonicalJSON.response(
+        DraftsAnswer(drafts: try await client.queues.drafts().map(DraftAnswer.init)))
     }
     api.get("sessions/:session/draft") { _, context in
       let session = try session(context)
-      guard let draft = try await client.draft(of: session) else {
+      guard let draft = try await client.queues.draft(of: session) else {
         throw APIProblem.draftNotFound(session)
       }
       return CanonicalJSON.response(DraftAnswer(draft))
@@ -20,20 +21,20 @@ extension APIHandlers {
     api.put("sessions/:session/draft") { request, context in
       let session = try session(context)
       let body = try await decoded(DraftRequest.self, from: request)
-      guard let draft = try await client.setDraft(body.text, of: session) else {
+      guard let draft = try await client.queues.setDraft(body.text, of: session) else {
         return CanonicalJSON.response(DraftAnswer(session: session))
       }
       return CanonicalJSON.response(DraftAnswer(draft))
     }
     api.delete("sessions/:session/draft") { _, context in
       let session = try session(context)
-      try await client.setDraft("", of: session)
+      try await client.queues.setDraft("", of: session)
       return CanonicalJSON.response(DraftAnswer(session: session))
     }
     api.post("sessions/:session/draft/send") { request, context in
       let session = try session(context)
       let body = try await decodedIfPresent(DraftSendRequest.self, from: request)
-      guard let draft = try await client.draft(of: session) else {
+      guard let draft = try await client.queues.draft(of: session) else {
         throw APIProblem.draftNotFound(session)
       }
       let send = SendRequest(text: draft.text, id: body?.id, priority: body?.priority)

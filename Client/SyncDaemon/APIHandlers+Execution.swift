@@ -51,10 +51,10 @@ extension APIHandlers {
   static let holdSecondsMax = 3_600
 
   private func execution() -> ExecutionAnswer {
-    let counts = client.executionCounts()
+    let counts = client.execution.counts()
     return ExecutionAnswer(
       agent: client.settings.agents.kind.rawValue, counts: counts,
-      running: client.executing().sorted { $0.key < $1.key }.map {
+      running: client.execution.running().sorted { $0.key < $1.key }.map {
         ExecutionAnswer.Running(session: $0.key, message: $0.value)
       })
   }
@@ -68,7 +68,7 @@ extension APIHandlers {
         .conflict, code: "otherHost",
         message: "The agent of \(session) runs on \(name(of: host)). Stop it there.", exitCode: 5)
     }
-    return try await client.stopAgent(of: session)
+    return try await client.execution.stopAgent(of: session)
   }
 
   private func setHost(of session: SessionID, to name: String?) async throws -> HostAnswer {

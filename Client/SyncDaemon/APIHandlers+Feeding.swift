@@ -53,14 +53,14 @@ extension APIHandlers {
   }
 
   private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
-    try await client.setAgentKind(kind, of: session)
-    await client.apply(try await AgentService.executionSettings(of: client))
+    try await client.execution.setAgentKind(kind, of: session)
+    await client.execution.apply(try await AgentService.executionSettings(of: client))
     return CanonicalJSON.response(try await agent(of: session))
   }
 
   private func agent(of session: SessionID) async throws -> AgentAnswer {
-    let kind = try await client.agentKind(of: session)
-    let isOwn = try await client.agentKinds()[session] != nil
+    let kind = try await client.execution.agentKind(of: session)
+    let isOwn = try await client.execution.agentKinds()[session] != nil
     return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
   }
 
@@ -72,7 +72,7 @@ extension APIHandlers {
   private func feed(
     _ session: SessionID, _ body: FeedRequest, _ context: Context
   ) async throws -> FeedAnswer {
-    let isFed = try await client.agentKind(of: session) == .hooks
+    let isFed = try await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
       // The device where its agent just spoke.
       try await client.perform(.setHost(session, client.deviceID))
@@ -80,9 +80,9 @@ extension APIHandlers {
     let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
     guard !outcome.isRepeated else { return FeedAnswer() }
     if outcome.endedTurn {
-      await client.endLiveTurn(in: session)
+      await client.tasks.endLiveTurn(in: session)
     } else {
-      try await client.receive(.turnEnded, in: session)
+      try await client.tasks.receive(.turnEnded, in: session)
     }
     guard let slot = outcome.slot else { return FeedAnswer() }
     guard hasWork(session) else {
@@ -95,11 +95,11 @@ extension APIHandlers {
       context.channel.closeFuture,
       onClose: { [slots] in _ = slots.close(session, number: slot.number) }
     ) {
-      await client.setGate(of: session, isOpen: true)
+      await client.execution.setGate(of: session, isOpen: true)
       return await prompt(at: slot, of: session, within: .seconds(seconds))
     }
     // Another hook may wait in its place by now.
-    if !slots.isAwaiting(session) { await client.setGate(of: session, isOpen: false) }
+    if !slots.isAwaiting(session) { await client.execution.setGate(of: session, isOpen: false) }
     guard text == nil || context.channel.isActive else {
       // It went away while its prompt was on the way: no agent got it.
       slots.end(

@@ -9,7 +9,7 @@ extension APIHandlers {
   func addNotificationRoutes(to api: RouterGroup<Context>) {
     api.get("notifications") { _, _ in
       CanonicalJSON.response(
-        NotificationsAnswer(notifications: client.notifications().map(NotificationAnswer.init)))
+        NotificationsAnswer(notifications: client.notifications.all().map(NotificationAnswer.init)))
     }
     api.post("notifications/dismiss") { request, _ in
       let body = try await decodedIfPresent(DismissRequest.self, from: request)
@@ -19,37 +19,41 @@ extension APIHandlers {
           message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
           exitCode: 1)
       }
-      try await client.dismissNotifications(
-        body?.ids ?? client.notifications().filter { $0.request == nil }.map(\.id))
+      try await client.notifications.dismiss(
+        body?.ids ?? client.notifications.all().filter { $0.request == nil }.map(\.id))
       return CanonicalJSON.response(
-        NotificationsAnswer(notifications: client.notifications().map(NotificationAnswer.init)))
+        NotificationsAnswer(notifications: client.notifications.all().map(NotificationAnswer.init)))
     }
     api.post("device/visibility") { request, _ in
       let body = try await decoded(VisibilityRequest.self, from: request)
       let seconds = body.forSeconds ?? VisibilityRequest.secondsDefault
-      guard (0...QueueClient.visibilitySecondsMax).contains(seconds) else {
+      guard (0...ClientNotifications.visibilitySecondsMax).contains(seconds) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidVisibility",
-          message: "forSeconds is 0 to \(QueueClient.visibilitySecondsMax).", exitCode: 2)
+          message: "forSeconds is 0 to \(ClientNotifications.visibilitySecondsMax).", exitCode: 2)
       }
-      await client.setVisible(body.visible, forSeconds: seconds)
-      return CanonicalJSON.response(VisibilityAnswer(visible: await client.isVisible()))
+      await client.notifications.setVisible(body.visible, forSeconds: seconds)
+      return CanonicalJSON.response(
+        VisibilityAnswer(visible: await client.notifications.isVisible()))
     }
     api.get("push/targets") { _, _ in
       CanonicalJSON.response(
-        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+        PushTargetsAnswer(
+          targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
     api.put("push/targets/:target") { request, context in
       let target = try target(context)
       let body = try await decoded(PushTargetRequest.self, from: request)
-      try await client.setPushTarget(target, kind: body.kind, address: body.address)
+      try await client.notifications.setPushTarget(target, kind: body.kind, address: body.address)
       return CanonicalJSON.response(
-        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+        PushTargetsAnswer(
+          targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
     api.delete("push/targets/:target") { _, context in
-      try await client.removePushTarget(try target(context))
+      try await client.notifications.removePushTarget(try target(context))
       return CanonicalJSON.response(
-        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+        PushTargetsAnswer(
+          targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
   }
 

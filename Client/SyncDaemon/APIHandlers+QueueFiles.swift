@@ -10,7 +10,7 @@ extension APIHandlers {
 
   func addQueueFileRoutes(to api: RouterGroup<Context>) {
     api.get("sessions/:session/queue/file") { _, context in
-      let data = try await client.exportQueueFile(of: try session(context))
+      let data = try await client.queues.exportFile(of: try session(context))
       return Response(
         status: .ok, headers: [.contentType: "application/json; charset=utf-8"],
         body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
@@ -25,7 +25,7 @@ extension APIHandlers {
       default: throw APIProblem.badRequest("dryRun must be true or false.")
       }
       let buffer = try await request.body.collect(upTo: Route.documentBytesMax)
-      let counts = try await client.importQueueFile(
+      let counts = try await client.queues.importFile(
         Data(buffer.readableBytesView), into: session, isTrial: isTrial)
       return CanonicalJSON.response(ImportedAnswer(counts, isTrial: isTrial))
     }

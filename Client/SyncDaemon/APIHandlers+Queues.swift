@@ -81,7 +81,7 @@ extension APIHandlers {
   private func unsent() async throws -> [UnsentAnswer.Message] {
     let sync = client.syncStatus()
     guard sync.state != .notPaired, sync.outgoing > 0 else { return [] }
-    return try await client.outgoingMessages().compactMap { message in
+    return try await client.queues.outgoingMessages().compactMap { message in
       Delivery(message.status, isConnected: sync.state == .connected).map {
         UnsentAnswer.Message(id: message.id, delivery: $0, error: message.lastError)
       }
@@ -147,7 +147,8 @@ extension APIHandlers {
       let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
-      let (receipt, isConfirmed) = try await client.edit(id, content: body.content, base: base)
+      let (receipt, isConfirmed) = try await client.queues.edit(
+        id, content: body.content, base: base)
       var answer = ReceiptAnswer(receipt.notice)
       answer.unconfirmed = isConfirmed ? nil : true
       return CanonicalJSON.response(answer)
@@ -178,7 +179,7 @@ extension APIHandlers {
 
   /// Withdraws messages, and says of each whether that was in time.
   private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
-    let (receipt, outcomes) = try await client.cancel(ids)
+    let (receipt, outcomes) = try await client.queues.cancel(ids)
     var answer = ReceiptAnswer(receipt.notice)
     answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
       ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")

@@ -9,14 +9,14 @@ extension APIHandlers {
   func addSignalRoutes(to api: RouterGroup<Context>) {
     api.get("activity") { _, _ in
       CanonicalJSON.response(
-        ActivitiesAnswer(activities: client.activities().map(ActivityAnswer.init)))
+        ActivitiesAnswer(activities: client.tasks.activities().map(ActivityAnswer.init)))
     }
     api.get("sessions/:session/activity") { _, context in
       let session = try session(context)
       guard client.workspace().session(session) != nil else {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      var answer = ActivityAnswer(client.activity(of: session))
+      var answer = ActivityAnswer(client.tasks.activity(of: session))
       answer.task = client.workspace().task(of: session)
       return CanonicalJSON.response(answer)
     }
@@ -28,14 +28,14 @@ extension APIHandlers {
         slots.end(session, with: .died("Its agent waits for its person; no end was told."))
       {
         // What follows from the end of a prompt that was given out sees to the rest.
-        return CanonicalJSON.response(ActivityAnswer(client.activity(of: session)))
+        return CanonicalJSON.response(ActivityAnswer(client.tasks.activity(of: session)))
       }
-      let activity = try await client.receive(signal, in: session)
+      let activity = try await client.tasks.receive(signal, in: session)
       switch SignalRequest.Kind(rawValue: body.type) {
       case .toolUse:
-        await client.noteWentOn(in: session)
-        if let name = body.name { await client.noteOperation(name, in: session) }
-      case .toolResult, .permissionResponse: await client.noteWentOn(in: session)
+        await client.tasks.noteWentOn(in: session)
+        if let name = body.name { await client.tasks.noteOperation(name, in: session) }
+      case .toolResult, .permissionResponse: await client.tasks.noteWentOn(in: session)
       default: break
       }
       return CanonicalJSON.response(ActivityAnswer(activity))

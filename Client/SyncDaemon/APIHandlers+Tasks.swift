@@ -9,7 +9,7 @@ extension APIHandlers {
   // MARK: - Tasks, and what they wait for
 
   func addTaskRoutes(to api: RouterGroup<Context>) {
-    api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks())) }
+    api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks.all())) }
     api.get("sessions/:session/task") { _, context in
       CanonicalJSON.response(try task(of: try session(context)))
     }
@@ -17,7 +17,7 @@ extension APIHandlers {
       let session = try session(context)
       let body = try await decoded(ProgressRequest.self, from: request)
       _ = try task(of: session)
-      await client.noteProgress(body.progress, in: session)
+      await client.tasks.noteProgress(body.progress, in: session)
       return CanonicalJSON.response(try task(of: session))
     }
     api.post("sessions/:session/asks") { request, context in
@@ -31,7 +31,7 @@ extension APIHandlers {
       let session = try session(context)
       let body = try await decoded(PromptRequest.self, from: request)
       _ = try task(of: session)
-      await client.notePrompt(try AskRequest(body).ask(), in: session)
+      await client.tasks.notePrompt(try AskRequest(body).ask(), in: session)
       return CanonicalJSON.response(try task(of: session))
     }
     api.post("asks/:ask/answer") { request, context in
@@ -59,7 +59,7 @@ extension APIHandlers {
     let patience = try body.patience(else: client.settings.approvalPatience)
     let promptsItself = body.promptsItself ?? false
     let waiting = Task {
-      try await client.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
+      try await client.tasks.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
     }
     return try await ends.during(
       context.channel.closeFuture, onClose: { waiting.cancel() }
@@ -82,11 +82,11 @@ extension APIHandlers {
   private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try awaited(named, verdict)
-    if client.isAskedAtHost(asked.request) {
+    if client.tasks.isAskedAtHost(asked.request) {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
     }
-    let event = try await client.answer(
+    let event = try await client.tasks.answer(
       TaskAnswer(
         session: asked.session, request: asked.request.id, verdict: verdict,
         text: body.text ?? ""))
@@ -106,17 +106,17 @@ extension APIHandlers {
   /// one that such a verdict answers, or the only one there is.
   private func awaited(_ named: String, _ verdict: Verdict) throws -> AwaitedRequest {
     // What was answered and not written yet by its host is found too, to be told by whom.
-    let all = client.tasks().flatMap { task in
+    let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
     let name = named.lowercased()
     let found: [AwaitedRequest]
     if name == APIHandlers.onlyAsk {
-      found = client.awaitedRequests().filter { verdict.answers($0.request) }
+      found = client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
     } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
-      let open = client.awaitedRequests().filter { fitting.contains($0) }
+      let open = client.tasks.awaitedRequests().filter { fitting.contains($0) }
       // Of several that fit, those that nobody has answered yet are meant.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
     } else {
@@ -149,7 +149,7 @@ extension APIHandlers {
 
   /// What the registers still tell of a request, or of a session's latest, that is over.
   private func refuseIfEnded(_ named: String) throws {
-    let ended = client.tasks().first { task in
+    let ended = client.tasks.all().first { task in
       guard let outcome = task.outcome else { return false }
       return outcome.request.description == named.lowercased()
         || task.sessionId.rawValue == named.lowercased()

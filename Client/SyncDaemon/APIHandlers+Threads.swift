@@ -23,19 +23,19 @@ extension APIHandlers {
       let project = request.uri.queryParameters.get("project")
       return CanonicalJSON.response(
         ThreadStatisticsAnswer(
-          try await client.threadStatistics(project: project),
+          try await client.threads.statistics(project: project),
           isEnabled: client.settings.queueEnabled))
     }
     api.post("threads/next") { request, _ in
       try requireThreadQueue()
       let project = request.uri.queryParameters.get("project")
       return CanonicalJSON.response(
-        ThreadVisitAnswer(try await client.viewNextThread(project: project)))
+        ThreadVisitAnswer(try await client.threads.viewNext(project: project)))
     }
     api.post("threads/:session/view") { _, context in
       try requireThreadQueue()
       return CanonicalJSON.response(
-        ThreadVisitAnswer(try await client.viewThread(try session(context))))
+        ThreadVisitAnswer(try await client.threads.view(try session(context))))
     }
     api.delete("threads") { _, _ in try await perform(.clearThreads) }
     api.post("threads/add") { request, _ in

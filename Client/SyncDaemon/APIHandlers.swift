@@ -116,7 +116,7 @@ struct APIHandlers: Sendable {
     daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
       daemon: daemon, sync: client.syncStatus(), sessions: workspace.sessions(),
-      threads: workspace.threadQueue(), awaited: client.awaitedRequests().count)
+      threads: workspace.threadQueue(), awaited: client.tasks.awaitedRequests().count)
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

@@ -116,7 +116,7 @@ struct Daemon: Sendable {
           for await _ in stop {
             logger.info("stopping")
             // First: the services stop one after the other, and requests may take their time.
-            await client.drainExecution()
+            await client.execution.drain()
             await group.triggerGracefulShutdown()
           }
           // Ends when the group ends, which cancels this task.

@@ -14,16 +14,16 @@ import Testing
     try await ClientFixture.withServer { fixture in
       var client = try await fixture.open()
       try await client.perform(.text("look", 1))
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       #expect(file.mediaType == "image/png")
       #expect(file.size == 7)
       try await client.perform(.attach(Self.message, [file]))
       await client.close()
       client = try await fixture.open()
-      let states = try client.attachments(of: Self.message)
+      let states = try client.attachments.files(of: Self.message)
       #expect(states.map(\.attachment) == [file])
       #expect(states.map(\.isHere) == [true])
-      #expect(try await client.file(file.hash) == Self.png)
+      #expect(try await client.attachments.bytes(of: file.hash) == Self.png)
       await client.close()
     }
   }
@@ -31,11 +31,11 @@ import Testing
   @Test func aDamagedFileIsNotGivenOut() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       let path = fixture.directory + "/attachments/\(file.hash)"
       try Data([1, 2, 3]).write(to: URL(filePath: path))
       await #expect(throws: ClientError.attachmentMissing(hash: file.hash, isPaired: false)) {
-        _ = try await client.file(file.hash)
+        _ = try await client.attachments.bytes(of: file.hash)
       }
       #expect(!FileManager.default.fileExists(atPath: path))
       await client.close()
@@ -47,19 +47,19 @@ import Testing
       let client = try await fixture.open()
       client.apply(DeviceSettings(attachmentQuota: 10))
       await #expect(throws: ClientError.self) {
-        _ = try await client.keepFile(Data(), name: "empty")
+        _ = try await client.attachments.keep(Data(), name: "empty")
       }
       let largest = Data(repeating: 7, count: Limits.attachmentBytesMax)
       await #expect(throws: ClientError.self) {
-        _ = try await client.keepFile(largest + Data([1]), name: "too large")
+        _ = try await client.attachments.keep(largest + Data([1]), name: "too large")
       }
-      let file = try await client.keepFile(largest, name: "largest")
+      let file = try await client.attachments.keep(largest, name: "largest")
       await #expect(
         throws: ClientError.queue(
           .limitReached(what: "MiB of attachments on one device", max: 10))
-      ) { _ = try await client.keepFile(Self.png, name: "one more") }
+      ) { _ = try await client.attachments.keep(Self.png, name: "one more") }
       // The same bytes again take no room.
-      #expect(try await client.keepFile(largest, name: "again").hash == file.hash)
+      #expect(try await client.attachments.keep(largest, name: "again").hash == file.hash)
       await client.close()
     }
   }
@@ -69,15 +69,15 @@ import Testing
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       client.apply(DeviceSettings(attachmentRetention: 2))
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       let day: Int64 = 86_400_000
-      try await client.tendAttachments(now: day)
-      _ = try await client.keepFile(Self.png, name: "again.png")
-      try await client.tendAttachments(now: 4 * day)
-      #expect(try await client.file(file.hash) == Self.png)
-      try await client.tendAttachments(now: 7 * day)
+      try await client.attachments.tend(now: day)
+      _ = try await client.attachments.keep(Self.png, name: "again.png")
+      try await client.attachments.tend(now: 4 * day)
+      #expect(try await client.attachments.bytes(of: file.hash) == Self.png)
+      try await client.attachments.tend(now: 7 * day)
       await #expect(throws: ClientError.attachmentMissing(hash: file.hash, isPaired: false)) {
-        _ = try await client.file(file.hash)
+        _ = try await client.attachments.bytes(of: file.hash)
       }
       await client.close()
     }
@@ -89,24 +89,24 @@ import Testing
       let client = try await fixture.open()
       client.apply(DeviceSettings(attachmentRetention: 2))
       try await client.perform(.text("look", 1))
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       try await client.perform(.attach(Self.message, [file]))
       let day: Int64 = 86_400_000
       let start: Int64 = 1_800_000_000_000
-      try await client.tendAttachments(now: start)
-      try await client.tendAttachments(now: start + 30 * day)
-      #expect(try client.attachments(of: Self.message).map(\.isHere) == [true])
+      try await client.attachments.tend(now: start)
+      try await client.attachments.tend(now: start + 30 * day)
+      #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [true])
       try await client.perform(.cancel([Self.message]))
-      try await client.tendAttachments(now: start + 31 * day)
-      try await client.tendAttachments(now: start + 33 * day - 1)
-      #expect(try client.attachments(of: Self.message).map(\.isHere) == [true])
+      try await client.attachments.tend(now: start + 31 * day)
+      try await client.attachments.tend(now: start + 33 * day - 1)
+      #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [true])
       // Restored in time, it is needed again.
       try await client.perform(.restore(Self.message))
-      try await client.tendAttachments(now: start + 33 * day)
+      try await client.attachments.tend(now: start + 33 * day)
       try await client.perform(.cancel([Self.message]))
-      try await client.tendAttachments(now: start + 34 * day)
-      try await client.tendAttachments(now: start + 36 * day)
-      #expect(try client.attachments(of: Self.message).map(\.isHere) == [false])
+      try await client.attachments.tend(now: start + 34 * day)
+      try await client.attachments.tend(now: start + 36 * day)
+      #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [false])
       await client.close()
     }
   }
@@ -119,19 +119,19 @@ import Testing
       var files: [QueueModel.Attachment] = []
       for number in UInt8(1)...3 {
         files.append(
-          try await client.keepFile(Self.png + Data([number]), name: "\(number).png"))
+          try await client.attachments.keep(Self.png + Data([number]), name: "\(number).png"))
       }
       try await client.perform(.attach(Self.message, files))
       let hashes = files.map { "\($0.hash)" }.sorted()
       fixture.server.change { $0.breaksOff = [hashes[0]] }
       await #expect {
-        try await client.tendAttachments(now: 1)
+        try await client.attachments.tend(now: 1)
       } throws: { error in
         if case ClientError.unreachable = error { true } else { false }
       }
       #expect(fixture.server.script.files == Set(hashes[1...]))
       fixture.server.change { $0.breaksOff = [] }
-      try await client.tendAttachments(now: 2)
+      try await client.attachments.tend(now: 2)
       #expect(fixture.server.script.files == Set(hashes))
       await client.close()
     }
@@ -143,7 +143,7 @@ import Testing
   ) async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       let day: Int64 = 86_400_000
       if isUploaded {
         _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
@@ -159,10 +159,10 @@ import Testing
       }
       let late = Engine.wallMilliseconds + 31 * day
       if isUploaded {
-        await #expect(throws: ClientError.self) { try await client.tendAttachments(now: late) }
+        await #expect(throws: ClientError.self) { try await client.attachments.tend(now: late) }
         #expect(client.keeper.has(file.hash))
       } else {
-        try await client.tendAttachments(now: late)
+        try await client.attachments.tend(now: late)
         #expect(!client.keeper.has(file.hash))
       }
       await client.close()
@@ -173,7 +173,7 @@ import Testing
     try await ClientFixture.withServer { fixture in
       var client = try await fixture.open()
       try await client.perform(.text("look", 1))
-      let file = try await client.keepFile(Self.png, name: "a.png")
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
       try await client.perform(.attach(Self.message, [file]))
       await client.close()
       let folder = fixture.directory + "/attachments"
@@ -182,8 +182,8 @@ import Testing
       let stray = Data("stray".utf8)
       client = try await fixture.open()
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
-      #expect(try client.attachments(of: Self.message).map(\.isHere) == [false])
-      let other = try await client.keepFile(stray, name: "stray")
+      #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [false])
+      let other = try await client.attachments.keep(stray, name: "stray")
       #expect(other.mediaType == "text/plain")
       await client.close()
     }

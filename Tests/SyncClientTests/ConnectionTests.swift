@@ -51,7 +51,7 @@ import WireProtocol
         try author.perform(.send("remote", as: 1, in: "a"))
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         try fixture.server.publish(author.made)
-        for await view in client.messageQueueUpdates(try SessionID("a")) {
+        for await view in client.queues.updates(of: try SessionID("a")) {
           if view.messages.map(\.content) == ["remote"] { break }
         }
         // The device says how far it has come once it has stored it.

@@ -10,7 +10,7 @@ import Testing
   @Test(.timeLimit(.minutes(10)))
   func aMessageThatIsDoneIsNotSaidToBeCancelled() async throws {
     try await withDoneMessage { client in
-      let outcomes = try await client.cancel([message]).outcomes
+      let outcomes = try await client.queues.cancel([message]).outcomes
       #expect(outcomes == [message: .invoked])
       let status = try client.workspace().message(message).status
       #expect(status == .succeeded)
@@ -21,9 +21,9 @@ import Testing
   func anEditOfAMessageThatIsDoneIsKeptAsADraft() async throws {
     try await withDoneMessage { client in
       await #expect(throws: ClientError.queue(.messageFinished(id: message.description))) {
-        _ = try await client.edit(message, content: "what was meant", base: nil)
+        _ = try await client.queues.edit(message, content: "what was meant", base: nil)
       }
-      let draft = try await client.draft(of: SessionID("a"))
+      let draft = try await client.queues.draft(of: SessionID("a"))
       #expect(draft?.text == "what was meant")
     }
   }
@@ -35,9 +35,9 @@ import Testing
       let client = try await fixture.open()
       _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
       try await client.perform(.text("do it", 1))
-      let edit = try await client.edit(message, content: "do that", base: nil)
+      let edit = try await client.queues.edit(message, content: "do that", base: nil)
       #expect(edit.receipt.notice == .done && !edit.isConfirmed)
-      #expect(try await client.cancel([message]).outcomes == [message: .unconfirmed])
+      #expect(try await client.queues.cancel([message]).outcomes == [message: .unconfirmed])
       await client.close()
     }
   }
@@ -49,9 +49,9 @@ import Testing
       let session = try SessionID("a")
       try await client.perform(.text("do it", 1))
       try await client.perform(.setHost(session, client.deviceID))
-      let orders = try await client.execute(ExecutionSettings(isEnabled: true))
+      let orders = try await client.execution.start(ExecutionSettings(isEnabled: true))
       for await case .start(let start) in orders {
-        await client.executionEnded(start, with: .succeeded(summary: "done"))
+        await client.execution.ended(start, with: .succeeded(summary: "done"))
         break
       }
       try await body(client)

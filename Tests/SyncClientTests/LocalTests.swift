@@ -45,8 +45,8 @@ import Testing
       let gate = DispatchSemaphore(value: 0)
       client.engine.enqueue { _ in gate.wait() }
       // Gone before the engine comes to them.
-      _ = client.threadQueueUpdates()
-      _ = client.messageQueueUpdates(try SessionID("a"))
+      _ = client.threads.updates()
+      _ = client.queues.updates(of: try SessionID("a"))
       _ = client.syncStatusUpdates()
       gate.signal()
       #expect(await client.engine.onQueue { $0.observers.viewCount } == 0)
@@ -108,7 +108,7 @@ import Testing
       for (number, name) in ["a", "b", "c"].enumerated() {
         try await client.perform(.text("text", UInt64(number + 1), in: name))
       }
-      var threads = client.threadQueueUpdates().makeAsyncIterator()
+      var threads = client.threads.updates().makeAsyncIterator()
       #expect(await threads.next()?.ready == [])
       try await client.perform(.unlockThread(try SessionID("b")))
       #expect(await threads.next()?.ready.map(\.session.rawValue) == ["b"])
@@ -128,8 +128,8 @@ import Testing
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       try await client.perform(.text("one", 1))
-      var queue = client.messageQueueUpdates(try SessionID("a")).makeAsyncIterator()
-      var threads = client.threadQueueUpdates().makeAsyncIterator()
+      var queue = client.queues.updates(of: try SessionID("a")).makeAsyncIterator()
+      var threads = client.threads.updates().makeAsyncIterator()
       #expect(await queue.next()?.messages.map(\.content) == ["one"])
       #expect(await threads.next()?.threads.count == 1)
       try await client.perform(.text("two", 2))

@@ -17,7 +17,7 @@ import Testing
       for session in ["a", "b"] {
         let waiting = try client.workspace().messageQueue(SessionID(session)).messages.map(\.id)
         #expect(waiting.count == count)
-        let outcomes = try await client.cancel(waiting).outcomes
+        let outcomes = try await client.queues.cancel(waiting).outcomes
         #expect(outcomes.values.allSatisfy { $0 == .cancelled || $0 == .unconfirmed })
         #expect(outcomes.count == count)
       }

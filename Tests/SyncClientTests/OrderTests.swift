@@ -16,7 +16,7 @@ import Testing
       let client = try await fixture.open()
       try await client.perform(.text("do it", 1))
       try await client.perform(.setHost(try SessionID("a"), client.deviceID))
-      try await body(client, try await client.execute(ExecutionSettings(isEnabled: true)))
+      try await body(client, try await client.execution.start(ExecutionSettings(isEnabled: true)))
       await client.close()
     }
   }
@@ -30,7 +30,7 @@ import Testing
       }
       #expect(client.engine.store.isSynchronized)
       #expect(start.message == message && start.attempt == 1 && start.prompt == "do it")
-      await client.executionEnded(start, with: .succeeded(summary: "done"))
+      await client.execution.ended(start, with: .succeeded(summary: "done"))
       let status = try client.workspace().message(message).status
       #expect(status == .succeeded)
     }
@@ -44,10 +44,10 @@ import Testing
         Issue.record("nothing starts")
         return
       }
-      let wasAtWork = try await client.stopAgent(of: start.session)
+      let wasAtWork = try await client.execution.stopAgent(of: start.session)
       #expect(wasAtWork)
       #expect(await orders.next() == .stop(start.session, attempt: 1))
-      await client.executionEnded(start, with: .notStarted("the agent was stopped"))
+      await client.execution.ended(start, with: .notStarted("the agent was stopped"))
       let status = try client.workspace().message(message).status
       #expect(status == .cancelled)
     }

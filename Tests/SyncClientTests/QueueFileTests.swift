@@ -33,10 +33,10 @@ private enum Sample {
         isBare
         ? Sample.messages()
         : "{\"version\": 1, \"sessionId\": \"ABC123\", \"messages\": \(Sample.messages())}"
-      let trial = try await client.importQueueFile(Data(text.utf8), isTrial: true)
+      let trial = try await client.queues.importFile(Data(text.utf8), isTrial: true)
       #expect(trial.messages == 2)
       #expect(client.workspace().sessions().isEmpty)
-      let counts = try await client.importQueueFile(Data(text.utf8))
+      let counts = try await client.queues.importFile(Data(text.utf8))
       #expect(counts.messages == 2)
       #expect(counts.sessions == 1)
       let session = try SessionID("abc123")
@@ -51,9 +51,9 @@ private enum Sample {
       #expect(failed.createdAt == 1_705_314_660_250)
       let file = try #require(failed.attachments.first)
       #expect(file.name == "image.png")
-      #expect(try await client.file(file.hash) == Sample.image)
+      #expect(try await client.attachments.bytes(of: file.hash) == Sample.image)
       #expect(client.workspace().session(session)?.project == "/Users/dev/project")
-      let again = try await client.importQueueFile(Data(text.utf8))
+      let again = try await client.queues.importFile(Data(text.utf8))
       #expect(again.messages == 0)
       #expect(again.known == 2)
       await client.close()
@@ -64,14 +64,14 @@ private enum Sample {
     try await ClientFixture.withServer { fixture in
       let session = try SessionID("abc123")
       let client = try await fixture.open()
-      try await client.importQueueFile(Data(Sample.messages().utf8))
+      try await client.queues.importFile(Data(Sample.messages().utf8))
       let id = try #require(MessageID(Sample.first))
-      let notes = try await client.keepFile(Data("notes\n".utf8), name: "my notes.txt")
+      let notes = try await client.attachments.keep(Data("notes\n".utf8), name: "my notes.txt")
       try await client.perform(.attach(id, [notes]))
       try await client.perform(.text("third, in front", 3, in: "abc123"))
       try await client.perform(
         .move([MessageID(high: 9, low: 3)], to: .before(id)))
-      let exported = try await client.exportQueueFile(of: session)
+      let exported = try await client.queues.exportFile(of: session)
       await client.close()
       let object = try #require(
         try JSONSerialization.jsonObject(with: exported) as? [String: Any])
@@ -89,8 +89,8 @@ private enum Sample {
       #expect(rows[2]["imageData"] as? String == Sample.image.base64EncodedString())
       try FileManager.default.removeItem(atPath: fixture.directory)
       let other = try await fixture.open()
-      try await other.importQueueFile(exported)
-      #expect(try await other.exportQueueFile(of: session) == exported)
+      try await other.queues.importFile(exported)
+      #expect(try await other.queues.exportFile(of: session) == exported)
       let files = try other.workspace().message(id).attachments
       #expect(files == [notes])
       await other.close()
@@ -101,9 +101,9 @@ private enum Sample {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let other = try SessionID("other")
-      try await client.importQueueFile(Data(Sample.messages().utf8), into: other)
+      try await client.queues.importFile(Data(Sample.messages().utf8), into: other)
       #expect(client.workspace().sessions().map(\.id) == [other])
-      #expect(try await client.importQueueFile(Data("[]".utf8)) == ImportCounts())
+      #expect(try await client.queues.importFile(Data("[]".utf8)) == ImportCounts())
       await client.close()
     }
   }
@@ -132,7 +132,7 @@ private enum Sample {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let error = await #expect(throws: ClientError.self) {
-        try await client.importQueueFile(Data(text.utf8))
+        try await client.queues.importFile(Data(text.utf8))
       }
       #expect(error?.description.contains(place) == true, "\(error?.description ?? "")")
       #expect(error?.exitCode == 6)

@@ -27,7 +27,7 @@ struct ReorderingTests {
           let view = try client.workspace().messageQueue(try SessionID("a"))
           let expected = Self.moved(view.messages.map(\.content), from: rows, to: destination)
           let isSame = expected == view.messages.map(\.content)
-          let receipt = try await client.move(from: rows, to: destination, in: view)
+          let receipt = try await client.queues.move(from: rows, to: destination, in: view)
           #expect(try Self.texts(of: client) == expected, "\(Array(rows)) to \(destination)")
           #expect((receipt.notice == .unchanged) == isSame)
         }
@@ -45,7 +45,7 @@ struct ReorderingTests {
       try await client.perform(.text("5", 5))
       try await client.perform(.move([MessageID(high: 9, low: 5)], to: .position(1)))
       // In front of the second row, which is gone: in front of the third.
-      try await client.move(from: [3], to: 1, in: view)
+      try await client.queues.move(from: [3], to: 1, in: view)
       #expect(try Self.texts(of: client) == ["5", "1", "4", "3"])
       await client.close()
     }
@@ -58,7 +58,7 @@ struct ReorderingTests {
       let view = try client.workspace().messageQueue(try SessionID("a"))
       for (rows, destination) in [(IndexSet([2]), 0), (IndexSet([0]), 3), (IndexSet([0]), -1)] {
         await #expect(throws: ClientError.self) {
-          try await client.move(from: rows, to: destination, in: view)
+          try await client.queues.move(from: rows, to: destination, in: view)
         }
       }
       #expect(try Self.texts(of: client) == ["1", "2"])

@@ -54,7 +54,7 @@ import Testing
           #expect(contents == [long])
           try await two.perform(
             .send(.init(session: session, id: MessageID(high: 2, low: 1), text: "back")))
-          for await view in one.messageQueueUpdates(session) where view.messages.count == 2 {
+          for await view in one.queues.updates(of: session) where view.messages.count == 2 {
             #expect(view.messages.last?.content == "back")
             break
           }

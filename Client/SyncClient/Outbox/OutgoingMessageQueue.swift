@@ -34,7 +34,7 @@ public struct OutgoingDelivery: Hashable, Sendable {
 /// returns, tried again with growing waits, confirmed by the receiver.
 ///
 /// What goes to the workspace needs none of this: a command is stored in the log, and the sync
-/// brings it to the server however long that takes; `QueueClient.outgoingMessages` shows it in the
+/// brings it to the server however long that takes; `ClientQueues.outgoingMessages` shows it in the
 /// same terms.
 ///
 /// ```swift

@@ -27,8 +27,8 @@ struct AgentService: Service {
   func run() async throws {
     // Before anything begins: what an earlier daemon left behind must not go on unseen.
     let dead = await OrphanedAgents.end(
-      client.unfinishedExecutions, dataDirectory: dataDirectory, logger: logger)
-    let orders = try await client.execute(
+      client.execution.unfinished, dataDirectory: dataDirectory, logger: logger)
+    let orders = try await client.execution.start(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
     let turns = TurnTable()
@@ -49,7 +49,7 @@ struct AgentService: Service {
           }
         }
         // Where the daemon's patience is over, what ends now must not let the next one begin.
-        await client.drainExecution()
+        await client.execution.drain()
         group.cancelAll()
       }
     } onGracefulShutdown: {
@@ -66,7 +66,7 @@ struct AgentService: Service {
     return ExecutionSettings(
       isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
       skipsFailed: device.onFailure == .proceed, isGated: device.agents.kind == .hooks,
-      modes: try await client.agentKinds().mapValues(\.startMode))
+      modes: try await client.execution.agentKinds().mapValues(\.startMode))
   }
 
   private func followSettings() async {
@@ -84,7 +84,7 @@ struct AgentService: Service {
   private func applySettings() async {
     do {
       let settings = try await AgentService.executionSettings(of: client)
-      await client.apply(settings)
+      await client.execution.apply(settings)
     } catch {
       logger.warning("the agents' settings cannot be read: \(error)")
     }
@@ -93,13 +93,13 @@ struct AgentService: Service {
   /// What runs may end in peace for a while; then it is stopped.
   private func drain(when stops: AsyncStream<Void>) async {
     for await _ in stops {
-      await client.drainExecution()
+      await client.execution.drain()
       do {
         try await Task.sleep(for: grace)
       } catch {
         return
       }
-      await client.endDrainGrace()
+      await client.execution.endDrainGrace()
     }
   }
 
@@ -119,9 +119,9 @@ struct AgentService: Service {
       agent = try AgentCatalog.agent(kind, client.settings.agents, slots) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
-        [client] ask, session in try? await client.ask(ask, in: session, patience: nil)
+        [client] ask, session in try? await client.tasks.ask(ask, in: session, patience: nil)
       }
-      client.noteActivity(.turnStarted, in: start.session)
+      client.tasks.noteActivity(.turnStarted, in: start.session)
       let turn = try turn(start, memory.conversations[kind], of: agent)
       let log = output.writer(of: start.message, attempt: start.attempt)
       (result, wasStopped) = await run(
@@ -130,7 +130,7 @@ struct AgentService: Service {
       output.prune()
     } catch let error where error is ProjectFolder.Missing || error is ProjectFolder.NotAllowed {
       // Another try would end no better.
-      client.noteTaskBegins(in: start.session)
+      client.tasks.noteBegins(in: start.session)
       result = .failed("\(error)")
     } catch {
       result = .notStarted("\(error)")
@@ -141,16 +141,16 @@ struct AgentService: Service {
       "message \(start.message), attempt \(start.attempt): \(result.detail.cut(toUTF8Bytes: 1_024))"
     )
     turns.end(start.session, attempt: start.attempt)
-    client.noteActivity(result.signal(wasStopped: wasStopped), in: start.session)
+    client.tasks.noteActivity(result.signal(wasStopped: wasStopped), in: start.session)
     if isLive, !wasStopped, case .died = result {
       // Nobody will tell the end of what it was at; where it was only not waited for, its hooks will.
-      await client.endLiveTurn(in: start.session)
+      await client.tasks.endLiveTurn(in: start.session)
     }
     // What could not be started failed as a turn that began.
-    if case .notStarted = result { client.noteTaskBegins(in: start.session) }
+    if case .notStarted = result { client.tasks.noteBegins(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.
-    await client.noteTaskEnded(result.task(wasStopped: wasStopped), in: start.session)
-    await client.executionEnded(start, with: result)
+    await client.tasks.noteEnded(result.task(wasStopped: wasStopped), in: start.session)
+    await client.execution.ended(start, with: result)
   }
 
   /// What a session's agent is and how its conversation goes on cannot be read.
@@ -192,13 +192,13 @@ struct AgentService: Service {
           switch event {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
-            client.noteTaskBegins(in: turn.session)
+            client.tasks.noteBegins(in: turn.session)
             log.begin()
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
           case .said(.sessionLost): name.yield("")
           case .said(let event):
-            if let signal = event.signal { client.noteActivity(signal, in: turn.session) }
+            if let signal = event.signal { client.tasks.noteActivity(signal, in: turn.session) }
             doing.yield(event)
           case .wrote(let bytes): log.append(bytes)
           }
@@ -270,7 +270,7 @@ struct AgentService: Service {
   ) async throws -> Data {
     while true {
       do {
-        return try await client.file(attachment.hash)
+        return try await client.attachments.bytes(of: attachment.hash)
       } catch {
         guard error.mayPass, ContinuousClock.now < deadline else {
           try Task.checkCancellation()
@@ -296,9 +296,9 @@ struct AgentService: Service {
   private func tell(_ doings: AsyncStream<AgentEvent>, of session: SessionID) async {
     for await event in doings {
       switch event {
-      case .toolStarted(_, let name): await client.noteOperation(name, in: session)
+      case .toolStarted(_, let name): await client.tasks.noteOperation(name, in: session)
       case .progress(let completed, let total, let current):
-        await client.noteProgress(
+        await client.tasks.noteProgress(
           TodoProgress(completed: completed, total: total, currentTask: current), in: session)
       default: break
       }
@@ -310,7 +310,7 @@ struct AgentService: Service {
   ) async {
     for await id in names {
       do {
-        try await client.setConversation(id, of: session, with: kind.rawValue)
+        try await client.execution.setConversation(id, of: session, with: kind.rawValue)
       } catch {
         logger.warning("cannot keep the conversation's id: \(error)")
       }

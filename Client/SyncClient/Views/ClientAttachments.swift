@@ -14,13 +14,21 @@ public struct AttachmentState: Hashable, Sendable {
 
 /// Files of messages: their bytes are kept by their SHA-256 in the data directory, brought to the
 /// server while `run()` is connected, and fetched when somebody asks for them.
-extension QueueClient {
+///
+/// ```swift
+/// let picture = try await client.attachments.keep(bytes, name: "error.png")
+/// try await client.perform(.attach(message, [picture]))
+/// let shown = try await client.attachments.bytes(of: picture.hash)
+/// ```
+public struct ClientAttachments: Sendable {
+  let client: QueueClient
+
   /// Keeps a file on this device, to be attached to a message by a command.
   ///
   /// - Parameter mediaType: told from the first bytes where nil.
   /// - Throws: `.queue` with `invalidAttachment`, `limitReached` (the device's quota) or
   ///   `persistenceFailed`, `.closed`.
-  public func keepFile(
+  public func keep(
     _ bytes: Data, name: String, mediaType: String? = nil
   ) async throws(ClientError) -> Attachment {
     let attachment: Attachment
@@ -36,20 +44,20 @@ extension QueueClient {
     } catch {
       throw .queue(error)
     }
-    try await keeper.keep(
+    try await client.keeper.keep(
       bytes, as: attachment.hash, isUploaded: false,
-      quotaMegabytes: settings.attachmentQuota)
-    device.wakeTending()
+      quotaMegabytes: client.settings.attachmentQuota)
+    client.device.wakeTending()
     return attachment
   }
 
   /// The files of a message, and which of them are here.
   ///
   /// - Throws: `.queue(.messageNotFound)`.
-  public func attachments(of message: MessageID) throws(ClientError) -> [AttachmentState] {
+  public func files(of message: MessageID) throws(ClientError) -> [AttachmentState] {
     do throws(QueueError) {
-      return try workspace().message(message).attachments.map {
-        AttachmentState(attachment: $0, isHere: keeper.has($0.hash))
+      return try client.workspace().message(message).attachments.map {
+        AttachmentState(attachment: $0, isHere: client.keeper.has($0.hash))
       }
     } catch {
       throw .queue(error)
@@ -61,8 +69,8 @@ extension QueueClient {
   ///
   /// - Throws: `.attachmentMissing` where neither has it, `.unreachable`, `.notPaired`,
   ///   `.refused`, `.queue(.persistenceFailed)`.
-  public func file(_ hash: ContentHash) async throws(ClientError) -> Data {
-    if let bytes = try await keeper.bytes(of: hash) { return bytes }
+  public func bytes(of hash: ContentHash) async throws(ClientError) -> Data {
+    if let bytes = try await client.keeper.bytes(of: hash) { return bytes }
     guard let exchange = try blobExchange() else {
       throw .attachmentMissing(hash: hash, isPaired: false)
     }
@@ -75,8 +83,8 @@ extension QueueClient {
         code: "damagedAttachment", message: "what it sent for \(hash) is not that file")
     }
     do throws(ClientError) {
-      try await keeper.keep(
-        bytes, as: hash, isUploaded: true, quotaMegabytes: settings.attachmentQuota)
+      try await client.keeper.keep(
+        bytes, as: hash, isUploaded: true, quotaMegabytes: client.settings.attachmentQuota)
     } catch {
       // Without room it is shown all the same; the next one who asks fetches it again.
       guard case .queue(.limitReached) = error else { throw error }
@@ -92,10 +100,10 @@ extension QueueClient {
   ///   - asksAgain: asks the server for needed files that it had once; it may have been restored
   ///     from a backup.
   /// - Throws: what stood in the way of a file; it is done the next time, and the others are done.
-  public func tendAttachments(
+  public func tend(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
-    try await tendAttachments(now: now, asksAgain: asksAgain, isConnected: true)
+    try await tend(now: now, asksAgain: asksAgain, isConnected: true)
   }
 
   /// The way to the server's files.
@@ -121,16 +129,16 @@ extension QueueClient {
   }
 
   /// - Parameter isConnected: whether the server is to be asked at all.
-  private func tendAttachments(
+  private func tend(
     now: Int64, asksAgain: Bool, isConnected: Bool
   ) async throws(ClientError) {
     var way = Way.none
     if let exchange = try blobExchange() { way = isConnected ? .open(exchange) : .closed }
     var hindrance: ClientError?
-    for stored in try await keeper.all() where !Task.isCancelled {
+    for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
         // Asked anew for each: an upload before it may have taken minutes.
-        let use = workspace().attachments()[stored.hash]
+        let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true { stored.isUploaded = false }
         try await tend(stored, use, now: now, way)
@@ -153,12 +161,12 @@ extension QueueClient {
       if since != stored.unneededSince {
         stored.unneededSince = since
         try await here { () async throws(ClientError) in
-          try await keeper.unneeded(known.hash, since: since)
+          try await client.keeper.unneeded(known.hash, since: since)
         }
       }
     }
     if let since = stored.unneededSince,
-      now - since >= Int64(settings.attachmentRetention) * 86_400_000
+      now - since >= Int64(client.settings.attachmentRetention) * 86_400_000
     {
       if stored.isUploaded {
         switch way {
@@ -171,15 +179,16 @@ extension QueueClient {
       }
       // One that was attached again meanwhile stays, and goes to the server again.
       try await here { () async throws(ClientError) in
-        try await keeper.remove(known.hash, unneededSince: since)
+        try await client.keeper.remove(known.hash, unneededSince: since)
       }
     } else if use != nil, !stored.isUploaded, case .open(let exchange) = way {
       let bytes = try await here { () async throws(ClientError) in
-        try await keeper.bytes(of: known.hash)
+        try await client.keeper.bytes(of: known.hash)
       }
       guard let bytes else { return }
       do { try await exchange.offer(Array(bytes), as: known.hash) } catch { throw .there(error) }
-      try await here { () async throws(ClientError) in try await keeper.uploaded(known.hash) }
+      try await here { () async throws(ClientError) in try await client.keeper.uploaded(known.hash)
+      }
     }
   }
 
@@ -191,32 +200,32 @@ extension QueueClient {
 
   /// Tends the files whenever somebody attached one or connected, and once a minute.
   func keepTending() async {
-    let wakes = device.tendingWakes()
+    let wakes = client.device.tendingWakes()
     await withDiscardingTaskGroup { group in
       group.addTask {
         while !Task.isCancelled {
-          self.device.wakeTending()
+          client.device.wakeTending()
           // Cancellation ends the wait early.
           try? await Task.sleep(for: .seconds(AttachmentStore.tendingSeconds))
         }
       }
       group.addTask {
         var wasConnected = false
-        for await status in self.syncStatusUpdates() {
+        for await status in client.syncStatusUpdates() {
           let isConnected = status.state == .connected
-          if isConnected, !wasConnected { self.device.wakeTending(asksAgain: true) }
+          if isConnected, !wasConnected { client.device.wakeTending(asksAgain: true) }
           wasConnected = isConnected
         }
       }
       for await _ in wakes {
         // What nothing needs goes without a server, too.
-        let isConnected = syncStatus().state == .connected
+        let isConnected = client.syncStatus().state == .connected
         do {
-          try await tendAttachments(
-            now: Engine.wallMilliseconds, asksAgain: isConnected && device.takeAsksAgain(),
+          try await tend(
+            now: Engine.wallMilliseconds, asksAgain: isConnected && client.device.takeAsksAgain(),
             isConnected: isConnected)
         } catch {
-          engine.logger.warning("attachments wait: \(error)")
+          client.engine.logger.warning("attachments wait: \(error)")
         }
       }
       group.cancelAll()
@@ -225,10 +234,10 @@ extension QueueClient {
 
   /// A way to the server's files; nil where no server is paired.
   private func blobExchange() throws(ClientError) -> BlobExchange? {
-    guard let credentials = try credentialsFile.load() else { return nil }
+    guard let credentials = try client.credentialsFile.load() else { return nil }
     return BlobExchange(
       address: try ServerAddress(credentials.server),
-      certificateFile: configuration.certificateFile, token: credentials.token)
+      certificateFile: client.configuration.certificateFile, token: credentials.token)
   }
 }
 

@@ -69,14 +69,25 @@ public enum AnswerEvent: Hashable, Sendable {
 }
 
 /// Tasks: what agents do, what they wait for, and who answers.
-extension QueueClient {
+///
+/// ```swift
+/// for awaited in client.tasks.awaitedRequests() { show(awaited.request) }
+/// let answer = TaskAnswer(session: session, request: request, verdict: .allowed)
+/// switch try await client.tasks.answer(answer) {
+/// case .taken: break
+/// case let other: show(other)
+/// }
+/// ```
+public struct ClientTasks: Sendable {
+  let client: QueueClient
+
   /// The tasks of all sessions of which something was ever said, by session.
-  public func tasks() -> [TaskState] { workspace().sessions().compactMap(\.task) }
+  public func all() -> [TaskState] { client.workspace().sessions().compactMap(\.task) }
 
   /// The requests that can be answered still, by session and in the order they were raised: what is
   /// known to be answered is not among them, though its host may not have said so yet.
   public func awaitedRequests() -> [AwaitedRequest] {
-    let latest = engine.latest
+    let latest = client.engine.latest
     return latest.workspace.sessions().compactMap(\.task).flatMap { task in
       task.requests.filter { !latest.core.isSettled($0.id) && !isAskedAtHost($0) }
         .map { AwaitedRequest(session: task.sessionId, request: $0) }
@@ -86,12 +97,12 @@ extension QueueClient {
   /// Whether only the agent's own device takes an answer any more: the time to answer from another one
   /// is over, and the agent asks at its own prompt.
   public func isAskedAtHost(_ request: TaskRequest) -> Bool {
-    let now = engine.latest.core.time(at: engine.context())
+    let now = client.engine.latest.core.time(at: client.engine.context())
     return request.expiresAt.map { $0 <= now } ?? false
   }
 
   /// Moves of tasks that were refused here since the client was opened, because they are none.
-  public var refusedTaskMoves: Int { engine.latest.core.illegalTaskMoves }
+  public var refusedMoves: Int { client.engine.latest.core.illegalTaskMoves }
 
   /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
   ///
@@ -105,7 +116,7 @@ extension QueueClient {
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
   ) async throws(ClientError) -> AskAnswer {
-    try await engine.raise(
+    try await client.engine.raise(
       Ask(
         session: session, id: id, matter: ask,
         patienceMilliseconds: patience.map(Engine.milliseconds), promptsItself: promptsItself))
@@ -124,49 +135,49 @@ extension QueueClient {
     let request = AnswerRequest(
       session: answer.session, request: answer.request, verdict: answer.verdict,
       text: answer.text)
-    return try await engine.give(request, within: QueueClient.raceAnswerLimit)
+    return try await client.engine.give(request, within: ClientQueues.raceAnswerLimit)
   }
 
   /// Says that an agent here asks its person at its own prompt: other devices show that it waits,
   /// and cannot answer.
   public func notePrompt(_ ask: AgentAsk, in session: SessionID) async {
-    await noteTask(.prompted(ask, .random()), in: session)
+    await note(.prompted(ask, .random()), in: session)
   }
 
   /// Says that an agent here goes on with what it was at, whatever it waited for.
   public func noteWentOn(in session: SessionID) async {
-    await noteTask(.wentOn, in: session)
+    await note(.wentOn, in: session)
   }
 
   /// Says how far an agent here is with what it set itself.
   public func noteProgress(_ progress: TodoProgress, in session: SessionID) async {
-    await noteTask(.progress(progress), in: session)
+    await note(.progress(progress), in: session)
   }
 
   /// Says what an agent here does now, in a word or two; nil: nothing that has a name.
   public func noteOperation(_ operation: String?, in session: SessionID) async {
-    await noteTask(.operation(operation), in: session)
+    await note(.operation(operation), in: session)
   }
 
   /// Says that an agent here began to work on a prompt.
-  public func noteTaskBegan(in session: SessionID) async {
-    await noteTask(.began, in: session)
+  public func noteBegan(in session: SessionID) async {
+    await note(.began, in: session)
   }
 
   /// Says the same without waiting until it is stored; what is told later comes behind it.
-  public func noteTaskBegins(in session: SessionID) {
-    engine.noteSoon { core, context, store in
+  public func noteBegins(in session: SessionID) {
+    client.engine.noteSoon { core, context, store in
       core.taskHeard(.began, in: session, at: context, store: store)
     }
   }
 
   /// Says how an agent's work here ended.
-  public func noteTaskEnded(_ result: TaskResult, in session: SessionID) async {
-    await noteTask(.ended(result), in: session)
+  public func noteEnded(_ result: TaskResult, in session: SessionID) async {
+    await note(.ended(result), in: session)
   }
 
-  private func noteTask(_ news: TaskEvent, in session: SessionID) async {
-    await engine.note { core, context, store in
+  func note(_ news: TaskEvent, in session: SessionID) async {
+    await client.engine.note { core, context, store in
       core.taskHeard(news, in: session, at: context, store: store)
     }
   }

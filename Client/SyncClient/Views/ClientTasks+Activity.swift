@@ -1,15 +1,15 @@
 import ClientCore
 public import QueueModel
 
-extension QueueClient {
+extension ClientTasks {
   /// What a session's agent does, as far as it was reported here since the start.
   public func activity(of session: SessionID) -> SessionActivity {
-    device.activity(of: session)
+    client.device.activity(of: session)
   }
 
   /// The sessions whose agents are busy, or failed, by id.
   public func activities() -> [SessionActivity] {
-    device.activities()
+    client.device.activities()
   }
 
   /// Takes in what an agent reports, and does what follows from it: the end of a turn shows the
@@ -25,7 +25,7 @@ extension QueueClient {
   public func receive(
     _ signal: AgentSignal, in session: SessionID
   ) async throws(ClientError) -> SessionActivity {
-    guard let view = workspace().session(session) else {
+    guard let view = client.workspace().session(session) else {
       throw .queue(.sessionNotFound(id: session.rawValue))
     }
     switch signal {
@@ -38,52 +38,58 @@ extension QueueClient {
     case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .approvalAnswered, .wentIdle:
       break
     }
-    let before = device.activity(of: session)
-    let wasLive = device.isLiveBusy(session)
+    let before = client.device.activity(of: session)
+    let wasLive = client.device.isLiveBusy(session)
     if signal == .wentIdle, !wasLive { return before }
-    let activity = device.receive(signal, in: session, from: .hooks)
+    let activity = client.device.receive(signal, in: session, from: .hooks)
     // Nothing may start in a session whose agent works for somebody at its prompt.
-    if device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
+    if client.device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
     // What the executor runs there goes on, and what follows from its end is not to be done before.
-    if signal.endsTurn, engine.latest.core.running[session] != nil { return activity }
+    if signal.endsTurn, client.engine.latest.core.running[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
-      if view.locked { try await perform(.unlockThread(session), isOfPerson: false) }
-      if case .turnFailed(let message) = signal, device.settings.onFailure == .pause {
+      if view.locked { try await client.perform(.unlockThread(session), isOfPerson: false) }
+      if case .turnFailed(let message) = signal, client.device.settings.onFailure == .pause {
         let reason = "failed: \(message)".cut(toUTF8Bytes: Limits.nameBytesMax)
-        try await perform(.pause(session, reason: reason), isOfPerson: false)
+        try await client.perform(.pause(session, reason: reason), isOfPerson: false)
       }
     case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered:
       break
     }
-    await noteTask(signal, in: session)
+    await noteSignal(signal, in: session)
     return activity
+  }
+
+  /// What an agent that runs here reports; nothing follows from it for the queues, since the
+  /// executor sees to those.
+  public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
+    _ = client.device.receive(signal, in: session, from: .turn)
   }
 
   /// The turn of an agent that a person works with is over, and what follows from that is the
   /// executor's matter: it gave the prompt out.
   public func endLiveTurn(in session: SessionID) async {
-    _ = device.receive(.wentIdle, in: session, from: .hooks)
+    _ = client.device.receive(.wentIdle, in: session, from: .hooks)
     await liveChanged(in: session)
   }
 
   /// Tells the executor whether somebody works in a session, as it is when its turn comes: reports come
   /// side by side.
   private func liveChanged(in session: SessionID) async {
-    await engine.note { [device] core, context, store in
+    await client.engine.note { [device = client.device] core, context, store in
       core.sessionBusyChanged(
         session, isBusy: device.isLiveBusy(session), at: context, store: store)
     }
   }
 
   /// What a signal says of the session's task.
-  private func noteTask(_ signal: AgentSignal, in session: SessionID) async {
+  private func noteSignal(_ signal: AgentSignal, in session: SessionID) async {
     switch signal {
-    case .turnStarted: await noteTaskBegan(in: session)
-    case .turnEnded: await noteTaskEnded(.success(summary: nil), in: session)
+    case .turnStarted: await noteBegan(in: session)
+    case .turnEnded: await noteEnded(.success(summary: nil), in: session)
     case .turnFailed(let message):
-      await noteTaskEnded(.failure(error: message), in: session)
-    case .wentIdle: await noteTaskEnded(.cancelled, in: session)
+      await noteEnded(.failure(error: message), in: session)
+    case .wentIdle: await noteEnded(.cancelled, in: session)
     case .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered: break
     }
   }

@@ -7,7 +7,16 @@ import WireProtocol
 /// What the server's inbox held for this device. Every notification comes once, as
 /// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device
 /// has it on disk.
-extension QueueClient {
+///
+/// ```swift
+/// for await case .notification(let notification) in client.deviceEvents() {
+///   show(notification)
+///   try await client.notifications.noteAnnounced(notification.id)
+/// }
+/// ```
+public struct ClientNotifications: Sendable {
+  let client: QueueClient
+
   /// How long the server may take to answer.
   static let inboxAnswerLimit = Duration.seconds(10)
   /// For how long one saying of `setVisible` counts at most.
@@ -15,16 +24,16 @@ extension QueueClient {
 
   /// The notifications that stand, in the order they came about: those that were neither put aside
   /// nor settled.
-  public func notifications() -> [NotificationView] {
-    engine.latest.core.notifications.map(NotificationView.init)
+  public func all() -> [NotificationView] {
+    client.engine.latest.core.notifications.map(NotificationView.init)
   }
 
   /// Puts notifications aside on this device; of ids that stand for none nothing happens.
   ///
   /// - Throws: `.storage`, `.closed`.
-  public func dismissNotifications(_ ids: [String]) async throws(ClientError) {
+  public func dismiss(_ ids: [String]) async throws(ClientError) {
     let names = ids.compactMap(NotificationView.name)
-    try await engine.submit { core, _, store throws(Replica.Fault) in
+    try await client.engine.submit { core, _, store throws(Replica.Fault) in
       ((), try core.notificationsDismissed(names, store: store))
     }
   }
@@ -34,7 +43,7 @@ extension QueueClient {
   /// - Throws: `.storage`, `.closed`.
   public func noteAnnounced(_ id: String) async throws(ClientError) {
     guard let name = NotificationView.name(of: id) else { return }
-    try await engine.submit { core, _, store throws(Replica.Fault) in
+    try await client.engine.submit { core, _, store throws(Replica.Fault) in
       try core.notificationAnnounced(name, store: store)
       return ((), [])
     }
@@ -46,8 +55,8 @@ extension QueueClient {
   /// - Parameter seconds: for how long that counts unless it is said again; at most
   ///   `visibilitySecondsMax`. A program that ends without a word keeps it no longer.
   public func setVisible(_ isVisible: Bool, forSeconds seconds: Int = 60) async {
-    let limit = min(max(seconds, 0), QueueClient.visibilitySecondsMax)
-    await engine.note { core, context, _ in
+    let limit = min(max(seconds, 0), ClientNotifications.visibilitySecondsMax)
+    await client.engine.note { core, context, _ in
       core.visibilityChanged(
         forMilliseconds: isVisible ? Int64(limit) * 1_000 : nil, at: context)
     }
@@ -56,7 +65,7 @@ extension QueueClient {
   /// Whether somebody looks at the device, as far as anybody said.
   public func isVisible() async -> Bool {
     // A closed client is looked at by nobody.
-    (try? await engine.submit { core, context, _ throws(Replica.Fault) in
+    (try? await client.engine.submit { core, context, _ throws(Replica.Fault) in
       (core.isVisible(now: context.now), [])
     }) ?? false
   }
@@ -97,7 +106,7 @@ extension QueueClient {
   }
 
   private func inquire(_ request: InboxRequest) async throws(ClientError) -> InboxAnswer {
-    let answer = await engine.inquire(request, within: QueueClient.inboxAnswerLimit)
+    let answer = await client.engine.inquire(request, within: ClientNotifications.inboxAnswerLimit)
     switch answer {
     case .done, .targets: return answer
     case .unusable(let reason): throw .pushTargetRefused(message: reason)

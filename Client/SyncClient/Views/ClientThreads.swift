@@ -10,32 +10,48 @@ public struct ThreadVisit: Hashable, Sendable {
   public var removed: Bool
 }
 
-extension QueueClient {
+/// The thread queue: the sessions that need their person next.
+///
+/// ```swift
+/// for await view in client.threads.updates() { show(view.ready) }
+/// if let visit = try await client.threads.viewNext() { open(visit.thread.session) }
+/// ```
+public struct ClientThreads: Sendable {
+  let client: QueueClient
+
+  /// The thread queue: as it is now, then after every change that touched it. Only the newest
+  /// value is kept for a slow reader.
+  public func updates() -> AsyncStream<ThreadQueueView> {
+    client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
+      observers.addThreads(continuation, as: id, workspace)
+    }
+  }
+
   /// Looks at a thread. Where the device is set so (`autoRemoveOnView`), that takes it out of the
   /// thread queue, unless it is locked: then it is not its person's turn yet (S2-93).
   ///
   /// - Throws: `.queue` where the session is not there or not queued, `.storage`, `.closed`.
-  public func viewThread(_ session: SessionID) async throws(ClientError) -> ThreadVisit {
-    let workspace = workspace()
+  public func view(_ session: SessionID) async throws(ClientError) -> ThreadVisit {
+    let workspace = client.workspace()
     guard let summary = workspace.session(session) else {
       throw .queue(.sessionNotFound(id: session.rawValue))
     }
     guard let thread = workspace.threadQueue().threads.first(where: { $0.session == session })
     else { throw .queue(.threadNotQueued(session: session.rawValue)) }
-    let removes = settings.autoRemoveOnView && !thread.locked
-    if removes { try await perform(.removeThreads([session])) }
+    let removes = client.settings.autoRemoveOnView && !thread.locked
+    if removes { try await client.perform(.removeThreads([session])) }
     return ThreadVisit(thread: thread, waiting: summary.waiting, removed: removes)
   }
 
   /// Looks at the first thread that needs its person; nil where none does.
   ///
   /// - Parameter project: only the threads of this project.
-  /// - Throws: as `viewThread`.
-  public func viewNextThread(project: String? = nil) async throws(ClientError) -> ThreadVisit? {
-    var view = workspace().threadQueue()
+  /// - Throws: as `view`.
+  public func viewNext(project: String? = nil) async throws(ClientError) -> ThreadVisit? {
+    var view = client.workspace().threadQueue()
     if let project { view = view.inProject(project) }
     guard let first = view.ready.first else { return nil }
-    return try await viewThread(first.session)
+    return try await self.view(first.session)
   }
 
   /// History entries of the thread queue that an estimate looks at.
@@ -46,18 +62,17 @@ extension QueueClient {
   ///
   /// - Parameter project: only the threads of this project, as `ThreadQueueView.inProject` says.
   /// - Throws: `.storage`, `.closed`.
-  public func threadStatistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics
-  {
-    var view = workspace().threadQueue()
+  public func statistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics {
+    var view = client.workspace().threadQueue()
     if let project { view = view.inProject(project) }
     var page = HistoryPage()
     repeat {
-      let part = try await history(
+      let part = try await client.history(
         of: .threadQueue, before: page.next,
-        limit: QueueClient.reviewEntriesMax - page.entries.count)
+        limit: ClientThreads.reviewEntriesMax - page.entries.count)
       page.entries += part.entries
       page.next = part.next
-    } while page.next != nil && page.entries.count < QueueClient.reviewEntriesMax
+    } while page.next != nil && page.entries.count < ClientThreads.reviewEntriesMax
     return ThreadStatistics(of: view, history: page.entries)
   }
 }

@@ -1,7 +1,7 @@
 public import Foundation
 public import QueueModel
 
-extension QueueClient {
+extension ClientQueues {
   /// Moves rows of a list that shows a queue, with the meaning of SwiftUI's `onMove` and
   /// `move(fromOffsets:toOffset:)`: `destination` is a row of the list as it is shown, and the moved
   /// rows, in their order, come to stand in front of it; the number of rows is the list's end.
@@ -22,7 +22,7 @@ extension QueueClient {
       throw .queue(.invalidPosition(position: row, count: messages.count))
     }
     let moved = offsets.map { messages[$0].id }
-    let standing = try? workspace().messageQueue(view.session)
+    let standing = try? client.workspace().messageQueue(view.session)
     let neighbours = Set((standing?.messages ?? []).map(\.id)).subtracting(moved)
     let behind = messages[destination...].first { neighbours.contains($0.id) }
     let before = messages[..<destination].last { neighbours.contains($0.id) }
@@ -32,6 +32,6 @@ extension QueueClient {
     guard let target, !moved.isEmpty else {
       return CommandReceipt(notice: .unchanged, operations: nil)
     }
-    return try await perform(.move(moved, to: target))
+    return try await client.perform(.move(moved, to: target))
   }
 }

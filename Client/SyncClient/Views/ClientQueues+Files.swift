@@ -3,13 +3,13 @@ public import QueueModel
 
 /// Queues as files of their own, for programs that keep them so (C-16). Nothing is lost on the way:
 /// places, times, attempts, errors and files come along.
-extension QueueClient {
+extension ClientQueues {
   /// The waiting messages of a session as a versioned object, in the order of their places; files
   /// that are not here are fetched.
   ///
-  /// - Throws: `.queue(.sessionNotFound)`, and what `file(_:)` throws.
-  public func exportQueueFile(of session: SessionID) async throws(ClientError) -> Data {
-    let workspace = workspace()
+  /// - Throws: `.queue(.sessionNotFound)`, and what `ClientAttachments.bytes(of:)` throws.
+  public func exportFile(of session: SessionID) async throws(ClientError) -> Data {
+    let workspace = client.workspace()
     guard let view = workspace.session(session) else {
       throw .queue(.sessionNotFound(id: session.rawValue))
     }
@@ -40,7 +40,7 @@ extension QueueClient {
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
     for attachment in view.attachments {
-      let text = try await file(attachment.hash).base64EncodedString()
+      let text = try await client.attachments.bytes(of: attachment.hash).base64EncodedString()
       let isImage = attachment.hash == image?.hash
       if isImage { message.imageData = text }
       files.append(
@@ -60,7 +60,7 @@ extension QueueClient {
   ///   - isTrial: says what would be brought and changes nothing.
   /// - Throws: `.invalidDocument` with line or field, `.queue`, `.closed`.
   @discardableResult
-  public func importQueueFile(
+  public func importFile(
     _ data: Data, into session: SessionID? = nil, isTrial: Bool = false
   ) async throws(ClientError) -> ImportCounts {
     guard data.count <= QueueClient.documentBytesMax else {
@@ -71,23 +71,23 @@ extension QueueClient {
     if let session {
       target = session
     } else if let named {
-      target = try QueueClient.session(named)
+      target = try ClientQueues.session(named)
     } else {
       guard !messages.isEmpty else { return ImportCounts() }
       throw .invalidDocument(message: "[0].sessionId: it is missing; say which session it is.")
     }
-    let known = workspace().session(target)
+    let known = client.workspace().session(target)
     let project = (known?.project).flatMap { $0.isEmpty ? nil : $0 } ?? messages.first?.projectPath
     var parts: [(message: WorkspaceDocument.Message, files: [ImportedFile])] = []
     for (index, message) in messages.enumerated() {
       if session == nil, let own = message.sessionId, !own.isEmpty,
-        try QueueClient.session(own) != target
+        try ClientQueues.session(own) != target
       {
         throw .invalidDocument(
           message: "messages[\(index)].sessionId: it is \(own), and the file is of \(target). "
             + "Say which session it is to go to.")
       }
-      parts.append(try QueueClient.parts(of: message, at: index, project: project))
+      parts.append(try ClientQueues.parts(of: message, at: index, project: project))
     }
     var document = WorkspaceDocument(sessions: [
       WorkspaceDocument.Session(
@@ -95,17 +95,17 @@ extension QueueClient {
         messages: parts.map(\.message), cancelled: [])
     ])
     if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
-    if isTrial { return workspace().counts(of: document) }
+    if isTrial { return client.workspace().counts(of: document) }
     for index in parts.indices {
       var kept: [Attachment] = []
       for file in parts[index].files {
         kept.append(
-          try await keepFile(file.bytes, name: file.name, mediaType: file.mediaType))
+          try await client.attachments.keep(file.bytes, name: file.name, mediaType: file.mediaType))
       }
       document.sessions[0].messages[index].attachments = kept.isEmpty ? nil : kept
     }
-    defer { device.wakeTending() }
-    return try await bring(document)
+    defer { client.device.wakeTending() }
+    return try await client.bring(document)
   }
 
   private struct ImportedFile {

@@ -4,12 +4,12 @@ public import QueueModel
 
 /// Drafts are kept on this device over restarts; the send of a session's prompt ends the draft that
 /// it has all of, in the same transaction (S2-44). Another draft is a text that nobody sent.
-extension QueueClient {
+extension ClientQueues {
   /// Every draft, by session.
   ///
   /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
   public func drafts() async throws(ClientError) -> [Draft] {
-    try await engine.submit { _, _, store throws(Replica.Fault) in
+    try await client.engine.submit { _, _, store throws(Replica.Fault) in
       do throws(StoreError) { return (try store.drafts(), []) } catch { throw .store(error) }
     }
   }
@@ -18,7 +18,7 @@ extension QueueClient {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
   public func draft(of session: SessionID) async throws(ClientError) -> Draft? {
-    try await engine.submit { _, _, store throws(Replica.Fault) in
+    try await client.engine.submit { _, _, store throws(Replica.Fault) in
       do throws(StoreError) {
         return (try store.draft(of: session), [])
       } catch { throw .store(error) }
@@ -38,7 +38,7 @@ extension QueueClient {
     guard bytes <= Limits.contentBytesMax else {
       throw .queue(.contentTooLong(bytes: bytes, max: Limits.contentBytesMax))
     }
-    let draft = try await engine.submit {
+    let draft = try await client.engine.submit {
       _, context, store throws(Replica.Fault) -> (Draft?, [Engine.Action]) in
       do throws(StoreError) {
         guard !text.isEmpty else {
@@ -52,7 +52,7 @@ extension QueueClient {
       }
       throw .queue(.limitReached(what: "drafts", max: Limits.draftsMax))
     }
-    device.noteDraft(of: session, exists: draft != nil, isNews: true)
+    client.device.noteDraft(of: session, exists: draft != nil, isNews: true)
     return draft
   }
 }

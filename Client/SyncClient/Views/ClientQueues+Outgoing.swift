@@ -1,0 +1,43 @@
+import ClientCore
+import ClientStore
+public import QueueModel
+
+extension ClientQueues {
+  /// The messages that this device sent lately, oldest first, and how far each has come on its way
+  /// to the server: about the latest thousand.
+  ///
+  /// The states follow from what the server is known to have, so there is nothing that could
+  /// contradict the sync. Being offline is no failure; `failed` is what the server refused, with its
+  /// reason, and it is tried again with the next connection.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  public func outgoingMessages() async throws(ClientError) -> [QueuedMessage] {
+    try await client.engine.submit { core, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        let box = try store.outgoing(in: ClientStore.syncBox)
+        return (box.messages.map { core.withDelivery($0) }, [])
+      } catch { throw .store(error) }
+    }
+  }
+}
+
+extension ClientCore {
+  /// A message with what became of the operations that send it.
+  fileprivate func withDelivery(_ stored: QueuedMessage) -> QueuedMessage {
+    var message = stored
+    guard let origin = replica.workspace.origin(of: stored.id) else {
+      // Only what a server had can be gone.
+      message.status = .delivered
+      return message
+    }
+    switch delivery(of: origin) {
+    case .waiting: message.status = .queued
+    case .underWay: message.status = .awaitingAck
+    case .acknowledged: message.status = .delivered
+    case .refused(let reason):
+      message.status = .failed
+      message.lastError = reason
+    }
+    return message
+  }
+}

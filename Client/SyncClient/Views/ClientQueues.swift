@@ -1,0 +1,121 @@
+import ClientCore
+public import QueueModel
+import WireProtocol
+
+/// What became of a withdrawal.
+public enum CancelOutcome: Hashable, Sendable {
+  /// The authority knows of it: the text will never reach an agent.
+  case cancelled
+  /// It came too late: the agent has the text.
+  case invoked
+  /// The authority cannot be asked now; it is cancelled unless it has started meanwhile.
+  case unconfirmed
+}
+
+/// The message queues of all sessions, and what is at hand on this device for them.
+///
+/// ```swift
+/// for await view in client.queues.updates(of: session) { show(view.messages) }
+/// let (_, outcomes) = try await client.queues.cancel([message])
+/// if outcomes[message] == .invoked { show("Its agent has it already.") }
+/// ```
+///
+/// Withdrawing and editing race with the start of a message: the authority decides.
+public struct ClientQueues: Sendable {
+  let client: QueueClient
+
+  /// A session's queue: as it is now (nothing, until the session exists), then after every change
+  /// that touched it. Only the newest value is kept for a slow reader.
+  public func updates(of session: SessionID) -> AsyncStream<MessageQueueView> {
+    client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
+      observers.addMessages(continuation, as: id, of: session, workspace)
+    }
+  }
+
+  /// How long the authority may take to say how a race ended.
+  static let raceAnswerLimit = Duration.seconds(5)
+  /// Questions that are under way at once; a server takes a thousand of a workspace.
+  static let questionsMax = 100
+
+  /// Withdraws messages, and says of each whether that was in time.
+  ///
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where this device knows already that it came
+  ///   too late.
+  public func cancel(
+    _ ids: [MessageID]
+  ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
+    let before = client.engine.latest.workspace
+    let receipt = try await client.perform(.cancel(ids))
+    // The limit is for all of them together.
+    let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
+    let outcomes = await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
+      var outcomes: [MessageID: CancelOutcome] = [:]
+      for (number, race) in StartRace.withdrawing(Set(ids), in: before).enumerated() {
+        if number >= ClientQueues.questionsMax, let (asked, outcome) = await group.next() {
+          outcomes[asked] = outcome
+        }
+        group.addTask { await (race.message, self.outcome(of: race, until: deadline)) }
+      }
+      for await (asked, outcome) in group { outcomes[asked] = outcome }
+      return outcomes
+    }
+    return (receipt, outcomes)
+  }
+
+  private func outcome(
+    of withdrawal: StartRace, until deadline: ContinuousClock.Instant
+  ) async -> CancelOutcome {
+    // What is done has nothing to be withdrawn from: the agent had it.
+    if (try? client.workspace().message(withdrawal.message))?.status == .succeeded {
+      return .invoked
+    }
+    let answer = await client.engine.ask(
+      .outcome(withdrawal.message), within: max(.zero, deadline - .now))
+    return switch withdrawal.ending(answer) {
+    case .inTime: .cancelled
+    case .tooLate: .invoked
+    case .unconfirmed: .unconfirmed
+    }
+  }
+
+  /// Edits a message; where it started with another text meanwhile, the text is kept as the
+  /// session's draft.
+  ///
+  /// - Returns: what was done, and whether the authority confirmed it: where it does not say, the
+  ///   edit counts unless the agent started with the old text meanwhile.
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where the agent has another text, and
+  ///   `.queue(.messageFinished)` where it is done with it.
+  public func edit(
+    _ id: MessageID, content: String, base: EditBase?
+  ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {
+    let before = client.engine.latest.workspace
+    let receipt: CommandReceipt
+    do {
+      receipt = try await client.perform(.edit(id, content: content, base: base))
+    } catch {
+      switch error {
+      case .queue(.alreadyStarted), .queue(.messageFinished):
+        try await keepAsDraft(content, of: id)
+      default: break
+      }
+      throw error
+    }
+    let race = StartRace(editing: id, from: before, to: client.engine.latest.workspace)
+    let answer = await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
+    switch race.ending(answer) {
+    case .inTime: return (receipt, true)
+    case .unconfirmed: return (receipt, false)
+    case .tooLate:
+      try await keepAsDraft(content, of: id)
+      throw .queue(.alreadyStarted(id: id.description))
+    }
+  }
+
+  /// Nothing that was written before is lost with it.
+  private func keepAsDraft(_ content: String, of id: MessageID) async throws(ClientError) {
+    guard let session = (try? client.workspace().message(id))?.session else { return }
+    let before = try await draft(of: session)?.text
+    guard before?.contains(content) != true else { return }
+    try await setDraft((before.map { $0 + "\n\n" } ?? "") + content, of: session)
+  }
+}
