@@ -139,6 +139,9 @@ final class DeviceStore: ReplicaStore {
       }
       database.receipts.append(receipt)
     }
+    if database.receipts.count > 2 * BatchReceipts.receiptsMax {
+      database.receipts.removeFirst(database.receipts.count - BatchReceipts.receiptsMax)
+    }
     for number in transaction.undo.removed { database.undo[number] = nil }
     for entry in transaction.undo.written { database.undo[entry.number] = entry }
     if let begun = transaction.intents.begun { database.intents[begun.message] = begun }

@@ -232,11 +232,17 @@ extension ConnectionMachine {
         ConnectionProblem(message: "the server sent a broken snapshot: \(error)"), at: context)
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
-    guard let touched = try replica.install(base, at: context, store: store) else {
+    let repairs = replica.record.repairs
+    guard let touched = try replica.install(base, at: corrected(context), store: store) else {
       return try offerState(live, at: context, store: store)
     }
     live.window.voidFlights(alreadyAnswered: 0)
-    return received(touched, part.prefix, live, at: context, store: store)
+    let actions = received(touched, part.prefix, live, at: context, store: store)
+    guard repairs != replica.record.repairs else { return actions }
+    let message =
+      "a copy of this device's memory wrote under the same ids; what is missing on the server comes back, "
+      + "as new messages where it has something else"
+    return [.report(ConnectionProblem(message: message))] + actions
   }
 
   /// The server's log lacks what this device has of a log: it gets the state to join.

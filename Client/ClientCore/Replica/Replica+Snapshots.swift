@@ -17,7 +17,7 @@ extension Replica {
   }
 
   /// What there is of each replica without the outbox: some server's log held all of it.
-  private var logged: VersionVector {
+  var logged: VersionVector {
     var logged = workspace.vector
     for range in record.outbox.ranges { logged[range.replica] = range.first - 1 }
     return logged
@@ -31,25 +31,31 @@ extension Replica {
   package mutating func install(
     _ base: Base, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues? {
+    let state = try startingState(base, store)
+    if try isContradicted(by: base, store: store) {
+      return try beginAnew(on: base, state, at: context, store: store)
+    }
     let known = base.image.vector
     guard known.includes(logged) else { return nil }
     // As a rule its acknowledgement was lost; or a copy of this program's memory was first.
     let shared = record.outbox.ranges.filter { $0.first <= known[$0.replica] }
-    var cuts: [OperationID] = []
+    var attempts: [[OperationID]] = [[]]
     if !shared.isEmpty {
-      let state = try startingState(base, store)
       let waiting = try outgoingEntries(store: store).flatMap(\.operations)
       var seen: Set<ReplicaID> = []
-      cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
+      let cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
+      // Something else may have been unlike before, which the state does not show: then what may be is
+      // all done anew.
+      attempts = [cuts, shared.map { OperationID(replica: $0.replica, seq: $0.first) }]
     }
-    do {
-      return try rebuild(OutboxChange(cuts: cuts), on: base, at: context, store: store)
-    } catch {
-      guard case .merge = error, !shared.isEmpty else { throw error }
-      // Something else was unlike before, which the state does not show: what may be is all done anew.
-      cuts = shared.map { OperationID(replica: $0.replica, seq: $0.first) }
-      return try rebuild(OutboxChange(cuts: cuts), on: base, at: context, store: store)
+    for cuts in attempts {
+      do {
+        return try rebuild(OutboxChange(cuts: cuts), on: base, at: context, store: store)
+      } catch {
+        guard error.isMisfit else { throw error }
+      }
     }
+    return try beginAnew(on: base, state, at: context, store: store)
   }
 
   /// The state without the outbox: what the server is to join. What is in the outbox goes the usual

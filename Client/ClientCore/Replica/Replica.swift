@@ -87,7 +87,7 @@ package struct Replica: Sendable {
   /// Sees to it that somebody may author operations.
   ///
   /// - Returns: what the author begins with.
-  private mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
+  mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
     // The other half of the numbers is more than any command takes.
     if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax / 2,

@@ -14,11 +14,12 @@ extension Workspace {
     for id in ids { sources.insert(try waitingMessage(id).session) }
     let queue = try destination(of: target, moving: ids, from: sources)
     let order = effectiveOrder(of: queue)
-    let others = order.filter { !ids.contains($0) }
+    let moved = Set(ids)
+    let others = order.filter { !moved.contains($0) }
     let index = try self.index(for: target, in: others, moving: ids, total: order.count)
-    var wanted = others
-    wanted.insert(contentsOf: ids, at: index)
-    if sources == [queue], effectivelySorted(wanted) == order { return .unchanged }
+    let places = places(of: ids, among: others, at: index)
+    let wanted = places.flatMap { $0.before + $0.moved + $0.behind }
+    if sources == [queue], wanted == order { return .unchanged }
     guard let session = sessionStates[queue] else { throw .sessionNotFound(id: queue.rawValue) }
     if sources != [queue] {
       emit(
@@ -27,25 +28,27 @@ extension Workspace {
           clears: session.element.tagIDs(.exists), note: ""),
         by: &author)
     }
-    try place(ids, between: others, at: index, in: queue, by: &author)
-    let position = effectiveOrder(of: queue).firstIndex(of: first)
-    return .moved(position: position.map { $0 + 1 } ?? 0)
+    try place(at: places, in: queue, by: &author)
+    return .moved(position: wanted.firstIndex(of: first).map { $0 + 1 } ?? 0)
   }
 
-  /// The parts of a queue in effective order, whatever the slots say.
-  private enum Block: CaseIterable {
-    case tried, urgent, normal
+  /// What is moved into a block, and what of the block stays on either side of it.
+  private struct Place {
+    var before: [MessageID] = []
+    var moved: [MessageID] = []
+    var behind: [MessageID] = []
   }
 
-  private func block(of id: MessageID) -> Block {
-    guard let message = messageStates[id] else { return .normal }
-    return message.element.registers[.run] != nil
-      ? .tried : message.priority == .urgent ? .urgent : .normal
-  }
-
-  /// Block by block, otherwise as given.
-  private func effectivelySorted(_ ids: [MessageID]) -> [MessageID] {
-    Block.allCases.flatMap { part in ids.filter { block(of: $0) == part } }
+  /// Where in each block messages go that are moved between others.
+  private func places(
+    of ids: [MessageID], among others: [MessageID], at index: Int
+  ) -> [Place] {
+    var places = QueueBlock.allCases.map { _ in Place() }
+    func place(_ id: MessageID) -> Int { (messageStates[id]?.block ?? .normal).rawValue }
+    for id in others[..<index] { places[place(id)].before.append(id) }
+    for id in ids { places[place(id)].moved.append(id) }
+    for id in others[index...] { places[place(id)].behind.append(id) }
+    return places
   }
 
   private func destination(
@@ -87,17 +90,14 @@ extension Workspace {
   /// the block allows, because the blocks go before place: the slot of a neighbour in another block
   /// may be anywhere.
   private mutating func place(
-    _ ids: [MessageID], between others: [MessageID], at index: Int, in queue: SessionID,
-    by author: inout Author
+    at places: [Place], in queue: SessionID, by author: inout Author
   ) throws(QueueError) {
     guard let session = sessionStates[queue] else { throw .sessionNotFound(id: queue.rawValue) }
     let reference = try self.reference(of: session)
-    for part in Block.allCases {
-      let moved = ids.filter { block(of: $0) == part }
-      let staying = others.enumerated().filter { block(of: $0.element) == part }
-      var left = staying.last { $0.offset < index }.flatMap { slot(of: $0.element) }
-      let right = staying.first { $0.offset >= index }.flatMap { slot(of: $0.element) }
-      for id in moved {
+    for place in places {
+      var left = place.before.last.flatMap(slot)
+      let right = place.behind.first.flatMap(slot)
+      for id in place.moved {
         guard let message = messageStates[id]?.element.references.first,
           let slots = sessionStates[queue]?.slots
         else { continue }

@@ -19,9 +19,30 @@ extension WorkspaceImage {
     let states = KnownStates(here: try checkedVector(), there: try other.checkedVector())
     if states.here.includes(states.there) { return self }
     if states.there.includes(states.here) { return other }
+    return try joined(with: other, states)
+  }
+
+  private func joined(
+    with other: WorkspaceImage, _ states: KnownStates
+  ) throws(MergeError) -> WorkspaceImage {
     try check(knownBy: states.here)
     try other.check(knownBy: states.there)
     return try StateJoin(one: self, other: other, states: states).image()
+  }
+
+  /// Whether the two show that an operation which both know did something else in each. Not all that
+  /// operations did still shows: see `Workspace.contradicts`.
+  ///
+  /// - Complexity: as `joined`, also where one of them includes the other.
+  package func contradicts(_ other: WorkspaceImage) -> Bool {
+    do throws(MergeError) {
+      let states = KnownStates(here: try checkedVector(), there: try other.checkedVector())
+      _ = try joined(with: other, states)
+      return false
+    } catch {
+      if case .invalidImage = error { return true }
+      return false
+    }
   }
 }
 

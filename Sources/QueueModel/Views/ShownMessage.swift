@@ -107,6 +107,14 @@ extension Workspace {
     return sessionStates[session].map(standingInPlace)?.map(ShownMessage.init) ?? []
   }
 
+  /// The same, as far as their effective order goes.
+  func standingBlocks(of session: SessionID) -> [(id: MessageID, block: QueueBlock)] {
+    if cold != nil, untouchedIndex(of: session) != nil {
+      return shownMessages(of: session).filter(\.stands).map { ($0.id, $0.block) }
+    }
+    return sessionStates[session].map(standingInPlace)?.map { ($0.id, $0.block) } ?? []
+  }
+
   private func standingInPlace(of session: SessionState) -> [MessageState] {
     let slots = session.slots
     guard session.standing.count < slots.unitCount / Workspace.slotsPerLookup else {
@@ -168,8 +176,20 @@ extension ShownMessage {
     return sum.overflow ? .max : sum.partialValue
   }
 
-  /// Whether it stands before urgent and normal ones: it was tried already.
-  var isInFront: Bool { runState.run != nil }
+  var block: QueueBlock { QueueBlock(wasTried: runState.run != nil, priority) }
+}
+
+extension MessageState {
+  var block: QueueBlock { QueueBlock(wasTried: element.registers[.run] != nil, priority) }
+}
+
+/// The parts of a queue in effective order, whatever the slots say.
+enum QueueBlock: Int, CaseIterable {
+  case tried, urgent, normal
+
+  fileprivate init(wasTried: Bool, _ priority: Priority) {
+    self = wasTried ? .tried : priority == .urgent ? .urgent : .normal
+  }
 }
 
 extension RegisterValue {

@@ -39,7 +39,7 @@ extension Workspace {
     guard let state = head(of: session), state.exists else {
       throw .sessionNotFound(id: session.rawValue)
     }
-    let shown = Workspace.inEffectiveOrder(standingMessages(of: session))
+    let shown = Workspace.inEffectiveOrder(standingMessages(of: session), \.block)
     let messages = shown.enumerated().map { view(of: $0.element, position: $0.offset + 1) }
     return MessageQueueView(
       session: session, paused: state.isPaused,
@@ -57,15 +57,19 @@ extension Workspace {
   }
 
   /// The waiting messages of a session in effective order: what was tried, urgent, normal.
+  ///
+  /// - Complexity: as `standingMessages`; nothing of a message but its block is looked at.
   func effectiveOrder(of session: SessionID) -> [MessageID] {
     guard sessionExists(session) else { return [] }
-    return Workspace.inEffectiveOrder(standingMessages(of: session)).map(\.id)
+    return Workspace.inEffectiveOrder(standingBlocks(of: session), \.block).map(\.id)
   }
 
-  private static func inEffectiveOrder(_ standing: [ShownMessage]) -> [ShownMessage] {
-    let waiting = standing.filter { !$0.isInFront }
-    return standing.filter(\.isInFront) + waiting.filter { $0.priority == .urgent }
-      + waiting.filter { $0.priority != .urgent }
+  private static func inEffectiveOrder<Message>(
+    _ standing: [Message], _ block: (Message) -> QueueBlock
+  ) -> [Message] {
+    var parts: [[Message]] = QueueBlock.allCases.map { _ in [] }
+    for message in standing { parts[block(message).rawValue].append(message) }
+    return parts.flatMap { $0 }
   }
 
   /// One message, cancelled ones too.

@@ -9,7 +9,8 @@ import WireProtocol
 /// came as entries of a log or in states that were joined.
 ///
 /// A server that was put back may lower an operation that it gets again by another clock than the first
-/// time. Whatever then hangs on the stamp must be as one of both has it.
+/// time. Whatever then hangs on the stamp must be as one of both has it. Where a memory was copied too, it
+/// may log what the other copy wrote under an id; then what it logged last must show, too.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
   /// Every operation that was ever logged, whatever the server lost since, in the order in which it was.
@@ -19,8 +20,14 @@ final class OracleChecker: SimulationChecker {
   private var lowered: [OperationID: [Operation]] = [:]
   /// Of units that have a stamp, the operation as it was logged first, and last.
   private var stamped: [OperationID: Operation] = [:]
+  /// Units that were logged since a memory was copied, as they were last, and which of them were something
+  /// else before.
+  private var latest: [OperationID: Operation] = [:]
+  private var relogged: Set<OperationID> = []
+  private var hasMemoryClones = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    if case .memoryCloned = observation { hasMemoryClones = true }
     guard case .committed(let appends, _) = observation else { return [] }
     for append in appends {
       guard let operations = try? PackedDelta.unpack(append.delta) else {
@@ -29,6 +36,7 @@ final class OracleChecker: SimulationChecker {
       // What was lost with a backup and given back comes a second time.
       for operation in operations {
         noteStamps(of: operation)
+        if hasMemoryClones { noteContents(of: operation) }
         let seen = Int(known[operation.id.replica]) - Int(operation.id.seq) + 1
         guard let fresh = operation.droppingFirst(max(0, seen)), let last = fresh.lastID else {
           continue
@@ -49,6 +57,14 @@ final class OracleChecker: SimulationChecker {
     }
   }
 
+  private func noteContents(of operation: Operation) {
+    for unit in operation.units {
+      if let before = latest.updateValue(unit, forKey: unit.id), !before.isSame(as: unit) {
+        relogged.insert(unit.id)
+      }
+    }
+  }
+
   func settled(in simulation: Simulation) -> [String] {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
@@ -61,16 +77,23 @@ final class OracleChecker: SimulationChecker {
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
     var found = differences(of: operations, from: workspace)
-    guard !lowered.isEmpty else { return summary(found) }
-    let choices: [([Operation]) -> Operation?] = [
+    let stamps: [([Operation]) -> Operation?] = [
       \.last,
       { $0.max { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
       { $0.min { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
     ]
+    var choices: [(OperationID) -> Operation?] = []
+    if !lowered.isEmpty {
+      choices = stamps.map { choice in { [lowered] id in lowered[id].flatMap(choice) } }
+    }
+    if !relogged.isEmpty {
+      choices.append { [latest, relogged] id in relogged.contains(id) ? latest[id] : nil }
+    }
     for choice in choices where !found.isEmpty {
       let others = operations.flatMap { operation in
-        operation.units.contains { lowered[$0.id] != nil }
-          ? operation.units.map { lowered[$0.id].flatMap(choice) ?? $0 } : [operation]
+        let units = operation.units
+        return units.contains { choice($0.id) != nil }
+          ? units.map { choice($0.id) ?? $0 } : [operation]
       }
       let places = Set(differences(of: others, from: workspace).map(place(of:)))
       found = found.filter { places.contains(place(of: $0)) }

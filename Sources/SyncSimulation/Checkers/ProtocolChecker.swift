@@ -50,8 +50,8 @@ final class BoundednessChecker: SimulationChecker {
       if process.pipes.count > 1 {
         found.append("device \(device.index) holds \(process.pipes.count) connections")
       }
-      let receipts = process.store.files.database.receipts.count
-      if receipts > 2 * BatchReceipts.receiptsMax {
+      let receipts = process.core.replica.receipts.all.count
+      if receipts > BatchReceipts.receiptsMax {
         found.append("device \(device.index) keeps \(receipts) receipts")
       }
     }

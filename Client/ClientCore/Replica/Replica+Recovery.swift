@@ -1,0 +1,90 @@
+import QueueModel
+import SequenceCRDT
+
+/// Going on where the server's state contradicts this device's: a memory was copied, both copies wrote
+/// under one replica, and the server was put back in between, so that it logged either of them.
+/// SPECIFICATION.md, section "Copies of a memory".
+extension Replica {
+  /// Whether a state of the server shows something else under ids that are here and were logged.
+  ///
+  /// - Complexity: O(both states · log); nothing where nothing here was ever logged.
+  func isContradicted(by base: Base, store: some ReplicaStore) throws(Fault) -> Bool {
+    guard !logged.sorted.isEmpty else { return false }
+    let state = try loggedState(store: store)
+    // What is damaged here tells nothing, and is replaced.
+    guard let whole = try? state.thawed() else { return false }
+    return whole.image().contradicts(base.image)
+  }
+
+  /// Takes the server's state over in the place of all that is here, and does again in it what is missing
+  /// there. One transaction.
+  ///
+  /// - Throws: `Fault.queue` where the state has no room for it, `.store`; nothing changed then.
+  mutating func beginAnew(
+    on base: Base, _ state: Workspace, at context: EventContext, store: some ReplicaStore
+  ) throws(Fault) -> TouchedQueues {
+    var next = self
+    next.workspace = state
+    next.record.outbox = Outbox()
+    next.record.prefix = base.prefix
+    next.record.repairs += 1
+    next.receipts = BatchReceipts()
+    next.clock = HybridClock(latest: state.latestStamp)
+    next.retireWriter()
+    var entries = try next.entries(bringingBack: workspace, at: context)
+    for range in entries.flatMap(\.operations).ranges { next.record.outbox.add(range) }
+    var transaction = StoreTransaction(record: next.record)
+    transaction.base = .install(base.image)
+    transaction.forgetsReceipts = true
+    transaction.prunedThrough = lastEntry
+    next.number(&entries)
+    transaction.appended = entries
+    transaction.undo = next.undo.forgetAll()
+    try commit(transaction, to: store)
+    let touched = TouchedQueues.all(of: workspace, next.workspace)
+    self = next
+    return touched
+  }
+
+  /// Does what another state shows and this one lacks, by ordinary commands of a fresh writer.
+  private mutating func entries(
+    bringingBack other: Workspace, at context: EventContext
+  ) throws(Fault) -> [LogEntry] {
+    var entries: [LogEntry] = []
+    let commands = workspace.commands(bringingBack: other)
+    guard !commands.isEmpty else { return [] }
+    let start = self
+    let (author, announcement) = preparedWriter(at: context)
+    var operations = announcement
+    for command in commands {
+      let stamp = clock.tick(milliseconds: context.wall)
+      do throws(QueueError) {
+        operations += try workspace.perform(
+          command,
+          in: CommandContext(replica: author.replica, stamp: stamp, recordsUndo: false)
+        ).operations
+      } catch {
+        // What runs meanwhile is not stopped any more.
+        guard case .importDocument = command else { continue }
+        throw .queue(error)
+      }
+      if !operations.isEmpty {
+        entries.append(LogEntry(id: 0, isLocal: true, operations: operations))
+      }
+      operations = []
+    }
+    // Nobody has to be announced.
+    if entries.isEmpty { self = start }
+    return entries
+  }
+}
+
+extension Replica.Fault {
+  /// Whether operations do not fit the state that they came to.
+  var isMisfit: Bool {
+    switch self {
+    case .merge, .outOfOrder: true
+    case .queue, .store, .history: false
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import SequenceCRDT
+
+/// Where two states contradict each other, because a memory was copied and a server put back between
+/// what the copies wrote under the same ids, no state has the operations of both. What one of them shows
+/// is then done again in the other one. SPECIFICATION.md, section "Copies of a memory".
+extension Workspace {
+  /// Commands after which nothing is missing here that another state of the workspace shows.
+  ///
+  /// A text that is not all here comes as a message of its own. Its id follows from the message's and
+  /// from the text, so that several who bring the same make one message. Only what would start there
+  /// without another word waits here too: all else comes as cancelled. What the other state shows as
+  /// cancelled or paused, as one that knows better, is stopped here.
+  ///
+  /// - Complexity: O(other state · log).
+  package func commands(bringingBack other: Workspace) -> [Command] {
+    let shown = other.document()
+    let sections = Dictionary(shown.sessions.map { ($0.id, $0) }) { first, _ in first }
+    var document = WorkspaceDocument()
+    var queued: Set<SessionID> = []
+    var stops: [Command] = []
+    for session in other.image().sessions {
+      guard var section = sections[session.key] else { continue }
+      (section.messages, section.cancelled) = ([], [])
+      for message in session.messages {
+        guard let view = try? other.message(message.id) else { continue }
+        for copy in missingTexts(of: message, view) {
+          if copy.content == view.content, view.startsByItself {
+            section.messages.append(copy)
+          } else {
+            section.cancelled.append(copy)
+          }
+        }
+        if isWithdrawn(view, in: other) { stops.append(.cancel([message.id])) }
+      }
+      let isNew = sessionStates[session.key] == nil
+      if isNew || !section.messages.isEmpty || !section.cancelled.isEmpty {
+        document.sessions.append(section)
+      }
+      // Tags that are unknown here.
+      let news = session.tags.filter { !$0.tags.map(\.id).allSatisfy(vector.contains) }.map(\.field)
+      if news.contains(.queued) { queued.insert(session.key) }
+      if news.contains(.paused), !isNew {
+        stops.append(.pause(session.key, reason: section.pauses.first))
+      }
+    }
+    document.threads = shown.threads.filter { queued.contains($0.session) }
+    return document.parts.map(Command.importDocument) + stops
+  }
+
+  /// What a message of another state says, as far as not all of it is here: as a rule one text.
+  private func missingTexts(
+    of message: WorkspaceImage.Message, _ view: MessageView
+  ) -> [WorkspaceDocument.Message] {
+    message.additions.filter { !holds($0, of: message.id) }.flatMap { $0.text.partsToSend }
+      .filter { !$0.isEmpty || !view.attachments.isEmpty }
+      .map { text in
+        var copy = WorkspaceDocument.Message(view)
+        copy.id = message.id.holding(text)
+        copy.content = text
+        copy.attachments = copy.attachments.map { Array($0.prefix(Limits.messageAttachmentsMax)) }
+        return copy
+      }
+  }
+
+  /// Whether everything that another state shows of an addition is here, or was deleted here.
+  private func holds(_ addition: WorkspaceImage.Addition, of message: MessageID) -> Bool {
+    guard messageKeys[addition.id] == message else { return false }
+    var rest = addition.text.unicodeScalars[...]
+    for run in addition.runs where run.isVisible {
+      let text = String(rest.prefix(run.slots.length))
+      rest = rest.dropFirst(run.slots.length)
+      let insertion = Operation(
+        id: run.slots.id,
+        body: .insertText(
+          Operation.InsertText(message: addition.id, origins: run.slots.origins, text: text)))
+      guard let last = insertion.lastID, vector.contains(last), !contradicts(insertion) else {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Whether a message that waits here is over in another state, which knows of all that made it wait.
+  private func isWithdrawn(_ view: MessageView, in other: Workspace) -> Bool {
+    guard view.status == .cancelled, let state = messageStates[view.id], state.stands else {
+      return false
+    }
+    return state.element.tagIDs(.live).allSatisfy(other.vector.contains)
+  }
+}
+
+extension MessageView {
+  /// Whether nothing but its place in the queue keeps the message from being started.
+  fileprivate var startsByItself: Bool {
+    status == .queued && run == nil && notBefore == nil && heldUntil == nil
+  }
+}
+
+extension String {
+  /// The text, in parts where it was merged and is longer than one that is sent may be.
+  fileprivate var partsToSend: [String] {
+    guard utf8.count > Limits.contentBytesMax else { return [self] }
+    var parts: [String] = []
+    var rest = unicodeScalars[...]
+    while !rest.isEmpty {
+      // A scalar has at most four bytes.
+      parts.append(String(rest.prefix(Limits.contentBytesMax / 4)))
+      rest = rest.dropFirst(Limits.contentBytesMax / 4)
+    }
+    return parts
+  }
+}
+
+extension MessageID {
+  /// The message that holds a text of this one: FNV-1a of the text, and a multiplication, so that to
+  /// do it twice does not lead back.
+  fileprivate func holding(_ text: String) -> MessageID {
+    var sum: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in text.utf8 { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return MessageID(
+      high: (high ^ sum) &* 0x9E37_79B9_7F4A_7C15, low: (low ^ sum) &* 0xD6E8_FEB8_6659_FD93)
+  }
+}
