@@ -92,7 +92,8 @@ import Testing
     try twins.fleet.perform(.cancel([.numbered(1)]), on: twins.first)
     try twins.fleet.perform(.pause(.named("b"), reason: "wait"), on: twins.first)
     try twins.fleet.perform(.send("later", as: 6, in: "a"), on: twins.first)
-    try twins.fleet.perform(.setNotBefore(.numbered(6), TestDevice.startOfTime + 86_400_000), on: twins.first)
+    try twins.fleet.perform(
+      .setNotBefore(.numbered(6), TestDevice.startOfTime + 86_400_000), on: twins.first)
     try twins.fleet.perform(.send("of the other", as: 4, in: "a"), on: twins.second)
     try twins.connectWithAServerThatIsPutBack()
     let workspace = twins.fleet.server.workspace

@@ -140,7 +140,9 @@ final class MarkLedger: SimulationChecker {
     let repeated =
       facts.filter { !$0.value.isRepeated && (held.counts[$0.key] ?? 0) > 1 }.keys.sorted()
     var found: [String] = []
-    if !lostMessages.isEmpty, !haveIDsChanged { found.append("lost messages \(lostMessages.prefix(4))") }
+    if !lostMessages.isEmpty, !haveIDsChanged {
+      found.append("lost messages \(lostMessages.prefix(4))")
+    }
     if !lost.isEmpty { found.append("lost texts \(describe(lost))") }
     if !repeated.isEmpty, !hasMemoryClones {
       found.append("texts that came twice \(describe(repeated))")
