@@ -96,6 +96,11 @@ extension ClientCore {
     try connection.paired(fresh, at: context, store: store)
   }
 
+  /// The device forgot its server; its queues and what is not sent stay.
+  package mutating func unpaired() -> [Action] {
+    connection.unpaired()
+  }
+
   /// A person turned sync on or off.
   package mutating func syncSwitched(
     _ isOn: Bool, at context: EventContext, store: some ReplicaStore

@@ -125,7 +125,8 @@ extension ClientError: CustomStringConvertible {
     case .notPaired:
       "This device is not paired with a server. Pair it first."
     case .alreadyPaired(let server):
-      "This device is paired with \(server) already. Use another data directory for another one."
+      "This device is paired with \(server) already. Where that server moved: cospool server move URL; "
+        + "to pair anew: cospool unpair; for another workspace use another data directory."
     case .syncDisabled:
       "Sync is off on this device. Turn it on first."
     case .authentication(let message):

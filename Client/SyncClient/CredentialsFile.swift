@@ -57,6 +57,12 @@ struct CredentialsFile: Sendable {
     }
   }
 
+  /// Removes the file; one that is not there is gone already.
+  func remove() throws(ClientError) {
+    guard unlink(path) != 0, errno != ENOENT else { return }
+    throw .storage(message: "\(path): \(String(cString: strerror(errno)))", isFull: false)
+  }
+
   private func hexadecimal(_ byte: UInt8) -> String {
     let digits = String(byte, radix: 16)
     return digits.utf8.count == 1 ? "0" + digits : digits

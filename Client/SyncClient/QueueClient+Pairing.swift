@@ -56,14 +56,31 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// One short connection: question, answer, close.
   private func trade(
     _ request: PairRequest, at address: ServerAddress
   ) async throws(ClientError) -> PairGrant {
+    try await exchange(.pair(request), at: address) { frame in
+      switch frame {
+      case .paired(let grant): .success(grant)
+      case .refused(let refusal):
+        .failure(.refused(code: refusal.code.name, message: refusal.message))
+      case .unknownOptional: nil
+      default: .failure(.unreachable(message: "the server answered with something else"))
+      }
+    }
+  }
+
+  /// One short connection: question, answer, close.
+  ///
+  /// - Parameter read: what a frame answers; nil for one that has nothing to do with it.
+  func exchange<Value: Sendable>(
+    _ question: Frame, at address: ServerAddress,
+    read: @escaping @Sendable (Frame) -> Result<Value, ClientError>?
+  ) async throws(ClientError) -> Value {
     let transport = Transport(
       address: address, certificateFile: configuration.certificateFile)
-    let outcome = await withTaskGroup(of: Result<PairGrant, ClientError>.self) { group in
-      group.addTask { await self.answer(to: request, over: transport) }
+    let outcome = await withTaskGroup(of: Result<Value, ClientError>.self) { group in
+      group.addTask { await QueueClient.answer(to: question, over: transport, read: read) }
       group.addTask {
         // A cancelled sleep ends the attempt as well.
         try? await Task.sleep(for: .seconds(QueueClient.pairingSeconds))
@@ -77,35 +94,25 @@ extension QueueClient {
     return try outcome.get()
   }
 
-  private func answer(
-    to request: PairRequest, over transport: Transport
-  ) async -> Result<PairGrant, ClientError> {
+  private static func answer<Value: Sendable>(
+    to question: Frame, over transport: Transport,
+    read: @Sendable (Frame) -> Result<Value, ClientError>?
+  ) async -> Result<Value, ClientError> {
     do {
       try await transport.open()
     } catch {
       return .failure(.unreachable(message: error.description))
     }
-    transport.send(FrameCodec.encode(.pair(request)))
+    transport.send(FrameCodec.encode(question))
     for await incoming in transport.incoming {
       defer { transport.consumed() }
       for case .message(let bytes) in incoming {
-        if let answer = QueueClient.answer(bytes) { return answer }
+        guard let frame = try? FrameCodec.decode(bytes) else {
+          return .failure(.unreachable(message: "the server's answer cannot be read"))
+        }
+        if let answer = read(frame) { return answer }
       }
     }
     return .failure(.unreachable(message: transport.reason))
-  }
-
-  /// The server's answer to `pair`; nil for a frame that has nothing to do with it.
-  private static func answer(_ bytes: [UInt8]) -> Result<PairGrant, ClientError>? {
-    guard let frame = try? FrameCodec.decode(bytes) else {
-      return .failure(.unreachable(message: "the server's answer cannot be read"))
-    }
-    return switch frame {
-    case .paired(let grant): .success(grant)
-    case .refused(let refusal):
-      .failure(.refused(code: refusal.code.name, message: refusal.message))
-    case .unknownOptional: nil
-    default: .failure(.unreachable(message: "the server answered with something else"))
-    }
   }
 }

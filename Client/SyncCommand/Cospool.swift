@@ -38,7 +38,7 @@ struct Cospool: ParsableCommand {
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
       StatusCommand.self, DoctorCommand.self, ServiceCommands.self, SyncCommands.self,
-      PairCommand.self, DumpCommand.self,
+      PairCommand.self, UnpairCommand.self, ServerCommands.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
       NotificationCommands.self, PushCommands.self, WebCommands.self,

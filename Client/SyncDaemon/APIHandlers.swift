@@ -77,6 +77,19 @@ struct APIHandlers: Sendable {
         try await client.pair(
           server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
     }
+    // The token goes to the new address: the person at this machine says so, and no page.
+    api.delete("pair") { _, context in
+      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+      try await client.unpair()
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("server/move") { request, context in
+      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+      let body = try await decoded(MoveServerRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await client.moveServer(
+          to: body.server, allowsInsecure: body.insecure ?? false))
+    }
     api.put("sync") { request, _ in
       let body = try await decoded(SyncRequest.self, from: request)
       try await client.setSyncEnabled(body.enabled)

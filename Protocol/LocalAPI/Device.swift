@@ -79,6 +79,17 @@ package struct PairRequest: APIValue {
   }
 }
 
+package struct MoveServerRequest: APIValue {
+  package var server: String
+  /// The server may be asked without encryption, wherever it is; no where absent.
+  package var insecure: Bool?
+
+  package init(server: String, insecure: Bool? = nil) {
+    self.server = server
+    self.insecure = insecure
+  }
+}
+
 package struct SyncRequest: APIValue {
   package var enabled: Bool
 

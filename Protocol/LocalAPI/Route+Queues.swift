@@ -40,6 +40,15 @@ extension Route {
       body: .fields(PairRequest.self, isRequired: true), answer: .json(PairingResult.self),
       refusals: [409, 422, 502]),
     Route(
+      method: "DELETE", path: "/v1/pair", id: "unpair",
+      summary: "Forgets the server; not from a browser.", answer: .json(SyncStatus.self),
+      refusals: [403, 409]),
+    Route(
+      method: "POST", path: "/v1/server/move", id: "moveServer",
+      summary: "Follows a server that has another address; not from a browser.",
+      body: .fields(MoveServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
+      refusals: [403, 409, 422, 502]),
+    Route(
       method: "PUT", path: "/v1/sync", id: "switchSync",
       summary: "Turns sync on or off, over restarts.",
       body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncStatus.self)),

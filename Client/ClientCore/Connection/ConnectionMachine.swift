@@ -12,7 +12,7 @@ import WireProtocol
 ///  │  paired,    │                   ▼         │     │ lost, silent, refused for now,
 ///  │  wanted     │                 live ───────│─────┘ told to reconnect later
 ///  │             └──────── lost ───────────────┘
-///  └── stopped, switched off, another pairing, refused for good: from everywhere
+///  └── stopped, switched off, another pairing or none, refused for good: from everywhere
 /// ```
 ///
 /// What is done on the device goes through `perform`, so that it is sent; what others need to know of the
@@ -175,6 +175,14 @@ extension ConnectionMachine {
     backoff.attempts = 0
     problem = nil
     return disconnect(for: .stopped) + connectIfPossible(at: context)
+  }
+
+  /// The device forgot its server.
+  mutating func unpaired() -> [Action] {
+    credentials = nil
+    backoff.attempts = 0
+    problem = nil
+    return disconnect(for: isRunning ? .unpaired : .stopped)
   }
 
   /// A person turned sync on or off.

@@ -105,7 +105,7 @@ extension APIHandlers {
 extension APIProblem {
   static let notOverTheWeb = APIProblem(
     .forbidden, code: "notOverTheWeb",
-    message: "A browser cannot let others in. Run cospool web on this machine.", exitCode: 3)
+    message: "A browser cannot do this. Run the command on the machine itself.", exitCode: 3)
 
   static let ticketUnknown = APIProblem(
     .unauthorized, code: "ticketUnknown",

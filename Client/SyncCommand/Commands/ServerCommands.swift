@@ -1,0 +1,73 @@
+import ArgumentParser
+import LocalAPI
+import QueueModel
+
+/// `cospool server`
+struct ServerCommands: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "server",
+    abstract: "The server that this device is paired with.",
+    discussion: """
+      EXAMPLES
+        cospool server move wss://cospool.example.org
+      """,
+    subcommands: [Move.self])
+
+  @OptionGroup var options: GlobalOptions
+
+  struct Move: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Follow the server to another address.",
+      discussion: """
+        EXAMPLES
+          cospool server move wss://cospool.example.org
+          cospool server move ws://127.0.0.1:7500
+
+        For a server that got another name, port or machine, or TLS in front of it. The device keeps its \
+        token, its workspace, and what it has not sent. The server at the new address is asked first: \
+        where it does not know this device, nothing is changed.
+
+        The device's token goes to that address. Name one only where you know that the server moved.
+        """)
+    @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
+    var server: String
+    @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+    var insecure = false
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["server", "move"],
+        body: MoveServerRequest(server: server, insecure: insecure ? true : nil))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      let moved = try answer.decoded(PairingResult.self)
+      return "follows \(TextStyle.line(moved.server)), "
+        + "workspace \(TextStyle.line(moved.workspaceName))"
+    }
+  }
+}
+
+/// `cospool unpair`
+struct UnpairCommand: DaemonCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unpair",
+    abstract: "Forget the server; the queues stay on this device.",
+    discussion: """
+      EXAMPLES
+        cospool unpair
+        cospool pair wss://cospool.example.org CODE
+
+      What is not sent waits until the device is paired again with a server of the same workspace. \
+      Another workspace needs another data directory. Until then no message is started here: only the \
+      server can say that no other device starts it.
+
+      The server goes on knowing the device; its owner says cospool-server revoke NAME.
+      """)
+  @OptionGroup var options: GlobalOptions
+
+  func request(input: StandardInput) throws -> APIRequest { APIRequest(.delete, ["pair"]) }
+
+  func text(of answer: Answer, style: TextStyle) throws -> String { "unpaired" }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// A server that moves, and devices that follow it, or leave it.
+  @Suite struct MoveTests {
+    @Test func aDeviceFollowsAServerToAnotherAddress() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        try await a.send("s", "before the move")
+        try await bed.agreement(a, b)
+        try await server.stop()
+        try await a.send("s", "while nobody is there")
+        let early = try await a.attempt("server", "move", "ws://127.0.0.1:1")
+        #expect(early.code == 4, "\(early)")
+
+        let moved = Server(bed, data: server.data)
+        try await moved.start()
+        #expect(moved.port != server.port)
+        let said = try await a.cospool("server", "move", moved.url)
+        #expect(said == "follows \(moved.url), workspace default\n")
+        try await b.cospool("server", "move", moved.url + "/")
+        try await bed.agreement(a, b)
+        #expect(try await b.contents("s") == ["before the move", "while nobody is there"])
+        let devices = try await moved.command(["devices", "--json"]).succeeded()
+        #expect(devices.standardOutput.components(separatedBy: "\"id\"").count == 3)
+
+        // Over a restart, too.
+        try await a.stop()
+        try await a.start()
+        try await a.send("s", "after a restart")
+        try await bed.agreement(a, b)
+      }
+    }
+
+    @Test func anotherServerIsNotTheOneThatMoved() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let stranger = Server(bed, data: bed.path("stranger"))
+        try await stranger.start()
+        _ = try await stranger.code()
+        let before = try String(contentsOfFile: a.credentials, encoding: .utf8)
+        let refused = try await a.attempt("server", "move", stranger.url)
+        #expect(refused.code == 3, "\(refused)")
+        let exposed = try await a.attempt("server", "move", "ws://cospool.example.org")
+        #expect(exposed.code == 2 && exposed.standardError.contains("not encrypted"))
+        #expect(try String(contentsOfFile: a.credentials, encoding: .utf8) == before)
+        try await a.send("s", "goes on")
+        try await a.synchronise()
+        let paired = try await a.attempt("pair", stranger.url, try await stranger.code())
+        #expect(paired.code == 1 && paired.standardError.contains("cospool server move"))
+      }
+    }
+
+    @Test func anUnpairedDeviceKeepsItsQueuesAndComesBack() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        try await a.send("s", "paired")
+        try await bed.agreement(a, b)
+        try await a.cospool("unpair")
+        #expect(try await a.status().state == "notPaired")
+        #expect(!FileManager.default.fileExists(atPath: a.credentials))
+        try await a.send("s", "alone")
+        #expect(try await a.contents("s") == ["paired", "alone"])
+        #expect(try await a.attempt("unpair").code == 1)
+        try await a.stop()
+        try await a.start()
+
+        // Its queues belong to a workspace, and get into no other.
+        let other = try await a.attempt(
+          "pair", server.url, try await server.code(workspace: "other"))
+        #expect(other.code == 1, "\(other)")
+        try await server.stop()
+        let moved = Server(bed, data: server.data)
+        try await moved.start()
+        try await a.pair(with: moved)
+        try await b.cospool("server", "move", moved.url)
+        try await bed.agreement(a, b)
+        #expect(try await b.contents("s") == ["paired", "alone"])
+      }
+    }
+  }
+}
