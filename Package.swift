@@ -110,6 +110,9 @@ let rooms: [Room] = [
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
   Room(name: "HeapMemory", path: "Sources/HeapMemory", articles: ["README.md"]),
   Room(
+    name: "Observability", path: "Sources/Observability", foreign: ["Logging"],
+    articles: ["README.md"]),
+  Room(
     name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
     articles: ["README.md"]),
   // Protocol
@@ -125,6 +128,9 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(name: "PushNotices", path: "Protocol/PushNotices", articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
+  Room(
+    name: "HealthChecks", path: "Protocol/HealthChecks",
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
@@ -151,14 +157,17 @@ let rooms: [Room] = [
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
-      "ServerCore", "ServerStore", "PushDelivery", "HeapMemory",
+      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "HeapMemory", "Observability",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
-    rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer", "HeapMemory"],
+    rooms: [
+      "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer", "HeapMemory",
+      "Observability",
+    ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
   Room(
@@ -191,6 +200,7 @@ let rooms: [Room] = [
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
       "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient", "HeapMemory",
+      "Observability",
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
@@ -199,8 +209,8 @@ let rooms: [Room] = [
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
-    rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
-    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"],
+    rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel"],
+    foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
   Room(
     name: "MergeHarness", path: "Sources/MergeHarness",
@@ -265,6 +275,7 @@ let rooms: [Room] = [
     ]),
   test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
   test("NetworkAddressesTests", ["NetworkAddresses"]),
+  test("HealthChecksTests", ["HealthChecks"]),
   test(
     "PushDeliveryTests", ["PushNotices", "NetworkAddresses", "PushDelivery", "PushTestSupport"],
     foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
@@ -275,6 +286,7 @@ let rooms: [Room] = [
       "DispatchAuthority", "ServerCore", "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
   test("HeapMemoryTests", ["HeapMemory"]),
+  test("ObservabilityTests", ["Observability"], foreign: ["Logging"]),
   test("SQLiteAccessTests", ["SQLiteAccess"], foreign: ["GRDB"]),
   test(
     "ServerStoreTests",
@@ -287,8 +299,8 @@ let rooms: [Room] = [
     "SyncServerTests",
     [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
-      "ServerCore", "ServerStore", "PushDelivery", "SyncServer", "SyncClient", "SyncTestSupport",
-      "PushTestSupport",
+      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "SyncServer", "SyncClient",
+      "SyncTestSupport", "PushTestSupport", "Observability",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["Certificates"]),
@@ -322,8 +334,9 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests",
     [
-      "Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "SyncCommand",
-      "PushTestSupport",
+      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "SyncClient",
+      "SyncDaemon",
+      "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(

@@ -6,15 +6,20 @@ import Synchronization
   import Darwin
 #endif
 
-/// Keeps a second server process off a data directory for as long as it lives.
+/// Keeps a second server process off a data directory, or a second backup off a folder of backups, for
+/// as long as it lives.
 ///
 /// The lock is the kernel's and goes with the process, however that ends; the file stays.
 package final class DirectoryLock: Sendable {
   private let descriptor: Mutex<Int32?>
 
   /// Takes the lock at once or not at all.
-  package init(directory: String) throws(StoreOpeningError) {
-    let path = directory + "/server.lock"
+  ///
+  /// - Parameter name: the file of the lock; the server's own where none is given.
+  package init(
+    directory: String, name: String = "server.lock"
+  ) throws(StoreOpeningError) {
+    let path = directory + "/" + name
     let opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard opened >= 0 else {
       throw .unavailable(path: path, reason: String(cString: strerror(errno)))

@@ -28,6 +28,9 @@ package struct FreeSpace: Sendable {
     }
   }
 
+  /// Bytes that are left; nil where nobody knows.
+  package var bytesLeft: UInt64? { measure()?.left }
+
   /// Less than a twentieth is left, and less than 512 MiB.
   package var isScarce: Bool {
     guard let (left, whole) = measure() else { return false }

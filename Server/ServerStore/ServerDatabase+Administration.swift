@@ -143,16 +143,7 @@ extension ServerDatabase {
   package func revokeAgain(
     _ revocations: [Revocation], at wallMilliseconds: Int64
   ) throws(StorageFault) -> [Revocation] {
-    let back = try read { db in
-      try revocations.filter {
-        try Bool.fetchOne(
-          db,
-          sql: """
-            SELECT EXISTS (SELECT 1 FROM devices d JOIN workspaces w ON w.number = d.workspace
-              WHERE w.id = ? AND d.id = ? AND d.revoked_at IS NULL AND d.paired_at <= ?)
-            """, arguments: [$0.workspace.column, $0.device.column, $0.at]) ?? false
-      }
-    }
+    let back = try standing(revocations)
     for revocation in back {
       try revoke(revocation.device, in: revocation.workspace, at: wallMilliseconds)
     }

@@ -27,6 +27,8 @@ package final class ServerDatabase: Sendable {
     case serving
     /// A command, perhaps beside a serving process: touches nothing it need not.
     case administration
+    /// Somebody who reads a copy that nobody else has open, and leaves it as it is.
+    case copy
   }
 
   private init(path: String, queue: DatabaseQueue, freeSpace: FreeSpace) {
@@ -55,6 +57,18 @@ package final class ServerDatabase: Sendable {
     } catch let error as StoreOpeningError {
       guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
       throw .corrupt(path: path, keptAt: setAside(path: path), reason: reason)
+    } catch {
+      throw .unavailable(path: path, reason: "\(error)")
+    }
+  }
+
+  /// Opens a copy of a store, to look at it: nothing is created, and nothing set aside.
+  package static func open(copyAt path: String) throws(StoreOpeningError) -> ServerDatabase {
+    do {
+      return ServerDatabase(
+        path: path, queue: try openQueue(path: path, for: .copy), freeSpace: FreeSpace { nil })
+    } catch let error as StoreOpeningError {
+      throw error
     } catch {
       throw .unavailable(path: path, reason: "\(error)")
     }
@@ -93,11 +107,13 @@ package final class ServerDatabase: Sendable {
     var configuration = Configuration()
     configuration.label = "cospool.server.store"
     configuration.busyMode = .timeout(5)
+    configuration.readonly = purpose == .copy
     configuration.prepareDatabase { try $0.waitForDiskOnCommit() }
     do {
       let queue = try DatabaseQueue(path: path, configuration: configuration)
       do {
         try check(queue, path: path, for: purpose)
+        guard purpose != .copy else { return queue }
         try queue.inDatabase { db in
           let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
           guard mode == "wal" else {

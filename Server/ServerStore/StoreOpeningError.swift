@@ -10,6 +10,8 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
   case unavailable(path: String, reason: String)
   /// Another process serves this directory.
   case locked(path: String)
+  /// A backup is being put in its place, or the process that did so ended in the middle.
+  case restoring(path: String)
   /// There is no store at this place yet.
   case absent(path: String)
 
@@ -30,6 +32,9 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
       "The database \(path) cannot be used: \(reason)."
     case .locked(let path):
       "Another cospool-server serves \(path) already. Stop it, or choose another --data directory."
+    case .restoring(let path):
+      "A restore into \(path) did not end. Say it again: cospool-server backup restore. What was there "
+        + "before is in a folder before-restore-…"
     case .absent(let path):
       "There is no server data at \(path). Start the server or pair a device first."
     }

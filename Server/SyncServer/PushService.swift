@@ -37,6 +37,8 @@ final class PushService {
   private let logger: Logger
   private let report: (TargetReport) -> Void
   private let statuses: LiveStatusSender
+  /// How often what became of a push.
+  private(set) var outcomes: [String: Int] = [:]
   /// When the queue was read last, milliseconds since 1970.
   private var readAt: Int64 = 0
   private var busy: Set<PushTargetID> = []
@@ -170,6 +172,7 @@ final class PushService {
 
   private func finished(_ delivery: DueDelivery, _ outcome: PushOutcome) {
     guard !isStopping else { return }
+    outcomes[outcome.name, default: 0] += 1
     let kind = delivery.target.kind
     switch outcome {
     case .delivered:
@@ -265,6 +268,20 @@ final class PushService {
       service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
         service.settle(delivery, result, solving: kind, problem: problem)
       }
+    }
+  }
+}
+
+extension PushOutcome {
+  /// What metrics call it.
+  fileprivate var name: String {
+    switch self {
+    case .delivered: "delivered"
+    case .retry: "retry"
+    case .invalidTarget: "invalidTarget"
+    case .configurationError: "configurationError"
+    case .targetError: "targetError"
+    case .rejected: "rejected"
     }
   }
 }

@@ -95,39 +95,10 @@ package struct PushSettings: Codable, Hashable, Sendable {
   package func write(directory: String) throws(SyncServerError) {
     let path = directory + "/" + PushSettings.fileName
     do {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      try PushSettings.replace(
-        path, with: encoder.encode(self), forOwnerOf: directory + "/" + ServerDatabase.fileName)
+      try PrivateFile.replace(
+        path, with: self, forOwnerOf: directory + "/" + ServerDatabase.fileName)
     } catch {
       throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
-    }
-  }
-
-  /// Replaces a file in one step by one for its owner alone. What root writes belongs to whom the
-  /// database belongs, as SQLite does it: the server is to read it.
-  private static func replace(
-    _ path: String, with data: Data, forOwnerOf database: String
-  ) throws {
-    let fresh = path + ".new"
-    unlink(fresh)
-    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw SystemFault.last }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    do {
-      var status = stat()
-      if geteuid() == 0, stat(database, &status) == 0 {
-        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
-          throw SystemFault.last
-        }
-      }
-      try file.write(contentsOf: data)
-      try file.synchronize()
-      try file.close()
-      guard rename(fresh, path) == 0 else { throw SystemFault.last }
-    } catch {
-      unlink(fresh)
-      throw error
     }
   }
 

@@ -29,15 +29,21 @@ struct RevocationFile {
   }
 
   /// What stands there; lines that cannot be read are passed over.
-  func read() -> [Revocation] {
+  func read() -> [Revocation] { lines().sorted().compactMap(RevocationFile.revocation) }
+
+  /// The lines, whether they can be read or not.
+  func lines() -> Set<String> { RevocationFile.lines(of: path) }
+
+  static func lines(of path: String) -> Set<String> {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
-    return text.split(separator: "\n").compactMap { line in
-      let words = line.split(separator: " ").map(String.init)
-      guard words.count == 3, let workspace = WorkspaceID(words[0]),
-        let device = DeviceID(words[1]),
-        let at = Int64(words[2])
-      else { return nil }
-      return Revocation(workspace: workspace, device: device, at: at)
-    }
+    return Set(text.split(separator: "\n").map(String.init))
+  }
+
+  static func revocation(_ line: String) -> Revocation? {
+    let words = line.split(separator: " ").map(String.init)
+    guard words.count == 3, let workspace = WorkspaceID(words[0]),
+      let device = DeviceID(words[1]), let at = Int64(words[2])
+    else { return nil }
+    return Revocation(workspace: workspace, device: device, at: at)
   }
 }

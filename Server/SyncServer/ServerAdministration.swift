@@ -100,7 +100,7 @@ package struct ServerAdministration: Sendable {
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
       expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
-      server: AddressFile(directory: directory).read())
+      server: AddressFile(directory: directory).read()?.url)
   }
 
   /// The devices of one workspace, or of all.

@@ -38,6 +38,11 @@ package struct ServerCertificate: Hashable, Sendable {
     }
   }
 
+  /// When the server's own certificate ends, seconds since 1970; nil where it cannot be read.
+  package var endsAt: Int64? {
+    (try? certificates().first).flatMap { $0 }.map { Int64($0.notValidAfter) }
+  }
+
   private func certificates() throws(SyncServerError) -> [NIOSSLCertificate] {
     let bytes = try ServerCertificate.read(chainFile, as: "certificate")
     // What the library says of a file without PEM is no help; the file's name is.

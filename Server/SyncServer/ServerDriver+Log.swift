@@ -9,6 +9,7 @@ import WireProtocol
 /// place of what would begin a line or move a cursor, and cut.
 extension ServerDriver {
   func log(_ report: ServerReport) {
+    count(report)
     switch report {
     case .paired(let workspace, let device, let name, let source):
       logger.notice(
@@ -67,6 +68,16 @@ extension ServerDriver {
 
   private static func shown(_ text: String) -> String { ShownName.text(String(text.prefix(200))) }
 
+  private func count(_ report: ServerReport) {
+    switch report {
+    case .refused(_, let code, _): metrics.refusals[code.rawValue, default: 0] += 1
+    case .faulted: metrics.faults += 1
+    case .slowConsumerCut: metrics.slowConsumers += 1
+    case .storageFailed: metrics.storeFailures += 1
+    case .paired, .joined, .revoked, .decided, .stateJoined, .storageRecovered: break
+    }
+  }
+
   // MARK: - Audit
 
   private func audit(
@@ -74,8 +85,8 @@ extension ServerDriver {
     detail: String = ""
   ) {
     // Whoever is refused without end must not fill memory between two writings.
-    guard auditEntries.count < AuditEntry.keptOfEachKind else { return }
-    auditEntries.append(
+    guard pendingAudit.entries.count < AuditEntry.keptOfEachKind else { return }
+    pendingAudit.entries.append(
       AuditEntry(
         at: clock.now.wallMilliseconds, event: event, workspace: workspace, device: device,
         source: source, detail: detail))
@@ -83,16 +94,17 @@ extension ServerDriver {
 
   /// Stores what happened since the last time; asked for on every tick, done once a second.
   func storeAudit(at uptimeMilliseconds: Int64) {
-    guard !auditEntries.isEmpty, !isStoringAudit, uptimeMilliseconds - auditStoredAt >= 1_000
+    guard !pendingAudit.entries.isEmpty, !pendingAudit.isStoring,
+      uptimeMilliseconds - pendingAudit.storedAt >= 1_000
     else { return }
-    let (entries, storage, bound) = (auditEntries, storage, bound)
-    auditEntries = []
-    auditStoredAt = uptimeMilliseconds
-    isStoringAudit = true
+    let (entries, storage, bound) = (pendingAudit.entries, storage, bound)
+    pendingAudit.entries = []
+    pendingAudit.storedAt = uptimeMilliseconds
+    pendingAudit.isStoring = true
     storeThread.runIfActive(eventLoop: loop) { storage.perform(.record(entries)) }
       .whenComplete { result in
         let driver = bound.value
-        driver.isStoringAudit = false
+        driver.pendingAudit.isStoring = false
         if case .success(.recorded) = result {
         } else {
           driver.logger.warning("what happened about access could not be stored")
@@ -102,10 +114,18 @@ extension ServerDriver {
 
   /// Stores what happened about access until the server stopped, behind all that the store does.
   func finishAudit() -> EventLoopFuture<Void> {
-    let (entries, storage) = (auditEntries, storage)
-    auditEntries = []
+    let (entries, storage) = (pendingAudit.entries, storage)
+    pendingAudit.entries = []
     return storeThread.runIfActive(eventLoop: loop) {
       if !entries.isEmpty { _ = storage.perform(.record(entries)) }
     }
   }
+}
+
+/// What happened about access and is not stored yet.
+struct PendingAudit {
+  var entries: [AuditEntry] = []
+  /// Uptime.
+  var storedAt: Int64 = .min / 2
+  var isStoring = false
 }

@@ -60,9 +60,9 @@ final class ServerDriver {
   /// leads to elsewhere, nobody for the answer to whoever sent it.
   private var unflushed: [ConnectionID] = []
   /// What happened about access and is not stored yet.
-  var auditEntries: [AuditEntry] = []
-  var auditStoredAt: Int64 = .min / 2
-  var isStoringAudit = false
+  var pendingAudit = PendingAudit()
+  var metrics = ServerMetrics()
+  let startedAt = ProcessClock.wallMilliseconds
   private var ticks: RepeatedTask?
   private var stopPromise: EventLoopPromise<Void>?
   private(set) var isStopped = false
@@ -109,11 +109,17 @@ final class ServerDriver {
   /// Whether the server does its work: also the store's thread, of which a question that waits too long
   /// tells. The loop tells by answering at all.
   var isHealthy: Bool {
-    let oldest = storeTasks.values.min() ?? .max
-    let waited = clock.now.uptimeMilliseconds - min(oldest, clock.now.uptimeMilliseconds)
-    return core.isHealthy && waited < options.storeMilliseconds
+    core.isHealthy && storeWaitMilliseconds < options.storeMilliseconds
   }
+  /// How long the oldest task of the store waits.
+  var storeWaitMilliseconds: Int64 {
+    let oldest = storeTasks.values.min() ?? .max
+    return clock.now.uptimeMilliseconds - min(oldest, clock.now.uptimeMilliseconds)
+  }
+  var storeTaskCount: Int { storeTasks.count }
   var connectionCount: Int { peers.count }
+  var channelCount: Int { channels.count }
+  var unsentBytes: Int { peers.values.reduce(0) { $0 + $1.unsentBytes } }
   /// The address that a connection came from.
   func source(of id: ConnectionID) -> String { peers[id]?.source ?? "unknown" }
   var residentWorkspaces: Int { core.residentWorkspaces }
@@ -201,6 +207,7 @@ final class ServerDriver {
   /// A connection was upgraded.
   func opened(_ channel: any Channel, acceptedAt: ServerTime) -> ConnectionID {
     lastConnection += 1
+    metrics.connectionsOpened += 1
     let id = ConnectionID(rawValue: lastConnection)
     let source = source(of: channel)
     peers[id] = Peer(channel: channel, source: source)
@@ -339,17 +346,32 @@ final class ServerDriver {
     let storage = storage
     let bound = bound
     storeTasks[id] = clock.now.uptimeMilliseconds
-    storeThread.runIfActive(eventLoop: loop) { storage.perform(task) }.whenComplete { result in
+    storeThread.runIfActive(eventLoop: loop) {
+      let start = ContinuousClock.now
+      return (storage.perform(task), start.duration(to: .now))
+    }.whenComplete { result in
       let driver = bound.value
       driver.storeTasks[id] = nil
       let outcome: StoreOutcome =
         switch result {
-        case .success(let outcome): outcome
+        case .success((let outcome, let time)):
+          driver.counted(outcome, of: task, time)
         case .failure(let error):
           .failed(StorageFault(code: .unavailable, message: "the store's thread: \(error)"))
         }
       driver.run(driver.core.storeFinished(id, outcome, at: driver.clock.now))
     }
+  }
+
+  /// - Returns: the outcome, once what it took is counted.
+  private func counted(
+    _ outcome: StoreOutcome, of task: StoreTask, _ time: Duration
+  ) -> StoreOutcome {
+    guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
+    metrics.committed(
+      batches: batch.appends.count, bytes: batch.appends.reduce(0) { $0 + $1.delta.count },
+      seconds: time / .seconds(1))
+    return outcome
   }
 
   private func finishStopIfDone() {

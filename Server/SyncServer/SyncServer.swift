@@ -30,6 +30,7 @@ package final class SyncServer: Sendable {
   private let storeThread: NIOThreadPool
   private let blobThread: NIOThreadPool
   private let listener: any Channel
+  private let metricsListener: (any Channel)?
   private let driver: NIOLoopBound<ServerDriver>
   private let onStop: @Sendable () -> Void
   private let address: AddressFile
@@ -39,7 +40,7 @@ package final class SyncServer: Sendable {
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
     storeThread: NIOThreadPool, blobThread: NIOThreadPool, listener: any Channel,
-    driver: NIOLoopBound<ServerDriver>,
+    metricsListener: (any Channel)?, driver: NIOLoopBound<ServerDriver>,
     onStop: @escaping @Sendable () -> Void
   ) {
     host = options.host
@@ -49,10 +50,14 @@ package final class SyncServer: Sendable {
     self.storeThread = storeThread
     self.blobThread = blobThread
     self.listener = listener
+    self.metricsListener = metricsListener
     self.driver = driver
     self.onStop = onStop
     address = AddressFile(directory: options.dataDirectory)
   }
+
+  /// The port on which numbers are served; nil where none is.
+  package var metricsPort: Int? { metricsListener?.localAddress?.port }
 
   /// The URL that clients and people use.
   package var url: String {
@@ -67,10 +72,14 @@ package final class SyncServer: Sendable {
     let security = try makeSecurity(options)
     let lock: DirectoryLock
     let database: ServerDatabase
-    do {
+    do throws(StoreOpeningError) {
       // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
       lock = try DirectoryLock(directory: options.dataDirectory)
+      // A database that is not there yet must not be begun anew.
+      guard !ServerBackup.isPending(in: options.dataDirectory) else {
+        throw StoreOpeningError.restoring(path: options.dataDirectory)
+      }
       database = try ServerDatabase.open(
         directory: options.dataDirectory, for: .serving, freeSpace: options.freeSpace)
     } catch {
@@ -86,7 +95,7 @@ package final class SyncServer: Sendable {
       try? database.close()
       lock.release()
     }
-    address.write(server.url)
+    address.write(AddressFile.Listening(url: server.url))
     return server
   }
 
@@ -160,13 +169,14 @@ package final class SyncServer: Sendable {
         driver.start()
         return driver.bound
       }.get()
+      let metrics = try await metricsListener(options, group, driver)
       let listener = try await bootstrap(group, driver).bind(
         host: options.host, port: options.port
       ).get()
       return SyncServer(
         options: options, port: listener.localAddress?.port ?? options.port, group: group,
-        storeThread: storeThread, blobThread: blobThread, listener: listener, driver: driver,
-        onStop: onStop)
+        storeThread: storeThread, blobThread: blobThread, listener: listener,
+        metricsListener: metrics, driver: driver, onStop: onStop)
     } catch {
       await pushing.sender.shutDown()
       try? await group.shutdownGracefully()
@@ -177,9 +187,25 @@ package final class SyncServer: Sendable {
     }
   }
 
+  private static func metricsListener(
+    _ options: SyncServerOptions, _ group: MultiThreadedEventLoopGroup,
+    _ driver: NIOLoopBound<ServerDriver>
+  ) async throws -> (any Channel)? {
+    guard let address = options.metrics else { return nil }
+    do {
+      return try await MetricsListener.listen(address, group: group, driver: driver)
+    } catch {
+      throw SyncServerError(
+        .failed,
+        "Numbers cannot be served on \(address.host):\(address.port): \(error). Choose another "
+          + "--metrics.")
+    }
+  }
+
   private static func listeningError(
     _ error: any Error, _ options: SyncServerOptions
   ) -> SyncServerError {
+    if let error = error as? SyncServerError { return error }
     let place = "\(options.host):\(options.port)"
     if let error = error as? IOError, error.errnoCode == EADDRINUSE {
       return SyncServerError(
@@ -287,6 +313,7 @@ package final class SyncServer: Sendable {
     // First, and whatever comes: `pair` must not name an address at which nobody answers.
     address.remove()
     enter(.listener)
+    try? await metricsListener?.close()
     // A listener that is closed already needs no closing; the rest must happen all the same.
     try? await listener.close()
     enter(.connections)

@@ -24,7 +24,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
       switch error {
       case .corrupt: .corrupt
       case .full, .unavailable: .disk
-      case .newer, .locked, .absent: .failed
+      case .newer, .locked, .restoring, .absent: .failed
       }
     self.init(code, error.description)
   }

@@ -14,6 +14,8 @@ package struct SyncServerOptions: Sendable {
   package var port: Int
   /// What TLS needs; the server speaks plain WebSocket where it is nil.
   package var certificate: ServerCertificate?
+  /// Where numbers are served; nil: nowhere.
+  package var metrics: MetricsAddress?
   /// Limits and intervals of the protocol.
   package var core = ServerConfiguration()
   /// Who gets a place among the connections.

@@ -24,6 +24,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
         cospool-server status                            logs, whether they can be read, pushes
+        cospool-server doctor                            what is wrong, and what to do
+        cospool-server backup create --folder /backup    a backup, while it runs
         cospool-server workspace quota team --daily 256  what a workspace may take
         cospool-server log                               who paired, joined, was refused, decided
         cospool-server push configure apns --key-file K  push to Apple's devices
@@ -42,7 +44,8 @@ struct CospoolServer: AsyncParsableCommand {
     version: ServerVersion.text,
     subcommands: [
       ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
-      StatusCommand.self, WorkspaceCommand.self, LogCommand.self, PushCommand.self,
+      StatusCommand.self, ServerDoctorCommand.self, BackupCommand.self, WorkspaceCommand.self,
+      LogCommand.self, PushCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import NetworkAddresses
+import Observability
 import ServerCore
 import SyncServer
 
@@ -61,8 +62,17 @@ struct ServeCommand: AsyncParsableCommand {
       valueName: "address[/bits]"))
   var trustedProxies: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "Serve numbers as OpenMetrics under /metrics: PORT on 127.0.0.1, or HOST:PORT.",
+      valueName: "address"))
+  var metrics: String?
+
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
+
+  @Option(help: "How the log is written: text, or json, an object a line. Each has its time.")
+  var logFormat = LogFormat.text
 
   func validate() throws {
     guard (0...65_535).contains(port) else {
@@ -81,6 +91,9 @@ struct ServeCommand: AsyncParsableCommand {
     guard (1...1_048_576).contains(dailyQuota) else {
       throw ValidationError("--daily-quota takes 1 to 1048576.")
     }
+    guard metrics == nil || metrics.flatMap(MetricsAddress.init) != nil else {
+      throw ValidationError("--metrics takes PORT or HOST:PORT, such as 9420 or 10.0.0.5:9420.")
+    }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
     }
@@ -97,10 +110,11 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+    logFormat.bootstrap()
     var logger = Logger(label: "cospool-server")
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
+    options.metrics = metrics.flatMap(MetricsAddress.init)
     options.blobQuotaBytes = blobQuota << 20
     options.core.workspaceBytesMax = workspaceQuota << 20
     options.core.workspaceDailyBytesMax = dailyQuota << 20
@@ -113,3 +127,5 @@ struct ServeCommand: AsyncParsableCommand {
     try await service.runUntilSignalled()
   }
 }
+
+extension LogFormat: ExpressibleByArgument {}

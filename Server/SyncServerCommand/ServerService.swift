@@ -17,6 +17,7 @@ struct ServerService: Service {
       // It serves all the same: `pair` says where.
       logger.warning("\(error.message)")
     }
+    if let port = server.metricsPort { logger.notice("numbers are served on port \(port)") }
     logger.info("serving \(options.dataDirectory)")
     // Ends with an error only where the task is cancelled; the server is stopped either way.
     try? await gracefulShutdown()

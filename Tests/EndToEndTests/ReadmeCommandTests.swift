@@ -29,7 +29,9 @@ extension EndToEnd {
     }
 
     /// The words that can follow an executable's name before its arguments begin.
-    private static let groups: Set = ["queue", "thread", "session", "sync", "config", "draft"]
+    private static let groups: Set = [
+      "queue", "thread", "session", "sync", "config", "draft", "backup", "server",
+    ]
 
     private static func commands() throws -> [Named] {
       let readme = Executables.root.appending(path: "README.md")

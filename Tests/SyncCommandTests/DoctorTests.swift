@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import HealthChecks
 import LocalAPI
 import QueueModel
 import Testing

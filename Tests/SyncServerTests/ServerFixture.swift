@@ -64,9 +64,9 @@ struct ServerFixture: Sendable {
 
   /// Pairs a device over the wire.
   func pair(
-    _ number: UInt64, workspace: String = "default", name: String? = nil
+    _ number: UInt64, workspace: String = "default", name: String? = nil, code: String? = nil
   ) async throws -> WireDevice {
-    let code = try administration.pair(workspaceName: workspace).code
+    let code = try code ?? administration.pair(workspaceName: workspace).code
     let client = try await RawClient.connect(port: server.port)
     let device = DeviceID(high: 9, low: number)
     try await client.send(

@@ -11,6 +11,7 @@ struct Repository {
   /// Folders of the house that are no rooms, and why they exist.
   static let foldersWithoutRoom = [
     "Client/WebPage",  // the page's files, which the daemon has in a table
+    "Server/Monitoring",  // what Grafana and Prometheus read
     "Protocol/TestVectors",  // data that tests and other implementations read
     "Tests/Mutants",  // bugs that a script plants in a copy of the sources
     "Tests/Scenarios",  // hard cases as files that cospool-harness runs

@@ -30,6 +30,9 @@ enum RoomTable {
       system: ["Foundation", "FoundationEssentials"]),
     RoomRule(name: "HeapMemory", folder: "Sources/HeapMemory", system: ["Glibc"]),
     RoomRule(
+      name: "Observability", folder: "Sources/Observability", foreign: ["Logging"],
+      system: platform),
+    RoomRule(
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
@@ -39,6 +42,9 @@ enum RoomTable {
     RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices"),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
+    RoomRule(
+      name: "HealthChecks", folder: "Protocol/HealthChecks",
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
       name: "ServerCore", folder: "Server/ServerCore",
@@ -57,14 +63,17 @@ enum RoomTable {
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
-        "PushNotices", "NetworkAddresses", "ServerCore", "ServerStore", "PushDelivery",
-        "HeapMemory",
+        "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
+        "PushDelivery", "HeapMemory", "Observability",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
-      rooms: ["QueueModel", "NetworkAddresses", "ServerCore", "SyncServer", "HeapMemory"],
+      rooms: [
+        "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer", "HeapMemory",
+        "Observability",
+      ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
       name: "ClientCore", folder: "Client/ClientCore", rooms: wire.union(["DispatchAuthority"])),
@@ -84,7 +93,7 @@ enum RoomTable {
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: [
         "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-        "HeapMemory",
+        "HeapMemory", "Observability",
       ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",
@@ -93,8 +102,8 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
-      rooms: ["Basics", "LocalAPI", "AgentFormats", "QueueModel"],
-      foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"],
+      rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel"],
+      foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(
       name: "MergeHarness", folder: "Sources/MergeHarness",

@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import HealthChecks
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -46,16 +47,15 @@ struct DoctorCommand: LocalCommand {
     var repaired: [String] = []
     if fix {
       repaired = findings.compactMap { finding in
-        finding.repair.flatMap { Self.repair($0) ? finding.what : nil }
+        finding.repair.flatMap { $0.done() ? finding.what : nil }
       }
       if !repaired.isEmpty { findings = await look() }
     }
-    let worst = findings.map(\.severity).max() ?? .ok
+    let report = DoctorReport(findings, repaired: repaired)
     return CommandRunner.Outcome(
-      exitCode: worst >= (strict ? .warning : .error) ? 1 : 0,
+      exitCode: report.worst >= (strict ? .warning : .error) ? 1 : 0,
       output: options.json
-        ? try Self.json(findings, repaired)
-        : Self.text(findings, repaired, showsAll: all, style: environment.style))
+        ? try report.json() : Self.text(report, showsAll: all, style: environment.style))
   }
 
   /// This program: as it was called, found in `PATH` where that is a name.
@@ -65,55 +65,20 @@ struct DoctorCommand: LocalCommand {
     return ProgramRun.path(of: called, in: variables) ?? called
   }
 
-  private static func repair(_ repair: DoctorFinding.Repair) -> Bool {
-    switch repair {
-    case .mode(let path, let bits):
-      (try? FileManager.default.setAttributes(
-        [.posixPermissions: bits], ofItemAtPath: path)) != nil
-    }
-  }
-
-  private struct Report: Encodable {
-    var findings: [DoctorFinding]
-    var repaired: [String]
-    var worst: DoctorFinding.Severity
-  }
-
-  private static func json(_ findings: [DoctorFinding], _ repaired: [String]) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let worst = findings.map(\.severity).max() ?? .ok
-    let report = Report(findings: findings, repaired: repaired, worst: worst)
-    return String(decoding: try encoder.encode(report), as: UTF8.self)
-  }
-
-  /// The worst first; what is well is counted, or shown where that is asked for.
-  static func text(
-    _ findings: [DoctorFinding], _ repaired: [String], showsAll: Bool, style: TextStyle
+  private static func text(
+    _ report: DoctorReport, showsAll: Bool, style: TextStyle
   ) -> String {
-    let shown = DoctorFinding.Severity.allCases.reversed()
-      .filter { showsAll || $0 != .ok }
-      .flatMap { severity in findings.filter { $0.severity == severity } }
-    var lines = repaired.map { "corrected  " + TextStyle.line($0) }
-    for finding in shown {
+    report.text(showsAll: showsAll) { severity in
       let colour: TextStyle.Colour? =
-        switch finding.severity {
+        switch severity {
         case .ok: .green
         case .info: .dim
         case .warning: .yellow
         case .error: .red
         }
-      let name = finding.severity.rawValue
-      let padding = String(repeating: " ", count: max(1, 9 - name.count))
-      lines.append(
-        style.coloured(name, colour) + padding + finding.code + ": "
-          + TextStyle.line(finding.what))
-      if let fix = finding.fix { lines.append("         " + TextStyle.line(fix)) }
+      return style.coloured(severity.rawValue, colour)
+    } line: { text in
+      TextStyle.line(text)
     }
-    let counts = DoctorFinding.Severity.allCases.reversed().map { severity in
-      (severity, findings.count { $0.severity == severity })
-    }
-    lines.append(counts.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", "))
-    return lines.joined(separator: "\n")
   }
 }

@@ -1,4 +1,5 @@
 import AgentFormats
+import HealthChecks
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,6 @@
 import AgentFormats
 import Basics
+import HealthChecks
 import LocalAPI
 import QueueModel
 

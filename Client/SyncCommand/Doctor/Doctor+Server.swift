@@ -1,4 +1,5 @@
 import AgentFormats
+import HealthChecks
 import LocalAPI
 import NIOCore
 import QueueModel

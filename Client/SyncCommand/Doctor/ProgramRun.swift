@@ -1,4 +1,5 @@
 import Dispatch
+import HealthChecks
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

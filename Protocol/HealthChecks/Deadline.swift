@@ -1,10 +1,10 @@
 import Dispatch
 
 /// Work that must not be waited for longer than so.
-enum Deadline {
+package enum Deadline {
   /// What the work says, or `otherwise` where it takes too long; the work is cancelled then, and not
   /// waited for.
-  static func value<Value: Sendable>(
+  package static func value<Value: Sendable>(
     within limit: Duration, otherwise: Value, _ work: @escaping @Sendable () async -> Value
   ) async -> Value {
     let (stream, continuation) = AsyncStream<Value>.makeStream()
@@ -22,9 +22,11 @@ enum Deadline {
   }
 
   /// What blocks its thread, on one of its own.
-  static func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+  package static func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async
+    -> Value
+  {
     await withCheckedContinuation { continuation in
-      DispatchQueue(label: "cospool.doctor").async { continuation.resume(returning: work()) }
+      DispatchQueue(label: "cospool.check").async { continuation.resume(returning: work()) }
     }
   }
 }

@@ -4,37 +4,50 @@ import NIOPosix
 import NIOSSL
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
 
 /// What a server's health page says, and the certificate it came under.
-struct ServerProbe: Sendable {
-  var address: DoctorAddress
+package struct ServerProbe: Sendable {
+  package var address: DoctorAddress
   /// Roots besides the system's, as `certificate` names them.
-  var certificateFile: String?
-  var connectSeconds: Int64
+  package var certificateFile: String?
+  package var connectSeconds: Int64
+  /// Whether the certificate has to be of that name and of a root that is trusted. A server that looks
+  /// at its own port asks by a number, which is no name that its certificate could be made out to.
+  package var checksCertificate: Bool
 
-  struct Reply: Equatable, Sendable {
-    var status: Int
+  package init(
+    address: DoctorAddress, certificateFile: String? = nil, connectSeconds: Int64,
+    checksCertificate: Bool = true
+  ) {
+    self.address = address
+    self.certificateFile = certificateFile
+    self.connectSeconds = connectSeconds
+    self.checksCertificate = checksCertificate
+  }
+
+  package struct Reply: Equatable, Sendable {
+    package var status: Int
     /// The server's clock, where it says it.
-    var date: String?
+    package var date: String?
     /// When its certificate ends, seconds since 1970; nil without TLS.
-    var certificateEnds: Int64?
+    package var certificateEnds: Int64?
   }
 
-  struct Failure: Error, Equatable {
-    var code: String
-    var reason: String
+  package struct Failure: Error, Equatable {
+    package var code: String
+    package var reason: String
   }
 
-  static let path = "/healthz"
+  package static let path = "/healthz"
 
   private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
   /// Connects, does the handshake where there is one, and asks for the page.
-  func reply() async throws(Failure) -> Reply {
+  package func reply() async throws(Failure) -> Reply {
     let security = try security()
     do {
       return try await exchange(security)
@@ -50,6 +63,7 @@ struct ServerProbe: Sendable {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.minimumTLSVersion = .tlsv12
     configuration.applicationProtocols = ["http/1.1"]
+    if !checksCertificate { configuration.certificateVerification = .none }
     do {
       if let certificateFile {
         configuration.additionalTrustRoots = [
@@ -112,7 +126,7 @@ struct ServerProbe: Sendable {
   }
 
   /// Reads a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-  static func date(_ text: String) -> Date? {
+  package static func date(_ text: String) -> Date? {
     let months = [
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
@@ -161,12 +175,12 @@ struct ServerProbe: Sendable {
 }
 
 /// The server's address in its parts.
-struct DoctorAddress: Equatable, Sendable {
-  var isSecure: Bool
-  var host: String
-  var port: Int
+package struct DoctorAddress: Equatable, Sendable {
+  package var isSecure: Bool
+  package var host: String
+  package var port: Int
 
-  init?(_ text: String) {
+  package init?(_ text: String) {
     guard let url = URL(string: text), let scheme = url.scheme, ["ws", "wss"].contains(scheme),
       let host = url.host(percentEncoded: false), !host.isEmpty
     else { return nil }
@@ -175,8 +189,8 @@ struct DoctorAddress: Equatable, Sendable {
     port = url.port ?? (isSecure ? 443 : 80)
   }
 
-  var hostField: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-  var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)" }
+  package var hostField: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  package var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)" }
 }
 
 /// What a connection's security said.

@@ -1,0 +1,210 @@
+import Foundation
+import QueueModel
+import ServerStore
+
+/// A folder of backups: `NAME.json` for each, and under `files` what they hold, each content once under
+/// its SHA-256.
+///
+/// A backup costs what is new; nothing that is there is ever changed, so that a tool which copies new
+/// files elsewhere copies whole backups. One process at a time writes.
+struct BackupFolder: Sendable {
+  let path: String
+  private var files: String { path + "/files" }
+
+  init(_ path: String) {
+    self.path = path
+  }
+
+  // MARK: - Manifests
+
+  /// All backups, the oldest first.
+  ///
+  /// - Throws: where the folder is not there or cannot be read. A manifest that cannot be read is none:
+  ///   `unreadable` names it.
+  func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: path)
+    } catch {
+      throw SyncServerError(
+        .disk, "The backups in \(path) cannot be read: \(error.localizedDescription)")
+    }
+    var backups: [BackupManifest] = []
+    var unreadable: [String] = []
+    for name in names.sorted() where name.hasSuffix(".json") {
+      guard let data = FileManager.default.contents(atPath: path + "/" + name),
+        let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
+        manifest.format == BackupManifest.formatCurrent, manifest.name + ".json" == name,
+        manifest.files.allSatisfy({ BackupItem.isKnown($0.path) })
+      else {
+        unreadable.append(name)
+        continue
+      }
+      backups.append(manifest)
+    }
+    backups.sort { ($0.createdAt, $0.name) < ($1.createdAt, $1.name) }
+    return (backups, unreadable)
+  }
+
+  /// The backup of a name, or the latest.
+  func manifest(named name: String?) throws(SyncServerError) -> BackupManifest {
+    let all = try manifests()
+    guard let name else {
+      if let last = all.backups.last { return last }
+      throw SyncServerError(.failed, "There is no backup in \(path).")
+    }
+    if let found = all.backups.first(where: { $0.name == name }) { return found }
+    if all.unreadable.contains(name + ".json") {
+      throw SyncServerError(
+        .corrupt, "The backup \(name) in \(path) cannot be read, or a newer version wrote it.")
+    }
+    throw SyncServerError(
+      .failed, "There is no backup \(name) in \(path). `backup list` shows those that are there.")
+  }
+
+  /// A name that no backup has: the time in UTC.
+  func freshName(at milliseconds: Int64) -> String {
+    let name = BackupFolder.timeText(milliseconds)
+    func taken(_ name: String) -> Bool {
+      FileManager.default.fileExists(atPath: "\(path)/\(name).json")
+    }
+    guard taken(name) else { return name }
+    return (2...).lazy.map { "\(name)-\($0)" }.first { !taken($0) } ?? name
+  }
+
+  /// `20261125T133000Z`.
+  static func timeText(_ milliseconds: Int64) -> String {
+    var seconds = time_t(milliseconds / 1_000)
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    let day = [parts.tm_mon + 1, parts.tm_mday].map(padded).joined()
+    let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(padded).joined()
+    return "\(parts.tm_year + 1900)\(day)T\(clock)Z"
+  }
+
+  func write(_ manifest: BackupManifest) throws(SyncServerError) {
+    do {
+      try PrivateFile.synchronize(folder: files)
+      try PrivateFile.replace("\(path)/\(manifest.name).json", with: manifest)
+    } catch {
+      throw .file("The backup cannot be written to \(path)", error)
+    }
+  }
+
+  // MARK: - Files
+
+  /// Makes the folder, takes its lock, and clears what a backup left that did not end.
+  func prepare() throws(SyncServerError) -> DirectoryLock {
+    do {
+      try PrivateFile.makeFolder(files)
+    } catch {
+      throw .file("\(path) cannot be made", error)
+    }
+    let lock: DirectoryLock
+    do {
+      lock = try DirectoryLock(directory: path, name: "backup.lock")
+    } catch {
+      if case .locked = error {
+        throw SyncServerError(.tryLater, "Another backup to \(path) is under way.")
+      }
+      throw SyncServerError(error)
+    }
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: files)) ?? []
+    where name.hasPrefix(BackupFolder.freshPrefix) {
+      try? FileManager.default.removeItem(atPath: files + "/" + name)
+    }
+    return lock
+  }
+
+  private static let freshPrefix = "new-"
+
+  /// A path for a file on its way in, which is gone with the next backup where it stays.
+  func freshPath() -> String { "\(files)/\(BackupFolder.freshPrefix)\(UUID().uuidString)" }
+
+  func filePath(_ hash: ContentHash) -> String { files + "/" + hash.description }
+
+  func has(_ hash: ContentHash, bytes: Int) -> Bool {
+    var status = stat()
+    return stat(filePath(hash), &status) == 0 && Int(status.st_size) == bytes
+  }
+
+  /// Takes a copy of a file.
+  func keep(copyOf source: String) throws -> (bytes: Int, hash: ContentHash) {
+    let fresh = freshPath()
+    do {
+      let kept = try PrivateFile.copy(source, to: fresh)
+      try take(fresh, as: kept.hash)
+      return kept
+    } catch {
+      unlink(fresh)
+      throw error
+    }
+  }
+
+  /// Takes a file that lies at a fresh path of this folder.
+  func take(_ fresh: String, as hash: ContentHash) throws {
+    guard rename(fresh, filePath(hash)) == 0 else { throw SystemFault.last }
+  }
+
+  /// Writes what a backup holds below a folder, and compares every byte's hash.
+  ///
+  /// - Throws: `.corrupt` where something is missing or is not what it was. A damaged file is moved
+  ///   out of the way, so that the next backup takes it anew.
+  func write(_ manifest: BackupManifest, below folder: String) throws(SyncServerError) {
+    var problems: [String] = []
+    for file in manifest.files {
+      let target = folder + "/" + file.path
+      do {
+        try PrivateFile.makeFolder((target as NSString).deletingLastPathComponent)
+        let source = filePath(file.sha256)
+        guard FileManager.default.fileExists(atPath: source) else {
+          problems.append("\(file.path) is missing (\(file.sha256))")
+          continue
+        }
+        let written = try PrivateFile.copy(source, to: target)
+        guard written == (file.bytes, file.sha256) else {
+          problems.append("\(file.path) is damaged (\(file.sha256))")
+          _ = rename(source, source + ".damaged")
+          continue
+        }
+      } catch {
+        throw .file("\(target) cannot be written", error)
+      }
+    }
+    guard problems.isEmpty else {
+      let shown = problems.prefix(5).joined(separator: ", ")
+      let more = problems.count > 5 ? ", and \(problems.count - 5) more" : ""
+      throw SyncServerError(
+        .corrupt,
+        "Backup \(manifest.name) is not whole: \(shown)\(more). The next `backup create` takes again "
+          + "what the server still has; use another backup.")
+    }
+  }
+
+  /// Removes the backups that no rule keeps, and what none of the others holds.
+  ///
+  /// - Returns: the names of those that went.
+  func prune(_ rule: BackupRule) throws(SyncServerError) -> [String] {
+    let all = try manifests()
+    let reasons = rule.reasons(for: all.backups.map(\.createdAt))
+    let gone = zip(all.backups, reasons).filter { $1.isEmpty }.map(\.0)
+    do {
+      for backup in gone {
+        try FileManager.default.removeItem(atPath: "\(path)/\(backup.name).json")
+      }
+      // What cannot be read may hold anything.
+      guard all.unreadable.isEmpty else { return gone.map(\.name) }
+      let kept = Set(all.backups.filter { !gone.contains($0) }.flatMap(\.files).map(\.sha256))
+      for name in try FileManager.default.contentsOfDirectory(atPath: files) {
+        guard let hash = ContentHash(String(name.prefix(64))), !kept.contains(hash) else {
+          continue
+        }
+        try FileManager.default.removeItem(atPath: files + "/" + name)
+      }
+    } catch {
+      throw .file("Old backups cannot be removed from \(path)", error)
+    }
+    return gone.map(\.name)
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import ServerStore
+
+/// Where backups go and which are kept, as `backup schedule` wrote it: `backup.json` of the data
+/// directory. It is no part of a backup.
+package struct BackupSettings: Codable, Hashable, Sendable {
+  /// The folder, with a path from the root on.
+  package var folder: String
+  package var keep: BackupRule
+  /// What a shell runs after each backup; nil for nothing.
+  package var command: String?
+  /// When the timer runs, as systemd's `OnCalendar` has it.
+  package var calendar: String
+
+  static let fileName = "backup.json"
+
+  package init(
+    folder: String, keep: BackupRule = .standard, command: String? = nil, calendar: String
+  ) {
+    self.folder = folder
+    self.keep = keep
+    self.command = command
+    self.calendar = calendar
+  }
+
+  /// nil where none were written.
+  package static func read(directory: String) throws(SyncServerError) -> BackupSettings? {
+    let path = directory + "/" + fileName
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    do {
+      let data = try Data(contentsOf: URL(fileURLWithPath: path))
+      return try JSONDecoder().decode(BackupSettings.self, from: data)
+    } catch is DecodingError {
+      throw SyncServerError(
+        .failed,
+        "\(path) holds no settings of backups. Write it anew: cospool-server backup schedule --folder "
+          + "FOLDER.")
+    } catch {
+      throw SyncServerError(.disk, "\(path) cannot be read: \(error.localizedDescription)")
+    }
+  }
+
+  package func write(directory: String) throws(SyncServerError) {
+    do {
+      try PrivateFile.replace(
+        directory + "/" + BackupSettings.fileName, with: self,
+        forOwnerOf: directory + "/" + ServerDatabase.fileName)
+    } catch {
+      throw SyncServerError(
+        .disk,
+        "\(directory)/\(BackupSettings.fileName) cannot be written: \(error.localizedDescription)")
+    }
+  }
+
+  package static func remove(directory: String) throws(SyncServerError) {
+    let path = directory + "/" + fileName
+    guard FileManager.default.fileExists(atPath: path) else { return }
+    do {
+      try FileManager.default.removeItem(atPath: path)
+    } catch {
+      throw SyncServerError(.disk, "\(path) cannot be removed: \(error.localizedDescription)")
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+
+/// The units that have systemd make a backup at its time.
+package struct BackupTimer: Sendable {
+  /// The program and the data directory, with paths from the root on.
+  package var program: String
+  package var dataDirectory: String
+  package var settings: BackupSettings
+
+  package static let name = "cospool-backup"
+
+  package init(program: String, dataDirectory: String, settings: BackupSettings) {
+    self.program = program
+    self.dataDirectory = dataDirectory
+    self.settings = settings
+  }
+
+  /// The file's name, and what stands in it.
+  package var units: [(name: String, text: String)] {
+    let words = [program, "backup", "create", "--data", dataDirectory].map(BackupTimer.quoted)
+    return [
+      (
+        "\(BackupTimer.name).service",
+        """
+        [Unit]
+        Description=Backup of Cospool's server
+        Documentation=man:cospool-server(1)
+
+        [Service]
+        Type=oneshot
+        ExecStart=\(words.joined(separator: " "))
+        UMask=0077
+        Nice=10
+        IOSchedulingClass=idle
+
+        """
+      ),
+      (
+        "\(BackupTimer.name).timer",
+        """
+        [Unit]
+        Description=Backup of Cospool's server, at its time
+
+        [Timer]
+        OnCalendar=\(settings.calendar)
+        RandomizedDelaySec=300
+        Persistent=true
+
+        [Install]
+        WantedBy=timers.target
+
+        """
+      ),
+    ]
+  }
+
+  /// A word of a unit's command line (systemd.service(5), "Command lines"; `%` begins a specifier).
+  static func quoted(_ word: String) -> String {
+    var text = ""
+    for character in word {
+      switch character {
+      case "\"", "\\": text += "\\\(character)"
+      case "%": text += "%%"
+      case "$": text += "$$"
+      case "\n": text += "\\n"
+      default: text.append(character)
+      }
+    }
+    return text == word && !word.contains(where: \.isWhitespace) ? word : "\"\(text)\""
+  }
+
+  /// Writes both into a folder.
+  package func write(to folder: String) throws(SyncServerError) {
+    for unit in units {
+      let path = "\(folder)/\(unit.name)"
+      do {
+        try Data(unit.text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        // systemd reads them as root, and complains of files that only some may read.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+      } catch {
+        throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+      }
+    }
+  }
+}
+
+/// What a shell runs after a backup: to copy it elsewhere, or to tell a monitor.
+package enum BackupHook {
+  /// Runs it, and waits for its end. What it writes goes where this process writes.
+  ///
+  /// - Throws: `.failed` where it does not end with 0.
+  package static func run(
+    _ command: String, folder: String, backup: String
+  ) throws(SyncServerError) {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command]
+    var variables = ProcessInfo.processInfo.environment
+    variables["COSPOOL_BACKUP_FOLDER"] = folder
+    variables["COSPOOL_BACKUP_NAME"] = backup
+    process.environment = variables
+    // Scripts read what this prints: it says nothing but its own.
+    process.standardOutput = FileHandle.standardError
+    do { try process.run() } catch {
+      throw SyncServerError(.failed, "No shell can be started: \(error.localizedDescription)")
+    }
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw SyncServerError(
+        .failed,
+        "Backup \(backup) was made, but the command after it ended with \(process.terminationStatus): "
+          + command)
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Crypto
+import Foundation
+import QueueModel
+
+/// Files for their owner alone, on the disk when a call returns.
+enum PrivateFile {
+  /// Bytes that are read at once.
+  private static let partBytes = 1 << 20
+
+  /// Copies a file to a path where none is.
+  ///
+  /// - Returns: how long it is, and the hash of what it holds.
+  static func copy(_ source: String, to target: String) throws -> (bytes: Int, hash: ContentHash) {
+    let input = try FileHandle(forReadingFrom: URL(fileURLWithPath: source))
+    defer { try? input.close() }
+    let descriptor = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw SystemFault.last }
+    let output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    let read = try hash(of: input) { try output.write(contentsOf: $0) }
+    try output.synchronize()
+    try output.close()
+    return read
+  }
+
+  /// The length and hash of a file.
+  static func hash(of path: String) throws -> (bytes: Int, hash: ContentHash) {
+    let input = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    defer { try? input.close() }
+    return try hash(of: input) { _ in }
+  }
+
+  private static func hash(
+    of input: FileHandle, also use: (Data) throws -> Void
+  ) throws -> (bytes: Int, hash: ContentHash) {
+    var hash = SHA256()
+    var count = 0
+    while let part = try input.read(upToCount: partBytes), !part.isEmpty {
+      hash.update(data: part)
+      count += part.count
+      try use(part)
+    }
+    return (count, ContentHash(bytes: Array(hash.finalize())) ?? .none)
+  }
+
+  /// Writes a value as JSON in the place of what is there, in one step.
+  ///
+  /// - Parameter other: what root writes belongs to whom this file belongs, as SQLite does it: the
+  ///   server is to read it.
+  static func replace(
+    _ path: String, with value: some Encodable, forOwnerOf other: String? = nil
+  ) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let data = try encoder.encode(value) + Data("\n".utf8)
+    let fresh = path + ".new"
+    unlink(fresh)
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw SystemFault.last }
+    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    do {
+      var status = stat()
+      if geteuid() == 0, let other, stat(other, &status) == 0 {
+        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+          throw SystemFault.last
+        }
+      }
+      try file.write(contentsOf: data)
+      try file.synchronize()
+      try file.close()
+      guard rename(fresh, path) == 0 else { throw SystemFault.last }
+      try synchronize(folder: (path as NSString).deletingLastPathComponent)
+    } catch {
+      unlink(fresh)
+      throw error
+    }
+  }
+
+  /// The entries of a folder are on the disk, too.
+  static func synchronize(folder: String) throws {
+    let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemFault.last }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw SystemFault.last }
+  }
+
+  /// Makes a folder, and those above it.
+  static func makeFolder(_ path: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+}
+
+extension SyncServerError {
+  /// What the file system refused, sorted into what can be done about it.
+  static func file(_ what: String, _ error: any Error) -> SyncServerError {
+    if let error = error as? SyncServerError { return error }
+    if case .storage(_, isFull: true) = BlobStore.Fault(error) {
+      return SyncServerError(.disk, "\(what): no space is left.")
+    }
+    return SyncServerError(.disk, "\(what): \(error.localizedDescription)")
+  }
+}

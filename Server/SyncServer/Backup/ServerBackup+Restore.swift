@@ -1,0 +1,183 @@
+import Foundation
+import ServerStore
+
+/// Bringing a backup back.
+extension ServerBackup {
+  /// A whole backup that waits to be moved into its place. While it is there no server starts.
+  static let pendingName = "restoring"
+
+  /// What `restore` did.
+  package struct Restoration: Codable, Hashable, Sendable {
+    package var backup: String
+    /// Milliseconds since 1970.
+    package var createdAt: Int64
+    /// Where what was there lies now; nil where nothing was.
+    package var setAside: String?
+    /// Devices that the backup would have let in again.
+    package var revocations: Int
+    /// What a person should know: files that are elsewhere now.
+    package var notes: [String]
+  }
+
+  /// Puts a backup in the place of what a data directory holds, which is kept beside it.
+  ///
+  /// Everything is written and compared before anything that is there is touched. Who was revoked stays
+  /// out: what the backup, every later one in the folder and the data directory say of it is put
+  /// together.
+  ///
+  /// - Parameter name: nil for the latest.
+  /// - Throws: `.failed` while a server runs; `.corrupt` where the backup is not whole; `.disk`. Nothing
+  ///   was changed then, or what was there is in the folder that the error names.
+  package func restore(
+    name: String?, at now: Int64? = nil
+  ) throws(SyncServerError) -> Restoration {
+    let manifest = try folder.manifest(named: name)
+    let lock: DirectoryLock
+    do {
+      try PrivateFile.makeFolder(directory)
+      lock = try DirectoryLock(directory: directory)
+    } catch let error as StoreOpeningError {
+      throw SyncServerError(error)
+    } catch {
+      throw .file("\(directory) cannot be made", error)
+    }
+    defer { lock.release() }
+    let staging = directory + "/restoring.new"
+    try? FileManager.default.removeItem(atPath: staging)
+    do {
+      try folder.write(manifest, below: staging)
+    } catch {
+      try? FileManager.default.removeItem(atPath: staging)
+      throw error
+    }
+    let revocations = try mergeRevocations(of: manifest, into: staging)
+    let notes = try adjustPushSettings(in: staging)
+    do {
+      try takeOver(staging)
+      let aside = try moveAside(at: now ?? ProcessClock.wallMilliseconds, staging: staging)
+      try moveIn()
+      return Restoration(
+        backup: manifest.name, createdAt: manifest.createdAt, setAside: aside,
+        revocations: revocations, notes: notes)
+    } catch {
+      throw .file(
+        "The backup could not be moved into its place; what was there is in \(directory) or in a "
+          + "folder before-restore-… of it. Say `backup restore` again", error)
+    }
+  }
+
+  /// Whether a restoring did not end.
+  static func isPending(in directory: String) -> Bool {
+    FileManager.default.fileExists(atPath: "\(directory)/\(pendingName)")
+  }
+
+  /// - Returns: how many devices were revoked since the backup.
+  private func mergeRevocations(
+    of manifest: BackupManifest, into staging: String
+  ) throws(SyncServerError) -> Int {
+    let later = try folder.manifests().backups.flatMap(\.files)
+      .filter { $0.path == BackupItem.revocations }.map { folder.filePath($0.sha256) }
+    let known = RevocationFile(directory: staging).lines()
+    let path = "\(directory)/\(BackupItem.revocations)"
+    let all = known.union([path] + later, reading: RevocationFile.lines(of:))
+    guard all != known else { return 0 }
+    do {
+      let text = all.sorted().map { $0 + "\n" }.joined()
+      let target = "\(staging)/\(BackupItem.revocations)"
+      unlink(target)
+      guard
+        FileManager.default.createFile(
+          atPath: target, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      else { throw SystemFault.last }
+    } catch {
+      throw .file("\(staging) cannot be written", error)
+    }
+    return all.count - known.count
+  }
+
+  /// Names the copies of Apple's key and of the root certificate where the files themselves are gone, as
+  /// on a new machine.
+  private func adjustPushSettings(in staging: String) throws(SyncServerError) -> [String] {
+    var settings = try PushSettings.read(directory: staging)
+    var notes: [String] = []
+    func adjusted(_ path: String?, _ item: String) -> String? {
+      guard let path, !FileManager.default.fileExists(atPath: path),
+        FileManager.default.fileExists(atPath: "\(staging)/\(item)")
+      else { return path }
+      let kept = "\(directory)/\(item)"
+      notes.append("\(path) is not there: \(kept) stands in for it")
+      return kept
+    }
+    if let apns = settings.apns {
+      settings.apns?.keyFile = adjusted(apns.keyFile, BackupItem.appleKey) ?? apns.keyFile
+    }
+    settings.trustedRootFile = adjusted(settings.trustedRootFile, BackupItem.trustedRoot)
+    if !notes.isEmpty { try settings.write(directory: staging) }
+    return notes
+  }
+
+  /// Everything is on the disk, belongs to whom the data directory belongs, and bears the name that keeps
+  /// a server from starting.
+  private func takeOver(_ staging: String) throws {
+    var owner = stat()
+    guard stat(directory, &owner) == 0 else { throw SystemFault.last }
+    var folders = [staging]
+    let walker = FileManager.default.enumerator(atPath: staging)
+    for entry in walker?.compactMap({ $0 as? String }) ?? [] {
+      let path = staging + "/" + entry
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+      if isFolder.boolValue { folders.append(path) }
+      if geteuid() == 0, chown(path, owner.st_uid, owner.st_gid) != 0 { throw SystemFault.last }
+    }
+    for folder in folders { try PrivateFile.synchronize(folder: folder) }
+  }
+
+  /// - Returns: where what was there is now.
+  private func moveAside(at now: Int64, staging: String) throws -> String? {
+    let files = FileManager.default
+    let pending = "\(directory)/\(ServerBackup.pendingName)"
+    let there = (BackupItem.topNames + [ServerBackup.pendingName]).filter {
+      files.fileExists(atPath: "\(directory)/\($0)")
+    }
+    var aside: String?
+    if !there.isEmpty {
+      let wanted = "\(directory)/before-restore-\(BackupFolder.timeText(now))"
+      let free =
+        ([wanted] + (2...1_000).map { "\(wanted)-\($0)" })
+        .first { !files.fileExists(atPath: $0) } ?? wanted
+      try PrivateFile.makeFolder(free)
+      aside = free
+    }
+    // One that did not end goes first: from here on this one keeps servers from starting.
+    if let aside, files.fileExists(atPath: pending) {
+      try files.moveItem(atPath: pending, toPath: "\(aside)/\(ServerBackup.pendingName)")
+    }
+    try files.moveItem(atPath: staging, toPath: pending)
+    try PrivateFile.synchronize(folder: directory)
+    if let aside {
+      for name in there where name != ServerBackup.pendingName {
+        try files.moveItem(atPath: "\(directory)/\(name)", toPath: "\(aside)/\(name)")
+      }
+      try PrivateFile.synchronize(folder: aside)
+    }
+    return aside
+  }
+
+  private func moveIn() throws {
+    let pending = "\(directory)/\(ServerBackup.pendingName)"
+    for name in try FileManager.default.contentsOfDirectory(atPath: pending) {
+      try FileManager.default.moveItem(
+        atPath: "\(pending)/\(name)", toPath: "\(directory)/\(name)")
+    }
+    try PrivateFile.synchronize(folder: directory)
+    try FileManager.default.removeItem(atPath: pending)
+    try PrivateFile.synchronize(folder: directory)
+  }
+}
+
+extension Set<String> {
+  fileprivate func union(_ paths: [String], reading: (String) -> Set<String>) -> Set<String> {
+    paths.reduce(self) { $0.union(reading($1)) }
+  }
+}

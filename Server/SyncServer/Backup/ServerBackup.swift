@@ -1,0 +1,303 @@
+import Foundation
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// What the commands `backup create`, `list`, `verify` and `restore` do.
+///
+/// Making one needs no lock of the data directory: it works beside a serving process.
+package struct ServerBackup: Sendable {
+  /// The data directory.
+  let directory: String
+  let folder: BackupFolder
+
+  /// - Parameter folder: where backups lie; nil: where `backup schedule` says.
+  /// - Throws: `.usage` where neither says.
+  package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
+    directory = dataDirectory
+    if let folder {
+      self.folder = BackupFolder(URL(filePath: folder).path(percentEncoded: false))
+      return
+    }
+    guard let settings = try BackupSettings.read(directory: dataDirectory) else {
+      throw SyncServerError(
+        .usage,
+        "Say where the backups lie: --folder FOLDER, or once for all: cospool-server backup schedule "
+          + "--folder FOLDER.")
+    }
+    self.folder = BackupFolder(settings.folder)
+  }
+
+  /// A backup, as it is printed.
+  package struct Line: Codable, Hashable, Sendable {
+    package var name: String
+    /// Milliseconds since 1970.
+    package var createdAt: Int64
+    /// What restoring it writes.
+    package var bytes: Int
+    package var attachments: Int
+    package var workspaces: Int
+    /// Attachments that were damaged on the server, and are left out.
+    package var damaged: [String]
+    /// day, week, month, latest: what the rule keeps it as.
+    package var keptAs: [String]
+
+    package var text: String {
+      let files = attachments == 1 ? "1 attachment" : "\(attachments) attachments"
+      let mebibytes = String(format: "%.1f", Double(bytes) / 1_048_576)
+      return "\(name)  \(mebibytes) MiB, \(files)"
+        + (keptAs.isEmpty ? "" : "; kept as \(keptAs.joined(separator: ", "))")
+        + (damaged.isEmpty ? "" : "; \(damaged.count) damaged attachments left out")
+    }
+
+    init(_ manifest: BackupManifest, keptAs: [String]) {
+      name = manifest.name
+      createdAt = manifest.createdAt
+      bytes = manifest.bytes
+      attachments = manifest.files.count { $0.path.hasPrefix("blobs/") }
+      workspaces = manifest.workspaces.count
+      damaged = manifest.damaged
+      self.keptAs = keptAs
+    }
+  }
+
+  package struct List: Codable, Hashable, Sendable {
+    package var folder: String
+    package var backups: [Line]
+    /// Files that are none, or of a newer version.
+    package var unreadable: [String]
+  }
+
+  /// What `create` did.
+  package struct Creation: Codable, Hashable, Sendable {
+    package var backup: Line
+    package var folder: String
+    /// Bytes that no backup before had.
+    package var newBytes: Int
+    /// Backups that the rule does not keep any more.
+    package var removed: [String]
+  }
+
+  // MARK: - Create
+
+  /// Makes a backup, and removes those that the rule does not keep.
+  ///
+  /// The database is as it was at one moment after the call; attachments are looked at before and after,
+  /// so that all are there which the database knows.
+  ///
+  /// - Parameters:
+  ///   - rule: nil: as `backup schedule` says, else 7 days, 4 weeks and 6 months.
+  ///   - now: milliseconds since 1970; the machine's clock where nil.
+  /// - Throws: `.disk` where something cannot be read or written, `.tryLater` where another backup is
+  ///   under way. No backup is listed then that is not whole.
+  package func create(
+    keeping rule: BackupRule? = nil, at now: Int64? = nil
+  ) throws(SyncServerError) -> Creation {
+    let administration = ServerAdministration(dataDirectory: directory)
+    try administration.requireData()
+    let known = try BackupSettings.read(directory: directory)
+    let rule = rule ?? known?.keep ?? .standard
+    let lock = try folder.prepare()
+    defer { lock.release() }
+    let now = now ?? ProcessClock.wallMilliseconds
+    var contents = Contents(folder: folder, directory: directory)
+    try contents.takeAttachments()
+    let workspaces = try contents.takeDatabase(administration)
+    try contents.takeAttachments()
+    try contents.takeSettings()
+    let manifest = BackupManifest(
+      name: folder.freshName(at: now), createdAt: now, version: ServerVersion.text,
+      files: contents.files.values.sorted { $0.path < $1.path }, workspaces: workspaces,
+      damaged: contents.damaged.sorted())
+    try folder.write(manifest)
+    let removed = try folder.prune(rule)
+    return Creation(
+      backup: Line(manifest, keptAs: []), folder: folder.path, newBytes: contents.newBytes,
+      removed: removed)
+  }
+
+  /// What goes into a backup, as it is collected.
+  private struct Contents {
+    let folder: BackupFolder
+    let directory: String
+    var files: [String: BackupManifest.File] = [:]
+    var damaged: Set<String> = []
+    var newBytes = 0
+
+    /// Takes the attachments that are not in yet. Their names say what they hold, so one that an earlier
+    /// backup has is not read again.
+    mutating func takeAttachments() throws(SyncServerError) {
+      let root = directory + "/blobs"
+      guard FileManager.default.fileExists(atPath: root) else { return }
+      do {
+        for workspace in try FileManager.default.contentsOfDirectory(atPath: root)
+        where WorkspaceID(workspace) != nil {
+          for name in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(workspace)") {
+            guard let hash = ContentHash(name) else { continue }
+            try takeAttachment(hash, of: workspace)
+          }
+        }
+      } catch {
+        throw .file("The attachments cannot be copied", error)
+      }
+    }
+
+    private mutating func takeAttachment(_ hash: ContentHash, of workspace: String) throws {
+      let path = BackupItem.blob(hash.description, in: workspace)
+      guard files[path] == nil, !damaged.contains(path) else { return }
+      var status = stat()
+      // One that nothing refers to any more goes at any time.
+      guard stat("\(directory)/\(path)", &status) == 0 else { return }
+      let size = Int(status.st_size)
+      if !folder.has(hash, bytes: size) {
+        let fresh = folder.freshPath()
+        defer { unlink(fresh) }
+        do {
+          let copied = try PrivateFile.copy("\(directory)/\(path)", to: fresh)
+          guard copied.hash == hash else {
+            damaged.insert(path)
+            return
+          }
+          try folder.take(fresh, as: hash)
+          newBytes += copied.bytes
+        } catch {
+          guard FileManager.default.fileExists(atPath: "\(directory)/\(path)") else { return }
+          throw error
+        }
+      }
+      files[path] = BackupManifest.File(path: path, bytes: size, sha256: hash)
+    }
+
+    /// Takes a copy of the database, and looks how far its workspaces are.
+    mutating func takeDatabase(
+      _ administration: ServerAdministration
+    ) throws(SyncServerError) -> [BackupManifest.Workspace] {
+      let fresh = folder.freshPath()
+      defer { unlink(fresh) }
+      try administration.withDatabase { database throws(StorageFault) in
+        try database.copy(to: fresh)
+      }
+      let (found, workspaces): ((bytes: Int, hash: ContentHash), [BackupManifest.Workspace])
+      do {
+        guard chmod(fresh, 0o600) == 0 else { throw SystemFault.last }
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: fresh))
+        try file.synchronize()
+        try file.close()
+        found = try PrivateFile.hash(of: fresh)
+        workspaces = try ServerBackup.workspaces(of: fresh)
+        if !folder.has(found.hash, bytes: found.bytes) { newBytes += found.bytes }
+        try folder.take(fresh, as: found.hash)
+      } catch {
+        throw .file("The copy of the database cannot be kept", error)
+      }
+      files[BackupItem.database] = BackupManifest.File(
+        path: BackupItem.database, bytes: found.bytes, sha256: found.hash)
+      return workspaces
+    }
+
+    /// Takes how notices are pushed, the files that this names, and who was revoked. The last is looked
+    /// at after the database, so that it knows of all that the database does.
+    mutating func takeSettings() throws(SyncServerError) {
+      var sources = [
+        PushSettings.fileName: "\(directory)/\(PushSettings.fileName)",
+        BackupItem.revocations: "\(directory)/\(BackupItem.revocations)",
+      ]
+      let settings = try PushSettings.read(directory: directory)
+      sources[BackupItem.appleKey] = settings.apns?.keyFile
+      sources[BackupItem.trustedRoot] = settings.trustedRootFile
+      for (path, source) in sources where FileManager.default.fileExists(atPath: source) {
+        do {
+          let kept = try folder.keep(copyOf: source)
+          newBytes += kept.bytes
+          files[path] = BackupManifest.File(path: path, bytes: kept.bytes, sha256: kept.hash)
+        } catch {
+          throw .file("\(source) cannot be copied", error)
+        }
+      }
+    }
+  }
+
+  /// How far the logs of a copy are.
+  static func workspaces(of path: String) throws(SyncServerError) -> [BackupManifest.Workspace] {
+    do {
+      let copy = try ServerDatabase.open(copyAt: path)
+      defer { try? copy.close() }
+      return try copy.logs(ofWorkspaceNamed: nil).map {
+        BackupManifest.Workspace(
+          id: $0.workspace.description, name: $0.workspaceName, logPosition: $0.headPosition)
+      }
+    } catch let error as StoreOpeningError {
+      throw SyncServerError(error)
+    } catch let error as StorageFault {
+      throw SyncServerError(error)
+    } catch {
+      throw SyncServerError(.failed, "\(error)")
+    }
+  }
+
+  // MARK: - List and verify
+
+  /// All backups, the oldest first, with what the rule keeps them as.
+  package func list() throws(SyncServerError) -> List {
+    let all = try folder.manifests()
+    let rule = try BackupSettings.read(directory: directory)?.keep ?? .standard
+    let reasons = rule.reasons(for: all.backups.map(\.createdAt))
+    return List(
+      folder: folder.path,
+      backups: zip(all.backups, reasons).map { Line($0, keptAs: $1) },
+      unreadable: all.unreadable)
+  }
+
+  /// What `verify` found to be well.
+  package struct Verification: Codable, Hashable, Sendable {
+    package var backup: String
+    package var files: Int
+    package var bytes: Int
+    package var workspaces: [BackupManifest.Workspace]
+
+    package var text: String {
+      let positions = workspaces.map { "\(ShownName.text($0.name)) up to \($0.logPosition)" }
+      return
+        "\(backup) is whole: \(files) files, \(bytes) bytes, all as they were; the database is "
+        + "sound; workspaces: \(positions.isEmpty ? "none" : positions.joined(separator: ", "))"
+    }
+  }
+
+  /// Restores a backup into a folder of its own, compares every byte's hash, has SQLite check the
+  /// database with its indices, reads every workspace as a server reads it, and removes the folder.
+  ///
+  /// - Parameters:
+  ///   - name: nil for the latest.
+  ///   - scratch: where that folder is made; the system's temporary one where nil.
+  /// - Throws: `.corrupt` with what is missing or damaged.
+  package func verify(
+    name: String?, scratch: String? = nil
+  ) throws(SyncServerError) -> Verification {
+    let manifest = try folder.manifest(named: name)
+    let place = "\(scratch ?? NSTemporaryDirectory())/cospool-verify-\(UUID().uuidString)"
+    do { try PrivateFile.makeFolder(place) } catch { throw .file("\(place) cannot be made", error) }
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    try folder.write(manifest, below: place)
+    let restored = ServerAdministration(dataDirectory: place)
+    let fault = try restored.withDatabase { database throws(StorageFault) in
+      try database.pageFaults(isThorough: true)
+    }
+    if let fault {
+      throw SyncServerError(
+        .corrupt, "The database of backup \(manifest.name) is damaged: \(fault)")
+    }
+    let logs = try restored.logs(workspaceName: nil)
+    if let problem = logs.problem { throw problem }
+    let found = logs.workspaces.map {
+      BackupManifest.Workspace(
+        id: $0.workspace, name: $0.workspaceName, logPosition: $0.logPosition)
+    }
+    guard Set(found) == Set(manifest.workspaces) else {
+      throw SyncServerError(
+        .corrupt, "The workspaces of backup \(manifest.name) are not those that it lists.")
+    }
+    return Verification(
+      backup: manifest.name, files: manifest.files.count, bytes: manifest.bytes,
+      workspaces: manifest.workspaces)
+  }
+}

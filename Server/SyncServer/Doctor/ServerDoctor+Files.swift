@@ -1,0 +1,167 @@
+import Foundation
+import HealthChecks
+import QueueModel
+import ServerCore
+import ServerStore
+
+/// The data directory and what lies in it.
+extension ServerDoctor {
+  static let fileChecks: [Check] = [
+    .local("dataDirectory", dataDirectory), .local("fileMode", fileModes),
+    .local("diskSpace", diskSpace), .local("attachments", attachments),
+    .local("revocations", revocations), .local("restoring", restoring),
+  ]
+
+  /// Less than this is little; at less than a twentieth and 512 MiB nothing new is taken.
+  static let diskBytesLow: UInt64 = 2 << 30
+
+  private static func dataDirectory(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let (path, code) = (context.dataDirectory, "dataDirectory")
+    let shown = ServerDoctorContext.quoted(path)
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      return [
+        errno == ENOENT
+          ? .error(
+            code, "\(path) is not there",
+            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(shown)")
+          : .error(
+            code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
+            fix: "Ask as the user who runs the server, or as root.")
+      ]
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      return [.error(code, "\(path) is no folder", fix: "Name the server's with --data.")]
+    }
+    guard access(path, W_OK | X_OK) == 0 else {
+      return [
+        .error(
+          code, "\(path) cannot be written to by this user",
+          fix: "Ask as the user who runs the server (its number is \(status.st_uid)), or as root.")
+      ]
+    }
+    guard status.st_mode & 0o022 == 0 else {
+      return [
+        .error(
+          "dataMode", "others can write to \(path), and put another store in the place of this one",
+          fix: "chmod go-w \(shown)", repair: .mode(path: path, bits: 0o700))
+      ]
+    }
+    return [.ok(code, path)]
+  }
+
+  /// Files that hold tokens' hashes, keys and texts.
+  private static func fileModes(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let names = BackupItem.topNames.filter { $0 != "blobs" && $0 != "keys" } + ["backup.json"]
+    var findings: [DoctorFinding] = []
+    for path in names.map({ "\(context.dataDirectory)/\($0)" }) {
+      var status = stat()
+      guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
+      findings.append(
+        .error(
+          "fileMode", "\(path) can be read by others",
+          fix: "chmod 600 \(ServerDoctorContext.quoted(path))",
+          repair: .mode(path: path, bits: 0o600)))
+    }
+    guard findings.isEmpty, context.hasDatabase else { return findings }
+    return [.ok("fileMode", "only its owner may read what is secret")]
+  }
+
+  private static func diskSpace(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    var volume = statvfs()
+    guard statvfs(context.dataDirectory, &volume) == 0 else { return [] }
+    let block = UInt64(volume.f_frsize)
+    return [
+      diskSpace(
+        left: UInt64(volume.f_bavail) * block, whole: UInt64(volume.f_blocks) * block,
+        of: context.dataDirectory)
+    ]
+  }
+
+  static func diskSpace(left: UInt64, whole: UInt64, of path: String) -> DoctorFinding {
+    let what = "\(left >> 20) of \(whole >> 20) MiB are left for \(path)"
+    let fix = "Make room on that disk; cospool-server workspace list shows who takes what."
+    if FreeSpace(measure: { (left, whole) }).isScarce {
+      return .error("diskSpace", what + ": nothing new is taken from devices", fix: fix)
+    }
+    return left < diskBytesLow
+      ? .warning("diskSpace", what, fix: fix) : .ok("diskSpace", what)
+  }
+
+  /// Whether files hold what their names say, the newest first, as far as the limit goes.
+  private static func attachments(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let code = "attachments"
+    let root = "\(context.dataDirectory)/blobs"
+    guard FileManager.default.fileExists(atPath: root) else { return [] }
+    guard let walker = FileManager.default.enumerator(atPath: root) else {
+      return [.error(code, "\(root) cannot be read", fix: "Ask as the user who runs the server.")]
+    }
+    var files: [(path: String, hash: ContentHash, status: stat)] = []
+    var setAside = 0
+    for entry in walker.compactMap({ $0 as? String }) {
+      if entry.hasSuffix(".damaged") { setAside += 1 }
+      let name = entry.split(separator: "/").last.map(String.init) ?? ""
+      var status = stat()
+      guard let hash = ContentHash(name), stat("\(root)/\(entry)", &status) == 0 else { continue }
+      files.append(("\(root)/\(entry)", hash, status))
+    }
+    files.sort { $0.status.st_mtim.tv_sec > $1.status.st_mtim.tv_sec }
+    var left = context.attachmentBytesMax
+    var compared = 0
+    var findings: [DoctorFinding] = []
+    let fix =
+      "Nothing is lost where a device has it: one that sends it again replaces it. Look at the disk."
+    for file in files {
+      left -= Int(file.status.st_size)
+      guard left >= 0 else { break }
+      compared += 1
+      guard (try? PrivateFile.hash(of: file.path).hash) != file.hash else { continue }
+      findings.append(.error(code, "\(file.path) is damaged", fix: fix))
+    }
+    if setAside > 0 {
+      findings.append(
+        .warning(code, "\(setAside) damaged files were set aside in \(root)", fix: fix))
+    }
+    return findings.isEmpty
+      ? [.ok(code, "\(files.count) files, \(compared) of them compared")]
+      : Array(findings.prefix(5))
+  }
+
+  private static func revocations(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let path = "\(context.dataDirectory)/\(BackupItem.revocations)"
+    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    let file = RevocationFile(directory: context.dataDirectory)
+    let unreadable = file.lines().count { RevocationFile.revocation($0) == nil }
+    guard unreadable == 0 else {
+      return [
+        .error(
+          "revocations", "\(unreadable) lines of \(path) cannot be read",
+          fix: "Each is WORKSPACE DEVICE TIME. Correct them; cospool-server devices lists the ids.")
+      ]
+    }
+    guard context.hasDatabase else { return [] }
+    let standing = try? context.administration.withDatabase { database throws(StorageFault) in
+      try database.standing(file.read())
+    }
+    guard let standing, !standing.isEmpty else {
+      return [.ok("revocations", "\(file.lines().count) devices stay out")]
+    }
+    return [
+      .error(
+        "revocations",
+        "\(standing.count) devices have access again that were revoked: \(standing[0].device)",
+        fix:
+          "Restart the server: it revokes them again. Or cospool-server revoke \(standing[0].device)"
+      )
+    ]
+  }
+
+  private static func restoring(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard ServerBackup.isPending(in: context.dataDirectory) else { return [] }
+    return [
+      .error(
+        "restoring", "a restore into \(context.dataDirectory) did not end; no server starts",
+        fix: "Say it again: cospool-server backup restore")
+    ]
+  }
+}

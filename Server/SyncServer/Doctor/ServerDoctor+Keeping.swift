@@ -1,0 +1,65 @@
+import Foundation
+import HealthChecks
+
+/// Whether what is there can be brought back.
+extension ServerDoctor {
+  static let keepingChecks: [Check] = [.local("backup", backup)]
+
+  /// Backups are made once a day unless somebody said otherwise: two were missed.
+  static let backupHoursMax: Double = 50
+
+  private static func backup(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase else { return [] }
+    let settings: BackupSettings
+    do {
+      guard let known = try BackupSettings.read(directory: context.dataDirectory) else {
+        return [
+          .warning(
+            "backup", "no backups are set up",
+            fix: "cospool-server backup schedule --folder FOLDER, on another disk")
+        ]
+      }
+      settings = known
+    } catch {
+      return [.error("backup", error.message, fix: "Do what that says.")]
+    }
+    let list: ServerBackup.List
+    do {
+      list = try ServerBackup(dataDirectory: context.dataDirectory, folder: nil).list()
+    } catch {
+      return [
+        .error("backup", error.message, fix: "Mount that disk, then: cospool-server backup create")
+      ]
+    }
+    var findings = list.unreadable.map {
+      DoctorFinding.warning(
+        "backupUnreadable", "\(settings.folder)/\($0) is no backup that this version can read",
+        fix: "Remove it where it is damaged; update this program where a newer one wrote it.")
+    }
+    guard let last = list.backups.last else {
+      return findings + [
+        .error(
+          "backup", "there is no backup in \(settings.folder)", fix: "cospool-server backup create")
+      ]
+    }
+    let hours = (context.now.timeIntervalSince1970 - Double(last.createdAt) / 1_000) / 3_600
+    let what = "the last backup, \(last.name), is \(Int(hours)) hours old"
+    findings.append(
+      hours > backupHoursMax
+        ? .error(
+          "backupAge", what,
+          fix: "cospool-server backup create; then see why the timer does not: systemctl status "
+            + "cospool-backup.timer")
+        : .ok("backupAge", what))
+    var (data, folder) = (stat(), stat())
+    if stat(context.dataDirectory, &data) == 0, stat(settings.folder, &folder) == 0,
+      data.st_dev == folder.st_dev
+    {
+      findings.append(
+        .info(
+          "backupPlace", "the backups lie on the disk that they are for",
+          fix: "Have them copied elsewhere: cospool-server backup schedule --then 'COMMAND'"))
+    }
+    return findings
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import HealthChecks
+
+/// The serving process, and the way to it.
+extension ServerDoctor {
+  static let processChecks: [Check] = [
+    .local("server", server), .local("descriptors", descriptors),
+    Check(code: "serverHealth", run: serverHealth), Check(code: "serverAddress", run: address),
+  ]
+
+  /// A certificate should have been renewed by then.
+  static let certificateDaysLow = 14
+  /// Each connection takes a descriptor.
+  static let descriptorsLow = 4_096
+  private static let connectSeconds: Int64 = 5
+
+  private static func server(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.isServed else {
+      return [
+        .error(
+          "server", "no server runs for \(context.dataDirectory)",
+          fix:
+            "Start it: cospool-server --data \(ServerDoctorContext.quoted(context.dataDirectory))")
+      ]
+    }
+    guard let listening = context.listening else {
+      return [
+        .error(
+          "server", "a process holds \(context.dataDirectory), and does not say where it listens",
+          fix: "Look at its log. Where it neither starts nor ends, stop it and start it again.")
+      ]
+    }
+    var findings = [
+      DoctorFinding.ok("server", "process \(listening.processID) serves on \(listening.url)")
+    ]
+    if listening.version != ServerVersion.text {
+      findings.append(
+        .warning(
+          "serverVersion",
+          "the server that runs has version \(listening.version), this program \(ServerVersion.text)",
+          fix: "Restart it; devices connect again by themselves."))
+    } else {
+      findings.append(.ok("serverVersion", "version \(ServerVersion.text), as this program"))
+    }
+    return findings
+  }
+
+  /// How many files and sockets the process may open.
+  private static func descriptors(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard let process = context.listening?.processID,
+      let text = try? String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
+    else { return [] }
+    return descriptors(text).map { [$0] } ?? []
+  }
+
+  /// - Parameter limits: as `/proc/PID/limits` has them (`proc(5)`).
+  static func descriptors(_ limits: String) -> DoctorFinding? {
+    let name = "Max open files"
+    guard let line = limits.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+      let soft = line.dropFirst(name.count).split(separator: " ").first.flatMap({ Int($0) })
+    else { return nil }
+    return soft < descriptorsLow
+      ? .warning(
+        "descriptors", "the server may open \(soft) files and sockets",
+        fix: "Raise it: LimitNOFILE=65536 in the service, or ulimit -n 65536 before the start.")
+      : .ok("descriptors", "the server may open \(soft) files and sockets")
+  }
+
+  /// The health page on the server's own port.
+  private static func serverHealth(_ context: ServerDoctorContext) async -> [DoctorFinding] {
+    guard let url = context.listening?.url, var address = DoctorAddress(url) else { return [] }
+    // Who listens everywhere is asked here.
+    if address.host == "0.0.0.0" { address.host = "127.0.0.1" }
+    if address.host == "::" { address.host = "::1" }
+    do {
+      let reply = try await ServerProbe(
+        address: address, connectSeconds: connectSeconds, checksCertificate: false
+      ).reply()
+      return [health(reply, of: address)]
+        + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
+    } catch {
+      return [
+        .error(
+          "serverHealth", error.reason,
+          fix: "The process runs and does not answer: look at its log, and restart it.")
+      ]
+    }
+  }
+
+  /// The address that devices use: its name, the proxy in front, the certificate's chain.
+  private static func address(_ context: ServerDoctorContext) async -> [DoctorFinding] {
+    guard let url = context.url else { return [] }
+    guard let address = DoctorAddress(url) else {
+      return [
+        .error("serverAddress", "\(url) is no ws:// or wss:// address", fix: "Correct --url.")
+      ]
+    }
+    do {
+      let reply = try await ServerProbe(
+        address: address, certificateFile: context.certificateFile, connectSeconds: connectSeconds
+      ).reply()
+      var found = health(reply, of: address)
+      found.code = "serverAddress"
+      return [found]
+        + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
+    } catch {
+      let fix =
+        switch error.code {
+        case "serverName": "Have the name server know it, or correct --url."
+        case "serverTLS":
+          "Renew the certificate, or make it out to that name; a root of your own: --certificate FILE."
+        case "serverCertificate": "Give --certificate a file in PEM."
+        default:
+          "See that the proxy or the server listens there, and that a firewall lets it through."
+        }
+      return [.error(error.code, error.reason, fix: fix)]
+    }
+  }
+
+  private static func health(
+    _ reply: ServerProbe.Reply, of address: DoctorAddress
+  ) -> DoctorFinding {
+    switch reply.status {
+    case 200: .ok("serverHealth", "\(address.text) is well")
+    case 503:
+      .error(
+        "serverHealth", "\(address.text) says that it is not well",
+        fix: "Its store does not answer in time: look at its log and its disk.")
+    default:
+      .error(
+        "serverHealth", "\(address.text) answers with HTTP status \(reply.status)",
+        fix: "Another program answers there, or a proxy leads elsewhere.")
+    }
+  }
+
+  static func certificate(ends: Int64, _ address: DoctorAddress, now: Date) -> DoctorFinding {
+    let left = Double(ends) - now.timeIntervalSince1970
+    let fix = "Renew it; the server reads the new files by itself, a proxy may need to be told."
+    guard left > 0 else {
+      return .error("certificateDays", "the certificate of \(address.text) has expired", fix: fix)
+    }
+    let what = "the certificate of \(address.text) is good for \(Int(left / 86_400)) days"
+    return Int(left / 86_400) < certificateDaysLow
+      ? .warning("certificateDays", what, fix: fix) : .ok("certificateDays", what)
+  }
+}

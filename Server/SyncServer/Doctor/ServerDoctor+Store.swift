@@ -1,0 +1,182 @@
+import Foundation
+import HealthChecks
+import ServerCore
+import ServerStore
+
+/// The database, and what it knows of workspaces, devices and pushes.
+extension ServerDoctor {
+  static let storeChecks: [Check] = [
+    .local("store", store), .local("storeLog", storeLog), .local("workspaces", workspaces),
+    .local("quota", quotas), .local("access", access), .local("pushSettings", pushSettings),
+    .local("pushTargets", pushTargets), .local("clock", clock),
+  ]
+
+  /// A write-ahead log that grows so far is not taken over into the database any more.
+  static let logBytesHigh = 512 << 20
+
+  private static func store(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let path = context.databasePath
+    guard context.hasDatabase else {
+      return [
+        .info(
+          "store", "no database yet: the first start or the first code makes it",
+          fix: "cospool-server pair")
+      ]
+    }
+    do {
+      let fault = try context.administration.withDatabase { database throws(StorageFault) in
+        try database.pageFaults(isThorough: false)
+      }
+      guard let fault else { return [.ok("store", "\(path) is sound")] }
+      return [damaged("\(path) is damaged: \(fault)")]
+    } catch {
+      switch error.code {
+      case .corrupt: return [damaged(error.message)]
+      case .failed:
+        return [.error("storeVersion", error.message, fix: "Install that version of the server.")]
+      default:
+        return [
+          .error("store", error.message, fix: "Look at the disk, and at who may read the file.")
+        ]
+      }
+    }
+  }
+
+  private static func damaged(_ what: String) -> DoctorFinding {
+    .error(
+      "store", what,
+      fix: "Stop the server; cospool-server backup restore. What devices have comes back from them."
+    )
+  }
+
+  private static func storeLog(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    var log = stat()
+    guard stat(context.databasePath + "-wal", &log) == 0, Int(log.st_size) > logBytesHigh else {
+      return []
+    }
+    return [
+      .warning(
+        "storeLog", "\(context.databasePath)-wal has \(log.st_size >> 20) MiB",
+        fix: "Restart the server; a program that keeps the database open may hold it up.")
+    ]
+  }
+
+  private static func workspaces(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase,
+      let logs = try? context.administration.logs(workspaceName: nil).workspaces
+    else { return [] }
+    let damaged = logs.filter { $0.problem != nil }
+    guard damaged.isEmpty else {
+      return damaged.map {
+        .error(
+          "workspace", "workspace \(ShownName.text($0.workspaceName)): \($0.problem ?? "")",
+          fix:
+            "Restore a backup; or delete it (cospool-server workspace delete) and pair its devices "
+            + "again: they hold their data.")
+      }
+    }
+    return logs.isEmpty
+      ? [.info("workspace", "no workspace yet", fix: "cospool-server pair")]
+      : [.ok("workspace", "\(logs.count) can be read")]
+  }
+
+  private static func quotas(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase, let all = try? context.administration.workspaces().workspaces else {
+      return []
+    }
+    let usual = ServerConfiguration()
+    return all.flatMap { workspace -> [DoctorFinding] in
+      let name = ShownName.text(workspace.name)
+      let shares = [
+        ("its log and state", workspace.bytes, workspace.quota.storage, usual.workspaceBytesMax),
+        (
+          "today's changes", workspace.writtenToday, workspace.quota.daily,
+          usual.workspaceDailyBytesMax
+        ),
+        ("its files", workspace.fileBytes, workspace.quota.files, 1 << 30),
+      ]
+      return shares.compactMap { what, taken, quota, usual in
+        let limit = quota.map { $0 << 20 } ?? usual
+        guard Double(taken) >= 0.9 * Double(limit) else { return nil }
+        return .warning(
+          "quota", "workspace \(name): \(what) take \(taken >> 20) of \(limit >> 20) MiB",
+          fix:
+            "cospool-server workspace quota \(ServerDoctorContext.quoted(workspace.name)), or the "
+            + "options of serve.")
+      }
+    }
+  }
+
+  /// Access that ends soon by itself.
+  private static func access(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase,
+      let devices = try? context.administration.devices(workspaceName: nil).devices
+    else { return [] }
+    let now = Int64(context.now.timeIntervalSince1970 * 1_000)
+    return devices.filter { !$0.revoked }.compactMap { device in
+      guard let ends = device.expiresAt, ends - now < 7 * 86_400_000 else { return nil }
+      let name = ShownName.text(device.name)
+      let fix = "Renew it: cospool-server pair --expires 30d, and the code on the device."
+      return ends <= now
+        ? .info("access", "the access of device \(name) has ended", fix: fix)
+        : .warning(
+          "access", "the access of device \(name) ends in \((ends - now) / 86_400_000) days",
+          fix: fix)
+    }
+  }
+
+  private static func pushSettings(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase else { return [] }
+    do {
+      let state = try context.administration.pushState()
+      var findings = state.problems.sorted { $0.key < $1.key }.map { kind, reason in
+        DoctorFinding.error(
+          kind == "set-up" ? "pushSettings" : "pushHeldUp", "\(kind): \(reason)",
+          fix: "cospool-server push configure; then cospool-server push test TARGET.")
+      }
+      if state.deadLetters > 0 {
+        findings.append(
+          .info(
+            "pushGivenUp",
+            "\(state.deadLetters) pushes were given up, the last: \(state.lastDeadLetter ?? "")",
+            fix: "cospool-server push targets shows where to."))
+      }
+      return findings.isEmpty ? [.ok("pushSettings", "\(state.waiting) pushes wait")] : findings
+    } catch {
+      return [.error("pushSettings", error.message, fix: "Do what that says.")]
+    }
+  }
+
+  private static func pushTargets(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    guard context.hasDatabase, let list = try? context.administration.pushTargets().targets else {
+      return []
+    }
+    return list.filter { !$0.valid }.prefix(5).map {
+      .warning(
+        "pushTarget",
+        "\($0.address) of device \(ShownName.text($0.deviceName)) gets nothing: \($0.reason)",
+        fix: "On that device: cospool push add with its new address, or cospool push remove.")
+    }
+  }
+
+  /// Whether this clock is behind what was written already.
+  private static func clock(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let fix = "Let the system set it: timedatectl set-ntp true"
+    let latest =
+      context.hasDatabase
+      ? try? context.administration.withDatabase { database throws(StorageFault) in
+        try database.latestTime()
+      } : nil
+    if let latest {
+      let ahead = Double(latest) / 1_000 - context.now.timeIntervalSince1970
+      guard ahead < 60 else {
+        return [
+          .error(
+            "clock", "this clock is \(Int(ahead)) seconds behind times that the database holds",
+            fix: fix)
+        ]
+      }
+    }
+    return [.ok("clock", "not behind what was written")]
+  }
+}

@@ -1,0 +1,58 @@
+package import Foundation
+package import HealthChecks
+
+/// The checks of `cospool-server doctor`.
+package enum ServerDoctor {
+  typealias Check = HealthCheck<ServerDoctorContext>
+
+  static let checks: [Check] = fileChecks + storeChecks + processChecks + keepingChecks
+
+  /// In the order of the checks.
+  package static func findings(_ context: ServerDoctorContext) async -> [DoctorFinding] {
+    await Check.findings(of: checks, looking: context, within: context.limit)
+  }
+}
+
+/// What the checks of `cospool-server doctor` look at.
+package struct ServerDoctorContext: Sendable {
+  package var dataDirectory: String
+  /// The address under which devices reach the server; nil: only its own port is asked.
+  package var url: String?
+  /// A root certificate besides the system's.
+  package var certificateFile: String?
+  /// Ages and days left are counted from here.
+  package var now = Date()
+  /// How long a check may take.
+  package var limit = Duration.seconds(10)
+  /// Of attachments, so many bytes are read and compared.
+  package var attachmentBytesMax = 64 << 20
+  /// Which process serves the directory; nil where none does, or does not say so.
+  let listening: AddressFile.Listening?
+  /// Whether one holds its lock.
+  let isServed: Bool
+
+  package init(dataDirectory: String) {
+    self.dataDirectory = dataDirectory
+    // To look at a lock makes its file.
+    let isThere = FileManager.default.fileExists(atPath: dataDirectory)
+    isServed = isThere && AddressFile.isServed(dataDirectory)
+    listening = isThere ? AddressFile(directory: dataDirectory).read() : nil
+  }
+
+  var administration: ServerAdministration { ServerAdministration(dataDirectory: dataDirectory) }
+
+  var databasePath: String { "\(dataDirectory)/\(BackupItem.database)" }
+
+  var hasDatabase: Bool { FileManager.default.fileExists(atPath: databasePath) }
+
+  /// A path as a shell takes it.
+  static func quoted(_ path: String) -> String {
+    let isPlain = path.utf8.allSatisfy { byte in
+      (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || "/._-".utf8.contains(byte)
+    }
+    return isPlain && !path.isEmpty
+      ? path : "'" + path.replacingOccurrences(of: "'", with: "'\\''") + "'"
+  }
+}

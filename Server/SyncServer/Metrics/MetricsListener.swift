@@ -1,0 +1,129 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Observability
+
+/// Serves `GET /metrics` on a port of its own, so that no proxy in front of devices leads there.
+///
+/// One request a connection, within ten seconds.
+enum MetricsListener {
+  static let path = "/metrics"
+  private static let seconds: Int64 = 10
+
+  static func listen(
+    _ address: MetricsAddress, group: MultiThreadedEventLoopGroup,
+    driver: NIOLoopBound<ServerDriver>
+  ) async throws -> any Channel {
+    try await ServerBootstrap(group: group)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+        }
+      }
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let pipeline = channel.pipeline.syncOperations
+          try pipeline.configureHTTPServerPipeline()
+          try pipeline.addHandler(MetricsRequestHandler(driver: driver.value))
+          channel.eventLoop.scheduleTask(in: .seconds(seconds)) {
+            channel.close(mode: .all, promise: nil)
+          }
+        }
+      }
+      .bind(host: address.host, port: address.port).get()
+  }
+}
+
+/// Where numbers are served: `HOST:PORT`, `[ADDRESS]:PORT`, or `PORT` of this machine alone.
+package struct MetricsAddress: Hashable, Sendable {
+  package var host: String
+  package var port: Int
+
+  package init?(_ text: String) {
+    if let port = Int(text), (0...65_535).contains(port) {
+      self.init(host: "127.0.0.1", port: port)
+      return
+    }
+    guard let colon = text.lastIndex(of: ":"),
+      let port = Int(text[text.index(after: colon)...]), (0...65_535).contains(port)
+    else { return nil }
+    var host = text[..<colon]
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = host.dropFirst().dropLast()
+    } else if host.contains(":") {
+      return nil
+    }
+    guard !host.isEmpty else { return nil }
+    self.init(host: String(host), port: port)
+  }
+
+  package init(host: String, port: Int) {
+    self.host = host
+    self.port = port
+  }
+}
+
+private final class MetricsRequestHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let driver: ServerDriver
+  private var head: HTTPRequestHead?
+
+  init(driver: ServerDriver) {
+    self.driver = driver
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head): self.head = head
+    case .body: break
+    case .end: answer(context)
+    }
+  }
+
+  private func answer(_ context: ChannelHandlerContext) {
+    guard let head else { return }
+    self.head = nil
+    let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
+    guard path == MetricsListener.path else {
+      return write(.notFound, "There is nothing here but \(MetricsListener.path).\n", context)
+    }
+    guard head.method == .GET || head.method == .HEAD else {
+      return write(.methodNotAllowed, "Only GET.\n", context)
+    }
+    let options = driver.options
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    driver.blobThread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
+      .whenComplete { result in
+        let (handler, context) = bound.value
+        // The server stops: who asks gets nothing any more.
+        guard case .success(let files) = result else {
+          return context.close(promise: nil)
+        }
+        handler.write(.ok, handler.driver.metricsPage(files), context)
+      }
+  }
+
+  private func write(
+    _ status: HTTPResponseStatus, _ text: String, _ context: ChannelHandlerContext
+  ) {
+    guard context.channel.isActive else { return }
+    let headers: HTTPHeaders = [
+      "content-type": status == .ok ? MetricsPage.contentType : "text/plain; charset=utf-8",
+      "content-length": "\(text.utf8.count)", "cache-control": "no-store", "connection": "close",
+    ]
+    let response = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+    context.write(wrapOutboundOut(.head(response)), promise: nil)
+    context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+      bound.value.close(promise: nil)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+}

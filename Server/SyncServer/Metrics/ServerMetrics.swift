@@ -1,0 +1,110 @@
+import Observability
+import ServerStore
+
+/// What the server counts while it runs; integers on its event loop, read when somebody asks.
+struct ServerMetrics {
+  var connectionsOpened = 0
+  /// By the code that SPECIFICATION.md, section "Refusals", lists.
+  var refusals: [UInt16: Int] = [:]
+  var faults = 0
+  var slowConsumers = 0
+  var storeFailures = 0
+  /// Bytes of changes that came to the log.
+  var logBytes = 0
+  /// Batches that one transaction took.
+  var commitBatches = Histogram.sizes
+  /// What a transaction took, its wait for the disk included.
+  var commitSeconds = Histogram.seconds
+
+  mutating func committed(batches: Int, bytes: Int, seconds: Double) {
+    commitBatches.record(Double(batches))
+    commitSeconds.record(seconds)
+    logBytes += bytes
+  }
+}
+
+/// What has to be asked of the file system, away from the event loop.
+struct ServerFileMetrics: Sendable {
+  /// Bytes that are left on the disk.
+  var diskFree: Int?
+  /// When the certificate ends, seconds since 1970.
+  var certificateEnds: Int64?
+  /// When the last backup was made, seconds since 1970.
+  var lastBackup: Double?
+
+  /// Reads it; blocks.
+  init(_ options: SyncServerOptions) {
+    diskFree = FreeSpace(of: options.dataDirectory).bytesLeft.map(Int.init(clamping:))
+    certificateEnds = options.certificate?.endsAt
+    let backup = try? ServerBackup(dataDirectory: options.dataDirectory, folder: nil).list()
+    lastBackup = backup?.backups.last.map { Double($0.createdAt) / 1_000 }
+  }
+}
+
+extension ServerDriver {
+  /// The page as it is now.
+  func metricsPage(_ files: ServerFileMetrics) -> String {
+    var page = MetricsPage()
+    page.build("cospool_server_build", version: ServerVersion.text)
+    page.gauge(
+      "cospool_server_start_time_seconds", "When the process began, since 1970.",
+      Double(startedAt) / 1_000)
+    page.gauge(
+      "cospool_server_healthy", "1 while the server does its work, as /healthz says.",
+      isHealthy ? 1 : 0)
+    addConnections(to: &page)
+    addStore(to: &page)
+    page.counter(
+      "cospool_server_pushes", "Pushes that were tried, by what became of them.", by: "outcome",
+      (pushes?.outcomes ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    page.gauge(
+      "cospool_server_disk_free_bytes", "What is left of the disk that holds the data.",
+      files.diskFree.map(Double.init))
+    page.gauge(
+      "cospool_server_certificate_expiry_time_seconds",
+      "When the certificate ends, since 1970; nothing without TLS.",
+      files.certificateEnds.map(Double.init))
+    page.gauge(
+      "cospool_server_last_backup_time_seconds",
+      "When the last backup was made, since 1970; nothing where none is set up.", files.lastBackup)
+    return page.text
+  }
+
+  private func addConnections(to page: inout MetricsPage) {
+    page.gauge("cospool_server_connections", "Devices' connections.", connectionCount)
+    page.gauge(
+      "cospool_server_tcp_connections", "TCP connections, of whatever kind.", channelCount)
+    page.counter(
+      "cospool_server_connections_opened", "Devices' connections that were opened.",
+      metrics.connectionsOpened)
+    page.gauge(
+      "cospool_server_resident_workspaces", "Workspaces in memory.", residentWorkspaces)
+    page.gauge(
+      "cospool_server_unsent_bytes", "Bytes that wait for devices to read them.", unsentBytes)
+    page.counter(
+      "cospool_server_refusals", "Refusals, by code.", by: "code",
+      metrics.refusals.sorted { $0.key < $1.key }.map { ("\($0.key)", $0.value) })
+    page.counter(
+      "cospool_server_protocol_faults", "Connections that broke the protocol.", metrics.faults)
+    page.counter(
+      "cospool_server_slow_consumers", "Connections that were cut because they did not read.",
+      metrics.slowConsumers)
+  }
+
+  private func addStore(to page: inout MetricsPage) {
+    page.histogram(
+      "cospool_server_commit_batches", "Batches of changes that one commit took.",
+      metrics.commitBatches)
+    page.histogram(
+      "cospool_server_commit_seconds", "What a commit took, its wait for the disk included.",
+      metrics.commitSeconds)
+    page.counter("cospool_server_log_bytes", "Bytes of changes that came in.", metrics.logBytes)
+    page.gauge(
+      "cospool_server_store_tasks", "What the store was given and has not done.", storeTaskCount)
+    page.gauge(
+      "cospool_server_store_wait_seconds", "How long the oldest of that waits.",
+      Double(storeWaitMilliseconds) / 1_000)
+    page.counter(
+      "cospool_server_store_failures", "Times that the store failed.", metrics.storeFailures)
+  }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import HealthChecks
+import SyncServer
+
+/// Looks whether the server works.
+struct ServerDoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Look whether everything works, and say what to do.",
+    discussion: """
+      Looks at the data directory and its rights, the disk, the database, every workspace, attachments, \
+      revocations, the process and its port, the certificate, the clock, pushes and backups; while the \
+      server runs, and while it does not. With --url also at the address that devices use: its name, what \
+      stands in front of the server, the chain of the certificate.
+
+      EXAMPLES
+        cospool-server doctor
+        cospool-server doctor --url wss://cospool.example.org
+        cospool-server doctor --json
+
+      Exit codes: 0 nothing worse than a warning, 1 an error.
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Option(help: ArgumentHelp("The address that devices use.", valueName: "url"))
+  var url: String?
+
+  @Option(
+    help: ArgumentHelp("A root certificate of your own, PEM, for --url.", valueName: "file"))
+  var certificate: String?
+
+  @Flag(help: "Take rights on private files away from others, and look again.")
+  var fix = false
+
+  @Flag(help: "Exit with 1 for a warning, too.")
+  var strict = false
+
+  @Flag(help: "Show what is well, too.")
+  var all = false
+
+  @Flag(help: "Print JSON: findings (code, severity, what, fix), repaired, worst.")
+  var json = false
+
+  func run() async throws {
+    var findings = await look()
+    var repaired: [String] = []
+    if fix {
+      repaired = findings.compactMap { finding in
+        finding.repair.flatMap { $0.done() ? finding.what : nil }
+      }
+      if !repaired.isEmpty { findings = await look() }
+    }
+    let report = DoctorReport(findings, repaired: repaired)
+    try StandardOutput.write(
+      json
+        ? try report.json()
+        : report.text(showsAll: all, marked: \.rawValue, line: ShownName.text))
+    if report.worst >= (strict ? .warning : .error) { throw ExitCode(1) }
+  }
+
+  private func look() async -> [DoctorFinding] {
+    var context = ServerDoctorContext(dataDirectory: data.resolved)
+    context.url = url
+    context.certificateFile = certificate
+    return await ServerDoctor.findings(context)
+  }
+}

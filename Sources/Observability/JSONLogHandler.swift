@@ -1,0 +1,61 @@
+package import Foundation
+package import Logging
+
+/// A line of JSON for each entry of the log: `time` (ISO 8601, UTC, milliseconds), `level`, `label`,
+/// `message`, and what else was said by name in `metadata`.
+package struct JSONLogHandler: LogHandler {
+  package var logLevel = Logger.Level.info
+  package var metadata: Logger.Metadata = [:]
+  private let label: String
+  private let write: @Sendable (Data) -> Void
+
+  /// - Parameter write: takes a whole line with its end; to standard error where none is given.
+  package init(
+    label: String,
+    write: @escaping @Sendable (Data) -> Void = { line in
+      // Nobody can be told that nobody can be told.
+      try? FileHandle.standardError.write(contentsOf: line)
+    }
+  ) {
+    self.label = label
+    self.write = write
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  private struct Line: Encodable {
+    var time: String
+    var level: String
+    var label: String
+    var message: String
+    var metadata: [String: String]?
+  }
+
+  package func log(event: LogEvent) {
+    let all = metadata.merging(event.metadata ?? [:]) { _, said in said }
+    let entry = Line(
+      time: Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+      level: event.level.rawValue, label: label, message: event.message.description,
+      metadata: all.isEmpty ? nil : all.mapValues(\.description))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(entry) else { return }
+    write(data + Data("\n".utf8))
+  }
+}
+
+/// How a log is written.
+package enum LogFormat: String, CaseIterable, Sendable {
+  case text, json
+
+  /// Has all loggers of this process write to standard error so; each line begins with its time.
+  package func bootstrap() {
+    switch self {
+    case .text: LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+    case .json: LoggingSystem.bootstrap { JSONLogHandler(label: $0) }
+    }
+  }
+}

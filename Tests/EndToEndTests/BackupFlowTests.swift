@@ -1,0 +1,155 @@
+import Foundation
+import Synchronization
+import Testing
+
+extension EndToEnd {
+  /// Backups of a server that runs, and what becomes of the devices once one was brought back.
+  @Suite struct BackupFlowTests {
+    /// What the server acknowledged so far, by its text.
+    private final class Acknowledged: Sendable {
+      private let texts = Mutex<Set<String>>([])
+      var all: Set<String> { texts.withLock { $0 } }
+      func add(_ more: [String]) { texts.withLock { $0.formUnion(more) } }
+    }
+
+    private static let batches = 6
+    private static let batchSize = 4
+
+    /// Sends in batches, and notes each when the server has it on its disk.
+    private static func write(_ device: Device, _ acknowledged: Acknowledged) async throws {
+      for batch in 0..<batches {
+        let texts = (0..<batchSize).map { "\(device.name) \(batch) \($0)" }
+        for text in texts { try await device.send("s", text) }
+        try await device.synchronise()
+        acknowledged.add(texts)
+      }
+    }
+
+    @Test func aBackupTakenUnderLoadLosesNothingAcknowledgedAndDevicesBringTheRest() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        let picture = bed.path("picture")
+        try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(
+          to: URL(filePath: picture))
+        try await a.cospool("send", "-s", "files", "--attach", picture, "look")
+        try await bed.agreement(a, b)
+        let folder = bed.path("backups")
+        _ = try await server.command(["backup", "schedule", "--folder", folder]).succeeded()
+        let acknowledged = Acknowledged()
+        let before = try await withThrowingTaskGroup(of: Void.self) { group in
+          for device in [a, b] { group.addTask { try await Self.write(device, acknowledged) } }
+          var before: Set<String> = []
+          for count in 1...3 {
+            try await bed.eventually("batches came", within: 60) {
+              acknowledged.all.count >= count * Self.batchSize
+            }
+            before = acknowledged.all
+            _ = try await server.command(["backup", "create"]).succeeded()
+          }
+          try await group.waitForAll()
+          return before
+        }
+        #expect(before.count >= 3 * Self.batchSize)
+        let verified = try await server.command(["backup", "verify"]).succeeded()
+        #expect(verified.standardOutput.contains("is whole"))
+        let listed = try await server.command(["backup", "list"]).succeeded()
+        #expect(listed.standardOutput.contains("1 attachment; kept as latest, day, week, month"))
+
+        // Nobody but a new device sees what came back with the backup alone.
+        for device in [a, b] { try await device.kill() }
+        let refused = try await server.command(["backup", "restore"])
+        #expect(refused.code == 1 && refused.standardError.contains("serves"), "\(refused)")
+        try await server.kill()
+        let restored = Server(bed, data: bed.path("restored"), port: server.port)
+        let said = try await restored.command(["backup", "restore", "--folder", folder]).succeeded()
+        #expect(said.standardOutput.contains("Start the server."))
+        try await restored.start()
+        let c = try await bed.device("c", of: restored)
+        try await c.synchronise()
+        let back = Set(try await c.contents("s"))
+        #expect(back.isSuperset(of: before), "\(before.subtracting(back))")
+
+        for device in [a, b] { try await device.start() }
+        try await bed.agreement(a, b, c)
+        let all = ["a", "b"].flatMap { name in
+          (0..<Self.batches).flatMap { batch in
+            (0..<Self.batchSize).map { "\(name) \(batch) \($0)" }
+          }
+        }
+        #expect(try await c.contents("s").sorted() == all.sorted())
+        try await restored.stop()
+        try TestBed.expectIntact("\(restored.data)/cospool.sqlite")
+      }
+    }
+
+    @Test func whatIsThereIsKeptAndTheDoctorSeesItThrough() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        try await a.send("s", "in the backup")
+        try await a.synchronise()
+        let folder = bed.path("backups")
+        _ = try await server.command(
+          ["backup", "schedule", "--folder", folder, "--write", bed.directory, "--at", "03:00"]
+        ).succeeded()
+        let unit = try String(
+          contentsOfFile: bed.path("cospool-backup.service"), encoding: .utf8)
+        // What the timer starts is what a person can say.
+        let line = try #require(unit.split(separator: "\n").first { $0.hasPrefix("ExecStart=") })
+        let words = line.dropFirst("ExecStart=".count).split(separator: " ").map(String.init)
+        let made = try bed.launch(words[0], Array(words.dropFirst()), name: "timer")
+        #expect(try await made.ended(within: 60) == .code(0), "\(made.transcript)")
+
+        let report = try await server.command(["doctor", "--json"])
+        #expect(report.standardOutput.contains(#""code":"backupAge""#), "\(report)")
+        #expect(report.standardOutput.contains(#""code":"serverHealth","severity":"ok""#))
+        try await server.stop()
+        let stopped = try await server.command(["doctor"])
+        #expect(stopped.code == 1 && stopped.standardOutput.contains("no server runs"))
+        _ = try await server.command(["backup", "restore"]).succeeded()
+        let kept = try FileManager.default.contentsOfDirectory(atPath: server.data)
+          .filter { $0.hasPrefix("before-restore-") }
+        #expect(kept.count == 1)
+        try await server.start()
+        try await a.cospool("sync", "now")
+        try await a.synchronise()
+
+        // What a disk does to a backup is found.
+        let files = folder + "/files"
+        let largest = try #require(
+          try FileManager.default.contentsOfDirectory(atPath: files).max {
+            try Self.size("\(files)/\($0)") < Self.size("\(files)/\($1)")
+          })
+        let file = try FileHandle(forWritingTo: URL(filePath: "\(files)/\(largest)"))
+        try file.seek(toOffset: 4_096)
+        try file.write(contentsOf: Data("damage".utf8))
+        try file.close()
+        #expect(try await server.command(["backup", "verify"]).code == 6)
+      }
+    }
+
+    private static func size(_ path: String) throws -> Int {
+      let attributes = try FileManager.default.attributesOfItem(atPath: path)
+      return (attributes[.size] as? NSNumber)?.intValue ?? 0
+    }
+
+    @Test func aCommandAfterABackupCanFailIt() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        _ = try await server.code()
+        let folder = bed.path("backups")
+        let good = try await server.command(
+          ["backup", "create", "--folder", folder, "--then", "echo \"$COSPOOL_BACKUP_NAME\""])
+        #expect(good.isSuccess && good.standardError.contains("Z\n"), "\(good)")
+        let bad = try await server.command(
+          ["backup", "create", "--folder", folder, "--then", "exit 9"])
+        #expect(bad.code == 1 && bad.standardError.contains("ended with 9"))
+        let unset = try await server.command(["backup", "list"])
+        #expect(unset.code == 2 && unset.standardError.contains("backup schedule"), "\(unset)")
+      }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import HealthChecks
+import Testing
+
+@Suite struct HealthCheckTests {
+  private typealias Check = HealthCheck<String>
+
+  @Test func findingsComeInTheOrderOfTheChecks() async {
+    let checks = (0..<20).map { number in
+      Check.local("c\(number)") { [.ok("c\(number)", $0)] }
+    }
+    let findings = await Check.findings(of: checks, looking: "x", within: .seconds(60))
+    #expect(findings.map(\.code) == (0..<20).map { "c\($0)" })
+    #expect(findings.allSatisfy { $0.what == "x" })
+  }
+
+  @Test func aCheckThatHangsIsNamedAndHoldsNothingUp() async {
+    let checks = [
+      Check(code: "hangs") { _ in
+        // Until it is cancelled.
+        try? await Task.sleep(for: .seconds(3_600))
+        return []
+      },
+      Check.local("works") { [.ok("works", $0)] },
+    ]
+    let findings = await Check.findings(of: checks, looking: "x", within: .milliseconds(200))
+    #expect(findings.first?.code == "hangs")
+    #expect(findings.first?.severity == .warning)
+    #expect(findings.last?.code == "works")
+  }
+
+  private static let found: [DoctorFinding] = [
+    .ok("a", "fine"), .warning("b", "odd\u{1B}[2J", fix: "look"), .error("c", "bad", fix: "mend"),
+  ]
+
+  @Test func theWorstStandsFirst() {
+    let text = DoctorReport(HealthCheckTests.found, repaired: ["d"]).text(
+      showsAll: true, marked: \.rawValue
+    ) { $0.filter { $0 != "\u{1B}" } }
+    #expect(
+      text == """
+        corrected  d
+        error    c: bad
+                 mend
+        warning  b: odd[2J
+                 look
+        ok       a: fine
+        1 error, 1 warning, 0 info, 1 ok
+        """)
+  }
+
+  @Test func theReportIsJSON() throws {
+    let report = DoctorReport(HealthCheckTests.found)
+    #expect(report.worst == .error)
+    let json = try report.json()
+    #expect(json.contains(#""worst":"error""#))
+    #expect(json.contains(#""code":"c","fix":"mend","severity":"error","what":"bad""#))
+    #expect(DoctorReport([]).worst == .ok)
+  }
+
+  @Test func aRepairTakesRightsFromOthers() throws {
+    let path = NSTemporaryDirectory() + "cospool-repair-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(
+      FileManager.default.createFile(
+        atPath: path, contents: nil, attributes: [.posixPermissions: 0o644]))
+    #expect(DoctorFinding.Repair.mode(path: path, bits: 0o600).done())
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+    #expect((mode as? NSNumber)?.intValue == 0o600)
+    #expect(!DoctorFinding.Repair.mode(path: path + ".none", bits: 0o600).done())
+  }
+}

@@ -1,0 +1,284 @@
+import Crypto
+import Foundation
+import QueueModel
+import ServerStore
+import Testing
+
+@testable import SyncServer
+
+/// Backups of a server that runs, without its process.
+@Suite struct BackupTests {
+  /// A server with a device, an attachment and push settings; and a folder for backups.
+  private struct Place {
+    var directory: String
+    var folder: String
+    var workspace: WorkspaceID
+    var attachment: [UInt8]
+
+    func backup() throws -> ServerBackup {
+      try ServerBackup(dataDirectory: directory, folder: folder)
+    }
+
+    func blobPath(_ bytes: [UInt8]) -> String {
+      "\(directory)/blobs/\(workspace)/\(BackupTests.hash(bytes))"
+    }
+  }
+
+  private static func hash(_ bytes: [UInt8]) -> ContentHash {
+    ContentHash(bytes: Array(SHA256.hash(data: bytes))) ?? .none
+  }
+
+  private static func with(_ body: (inout ServerFixture, Place) async throws -> Void) async throws {
+    try await ServerFixture.with { fixture in
+      let folder = NSTemporaryDirectory() + "cospool-backup-" + UUID().uuidString
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let device = try await fixture.pair(1)
+      let attachment = Array("what a file holds".utf8)
+      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
+        attachment, as: hash(attachment), in: device.workspaceID)
+      try fixture.administration.configureAnswers(server: "https://cospool.example")
+      let place = Place(
+        directory: fixture.directory, folder: folder, workspace: device.workspaceID,
+        attachment: attachment)
+      try await body(&fixture, place)
+    }
+  }
+
+  @Test func aBackupOfARunningServerHoldsEverythingAndIsWhole() async throws {
+    try await Self.with { fixture, place in
+      let created = try place.backup().create()
+      #expect(created.backup.attachments == 1)
+      #expect(created.backup.workspaces == 1)
+      let verified = try place.backup().verify(name: nil)
+      #expect(verified.files == 3)
+      #expect(verified.workspaces.map(\.name) == ["default"])
+      // Nothing is readable by others, and nothing of the check stays.
+      let walker = FileManager.default.enumerator(atPath: place.folder)
+      for entry in walker?.compactMap({ $0 as? String }) ?? [] {
+        let path = place.folder + "/" + entry
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0
+        #expect(mode & 0o077 == 0, "\(entry)")
+      }
+    }
+  }
+
+  @Test func whatWasThereBeforeIsNotCopiedAgain() async throws {
+    try await Self.with { fixture, place in
+      let first = try place.backup().create()
+      #expect(first.newBytes > place.attachment.count)
+      _ = try await fixture.pair(2)
+      let more = Array("another file".utf8)
+      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
+        more, as: Self.hash(more), in: place.workspace)
+      let before = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
+      let second = try place.backup().create()
+      let after = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
+      #expect(second.backup.attachments == 2)
+      #expect(second.backup.name != first.backup.name)
+      // The database and the new attachment.
+      #expect(Set(after).subtracting(before).count == 2)
+      #expect(Set(before).isSubset(of: after))
+    }
+  }
+
+  @Test func backupsGoByTheRuleAndOthersKeepTheirFiles() async throws {
+    try await Self.with { fixture, place in
+      let day: Int64 = 86_400_000
+      let rule = BackupRule(days: 2, weeks: 0, months: 0)
+      for number in 0..<4 {
+        let created = try place.backup().create(keeping: rule, at: Int64(number) * day)
+        #expect(created.removed.count == (number < 2 ? 0 : 1))
+      }
+      let list = try place.backup().list()
+      #expect(list.backups.map(\.name) == ["19700103T000000Z", "19700104T000000Z"])
+      for backup in list.backups { _ = try place.backup().verify(name: backup.name) }
+      // An attachment that is gone from the server stays while a backup has it.
+      try FileManager.default.removeItem(atPath: place.blobPath(place.attachment))
+      for number in 4..<6 { _ = try place.backup().create(keeping: rule, at: Int64(number) * day) }
+      #expect(
+        !FileManager.default.fileExists(
+          atPath: "\(place.folder)/files/\(Self.hash(place.attachment))"))
+    }
+  }
+
+  @Test func whatIsDamagedIsFoundAndTakenAgain() async throws {
+    try await Self.with { fixture, place in
+      _ = try place.backup().create()
+      let kept = "\(place.folder)/files/\(Self.hash(place.attachment))"
+      try Data("what a file hold!".utf8).write(to: URL(filePath: kept))
+      #expect {
+        try place.backup().verify(name: nil)
+      } throws: { error in
+        let error = error as? SyncServerError
+        return error?.code == .corrupt && error?.message.contains("blobs/") == true
+      }
+      _ = try place.backup().create()
+      _ = try place.backup().verify(name: nil)
+      // One that is missing is told, too.
+      try FileManager.default.removeItem(atPath: kept)
+      #expect(throws: SyncServerError.self) { try place.backup().verify(name: nil) }
+      // What is damaged on the server is named, and left out.
+      try Data("damaged".utf8).write(to: URL(filePath: place.blobPath(place.attachment)))
+      let third = try place.backup().create()
+      #expect(third.backup.damaged.count == 1)
+      #expect(third.backup.attachments == 0)
+      _ = try place.backup().verify(name: nil)
+    }
+  }
+
+  @Test func anInvalidManifestIsNoBackupAndLeadsNowhere() async throws {
+    try await Self.with { fixture, place in
+      let name = try place.backup().create().backup.name
+      let path = "\(place.folder)/\(name).json"
+      let text = try String(contentsOfFile: path, encoding: .utf8)
+      try text.replacingOccurrences(of: "\"push.json\"", with: "\"../../escape\"")
+        .write(toFile: path, atomically: true, encoding: .utf8)
+      #expect(try place.backup().list().unreadable == ["\(name).json"])
+      #expect {
+        try place.backup().verify(name: name)
+      } throws: { ($0 as? SyncServerError)?.code == .corrupt }
+      // What it needs is not taken for unneeded.
+      let before = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
+      _ = try place.backup().create()
+      let after = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
+      #expect(Set(before).isSubset(of: after))
+    }
+  }
+
+  @Test func aRestoreRefusesAServerThatRunsAndKeepsWhatWasThere() async throws {
+    try await Self.with { fixture, place in
+      _ = try place.backup().create()
+      #expect {
+        try place.backup().restore(name: nil)
+      } throws: { ($0 as? SyncServerError)?.message.contains("serves") == true }
+      _ = try await fixture.pair(2)
+      let later = Array("a later file".utf8)
+      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
+        later, as: Self.hash(later), in: place.workspace)
+      await fixture.server.stop()
+      let restored = try place.backup().restore(name: nil)
+      #expect(try fixture.administration.devices(workspaceName: nil).devices.map(\.name) == ["d1"])
+      #expect(FileManager.default.fileExists(atPath: place.blobPath(place.attachment)))
+      #expect(!FileManager.default.fileExists(atPath: place.blobPath(later)))
+      let aside = try #require(restored.setAside)
+      let before = try ServerAdministration(dataDirectory: aside).devices(workspaceName: nil)
+      #expect(before.devices.map(\.name).sorted() == ["d1", "d2"])
+      #expect(
+        FileManager.default.fileExists(
+          atPath: "\(aside)/blobs/\(place.workspace)/\(Self.hash(later))"))
+      try await fixture.restart()
+    }
+  }
+
+  /// The machine is new: nothing says who was revoked but the backups that came later.
+  @Test func aRestoreOntoANewMachineBringsNoRevokedDeviceBack() async throws {
+    try await Self.with { fixture, place in
+      _ = try await fixture.pair(2)
+      let first = try place.backup().create().backup.name
+      _ = try fixture.administration.revoke(device: "d2", workspaceName: nil)
+      _ = try place.backup().create()
+      await fixture.server.stop()
+      try FileManager.default.removeItem(atPath: fixture.directory)
+      let restored = try place.backup().restore(name: first)
+      #expect(restored.setAside == nil)
+      #expect(restored.revocations == 1)
+      try await fixture.restart()
+      let devices = try fixture.administration.devices(workspaceName: nil).devices
+      #expect(devices.filter(\.revoked).map(\.name) == ["d2"])
+    }
+  }
+
+  @Test func keysThatAreGoneAreTakenFromTheBackup() async throws {
+    try await Self.with { fixture, place in
+      let root = fixture.directory + "-root.pem"
+      try FileManager.default.copyItem(atPath: TestCertificate.localhost.chainFile, toPath: root)
+      defer { try? FileManager.default.removeItem(atPath: root) }
+      try fixture.administration.configure(trustedRootFile: root)
+      _ = try place.backup().create()
+      await fixture.server.stop()
+      try FileManager.default.removeItem(atPath: root)
+      let restored = try place.backup().restore(name: nil)
+      #expect(restored.notes.count == 1)
+      let settings = try PushSettings.read(directory: fixture.directory)
+      #expect(settings.trustedRootFile == fixture.directory + "/keys/root.pem")
+      #expect(settings.answers != nil)
+      #expect(try fixture.administration.pushState().problems["set-up"] == nil)
+      try await fixture.restart()
+    }
+  }
+
+  @Test func aRestoreThatEndedInTheMiddleKeepsServersFromStarting() async throws {
+    try await Self.with { fixture, place in
+      _ = try place.backup().create()
+      await fixture.server.stop()
+      // As it is after a loss of power between the two moves.
+      try FileManager.default.createDirectory(
+        atPath: fixture.directory + "/restoring", withIntermediateDirectories: true)
+      try FileManager.default.moveItem(
+        atPath: fixture.directory + "/cospool.sqlite",
+        toPath: fixture.directory + "/restoring/cospool.sqlite")
+      do {
+        try await fixture.restart()
+        Issue.record("a server began anew")
+      } catch {
+        #expect("\(error)".contains("backup restore"))
+      }
+      _ = try place.backup().restore(name: nil)
+      try await fixture.restart()
+      #expect(try fixture.administration.devices(workspaceName: nil).devices.map(\.name) == ["d1"])
+    }
+  }
+
+  @Test func oneAtATimeWritesToAFolder() async throws {
+    try await Self.with { fixture, place in
+      let lock = try BackupFolder(place.folder).prepare()
+      #expect {
+        try place.backup().create()
+      } throws: { ($0 as? SyncServerError)?.code == .tryLater }
+      lock.release()
+      _ = try place.backup().create()
+    }
+  }
+
+  @Test func settingsSayWhereAndHow() throws {
+    let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    #expect {
+      try ServerBackup(dataDirectory: directory, folder: nil)
+    } throws: { ($0 as? SyncServerError)?.code == .usage }
+    _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "w")
+    var settings = BackupSettings(folder: directory + "-b", calendar: "daily")
+    settings.keep = BackupRule(days: 1, weeks: 0, months: 0)
+    try settings.write(directory: directory)
+    defer { try? FileManager.default.removeItem(atPath: directory + "-b") }
+    #expect(try BackupSettings.read(directory: directory) == settings)
+    for at in [Int64(0), 86_400_000] {
+      _ = try ServerBackup(dataDirectory: directory, folder: nil).create(at: at)
+    }
+    #expect(try ServerBackup(dataDirectory: directory, folder: nil).list().backups.count == 1)
+    try BackupSettings.remove(directory: directory)
+    #expect(try BackupSettings.read(directory: directory) == nil)
+  }
+
+  @Test func aTimerStartsWhatIsQuoted() {
+    let timer = BackupTimer(
+      program: "/usr/bin/cospool-server", dataDirectory: "/srv/my \"data\" 100%",
+      settings: BackupSettings(folder: "/b", calendar: "*-*-* 03:00"))
+    #expect(
+      timer.units[0].text.contains(
+        #"ExecStart=/usr/bin/cospool-server backup create --data "/srv/my \"data\" 100%%""# + "\n"))
+    #expect(timer.units[1].text.contains("OnCalendar=*-*-* 03:00\n"))
+  }
+
+  @Test func aHookIsToldWhichAndItsFailureCounts() throws {
+    let file = NSTemporaryDirectory() + "cospool-hook-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try BackupHook.run(
+      #"echo "$COSPOOL_BACKUP_FOLDER $COSPOOL_BACKUP_NAME" >'\#(file)'"#, folder: "/b", backup: "n")
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == "/b n\n")
+    #expect {
+      try BackupHook.run("exit 3", folder: "/b", backup: "n")
+    } throws: { "\($0)".contains("ended with 3") }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+import WireProtocol
+
+@testable import SyncServer
+
+/// The numbers of a server that runs, and what is built on their names.
+@Suite struct MetricsTests {
+  private static func page(_ fixture: ServerFixture, path: String = "/metrics") async throws
+    -> String
+  {
+    let port = try #require(fixture.server.metricsPort)
+    return try await PlainRequest.send("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n", port)
+  }
+
+  private static func value(_ name: String, in page: String) -> Double? {
+    page.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name + " ") }
+      .flatMap { Double($0.dropFirst(name.count + 1)) }
+  }
+
+  @Test func whatHappensIsCounted() async throws {
+    try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
+      let before = try await Self.page(fixture)
+      #expect(before.hasPrefix("HTTP/1.1 200 OK"))
+      #expect(before.contains("application/openmetrics-text"))
+      #expect(before.hasSuffix("# EOF\n"))
+      #expect(Self.value("cospool_server_commit_batches_count", in: before) == 0)
+      #expect(Self.value("cospool_server_healthy", in: before) == 1)
+
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      for text in ["one", "two"] {
+        try await client.send(try device.write(text))
+        _ = try await client.frame { if case .ack(_) = $0 { true } else { false } }
+      }
+      var stranger = device
+      stranger.token = Array(repeating: 1, count: 32)
+      let refused = try await RawClient.connect(port: fixture.server.port)
+      try await refused.send(.hello(stranger.hello))
+      _ = try await refused.frame { if case .refused(_) = $0 { true } else { false } }
+      let after = try await Self.page(fixture)
+      #expect(Self.value("cospool_server_connections", in: after) ?? 0 >= 1)
+      #expect(Self.value("cospool_server_commit_batches_sum", in: after) == 2)
+      #expect(Self.value("cospool_server_log_bytes_total", in: after) ?? 0 > 0)
+      #expect(Self.value("cospool_server_commit_seconds_sum", in: after) ?? 0 > 0)
+      #expect(
+        Self.value(
+          "cospool_server_refusals_total{code=\"\(RefusalCode.unauthorized.rawValue)\"}", in: after)
+          == 1)
+      #expect(Self.value("cospool_server_disk_free_bytes", in: after) ?? 0 > 0)
+      #expect(try await Self.page(fixture, path: "/other").hasPrefix("HTTP/1.1 404"))
+      // Devices' port serves none.
+      #expect(try await fixture.get("/metrics").status.contains("404"))
+      await client.close()
+      await refused.close()
+    }
+  }
+
+  @Test func thePortIsThisMachinesUnlessSaidOtherwise() {
+    #expect(MetricsAddress("9420") == MetricsAddress(host: "127.0.0.1", port: 9_420))
+    #expect(MetricsAddress("10.0.0.5:9420") == MetricsAddress(host: "10.0.0.5", port: 9_420))
+    #expect(MetricsAddress("[::1]:1") == MetricsAddress(host: "::1", port: 1))
+    for text in ["", "x", "70000", "::1:9420", ":1", "h:", "h:70000", "-1"] {
+      #expect(MetricsAddress(text) == nil, "\(text)")
+    }
+  }
+
+  private static func names(in text: String) -> Set<String> {
+    Set(
+      text.matches(of: #/cospool_[a-z_]+/#).map { match in
+        var name = String(match.output)
+        for suffix in ["_total", "_bucket", "_sum", "_count", "_info"] where name.hasSuffix(suffix)
+        {
+          name.removeLast(suffix.count)
+        }
+        return name
+      })
+  }
+
+  /// The dashboard and the alert rules ask for numbers that there are.
+  @Test(arguments: ["dashboard.json", "alerts.yaml"])
+  func whatIsWatchedIsServed(file: String) async throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Server/Monitoring/\(file)")
+    let text = try String(contentsOf: path, encoding: .utf8)
+    if file.hasSuffix(".json") { _ = try JSONSerialization.jsonObject(with: Data(text.utf8)) }
+    let asked = Self.names(in: text)
+    #expect(asked.count >= 5)
+    try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
+      let page = try await Self.page(fixture)
+      let served = Self.names(in: page.components(separatedBy: "\r\n\r\n").last ?? "")
+      #expect(asked.subtracting(served) == [])
+    }
+  }
+}

@@ -1,0 +1,320 @@
+import Crypto
+import Foundation
+import HealthChecks
+import QueueModel
+import ServerCore
+import ServerStore
+import Testing
+import WireProtocol
+
+@testable import SyncServer
+
+/// `cospool-server doctor` finds what is planted, and names it.
+@Suite(.timeLimit(.minutes(2))) struct ServerDoctorTests {
+  private static func findings(
+    of directory: String, _ change: (inout ServerDoctorContext) -> Void = { _ in }
+  ) async -> [DoctorFinding] {
+    var context = ServerDoctorContext(dataDirectory: directory)
+    // Other tests keep the processors.
+    context.limit = .seconds(60)
+    change(&context)
+    return await ServerDoctor.findings(context)
+  }
+
+  /// That a finding is there, and says what to do where it is a fault.
+  private func expect(
+    _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
+    _ word: String = "", sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(
+      findings.contains {
+        $0.code == code && $0.severity == severity && (word.isEmpty || $0.what.contains(word))
+          && (severity <= .info || $0.fix?.isEmpty == false)
+      }, "\(code) in \(findings.filter { $0.severity > .ok })", sourceLocation: sourceLocation)
+  }
+
+  /// A data directory without a process.
+  private func withDirectory(_ body: (String) async throws -> Void) async throws {
+    let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "team")
+    try await body(directory)
+  }
+
+  private func mode(_ bits: Int, of path: String) throws {
+    try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: path)
+  }
+
+  @Test func aServerThatIsWellIsCalledThat() async throws {
+    try await ServerFixture.with { fixture in
+      _ = try await fixture.pair(1)
+      let folder = fixture.directory + "-backup"
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try BackupSettings(folder: folder, calendar: "daily").write(directory: fixture.directory)
+      _ = try ServerBackup(dataDirectory: fixture.directory, folder: nil).create()
+      let findings = await Self.findings(of: fixture.directory) {
+        $0.url = "ws://127.0.0.1:\(fixture.server.port)"
+      }
+      for code in [
+        "dataDirectory", "fileMode", "store", "workspace", "pushSettings", "server",
+        "serverVersion", "serverHealth", "serverAddress", "backupAge",
+      ] {
+        expect(findings, code, .ok)
+      }
+      let bad = findings.filter { $0.severity == .error }.map(\.code)
+      #expect(Set(bad).isSubset(of: ["diskSpace"]), "the disk of this machine may be full")
+      // The order is that of the checks.
+      #expect(findings.first?.code == "dataDirectory")
+    }
+  }
+
+  @Test func dataThatAreNotThereAreNotMade() async throws {
+    let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
+    expect(await Self.findings(of: directory), "dataDirectory", .error, "not there")
+    #expect(!FileManager.default.fileExists(atPath: directory))
+    try Data().write(to: URL(filePath: directory))
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    expect(await Self.findings(of: directory), "dataDirectory", .error, "no folder")
+  }
+
+  @Test func rightsOfOthersAreFoundAndTakenAway() async throws {
+    try await withDirectory { directory in
+      let push = directory + "/push.json"
+      try PushSettings().write(directory: directory)
+      try mode(0o644, of: push)
+      try mode(0o777, of: directory)
+      let findings = await Self.findings(of: directory)
+      expect(findings, "fileMode", .error, "push.json")
+      expect(findings, "dataMode", .error, "others can write")
+      for finding in findings { _ = finding.repair?.done() }
+      let after = await Self.findings(of: directory)
+      expect(after, "fileMode", .ok)
+      expect(after, "dataDirectory", .ok)
+    }
+  }
+
+  @Test func aFullDiskIsTold() {
+    let full = ServerDoctor.diskSpace(left: 100 << 20, whole: 100 << 30, of: "/d")
+    #expect(full.severity == .error && full.what.contains("nothing new is taken"))
+    #expect(ServerDoctor.diskSpace(left: 1 << 30, whole: 100 << 30, of: "/d").severity == .warning)
+    #expect(ServerDoctor.diskSpace(left: 90 << 30, whole: 100 << 30, of: "/d").severity == .ok)
+  }
+
+  @Test func aDamagedDatabaseIsFoundAndLeftAlone() async throws {
+    try await withDirectory { directory in
+      let path = directory + "/cospool.sqlite"
+      for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+      var bytes = try Data(contentsOf: URL(filePath: path))
+      for index in 4_096..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
+      try bytes.write(to: URL(filePath: path))
+      expect(await Self.findings(of: directory), "store", .error, "damaged")
+      #expect(FileManager.default.fileExists(atPath: path))
+      try Data("no database at all, but long enough".utf8).write(to: URL(filePath: path))
+      expect(await Self.findings(of: directory), "store", .error, "damaged")
+    }
+  }
+
+  @Test func aDamagedWorkspaceIsNamed() async throws {
+    try await withDirectory { directory in
+      let administration = ServerAdministration(dataDirectory: directory)
+      let id = try #require(try administration.workspaces().workspaces.first?.id)
+      let workspace = try #require(WorkspaceID(id))
+      let database = try ServerDatabase.open(directory: directory, for: .administration)
+      let head = try #require(try database.header(of: workspace)).head
+      let delta: [UInt8] = [1, 2, 3]
+      try database.append(
+        LogEntry(prefix: head.appending(delta), content: .delta(delta)), to: workspace)
+      try database.close()
+      expect(await Self.findings(of: directory), "workspace", .error, "team")
+    }
+  }
+
+  @Test func damagedAttachmentsAreNamed() async throws {
+    try await withDirectory { directory in
+      let id = try #require(
+        try ServerAdministration(dataDirectory: directory).workspaces().workspaces.first?.id)
+      let bytes = Array("a file".utf8)
+      let hash = try #require(ContentHash(bytes: Array(SHA256.hash(data: bytes))))
+      _ = try BlobStore(dataDirectory: directory, quotaBytes: 1 << 20).keep(
+        bytes, as: hash, in: try #require(WorkspaceID(id)))
+      expect(await Self.findings(of: directory), "attachments", .ok, "1 files, 1 of them compared")
+      let path = "\(directory)/blobs/\(id)/\(hash)"
+      try Data("b file".utf8).write(to: URL(filePath: path))
+      expect(await Self.findings(of: directory), "attachments", .error, hash.description)
+      expect(
+        await Self.findings(of: directory) { $0.attachmentBytesMax = 3 }, "attachments", .ok,
+        "0 of them compared")
+      try FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
+      expect(await Self.findings(of: directory), "attachments", .warning, "set aside")
+    }
+  }
+
+  @Test func devicesThatAreBackInAreFound() async throws {
+    try await ServerFixture.with { fixture in
+      _ = try await fixture.pair(1)
+      let id = DeviceID(high: 9, low: 1)
+      let workspace = try #require(
+        WorkspaceID(try fixture.administration.workspaces().workspaces[0].id))
+      try RevocationFile(directory: fixture.directory).add(
+        id, in: workspace, at: ProcessClock.wallMilliseconds + 1_000)
+      expect(await Self.findings(of: fixture.directory), "revocations", .error, "\(id)")
+      _ = try fixture.administration.revoke(device: "d1", workspaceName: nil)
+      expect(await Self.findings(of: fixture.directory), "revocations", .ok)
+      try Data("nonsense\n".utf8).write(to: URL(filePath: fixture.directory + "/revocations"))
+      expect(await Self.findings(of: fixture.directory), "revocations", .error, "1 lines")
+    }
+  }
+
+  @Test func aServerThatDoesNotRunOrDoesNotSpeakIsTold() async throws {
+    try await withDirectory { directory in
+      expect(await Self.findings(of: directory), "server", .error, "no server runs")
+      let lock = try DirectoryLock(directory: directory)
+      expect(await Self.findings(of: directory), "server", .error, "does not say where")
+      // It says where, and nobody is there.
+      AddressFile(directory: directory).write(
+        AddressFile.Listening(url: "ws://127.0.0.1:1", version: "0.0.1"))
+      let findings = await Self.findings(of: directory)
+      expect(findings, "serverVersion", .warning, "0.0.1")
+      expect(findings, "serverHealth", .error, "127.0.0.1:1")
+      lock.release()
+    }
+  }
+
+  @Test func fewDescriptorsAreTold() {
+    func limits(_ soft: Int) -> String {
+      """
+      Limit                     Soft Limit           Hard Limit           Units
+      Max open files            \(soft)                 1048576              files
+      """
+    }
+    #expect(ServerDoctor.descriptors(limits(1_024))?.severity == .warning)
+    #expect(ServerDoctor.descriptors(limits(65_536))?.severity == .ok)
+    #expect(ServerDoctor.descriptors("") == nil)
+  }
+
+  @Test func certificatesAreLookedAtByDaysAndByName() async throws {
+    try await ServerFixture.with({ $0.certificate = TestCertificate.localhost }) { fixture in
+      let root = TestCertificate.localhost.chainFile
+      let url = "wss://localhost:\(fixture.server.port)"
+      let well = await Self.findings(of: fixture.directory) {
+        $0.url = url
+        $0.certificateFile = root
+      }
+      expect(well, "certificateDays", .ok, "days")
+      expect(well, "serverAddress", .ok)
+      // Its own port is asked whatever the name; from outside the chain counts.
+      let untrusted = await Self.findings(of: fixture.directory) { $0.url = url }
+      expect(untrusted, "serverHealth", .ok)
+      expect(untrusted, "serverTLS", .error, "not trusted")
+      let later = await Self.findings(of: fixture.directory) {
+        $0.now = Date(timeIntervalSinceNow: 400 * 365.0 * 86_400)
+      }
+      expect(later, "certificateDays", .error, "expired")
+      let missing = await Self.findings(of: fixture.directory) {
+        $0.url = url
+        $0.certificateFile = "/nowhere.pem"
+      }
+      expect(missing, "serverCertificate", .error)
+    }
+    try await ServerFixture.with({ $0.certificate = TestCertificate.other }) { fixture in
+      expect(
+        await Self.findings(of: fixture.directory) {
+          $0.url = "wss://localhost:\(fixture.server.port)"
+          $0.certificateFile = TestCertificate.other.chainFile
+        }, "serverTLS", .error, "localhost")
+    }
+    let soon = ServerDoctor.certificate(
+      ends: 5 * 86_400 + 60, try #require(DoctorAddress("wss://h:1")),
+      now: Date(timeIntervalSince1970: 0))
+    #expect(soon.severity == .warning && soon.what.contains("5 days"))
+  }
+
+  @Test func wrongAddressesAreTold() async throws {
+    try await withDirectory { directory in
+      expect(
+        await Self.findings(of: directory) { $0.url = "https://h" }, "serverAddress", .error)
+      // Names under `invalid` are known to nobody (RFC 6761).
+      expect(
+        await Self.findings(of: directory) { $0.url = "wss://nowhere.invalid" }, "serverName",
+        .error)
+      expect(
+        await Self.findings(of: directory) { $0.url = "ws://127.0.0.1:1" }, "serverPort", .error)
+    }
+  }
+
+  @Test func pushSettingsThatCannotBeUsedAreTold() async throws {
+    try await withDirectory { directory in
+      try PushSettings(trustedRootFile: directory + "/gone.pem").write(directory: directory)
+      expect(await Self.findings(of: directory), "pushSettings", .error, "set-up")
+      try Data("no JSON".utf8).write(to: URL(filePath: directory + "/push.json"))
+      expect(await Self.findings(of: directory), "pushSettings", .error)
+    }
+  }
+
+  @Test func aClockThatWentBackIsTold() async throws {
+    try await withDirectory { directory in
+      expect(
+        await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: -7_200) }, "clock",
+        .error, "behind")
+    }
+  }
+
+  @Test func quotasThatAreNearlyUsedUpAreTold() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      try await client.send(try device.write("text"))
+      _ = try await client.frame { if case .ack = $0 { true } else { false } }
+      await client.close()
+      _ = try fixture.administration.setQuota(
+        .init(daily: 0), resets: false, ofWorkspaceNamed: "default")
+      expect(await Self.findings(of: fixture.directory), "quota", .warning, "today's changes")
+    }
+  }
+
+  @Test func accessThatEndsIsTold() async throws {
+    try await ServerFixture.with { fixture in
+      let code = try fixture.administration.pair(
+        workspaceName: "default", accessMilliseconds: 3 * 86_400_000
+      ).code
+      _ = try await fixture.pair(1, code: code)
+      expect(await Self.findings(of: fixture.directory), "access", .warning, "d1")
+      expect(
+        await Self.findings(of: fixture.directory) {
+          $0.now = Date(timeIntervalSinceNow: 4 * 86_400)
+        }, "access", .info, "has ended")
+    }
+  }
+
+  @Test func backupsThatAreMissingOrOldAreTold() async throws {
+    try await withDirectory { directory in
+      expect(await Self.findings(of: directory), "backup", .warning, "no backups")
+      let folder = directory + "-backup"
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try BackupSettings(folder: folder, calendar: "daily").write(directory: directory)
+      expect(await Self.findings(of: directory), "backup", .error, "cannot be read")
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false)
+      expect(await Self.findings(of: directory), "backup", .error, "no backup in")
+      _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
+      let findings = await Self.findings(of: directory)
+      expect(findings, "backupAge", .ok)
+      expect(findings, "backupPlace", .info)
+      expect(
+        await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
+        "backupAge", .error, "72 hours")
+      try Data("{}".utf8).write(to: URL(filePath: folder + "/20990101T000000Z.json"))
+      expect(await Self.findings(of: directory), "backupUnreadable", .warning, "20990101T000000Z")
+      try Data("{}".utf8).write(to: URL(filePath: directory + "/backup.json"))
+      expect(await Self.findings(of: directory), "backup", .error, "backup.json")
+    }
+  }
+
+  @Test func aRestoreThatDidNotEndIsTold() async throws {
+    try await withDirectory { directory in
+      try FileManager.default.createDirectory(
+        atPath: directory + "/restoring", withIntermediateDirectories: false)
+      expect(await Self.findings(of: directory), "restoring", .error, "did not end")
+    }
+  }
+}
