@@ -28,8 +28,8 @@ extension ClientCore {
   /// Whether the server has everything and the device all that is known to be there.
   package var isSynced: Bool { connection.isSynced }
 
-  /// The wall clock, or the server's where the two differ by more than a little.
-  package func time(at context: EventContext) -> Int64 { connection.time(at: context) }
+  /// The server's clock as it was read last.
+  package var serverClock: ServerClock? { connection.serverClock }
 
   /// The executor's counts; nothing where there is none.
   package var executionCounts: ExecutionCounts {

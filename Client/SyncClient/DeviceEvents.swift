@@ -1,3 +1,4 @@
+import ClientCore
 public import QueueModel
 import Synchronization
 
@@ -175,8 +176,13 @@ extension QueueClient {
   /// it: see `SettingsFile`.
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
-    engine.prefer(settings.notifications.preferences)
-    engine.keep(days: settings.retention)
+    engine.soon { engine in
+      engine.note { core, context, _ in
+        core.retentionChanged(toDays: settings.retention, at: context)
+        return core.notificationPreferencesChanged(
+          settings.notifications.preferences, at: context)
+      }
+    }
   }
 
   /// What happens on this device, from now on. The stream of a reader that falls a thousand events

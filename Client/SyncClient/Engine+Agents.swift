@@ -5,18 +5,16 @@ import ClientStore
 extension Engine {
   /// Lets somebody run agents; nil where somebody does already.
   func beginExecuting(
-    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
-  ) async -> AsyncStream<TurnOrder>? {
+    _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
+  ) -> AsyncStream<TurnOrder>? {
+    guard state.agents == nil, !state.isClosed else { return nil }
     let (stream, continuation) = AsyncStream<TurnOrder>.makeStream()
-    return await onQueue { state -> AsyncStream<TurnOrder>? in
-      guard state.agents == nil, !state.isClosed else { return nil }
-      state.agents = continuation
-      self.settle(&state, event(&state.core, self.context(), self.store))
-      return stream
-    }
+    state.agents = continuation
+    note(event)
+    return stream
   }
 
-  func tell(_ order: AgentOrder, _ state: inout State) {
+  func tell(_ order: AgentOrder) {
     guard let agents = state.agents else { return }
     switch order {
     case .start(let order):

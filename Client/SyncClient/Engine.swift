@@ -1,6 +1,5 @@
 import ClientCore
 import ClientStore
-import Dispatch
 import Logging
 import QueueModel
 import SequenceCRDT
@@ -9,17 +8,15 @@ import WireProtocol
 
 /// Drives the core: one event at a time, on a queue of its own, because storing blocks.
 ///
-/// State changes happen under the lock; actions are run in the same turn, so that they reach the
-/// sockets in the order of the events. None of them blocks.
-final class Engine: Sendable {
+/// ```text
+/// event ─▶ core ─▶ store ─▶ sockets, agents ─▶ readers, observers
+///                                         └─▶ disk, once for all who wait for it ─▶ their callers
+/// ```
+///
+/// The actions of an event are run in its turn, so that they reach the sockets in the order of the
+/// events. None of them blocks; the disk is waited for between two turns.
+actor Engine {
   typealias Action = ClientCore.Action
-
-  /// What readers see without waiting for the store.
-  struct Published: Sendable {
-    var workspace: Workspace
-    var status: SyncStatus
-    var core: ClientCore
-  }
 
   struct State {
     var core: ClientCore
@@ -36,13 +33,13 @@ final class Engine: Sendable {
     var imageVector: VersionVector
     /// Where orders for agents go while somebody runs them.
     var agents: AsyncStream<TurnOrder>.Continuation?
+    /// Who waits for the disk to have what was stored.
+    var storing: [CheckedContinuation<StoreError?, Never>] = []
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
-    /// Where the late end of an answer is told.
-    var tellsDevice: (@Sendable (DeviceEvent) -> Void)?
     /// Who waits for an answer about notifications.
-    var inquiries: [UInt64: AsyncStream<InboxAnswer>.Continuation] = [:]
+    var inquiries: [UInt64: CheckedContinuation<InboxAnswer, Never>] = [:]
 
     /// Operations behind the stored image.
     var tailCount: Int {
@@ -55,141 +52,142 @@ final class Engine: Sendable {
   /// A closing stores the image where so many operations came since.
   private static let tailWorthKeeping = 512
 
-  let store: ClientStore
+  nonisolated let store: ClientStore
   /// The events that readers fetch.
   let feedLog: FeedLog
   let logger: Logger
+  /// Where is told what happens on this device alone.
+  private let tellsDevice: @Sendable (DeviceEvent) -> Void
   private let directory: DataDirectory
-  let queue: DispatchQueue
-  /// For tasks that do nothing but hand events over.
-  let executor: QueueExecutor
+  let queue = EngineQueue()
   private let origin = ContinuousClock.now
-  let state: Mutex<State>
+  var state: State
   private let published: Mutex<Published>
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 
   init(
     core: ClientCore, store: ClientStore, directory: DataDirectory, imageVector: VersionVector,
-    logger: Logger
+    logger: Logger, feedLog: FeedLog, tellsDevice: @escaping @Sendable (DeviceEvent) -> Void
   ) {
-    queue = DispatchQueue(label: "cospool.client")
-    executor = QueueExecutor(queue)
     self.store = store
     self.directory = directory
     self.logger = logger
-    // A number of its own for every opening: cursors of an earlier one are told apart.
-    let log = FeedLog(opening: Engine.randomValue())
-    feedLog = log
-    state = Mutex(
-      State(core: core, observers: Observers(log: log), imageVector: imageVector))
-    published = Mutex(
-      Published(
-        workspace: core.replica.workspace, status: SyncStatus(of: core, now: 0), core: core))
+    self.feedLog = feedLog
+    state = State(
+      core: core, observers: Observers(log: feedLog), imageVector: imageVector)
+    self.tellsDevice = tellsDevice
+    published = Mutex(Published(of: core, now: 0))
   }
 
-  var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
+  nonisolated var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
 
-  func context() -> EventContext {
+  nonisolated func context() -> EventContext {
     EventContext(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
   }
 
   /// A consistent picture of the latest event's outcome.
-  var latest: Published { published.withLock { $0 } }
+  nonisolated var latest: Published { published.withLock { $0 } }
 
-  var path: String { directory.path }
+  nonisolated var path: String { directory.path }
 
-  /// Runs an event on the queue and the actions that follow from it.
+  /// Runs an event and the actions that follow from it.
   ///
-  /// - Parameter synchronizes: whether what the event stored is on the disk when this returns. It is
-  ///   waited for once everything that the event leads to has left.
-  /// - Throws: `.closed`, what the event throws, or `.storage` where the disk does not take it.
+  /// - Parameter synchronizes: whether what the event stored is on the disk when this returns.
+  /// - Throws: `.closed`, what the event throws, or `.diskUnconfirmed` where the disk does not take it.
   func submit<Value: Sendable>(
     synchronizes: Bool = false,
     _ event:
-      @escaping @Sendable (inout ClientCore, EventContext, ClientStore) throws(Replica.Fault) -> (
+      @Sendable (inout ClientCore, EventContext, ClientStore) throws(Replica.Fault) -> (
         Value, [Action]
       )
   ) async throws(ClientError) -> Value {
-    let result = await withCheckedContinuation {
-      (continuation: CheckedContinuation<Result<Value, ClientError>, Never>) in
-      queue.async { continuation.resume(returning: self.turn(synchronizes, event)) }
+    guard !state.isClosed else { throw .closed }
+    let value: Value
+    do throws(Replica.Fault) {
+      let (made, actions) = try event(&state.core, context(), store)
+      settle(actions)
+      value = made
+    } catch {
+      throw ClientError(error)
     }
-    return try result.get()
+    if synchronizes, let problem = await untilStored() {
+      throw .diskUnconfirmed(message: problem.message)
+    }
+    return value
+  }
+
+  /// Waits until the disk has what was stored so far. Events whose turn comes before that wait
+  /// together.
+  private func untilStored() async -> StoreError? {
+    await withCheckedContinuation { continuation in
+      state.storing.append(continuation)
+      guard state.storing.count == 1 else { return }
+      soon { $0.synchronize() }
+    }
+  }
+
+  private func synchronize() {
+    guard !state.storing.isEmpty else { return }
+    var problem: StoreError?
+    do throws(StoreError) { try store.synchronize() } catch { problem = error }
+    let waiting = state.storing
+    state.storing = []
+    for continuation in waiting { continuation.resume(returning: problem) }
   }
 
   /// An event whose failures the core deals with itself.
   func note(
-    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
-  ) async {
-    // A closed engine has nothing to note.
-    try? await submit { core, context, store throws(Replica.Fault) in
-      ((), event(&core, context, store))
-    }
-  }
-
-  /// The same behind what was asked for before, without waiting for it.
-  func noteSoon(
-    _ event: @escaping @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
+    _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) {
-    enqueue { state in
-      guard !state.isClosed else { return }
-      self.settle(&state, event(&state.core, self.context(), self.store))
-    }
+    // A closed engine has nothing to note.
+    guard !state.isClosed else { return }
+    settle(event(&state.core, context(), store))
   }
 
-  private func turn<Value: Sendable>(
-    _ synchronizes: Bool,
-    _ event: (inout ClientCore, EventContext, ClientStore) throws(Replica.Fault) -> (
-      Value, [Action]
-    )
-  ) -> Result<Value, ClientError> {
-    state.withLock { state in
-      guard !state.isClosed else { return .failure(.closed) }
-      do throws(Replica.Fault) {
-        let (value, actions) = try event(&state.core, context(), store)
-        var problem: StoreError?
-        settle(&state, actions) {
-          guard synchronizes else { return }
-          do throws(StoreError) { try store.synchronize() } catch { problem = error }
-        }
-        if let problem { return .failure(.diskUnconfirmed(message: problem.message)) }
-        return .success(value)
-      } catch {
-        return .failure(ClientError(error))
-      }
-    }
+  /// What the core says that is not published.
+  func read<Value: Sendable>(_ body: @Sendable (ClientCore) -> Value) -> Value {
+    body(state.core)
   }
 
-  /// - Parameter afterSending: what is done between that which others wait for, and telling those
-  ///   who are here.
-  func settle(_ state: inout State, _ actions: [Action], afterSending: () -> Void = {}) {
+  /// Does something behind what was asked for before, without waiting for it.
+  nonisolated func soon(_ body: @escaping @Sendable (isolated Engine) -> Void) {
+    queue.async { self.assumeIsolated(body) }
+  }
+
+  /// The same after a time, in milliseconds; nothing where the engine is gone by then.
+  nonisolated func soon(
+    after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
+  ) {
+    queue.async(after: milliseconds) { [weak self] in self?.assumeIsolated(body) }
+  }
+
+  func settle(_ actions: [Action]) {
     // What others wait for goes first, before anything else is even looked at; observers look at the
     // same state a moment later.
     var local: [Action] = []
     func send(_ actions: [Action]) {
       for action in actions {
-        if action.isOutbound { run(action, &state) } else { local.append(action) }
+        if action.isOutbound { run(action) } else { local.append(action) }
       }
     }
     send(actions)
     let following = state.core.executionFollowing(actions, at: context(), store: store)
     send(following)
     send(state.core.notificationsFollowing(actions + following, at: context(), store: store))
-    afterSending()
-    publish(state.core)
-    for action in local { run(action, &state) }
-    state.observers.show(published.withLock { $0.status })
-    schedule(&state)
-    if state.tailCount >= Engine.tailMax { keepImage(&state) }
+    publish()
+    for action in local { run(action) }
+    state.observers.show(latest.status)
+    schedule()
+    if state.tailCount >= Engine.tailMax { keepImage() }
   }
 
-  func publish(_ core: ClientCore) {
-    let status = SyncStatus(of: core, now: now)
-    published.withLock {
-      $0 = Published(workspace: core.replica.workspace, status: status, core: core)
-    }
+  func publish() {
+    let fresh = Published(of: state.core, now: now)
+    published.withLock { $0 = fresh }
   }
 
-  private func run(_ action: Action, _ state: inout State) {
+  private func run(_ action: Action) {
     switch action {
     case .connect(let id):
       state.runner?.yield(id)
@@ -202,11 +200,11 @@ final class Engine: Sendable {
     case .changed(let touched):
       state.observers.show(
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
-      packLater(&state)
+      packLater()
     case .report(let problem):
       logger.warning("\(problem.message)")
     case .agent(let order):
-      tell(order, &state)
+      tell(order)
     case .told(let answer, let id):
       state.questions.removeValue(forKey: id)?.resume(returning: answer)
     case .decided(let request, let decision):
@@ -214,39 +212,34 @@ final class Engine: Sendable {
     case .answerEnded(let answer, let ending):
       let event = AnswerEvent(ending)
       if !state.waiters.tell(answer, .success(event)) {
-        state.tellsDevice?(.answer(TaskAnswer(answer), event))
+        tellsDevice(.answer(TaskAnswer(answer), event))
       }
     case .replied(let answer, let id):
-      state.inquiries[id]?.yield(answer)
+      state.inquiries.removeValue(forKey: id)?.resume(returning: answer)
     case .notified(let notification):
-      state.tellsDevice?(.notification(NotificationView(notification)))
+      tellsDevice(.notification(NotificationView(notification)))
     case .notificationEnded(let name, let ending):
-      state.tellsDevice?(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
+      tellsDevice(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
     case .connectionMissed(let since):
-      state.tellsDevice?(.waitingForConnection(since: since))
+      tellsDevice(.waitingForConnection(since: since))
     }
   }
 
   /// One pending wake-up at a time; one that comes too early does nothing.
-  private func schedule(_ state: inout State) {
+  private func schedule() {
     guard let deadline = state.core.deadline else { return }
     if let scheduled = state.scheduled, scheduled <= deadline { return }
     state.scheduled = deadline
-    let delay = min(max(0, deadline - now), 3_600_000)
-    queue.asyncAfter(deadline: .now() + .milliseconds(Int(delay))) { [weak self] in
-      self?.wake(for: deadline)
-    }
+    soon(after: min(deadline - now, 3_600_000)) { $0.wake(for: deadline) }
   }
 
   private func wake(for deadline: Int64) {
-    state.withLock { state in
-      guard !state.isClosed else { return }
-      if state.scheduled == deadline { state.scheduled = nil }
-      settle(&state, state.core.timePassed(at: context(), store: store))
-    }
+    guard !state.isClosed else { return }
+    if state.scheduled == deadline { state.scheduled = nil }
+    settle(state.core.timePassed(at: context(), store: store))
   }
 
-  private func keepImage(_ state: inout State) {
+  private func keepImage() {
     let entry = state.core.replica.lastEntry
     do {
       try store.keep(state.core.replica.workspace, upTo: entry)
@@ -260,78 +253,58 @@ final class Engine: Sendable {
 
 extension Engine {
   /// Takes connection requests; nil where somebody else runs the sync already.
-  func beginRunning() async throws(ClientError) -> AsyncStream<ConnectionID>? {
+  func beginRunning() -> AsyncStream<ConnectionID>? {
     let (stream, continuation) = AsyncStream<ConnectionID>.makeStream(bufferingPolicy: .unbounded)
-    return await onQueue { state -> AsyncStream<ConnectionID>? in
-      guard !state.isClosed else {
-        continuation.finish()
-        return stream
-      }
-      guard state.runner == nil else { return nil }
-      state.runner = continuation
-      self.packLater(&state)
-      self.settle(&state, state.core.started(at: self.context(), store: self.store))
+    guard !state.isClosed else {
+      continuation.finish()
       return stream
     }
+    guard state.runner == nil else { return nil }
+    state.runner = continuation
+    packLater()
+    settle(state.core.started(at: context(), store: store))
+    return stream
   }
 
-  func endRunning() async {
-    await onQueue { state in
-      guard !state.isClosed else { return }
-      self.settle(&state, state.core.stopped())
-      state.runner = nil
-    }
+  func endRunning() {
+    guard !state.isClosed else { return }
+    settle(state.core.stopped())
+    state.runner = nil
   }
 
   /// Registers a transport before it is opened, so that the core can give it up at any time.
-  func register(_ transport: Transport, as id: ConnectionID) async -> Bool {
-    await onQueue { state in
-      guard !state.isClosed, state.core.expects(id) else { return false }
-      state.transports[id] = transport
-      return true
-    }
+  func register(_ transport: Transport, as id: ConnectionID) -> Bool {
+    guard !state.isClosed, state.core.expects(id) else { return false }
+    state.transports[id] = transport
+    return true
   }
 
   /// Stores the image, closes store and streams; idempotent.
-  func close() async {
-    await onQueue { state in
-      guard !state.isClosed else { return }
-      self.settle(&state, state.core.stopped())
-      if state.tailCount >= Engine.tailWorthKeeping { self.keepImage(&state) }
-      state.isClosed = true
-      state.runner?.finish()
-      state.runner = nil
-      state.agents?.finish()
-      for question in state.questions.values { question.resume(returning: .unavailable) }
-      state.questions = [:]
-      state.waiters.finish()
-      for inquiry in state.inquiries.values { inquiry.finish() }
-      state.inquiries = [:]
-      state.observers.finish()
-      do {
-        try self.store.close()
-      } catch {
-        self.logger.warning("cannot close the store: \(error)")
-      }
-      self.directory.release()
+  func close() {
+    guard !state.isClosed else { return }
+    settle(state.core.stopped())
+    if state.tailCount >= Engine.tailWorthKeeping { keepImage() }
+    state.isClosed = true
+    synchronize()
+    state.runner?.finish()
+    state.runner = nil
+    state.agents?.finish()
+    for question in state.questions.values { question.resume(returning: .unavailable) }
+    state.questions = [:]
+    state.waiters.finish()
+    for inquiry in state.inquiries.values { inquiry.resume(returning: .unavailable) }
+    state.inquiries = [:]
+    state.observers.finish()
+    do {
+      try store.close()
+    } catch {
+      logger.warning("cannot close the store: \(error)")
     }
-  }
-
-  /// Does something behind what was asked for before, without waiting for it.
-  func enqueue(_ body: @escaping @Sendable (inout State) -> Void) {
-    queue.async { self.state.withLock { body(&$0) } }
-  }
-
-  func onQueue<Value: Sendable>(
-    _ body: @escaping @Sendable (inout State) -> Value
-  ) async -> Value {
-    await withCheckedContinuation { continuation in
-      queue.async { continuation.resume(returning: self.state.withLock { body(&$0) }) }
-    }
+    directory.release()
   }
 
   /// A stream that starts with what `add` shows and ends with the engine.
-  func observe<Value: Sendable>(
+  nonisolated func observe<Value: Sendable>(
     _ policy: AsyncStream<Value>.Continuation.BufferingPolicy,
     _ add:
       @escaping @Sendable (
@@ -341,15 +314,13 @@ extension Engine {
     AsyncStream(bufferingPolicy: policy) { continuation in
       let id = Engine.randomValue()
       // Before it is added: a reader may be gone by then, and its removal comes behind.
-      continuation.onTermination = { [weak self] _ in self?.forget(id) }
-      queue.async {
-        let isAdded = self.state.withLock { state in
-          guard !state.isClosed else { return false }
-          let status = self.published.withLock { $0.status }
-          add(&state.observers, continuation, id, state.core.replica.workspace, status)
-          return true
-        }
-        if !isAdded { continuation.finish() }
+      continuation.onTermination = { [weak self] _ in
+        self?.soon { $0.state.observers.remove(id) }
+      }
+      soon { engine in
+        guard !engine.state.isClosed else { return continuation.finish() }
+        let latest = engine.latest
+        add(&engine.state.observers, continuation, id, latest.workspace, latest.status)
       }
     }
   }
@@ -357,74 +328,46 @@ extension Engine {
   /// A feed of events behind a cursor, or from the present on.
   ///
   /// - Throws: `.closed`.
-  func openFeed(after cursor: FeedCursor?) async throws(ClientError) -> EventFeed {
-    let feed = await onQueue { state -> EventFeed? in
-      guard !state.isClosed else { return nil }
-      let status = self.published.withLock { $0.status }
-      return state.observers.openFeed(
-        after: cursor, state.core.replica.workspace, status)
-    }
-    guard let feed else { throw .closed }
-    return feed
+  func openFeed(after cursor: FeedCursor?) throws(ClientError) -> EventFeed {
+    guard !state.isClosed else { throw .closed }
+    return state.observers.openFeed(
+      after: cursor, state.core.replica.workspace, latest.status)
   }
 
   /// Asks the authority, behind everything that was done before; `.unavailable` where there is none
   /// now, or none that answers in time.
   func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
     let id = Engine.randomValue()
+    guard !state.isClosed,
+      let actions = state.core.questionAsked(request, id: id, at: context(), store: store)
+    else { return .unavailable }
     return await withCheckedContinuation { continuation in
-      queue.async {
-        let isAsked = self.state.withLock { state in
-          guard !state.isClosed,
-            let actions = state.core.questionAsked(
-              request, id: id, at: self.context(), store: self.store)
-          else { return false }
-          state.questions[id] = continuation
-          self.settle(&state, actions)
-          return true
-        }
-        guard isAsked else { return continuation.resume(returning: .unavailable) }
-        // Behind the question: a limit that is over at once has to find it.
-        self.after(limit) { self.answer(.unavailable, to: id) }
+      state.questions[id] = continuation
+      settle(actions)
+      // Behind the question: a limit that is over at once has to find it.
+      soon(after: Engine.milliseconds(limit)) {
+        $0.state.questions.removeValue(forKey: id)?.resume(returning: .unavailable)
       }
     }
-  }
-
-  private func after(_ limit: Duration, _ body: @escaping @Sendable () -> Void) {
-    let delay = Int(clamping: Engine.milliseconds(limit))
-    queue.asyncAfter(deadline: .now() + .milliseconds(delay), execute: body)
-  }
-
-  private func answer(_ answer: AuthorityAnswer, to id: UInt64) {
-    state.withLock { $0.questions.removeValue(forKey: id) }?.resume(returning: answer)
   }
 
   /// Raises a request and waits for its decision; withdrawn where the caller is cancelled.
   func raise(_ ask: Ask) async throws(ClientError) -> AskAnswer {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (agent: Waiters.Agent) in
-        queue.async {
-          self.state.withLock { state in
-            guard !state.isClosed else { return agent.resume(returning: .failure(.closed)) }
-            guard state.waiters.add(agent, for: ask.id) else { return }
-            do throws(Replica.Fault) {
-              let actions = try state.core.askRaised(
-                ask, at: self.context(), store: self.store)
-              self.settle(&state, actions)
-            } catch {
-              state.waiters.tell(ask.id, .failure(ClientError(error)))
-            }
-          }
+        guard !state.isClosed else { return agent.resume(returning: .failure(.closed)) }
+        guard state.waiters.add(agent, for: ask.id) else { return }
+        do throws(Replica.Fault) {
+          settle(try state.core.askRaised(ask, at: context(), store: store))
+        } catch {
+          state.waiters.tell(ask.id, .failure(ClientError(error)))
         }
       }
     } onCancel: {
-      queue.async {
-        self.state.withLock { state in
-          guard !state.isClosed, state.waiters.leave(ask.id) else { return }
-          self.settle(
-            &state,
-            state.core.askWithdrawn(ask.id, at: self.context(), store: self.store))
-        }
+      soon { engine in
+        guard !engine.state.isClosed, engine.state.waiters.isAwaited(ask.id) else { return }
+        engine.settle(
+          engine.state.core.askWithdrawn(ask.id, at: engine.context(), store: engine.store))
       }
     }
     return try result.get()
@@ -436,39 +379,25 @@ extension Engine {
     _ answer: AnswerRequest, within limit: Duration
   ) async throws(ClientError) -> AnswerEvent {
     let result = await withCheckedContinuation { (person: Waiters.Person) in
-      queue.async {
-        self.state.withLock { state in
-          guard !state.isClosed else { return person.resume(returning: .failure(.closed)) }
-          state.waiters.add(person, for: answer)
-          do throws(Replica.Fault) {
-            let (ending, actions) = try state.core.answerGiven(
-              answer, at: self.context(), store: self.store)
-            self.settle(&state, actions)
-            if let ending {
-              state.waiters.tell(answer, .success(AnswerEvent(ending)))
-            } else if !state.core.isAsked(answer.request) {
-              state.waiters.tell(answer, .success(.waiting))
-            }
-          } catch {
-            state.waiters.tell(answer, .failure(ClientError(error)))
-          }
+      guard !state.isClosed else { return person.resume(returning: .failure(.closed)) }
+      state.waiters.add(person, for: answer)
+      do throws(Replica.Fault) {
+        let (ending, actions) = try state.core.answerGiven(answer, at: context(), store: store)
+        settle(actions)
+        if let ending {
+          state.waiters.tell(answer, .success(AnswerEvent(ending)))
+        } else if !state.core.isAsked(answer.request) {
+          state.waiters.tell(answer, .success(.waiting))
         }
-        // Behind the answer: a limit that is over at once has to find it.
-        self.after(limit) {
-          self.state.withLock { _ = $0.waiters.tell(answer, .success(.waiting)) }
-        }
+      } catch {
+        state.waiters.tell(answer, .failure(ClientError(error)))
+      }
+      // Behind the answer: a limit that is over at once has to find it.
+      soon(after: Engine.milliseconds(limit)) {
+        _ = $0.state.waiters.tell(answer, .success(.waiting))
       }
     }
     return try result.get()
-  }
-
-  /// Where to tell of answers whose giver waits no longer.
-  func tellDevice(_ tell: @escaping @Sendable (DeviceEvent) -> Void) {
-    state.withLock { $0.tellsDevice = tell }
-  }
-
-  private func forget(_ id: UInt64) {
-    queue.async { self.state.withLock { $0.observers.remove(id) } }
   }
 }
 

@@ -14,6 +14,14 @@ public struct UndoState: Hashable, Sendable {
   public var redoCount: Int
 }
 
+extension UndoState {
+  init(of history: UndoHistory) {
+    self.init(
+      undo: history.undoLabel, redo: history.redoLabel, undoCount: history.undoable.count,
+      redoCount: history.redoable.count)
+  }
+}
+
 extension QueueClient {
   /// Takes back this device's latest change that is not taken back yet, as far as nobody else has
   /// changed it since. The receipt's notice is `undone`, or `unchanged` where others have overtaken
@@ -30,12 +38,7 @@ extension QueueClient {
   public func redo() async throws(ClientError) -> CommandReceipt { try await perform(.redo) }
 
   /// What can be undone and redone now.
-  public var undoState: UndoState {
-    let history = engine.latest.core.replica.undo
-    return UndoState(
-      undo: history.undoLabel, redo: history.redoLabel, undoCount: history.undoable.count,
-      redoCount: history.redoable.count)
-  }
+  public var undoState: UndoState { engine.latest.undo }
 
   /// Who changed what and when, the newest first, as far back as this device's log reaches.
   ///
@@ -77,5 +80,7 @@ extension QueueClient {
   }
 
   /// What merging the operations of others did since the client was opened.
-  public var importStatus: ImportStatus { engine.latest.core.replica.imports }
+  public var importStatus: ImportStatus {
+    get async { await engine.read { $0.replica.imports } }
+  }
 }

@@ -17,10 +17,7 @@ extension QueueClient {
   ) async throws(ClientError) -> PairingResult {
     let address = try ServerAddress(server)
     guard allowsInsecure || !address.isExposed else { throw .notEncrypted(server: address.url) }
-    let (known, record) = {
-      let core = engine.latest.core
-      return (core.server, core.replica.record)
-    }()
+    let (known, record) = await engine.read { ($0.server, $0.replica.record) }
     if let known, known != address.url { throw .alreadyPaired(server: known) }
     let request = PairRequest(
       versions: ProtocolVersion.spoken, code: code, device: record.device,

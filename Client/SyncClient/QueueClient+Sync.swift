@@ -9,7 +9,7 @@ extension QueueClient {
   ///
   /// - Throws: `ClientError.locked` where another task runs it already.
   public func run() async throws {
-    guard let requests = try await engine.beginRunning() else {
+    guard let requests = await engine.beginRunning() else {
       throw ClientError.locked(path: engine.path)
     }
     await withDiscardingTaskGroup { group in
@@ -25,7 +25,7 @@ extension QueueClient {
 
   /// One connection from its opening to its end.
   private func serve(_ id: ConnectionID) async {
-    guard let server = engine.latest.core.server else { return }
+    guard let server = engine.latest.status.server else { return }
     let transport: Transport
     do {
       transport = Transport(
@@ -47,7 +47,7 @@ extension QueueClient {
     await engine.note { core, context, store in
       core.connectionOpened(id, at: context, store: store)
     }
-    await withTaskExecutorPreference(engine.executor) {
+    await withTaskExecutorPreference(engine.queue) {
       for await incoming in transport.incoming {
         await receive(incoming, on: id, from: transport)
         transport.consumed()

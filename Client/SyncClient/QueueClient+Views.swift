@@ -24,12 +24,12 @@ extension QueueClient {
   /// The whole model: a consistent value of its own.
   public func workspace() -> Workspace { engine.latest.workspace }
 
-  /// The device's id, as sessions name their host.
-  public var deviceID: DeviceID { engine.latest.core.replica.record.device }
-
   /// The best known time, in milliseconds since 1970: the server's where this device's clock is
   /// wrong. The ends of holds are compared with that.
-  public var time: Int64 { engine.latest.core.time(at: engine.context()) }
+  public var time: Int64 {
+    let context = engine.context()
+    return engine.latest.clock?.time(at: context) ?? context.wall
+  }
 
   /// Minimal changes: first those that lead from nothing to the present, then every further one,
   /// local or remote. None is left out; the sequence of a reader that falls thousands behind ends,
@@ -55,18 +55,19 @@ extension QueueClient {
   }
 
   /// How far the operations of a command have come.
-  public func changeState(_ range: OperationRange) -> ChangeState {
-    let core = engine.latest.core
-    switch core.progress(of: range) {
-    case .onThisDevice:
-      return .onThisDevice
-    case .onServer:
-      return .onServer
-    case .seen(let devices):
-      let workspace = core.replica.workspace
-      let views = workspace.vector.sorted.compactMap { workspace.device(of: $0.replica) }
-      return .seen(
-        by: devices.compactMap { device in views.last { $0.id == device } })
+  public func changeState(_ range: OperationRange) async -> ChangeState {
+    await engine.read { core in
+      switch core.progress(of: range) {
+      case .onThisDevice:
+        return .onThisDevice
+      case .onServer:
+        return .onServer
+      case .seen(let devices):
+        let workspace = core.replica.workspace
+        let views = workspace.vector.sorted.compactMap { workspace.device(of: $0.replica) }
+        return .seen(
+          by: devices.compactMap { device in views.last { $0.id == device } })
+      }
     }
   }
 }

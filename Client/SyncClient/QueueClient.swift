@@ -18,6 +18,8 @@ import WireProtocol
 /// for await view in client.queues.updates(of: session) { show(view) }
 /// ```
 public final class QueueClient: Sendable {
+  /// The device's id, as sessions name their host.
+  public let deviceID: DeviceID
   let engine: Engine
   let device: DeviceState
   let keeper: AttachmentStore
@@ -29,17 +31,17 @@ public final class QueueClient: Sendable {
   let loadedExecution: LoadedReplica.Execution
 
   private init(
-    engine: Engine, configuration: ClientConfiguration, credentialsFile: CredentialsFile,
-    drafts: [Draft], attachments: AttachmentStore, execution: LoadedReplica.Execution
+    deviceID: DeviceID, engine: Engine, device: DeviceState, configuration: ClientConfiguration,
+    credentialsFile: CredentialsFile, attachments: AttachmentStore,
+    execution: LoadedReplica.Execution
   ) {
+    self.deviceID = deviceID
     self.engine = engine
+    self.device = device
     loadedExecution = execution
     keeper = attachments
-    device = DeviceState(
-      settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: engine.feedLog)
     self.configuration = configuration
     self.credentialsFile = credentialsFile
-    engine.tellDevice { [device] event in device.post(event) }
   }
 
   /// Takes the data directory's lock and opens or creates the store.
@@ -87,12 +89,18 @@ public final class QueueClient: Sendable {
     _ = core.notificationPreferencesChanged(
       configuration.settings.notifications.preferences, at: context)
     core.retentionChanged(toDays: configuration.settings.retention, at: context)
+    // A number of its own for every opening: cursors of an earlier one are told apart.
+    let feed = FeedLog(opening: Engine.randomValue())
+    let state = DeviceState(
+      settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: feed)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
-      imageVector: opened.loaded.imageVector, logger: logger)
+      imageVector: opened.loaded.imageVector, logger: logger, feedLog: feed,
+      tellsDevice: { event in state.post(event) })
     return QueueClient(
-      engine: engine, configuration: configuration, credentialsFile: credentialsFile,
-      drafts: drafts, attachments: attachments, execution: opened.loaded.execution)
+      deviceID: replica.record.device, engine: engine, device: state, configuration: configuration,
+      credentialsFile: credentialsFile, attachments: attachments,
+      execution: opened.loaded.execution)
   }
 
   private static func openStore(

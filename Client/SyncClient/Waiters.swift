@@ -9,19 +9,13 @@ struct Waiters: Sendable {
 
   /// Agents that asked, by request; each is told once.
   private var agents: [RequestID: Agent] = [:]
-  /// Requests whose asker was gone before they were raised.
-  private var gone: Set<RequestID> = []
   /// People that answered, by request, with the answers they gave.
   private var people: [RequestID: [(answer: AnswerRequest, person: Person)]] = [:]
 
   /// An agent waits from now on.
   ///
-  /// - Returns: false where another one waits under this id, or it is gone already; it is told then.
+  /// - Returns: false where another one waits under this id; the agent is told then.
   mutating func add(_ agent: Agent, for request: RequestID) -> Bool {
-    if gone.remove(request) != nil {
-      agent.resume(returning: .success(AskAnswer(ending: .withdrawn)))
-      return false
-    }
     guard agents[request] == nil else {
       agent.resume(returning: .failure(.queue(.messageIDTaken(id: request.description))))
       return false
@@ -30,12 +24,9 @@ struct Waiters: Sendable {
     return true
   }
 
-  /// The agent does not wait any more.
-  ///
-  /// - Returns: whether it did.
-  mutating func leave(_ request: RequestID) -> Bool {
-    if agents[request] == nil { gone.insert(request) }
-    return agents[request] != nil
+  /// Whether an agent waits for this request.
+  func isAwaited(_ request: RequestID) -> Bool {
+    agents[request] != nil
   }
 
   /// Hands the decision over, once.

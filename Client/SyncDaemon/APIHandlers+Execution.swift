@@ -8,7 +8,7 @@ extension APIHandlers {
   // MARK: - Running messages
 
   func addExecutionRoutes(to api: RouterGroup<Context>) {
-    api.get("execution") { _, _ in CanonicalJSON.response(execution()) }
+    api.get("execution") { _, _ in CanonicalJSON.response(await execution()) }
     api.put("sessions/:session/host") { request, context in
       let session = try session(context)
       let body = try await decoded(HostRequest.self, from: request)
@@ -50,11 +50,11 @@ extension APIHandlers {
   static let holdSeconds = 60
   static let holdSecondsMax = 3_600
 
-  private func execution() -> ExecutionAnswer {
-    let counts = client.execution.counts()
+  private func execution() async -> ExecutionAnswer {
+    let counts = await client.execution.counts()
     return ExecutionAnswer(
       agent: client.settings.agents.kind.rawValue, counts: counts,
-      running: client.execution.running().sorted { $0.key < $1.key }.map {
+      running: await client.execution.running().sorted { $0.key < $1.key }.map {
         ExecutionAnswer.Running(session: $0.key, message: $0.value)
       })
   }

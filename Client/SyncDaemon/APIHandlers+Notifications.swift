@@ -9,7 +9,8 @@ extension APIHandlers {
   func addNotificationRoutes(to api: RouterGroup<Context>) {
     api.get("notifications") { _, _ in
       CanonicalJSON.response(
-        NotificationsAnswer(notifications: client.notifications.all().map(NotificationAnswer.init)))
+        NotificationsAnswer(
+          notifications: await client.notifications.all().map(NotificationAnswer.init)))
     }
     api.post("notifications/dismiss") { request, _ in
       let body = try await decodedIfPresent(DismissRequest.self, from: request)
@@ -19,10 +20,11 @@ extension APIHandlers {
           message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
           exitCode: 1)
       }
-      try await client.notifications.dismiss(
-        body?.ids ?? client.notifications.all().filter { $0.request == nil }.map(\.id))
+      let standing = await client.notifications.all().filter { $0.request == nil }.map(\.id)
+      try await client.notifications.dismiss(body?.ids ?? standing)
       return CanonicalJSON.response(
-        NotificationsAnswer(notifications: client.notifications.all().map(NotificationAnswer.init)))
+        NotificationsAnswer(
+          notifications: await client.notifications.all().map(NotificationAnswer.init)))
     }
     api.post("device/visibility") { request, _ in
       let body = try await decoded(VisibilityRequest.self, from: request)

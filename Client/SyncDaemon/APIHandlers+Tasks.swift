@@ -81,7 +81,7 @@ extension APIHandlers {
 
   private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
-    let asked = try awaited(named, verdict)
+    let asked = try await awaited(named, verdict)
     if client.tasks.isAskedAtHost(asked.request) {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
@@ -104,7 +104,7 @@ extension APIHandlers {
 
   /// The request that is meant: by its id or a unique beginning of it, by its session where that has
   /// one that such a verdict answers, or the only one there is.
-  private func awaited(_ named: String, _ verdict: Verdict) throws -> AwaitedRequest {
+  private func awaited(_ named: String, _ verdict: Verdict) async throws -> AwaitedRequest {
     // What was answered and not written yet by its host is found too, to be told by whom.
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
@@ -112,11 +112,11 @@ extension APIHandlers {
     let name = named.lowercased()
     let found: [AwaitedRequest]
     if name == APIHandlers.onlyAsk {
-      found = client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
+      found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
     } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
-      let open = client.tasks.awaitedRequests().filter { fitting.contains($0) }
+      let open = await client.tasks.awaitedRequests().filter { fitting.contains($0) }
       // Of several that fit, those that nobody has answered yet are meant.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
     } else {

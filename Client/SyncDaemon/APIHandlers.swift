@@ -68,7 +68,7 @@ struct APIHandlers: Sendable {
 
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
     api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
-    api.get("status") { _, _ in CanonicalJSON.response(status()) }
+    api.get("status") { _, _ in CanonicalJSON.response(await status()) }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
     api.post("pair") { request, _ in
@@ -122,14 +122,14 @@ struct APIHandlers: Sendable {
     ).response(to: request, on: context.channel)
   }
 
-  func status() -> StatusAnswer {
+  func status() async -> StatusAnswer {
     let workspace = client.workspace()
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled
     daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
       daemon: daemon, sync: client.syncStatus(), sessions: workspace.sessions(),
-      threads: workspace.threadQueue(), awaited: client.tasks.awaitedRequests().count)
+      threads: workspace.threadQueue(), awaited: await client.tasks.awaitedRequests().count)
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

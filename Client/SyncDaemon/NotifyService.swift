@@ -29,7 +29,7 @@ struct NotifyService: Service {
       while !Task.isCancelled {
         // Before the look at what stands, so that nothing falls between.
         let events = client.deviceEvents()
-        for notification in client.notifications.all() where !notification.isAnnounced {
+        for notification in await client.notifications.all() where !notification.isAnnounced {
           await show(notification)
         }
         for await event in events {
@@ -43,7 +43,8 @@ struct NotifyService: Service {
   private func show(_ notification: NotificationView) async {
     let settings = client.settings.notifications
     // Put aside or settled while others were shown.
-    guard let standing = client.notifications.all().first(where: { $0.id == notification.id }),
+    guard
+      let standing = await client.notifications.all().first(where: { $0.id == notification.id }),
       !standing.isAnnounced, !Task.isCancelled
     else { return }
     if let command = settings.command, await !client.notifications.isVisible(),

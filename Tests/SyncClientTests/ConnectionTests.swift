@@ -72,7 +72,7 @@ import WireProtocol
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         #expect(try fixture.server.workspace.texts() == ["once", "twice"])
         let range = try #require(receipt.operations)
-        #expect(client.changeState(range) == .onServer)
+        #expect(await client.changeState(range) == .onServer)
         // Every id that was sent again stood for the same operation.
         var seen: [OperationID: QueueModel.Operation] = [:]
         for case .changes(let changes) in fixture.server.received {

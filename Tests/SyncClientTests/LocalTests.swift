@@ -16,7 +16,7 @@ import Testing
         return
       }
       let range = try #require(receipt.operations)
-      #expect(client.changeState(range) == .onThisDevice)
+      #expect(await client.changeState(range) == .onThisDevice)
       await client.close()
       await client.close()
       await #expect(throws: ClientError.closed) { try await client.perform(.text("two", 2)) }
@@ -43,16 +43,16 @@ import Testing
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let gate = DispatchSemaphore(value: 0)
-      client.engine.enqueue { _ in gate.wait() }
+      client.engine.soon { _ in gate.wait() }
       // Gone before the engine comes to them.
       _ = client.threads.updates()
       _ = client.queues.updates(of: try SessionID("a"))
       _ = client.syncStatusUpdates()
       gate.signal()
-      #expect(await client.engine.onQueue { $0.observers.viewCount } == 0)
+      #expect(await client.engine.viewCount == 0)
       var kept = client.syncStatusUpdates().makeAsyncIterator()
       _ = await kept.next()
-      #expect(await client.engine.onQueue { $0.observers.viewCount } == 1)
+      #expect(await client.engine.viewCount == 1)
       await client.close()
     }
   }
@@ -182,4 +182,9 @@ import Testing
       await client.close()
     }
   }
+}
+
+extension Engine {
+  /// How many state views are watched.
+  fileprivate var viewCount: Int { state.observers.viewCount }
 }

@@ -48,12 +48,6 @@ struct ConnectionMachine: Sendable {
     var minimum: Int64 = 0
   }
 
-  /// A reading of the server's clock, and the moment of the reading.
-  struct ServerClock: Hashable, Sendable {
-    var reading: Int64
-    var readAt: Int64
-  }
-
   var replica: Replica
   /// How many messages a session may hold for a local enqueue to be taken.
   var queueSizeMax: Int
@@ -114,15 +108,7 @@ struct ConnectionMachine: Sendable {
 
   /// The wall clock, or the server's where the two differ by more than a little.
   func time(at context: EventContext) -> Int64 {
-    guard let clock = serverClock else { return context.wall }
-    let estimate = clock.reading + (context.now - clock.readAt)
-    let difference = estimate.subtractingReportingOverflow(context.wall)
-    if difference.overflow
-      || difference.partialValue.magnitude > UInt64(ClientLimits.clockToleranceMilliseconds)
-    {
-      return estimate
-    }
-    return context.wall
+    serverClock?.time(at: context) ?? context.wall
   }
 
   /// The context with the best known time.

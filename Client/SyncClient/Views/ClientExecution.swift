@@ -92,13 +92,13 @@ public struct ClientExecution: Sendable {
   }
 
   /// What agents work on here, by session.
-  public func running() -> [SessionID: MessageID] {
-    client.engine.latest.core.running.mapValues(\.message)
+  public func running() async -> [SessionID: MessageID] {
+    await client.engine.read { $0.running.mapValues(\.message) }
   }
 
   /// What this device ran since it was opened.
-  public func counts() -> ExecutionCounts {
-    client.engine.latest.core.executionCounts
+  public func counts() async -> ExecutionCounts {
+    await client.engine.read { $0.executionCounts }
   }
 
   /// The agent's own id of a session's conversation.

@@ -24,8 +24,8 @@ public struct ClientNotifications: Sendable {
 
   /// The notifications that stand, in the order they came about: those that were neither put aside
   /// nor settled.
-  public func all() -> [NotificationView] {
-    client.engine.latest.core.notifications.map(NotificationView.init)
+  public func all() async -> [NotificationView] {
+    await client.engine.read { $0.notifications.map(NotificationView.init) }
   }
 
   /// Puts notifications aside on this device; of ids that stand for none nothing happens.

@@ -45,7 +45,7 @@ extension ClientTasks {
     // Nothing may start in a session whose agent works for somebody at its prompt.
     if client.device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
     // What the executor runs there goes on, and what follows from its end is not to be done before.
-    if signal.endsTurn, client.engine.latest.core.running[session] != nil { return activity }
+    if signal.endsTurn, await client.execution.running()[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
       if view.locked { try await client.perform(.unlockThread(session), isOfPerson: false) }

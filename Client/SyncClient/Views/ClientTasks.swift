@@ -71,7 +71,7 @@ public enum AnswerEvent: Hashable, Sendable {
 /// Tasks: what agents do, what they wait for, and who answers.
 ///
 /// ```swift
-/// for awaited in client.tasks.awaitedRequests() { show(awaited.request) }
+/// for awaited in await client.tasks.awaitedRequests() { show(awaited.request) }
 /// let answer = TaskAnswer(session: session, request: request, verdict: .allowed)
 /// switch try await client.tasks.answer(answer) {
 /// case .taken: break
@@ -86,23 +86,21 @@ public struct ClientTasks: Sendable {
 
   /// The requests that can be answered still, by session and in the order they were raised: what is
   /// known to be answered is not among them, though its host may not have said so yet.
-  public func awaitedRequests() -> [AwaitedRequest] {
-    let latest = client.engine.latest
-    return latest.workspace.sessions().compactMap(\.task).flatMap { task in
-      task.requests.filter { !latest.core.isSettled($0.id) && !isAskedAtHost($0) }
+  public func awaitedRequests() async -> [AwaitedRequest] {
+    let asked = client.workspace().sessions().compactMap(\.task).flatMap { task in
+      task.requests.filter { !isAskedAtHost($0) }
         .map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
+    guard !asked.isEmpty else { return [] }
+    return await client.engine.read { core in asked.filter { !core.isSettled($0.request.id) } }
   }
 
   /// Whether only the agent's own device takes an answer any more: the time to answer from another one
   /// is over, and the agent asks at its own prompt.
   public func isAskedAtHost(_ request: TaskRequest) -> Bool {
-    let now = client.engine.latest.core.time(at: client.engine.context())
+    let now = client.time
     return request.expiresAt.map { $0 <= now } ?? false
   }
-
-  /// Moves of tasks that were refused here since the client was opened, because they are none.
-  public var refusedMoves: Int { client.engine.latest.core.illegalTaskMoves }
 
   /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
   ///
@@ -166,8 +164,10 @@ public struct ClientTasks: Sendable {
 
   /// Says the same without waiting until it is stored; what is told later comes behind it.
   public func noteBegins(in session: SessionID) {
-    client.engine.noteSoon { core, context, store in
-      core.taskHeard(.began, in: session, at: context, store: store)
+    client.engine.soon { engine in
+      engine.note { core, context, store in
+        core.taskHeard(.began, in: session, at: context, store: store)
+      }
     }
   }
 
