@@ -4,7 +4,7 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test bench harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test consumer bench harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -35,6 +35,7 @@ test: setup lint ## Lint, the whole test suite with real processes
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --filter '^($(COMPUTING))\.'
+	@$(SCRIPTS)/consumer.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
@@ -61,6 +62,10 @@ page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it
 	@$(SWIFT) build --product cospool
 	@$(SWIFT) build --product cospool-server
 	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" $(SCRIPTS)/page-test.sh
+
+consumer: ## Builds an app from outside the package, and lets two of its devices use a server
+	@$(SWIFT) build --product cospool-server
+	@$(SCRIPTS)/consumer.sh
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \

@@ -87,6 +87,12 @@ enum QueueText {
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
     fields.append(("created", "\(message.createdAt) (\(style.age(message.createdAt)))"))
     fields.append(("device", message.device ?? "not known yet"))
+    switch message.delivery {
+    case .here?: fields.append(("delivery", "on this device only"))
+    case .sending?: fields.append(("delivery", "on its way to the server"))
+    case .refused?: fields.append(("delivery", "the server refused it"))
+    case nil: break
+    }
     if let project = message.project { fields.append(("project", project)) }
     if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
     if let error = message.lastError { fields.append(("last error", error)) }

@@ -138,7 +138,8 @@ extension APIHandlers {
       return CanonicalJSON.response(MessageIDsAnswer(ids: ids))
     }
     api.get("messages/:message") { _, context in
-      let answer = try snapshot(of: try message(context))
+      var answer = try snapshot(of: try message(context))
+      answer.delivery = try await unsent().first { $0.id == answer.id }?.delivery
       var response = CanonicalJSON.response(answer)
       response.headers[.eTag] = answer.base.map { "\"\($0)\"" }
       return response

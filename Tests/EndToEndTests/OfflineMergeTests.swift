@@ -29,6 +29,12 @@ extension EndToEnd {
         try await a.cospool("thread", "move", "search-api", "--to", "1")
         try await b.cospool("thread", "move", "login-page", "--to", "2")
         #expect(try await a.dump() != b.dump())
+        // Which message is here alone is said of each.
+        let waiting = try await a.cospool("queue", "list", "-s", "search-api")
+        #expect(waiting.contains("[on this device only] Add an index"), "\(waiting)")
+        #expect(!waiting.contains("[on this device only] Profile the query"), "\(waiting)")
+        let one = try await a.cospool("queue", "show", added)
+        #expect(one.contains("on this device only"), "\(one)")
 
         try await a.cospool("sync", "on")
         try await b.cospool("sync", "on")
@@ -38,6 +44,8 @@ extension EndToEnd {
         #expect(Set(login.map(\.id)) == [test, note])
         #expect(
           login.first { $0.id == test }?.content == "Write the failing test and the fixture")
+        let arrived = try await a.cospool("queue", "list", "-s", "search-api")
+        #expect(!arrived.contains("on this device only"), "\(arrived)")
         let search = try await b.queue("search-api").messages.map(\.id)
         #expect(search.count == 3)
         #expect(Set(search).isSuperset(of: [added, other]))

@@ -13,6 +13,7 @@ struct Repository {
     "Client/WebPage",  // the page's files, which the daemon has in a table
     "Server/Monitoring",  // what Grafana and Prometheus read
     "Protocol/TestVectors",  // data that tests and other implementations read
+    "Tests/Consumer",  // an app of its own, which sees the products alone
     "Tests/Mutants",  // bugs that a script plants in a copy of the sources
     "Tests/Scenarios",  // hard cases as files that cospool-harness runs
     "Tests/Scripts",  // what the Makefile runs
