@@ -69,7 +69,7 @@ package struct JSONReader {
 
   private mutating func value(depth: Int) throws(JSONFault) -> PositionedJSON {
     guard let byte = next else { throw error("a value is missing at the end of the text") }
-    let start = position
+    let (start, first) = (position, offset)
     let value: PositionedJSON.Value
     switch byte {
     case UInt8(ascii: "{"): value = .object(try members(depth: depth + 1))
@@ -81,7 +81,7 @@ package struct JSONReader {
     case UInt8(ascii: "n"): value = try word("null", .null)
     default: throw error("a value must stand here, not \(found)")
     }
-    return PositionedJSON(value: value, position: start)
+    return PositionedJSON(value: value, position: start, range: first..<offset)
   }
 
   private mutating func word(
@@ -123,7 +123,7 @@ package struct JSONReader {
     var keys: Set<[UInt8]> = []
     if take("}") { return members }
     while true {
-      let start = position
+      let (start, first) = (position, offset)
       guard next == UInt8(ascii: "\"") else {
         throw error("a key in quotes must stand here, not \(found)")
       }
@@ -135,8 +135,10 @@ package struct JSONReader {
       skipWhiteSpace()
       guard take(":") else { throw error("':' must follow the key, not \(found)") }
       skipWhiteSpace()
+      let value = try value(depth: depth)
       members.append(
-        PositionedJSON.Member(key: key, position: start, value: try value(depth: depth)))
+        PositionedJSON.Member(
+          key: key, position: start, range: first..<offset, value: value))
       skipWhiteSpace()
       if take("}") { return members }
       guard take(",") else { throw error("',' or '}' must follow, not \(found)") }

@@ -37,6 +37,8 @@ package struct PositionedJSON: Hashable, Sendable {
   package struct Member: Hashable, Sendable {
     package var key: String
     package var position: TextPosition
+    /// The bytes of the member, from its key's quotation mark on.
+    package var range: Range<Int>
     package var value: PositionedJSON
   }
 
@@ -54,6 +56,22 @@ package struct PositionedJSON: Hashable, Sendable {
   package var value: Value
   /// Where its first character stands.
   package var position: TextPosition
+  /// Its bytes.
+  package var range: Range<Int>
+
+  /// The members of an object; nil for anything else.
+  package var members: [Member]? { if case .object(let members) = value { members } else { nil } }
+
+  /// The elements of an array; nil for anything else.
+  package var elements: [PositionedJSON]? {
+    if case .array(let elements) = value { elements } else { nil }
+  }
+
+  /// The content of a string; nil for anything else.
+  package var text: String? { if case .string(let text) = value { text } else { nil } }
+
+  /// A member of an object.
+  package subscript(_ key: String) -> PositionedJSON? { members?.first { $0.key == key }?.value }
 
   /// What kind of value it is, for messages.
   package var kind: String {

@@ -193,3 +193,17 @@ extension PositionedJSON {
     }
   }
 }
+
+@Suite struct PositionedJSONTests {
+  @Test func everyValueKnowsItsBytes() throws {
+    let text = "{ \"ä\" : [1, \"ü\\n\"],\n \"b\":{} }"
+    let bytes = Array(text.utf8)
+    let value = try JSONReader.read(bytes)
+    func written(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+    #expect(written(value.range) == text)
+    #expect(value.members?.map { written($0.range) } == ["\"ä\" : [1, \"ü\\n\"]", "\"b\":{}"])
+    #expect(value["ä"]?.elements?.map { written($0.range) } == ["1", "\"ü\\n\""])
+    #expect(value["ä"]?.elements?.last?.text == "ü\n")
+    #expect(value["b"]?.members == [] && value["c"] == nil && value["b"]?.elements == nil)
+  }
+}

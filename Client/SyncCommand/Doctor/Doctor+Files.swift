@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import HealthChecks
 
 #if canImport(FoundationEssentials)
@@ -140,14 +141,14 @@ extension Doctor {
       ]
     }
     do {
-      let outline = try JSONOutline(Array(bytes))
+      let outline = try JSONReader.read(Array(bytes))
       guard outline.members != nil else {
         return [.error("config", "\(path) is no JSON object", fix: "Put its settings in braces.")]
       }
     } catch {
       return [
         .error(
-          "config", "\(path), line \(error.line): \(error.reason)",
+          "config", "\(path), line \(error.position.line): \(error.message)",
           fix: "Correct that line; cospool config check says the same.")
       ]
     }

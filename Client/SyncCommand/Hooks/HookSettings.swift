@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import LocalAPI
 
 /// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
@@ -17,8 +18,10 @@ struct HookSettings {
     var reason: String
   }
 
+  private static let bytesMax = 8 << 20
+
   private(set) var bytes: [UInt8]
-  private var outline: JSONOutline
+  private var outline: PositionedJSON
 
   /// - Throws: `Fault` where the text is no JSON object, or its `hooks` are something else.
   init(_ bytes: [UInt8]) throws(Fault) {
@@ -31,24 +34,23 @@ struct HookSettings {
     }
     if let hooks = outline["hooks"] {
       guard let events = hooks.members else {
-        throw Fault(line: line(of: hooks), reason: "\"hooks\" is no object")
+        throw Fault(line: hooks.position.line, reason: "\"hooks\" is no object")
       }
       for event in events where event.value.elements == nil {
-        throw Fault(line: line(of: event.value), reason: "\"\(event.key)\" is no list")
+        throw Fault(line: event.value.position.line, reason: "\"\(event.key)\" is no list")
       }
     }
   }
 
-  private static func outline(of bytes: [UInt8]) throws(Fault) -> JSONOutline {
-    do {
-      return try JSONOutline(bytes)
-    } catch {
-      throw Fault(line: error.line, reason: error.reason)
+  private static func outline(of bytes: [UInt8]) throws(Fault) -> PositionedJSON {
+    guard bytes.count <= bytesMax else {
+      throw Fault(line: 1, reason: "it has more than \(bytesMax) bytes")
     }
-  }
-
-  private func line(of part: JSONOutline) -> Int {
-    bytes[..<part.range.lowerBound].count { $0 == UInt8(ascii: "\n") } + 1
+    do {
+      return try JSONReader.read(bytes)
+    } catch {
+      throw Fault(line: error.position.line, reason: error.message)
+    }
   }
 
   /// Whether a command runs `cospool hook`: the program, behind assignments at most, and the first
@@ -85,7 +87,7 @@ struct HookSettings {
     try uninstall()
     for handler in handlers {
       let fields = [
-        "\"type\": \"command\"", "\"command\": \(HookSettings.quoted(handler.command))",
+        "\"type\": \"command\"", "\"command\": \(PositionedJSON.quoted(handler.command))",
         "\"timeout\": \(handler.timeout)",
       ]
       let group = Written.object([
@@ -131,7 +133,7 @@ struct HookSettings {
   }
 
   /// A part with the comma that goes with it.
-  private func removal(of index: Int, in container: JSONOutline) -> Range<Int> {
+  private func removal(of index: Int, in container: PositionedJSON) -> Range<Int> {
     let parts = container.parts
     if parts.count == 1 {
       return container.range.lowerBound + 1..<container.range.upperBound - 1
@@ -145,22 +147,6 @@ struct HookSettings {
     changed.replaceSubrange(range, with: replacement)
     outline = try HookSettings.outline(of: changed)
     bytes = changed
-  }
-
-  static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
   }
 }
 
@@ -182,7 +168,7 @@ extension HookSettings {
         return "{" + fields.joined(separator: ", ") + "}"
       case .object(let members):
         return Written.block(
-          members.map { "\(HookSettings.quoted($0.key)): " }, members.map(\.value), "{", "}",
+          members.map { "\(PositionedJSON.quoted($0.key)): " }, members.map(\.value), "{", "}",
           indent, step)
       case .list(let elements):
         return Written.block(elements.map { _ in "" }, elements, "[", "]", indent, step)
@@ -219,9 +205,9 @@ extension HookSettings {
 
   /// Writes a value behind the others of a container.
   private mutating func append(
-    _ value: Written, key: String?, to container: JSONOutline
+    _ value: Written, key: String?, to container: PositionedJSON
   ) throws(Fault) {
-    let name = key.map { "\(HookSettings.quoted($0)): " } ?? ""
+    let name = key.map { "\(PositionedJSON.quoted($0)): " } ?? ""
     let step = step
     if let last = container.parts.last {
       let before = container.parts.dropLast().last?.upperBound ?? container.range.lowerBound + 1
@@ -244,5 +230,12 @@ extension HookSettings {
     let outer = indent(at: container.range.lowerBound)
     let text = value.text(indent: outer + step, step: step)
     try splice(inside, with: Array(("\n" + outer + step + name + text + "\n" + outer).utf8))
+  }
+}
+
+extension PositionedJSON {
+  /// The bytes of each element or member of a container.
+  fileprivate var parts: [Range<Int>] {
+    elements?.map(\.range) ?? members?.map(\.range) ?? []
   }
 }
