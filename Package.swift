@@ -165,8 +165,8 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: [
-      "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer", "HeapMemory",
-      "Observability",
+      "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
+      "HeapMemory", "Observability",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client

@@ -5,7 +5,7 @@ import SequenceCRDT
 import WireProtocol
 
 /// The names in the table `settings`.
-enum SettingName: String {
+enum RecordField: String {
   case device
   case deviceName
   case store
@@ -20,7 +20,7 @@ extension ClientStore {
   /// Writes what differs from what is stored: every commit comes by here.
   func write(_ record: ReplicaRecord, before: ReplicaRecord?, to database: Database) throws {
     func note<Value: Equatable>(
-      _ name: SettingName, _ value: Value, _ old: Value?, _ text: (Value) -> String
+      _ name: RecordField, _ value: Value, _ old: Value?, _ text: (Value) -> String
     ) throws {
       if value != old { try database.writeSetting(name, text(value)) }
     }
@@ -81,12 +81,12 @@ extension ClientStore {
 }
 
 extension Database {
-  func setting(_ name: SettingName) throws -> String? {
+  func setting(_ name: RecordField) throws -> String? {
     try String.fetchOne(
       self, sql: "SELECT value FROM settings WHERE name = ?", arguments: [name.rawValue])
   }
 
-  func writeSetting(_ name: SettingName, _ value: String) throws {
+  func writeSetting(_ name: RecordField, _ value: String) throws {
     try cachedStatement(sql: "INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)")
       .execute(arguments: [name.rawValue, value])
   }

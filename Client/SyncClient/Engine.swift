@@ -58,7 +58,7 @@ actor Engine {
   let logger: Logger
   /// Where is told what happens on this device alone.
   private let tellsDevice: @Sendable (DeviceEvent) -> Void
-  private let directory: DataDirectory
+  private let directory: LockedDirectory
   let queue = EngineQueue()
   private let origin = ContinuousClock.now
   var state: State
@@ -67,7 +67,7 @@ actor Engine {
   nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 
   init(
-    core: ClientCore, store: ClientStore, directory: DataDirectory, imageVector: VersionVector,
+    core: ClientCore, store: ClientStore, directory: LockedDirectory, imageVector: VersionVector,
     logger: Logger, feedLog: FeedLog, tellsDevice: @escaping @Sendable (DeviceEvent) -> Void
   ) {
     self.store = store

@@ -51,7 +51,7 @@ public final class QueueClient: Sendable {
   public static func open(
     _ configuration: ClientConfiguration, logger: Logger
   ) async throws(ClientError) -> QueueClient {
-    let directory = try DataDirectory(path: configuration.dataDirectory)
+    let directory = try LockedDirectory(path: configuration.dataDirectory)
     let credentialsFile = CredentialsFile(directory: directory.path)
     let credentials = try credentialsFile.load()
     let device: DeviceID
@@ -104,7 +104,7 @@ public final class QueueClient: Sendable {
   }
 
   private static func openStore(
-    in directory: DataDirectory
+    in directory: LockedDirectory
   ) throws(ClientError) -> ClientStore.Opened {
     do {
       return try ClientStore.open(directory: directory.path)

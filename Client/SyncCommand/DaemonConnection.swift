@@ -39,7 +39,7 @@ struct DaemonConnection: Sendable {
   }
 
   func answer(to request: APIRequest) async throws -> Answer {
-    let reply: HTTPReply
+    let reply: HTTPExchange.Reply
     do {
       reply = try await exchange.reply(to: request)
     } catch {

@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 
 #if canImport(FoundationEssentials)
@@ -66,23 +67,12 @@ struct Environment: Sendable {
       width: isTerminal ? screenSize(variables).columns : nil, hasColour: hasColour, now: Date())
   }
 
-  /// The directory named by the flag, else by `COSPOOL_DATA`, else the XDG default.
+  /// The directory named by the flag, else by the environment.
   func dataDirectory(flag: String?) throws -> String {
-    let named = { (name: String) in variables[name].flatMap { $0.isEmpty ? nil : $0 } }
-    if let flag, !flag.isEmpty { return Environment.trimmed(flag) }
-    if let data = named("COSPOOL_DATA") { return Environment.trimmed(data) }
-    // The XDG specification says that relative paths in its variables are to be ignored.
-    if let base = named("XDG_DATA_HOME"), base.hasPrefix("/") {
-      return Environment.trimmed(base) + "/cospool"
+    if let directory = DataPath.device.resolve(option: flag, environment: variables) {
+      return directory
     }
-    if let home = named("HOME") { return Environment.trimmed(home) + "/.local/share/cospool" }
     throw CommandFailure.usage("There is no HOME, so there is no default. Give --data DIR.")
-  }
-
-  private static func trimmed(_ path: String) -> String {
-    var path = path[...]
-    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-    return String(path)
   }
 
   /// What the terminal says; else the variables, else 80 columns and 24 rows.

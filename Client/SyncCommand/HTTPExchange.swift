@@ -2,14 +2,14 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// The status and the whole body of an HTTP response.
-struct HTTPReply: Sendable {
-  var status: Int
-  var body: ByteBuffer
-}
-
 /// One HTTP request over a Unix socket, and its response.
 struct HTTPExchange: Sendable {
+  /// The status and the whole body of the response.
+  struct Reply: Sendable {
+    var status: Int
+    var body: ByteBuffer
+  }
+
   var socketPath: String
   var answerBytesMax: Int
 
@@ -27,8 +27,8 @@ struct HTTPExchange: Sendable {
 
   private typealias Channel = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
-  func reply(to request: APIRequest) async throws -> HTTPReply {
-    try await withThrowingTaskGroup(of: HTTPReply.self) { tasks in
+  func reply(to request: APIRequest) async throws -> Reply {
+    try await withThrowingTaskGroup(of: Reply.self) { tasks in
       tasks.addTask { try await exchange(request) }
       tasks.addTask {
         try await Task.sleep(for: .seconds(request.timeoutSeconds))
@@ -40,7 +40,7 @@ struct HTTPExchange: Sendable {
     }
   }
 
-  private func exchange(_ request: APIRequest) async throws -> HTTPReply {
+  private func exchange(_ request: APIRequest) async throws -> Reply {
     let channel = try await connect()
     do {
       return try await channel.executeThenClose { inbound, outbound in
@@ -134,7 +134,7 @@ struct HTTPExchange: Sendable {
 
   private func receive(
     from inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>
-  ) async throws -> HTTPReply {
+  ) async throws -> Reply {
     var status: Int?
     var body = ByteBuffer()
     for try await part in inbound {
@@ -147,7 +147,7 @@ struct HTTPExchange: Sendable {
         body.writeBuffer(&bytes)
       case .end:
         guard let status else { throw Failure.notHTTP }
-        return HTTPReply(status: status, body: body)
+        return Reply(status: status, body: body)
       }
     }
     throw Failure.cutOff

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import HeapMemory
 import Logging
@@ -25,7 +26,9 @@ struct Cospoold {
     signal(SIGCHLD, SIG_DFL)
     DescriptorLimit.raise()
     LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
-    guard let directory = DataDirectory.path(flag: options.data, environment: environment) else {
+    guard
+      let directory = DataPath.device.resolve(option: options.data, environment: environment)
+    else {
       write(
         "cospoold: there is no HOME, so there is no default data directory. Give --data DIR.",
         to: .standardError)

@@ -176,7 +176,7 @@ final class APNsSender: Sendable {
   ) async throws(TransportFailure) -> HTTPAnswer {
     let server = configuration.servers[address.environment] ?? ""
     let client = state.withLock { $0.client }
-    let exchange = HTTPExchange(client: { _ in client }, deadline: deadline)
+    let exchange = PushExchange(client: { _ in client }, deadline: deadline)
     do {
       let answer = try await exchange.send(
         request.request(server: server, token: token), now: clock())

@@ -5,7 +5,7 @@ import PushNotices
 
 /// Publishes to an ntfy server, as JSON (ntfy's documentation, "Publish as JSON").
 struct NtfySender: Sendable {
-  var exchange: HTTPExchange
+  var exchange: PushExchange
   var answering: NtfyAnswering?
 
   func send(_ push: Push, at address: NtfyAddress, now: Int64) async -> PushOutcome {

@@ -32,7 +32,7 @@ package final class PushSender: Sendable {
     self.clock = clock
     let web = WebClients(transport, allowed: configuration.allowedNetworks)
     self.web = web
-    let exchange = HTTPExchange(
+    let exchange = PushExchange(
       client: { url async throws in try await web.client(for: url) }, deadline: deadline)
     ntfy = NtfySender(exchange: exchange, answering: configuration.answering)
     webhook = WebhookSender(exchange: exchange)

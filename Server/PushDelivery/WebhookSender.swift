@@ -5,7 +5,7 @@ import PushNotices
 
 /// Posts signed JSON to an address of the person's own.
 struct WebhookSender: Sendable {
-  var exchange: HTTPExchange
+  var exchange: PushExchange
 
   func send(_ push: Push, at address: WebhookAddress, now: Int64) async -> PushOutcome {
     if case .alert(let notice) = push, let expiresAt = notice.expiresAt, expiresAt <= now {

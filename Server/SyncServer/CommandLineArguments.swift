@@ -21,18 +21,3 @@ package enum CommandLineArguments {
     return [arguments[index]] + moved + arguments[(index + 1)...]
   }
 }
-
-/// Where the server's data lie.
-package enum DataDirectory {
-  /// The option, else `$COSPOOL_SERVER_DATA`, else the XDG base directory's place.
-  package static func resolve(
-    option: String?, environment: [String: String], home: String
-  ) -> String {
-    if let option, !option.isEmpty { return option }
-    if let chosen = environment["COSPOOL_SERVER_DATA"], !chosen.isEmpty { return chosen }
-    if let base = environment["XDG_DATA_HOME"], base.hasPrefix("/") {
-      return base + "/cospool-server"
-    }
-    return home + "/.local/share/cospool-server"
-  }
-}

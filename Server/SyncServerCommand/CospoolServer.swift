@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import HeapMemory
 import SyncServer
@@ -85,9 +86,9 @@ struct DataOptions: ParsableArguments {
   var directory: String?
 
   var resolved: String {
-    DataDirectory.resolve(
+    DataPath.server.resolve(
       option: directory, environment: ProcessInfo.processInfo.environment,
-      home: NSHomeDirectory())
+      home: NSHomeDirectory()) ?? "/"
   }
 }
 

@@ -45,22 +45,6 @@ import Testing
   }
 }
 
-@Suite struct DataDirectoryTests {
-  @Test(
-    arguments: [
-      ("flag/", ["COSPOOL_DATA": "/env"], "flag"),
-      (nil, ["COSPOOL_DATA": "/env/", "XDG_DATA_HOME": "/xdg", "HOME": "/h"], "/env"),
-      (nil, ["COSPOOL_DATA": "", "XDG_DATA_HOME": "/xdg", "HOME": "/h"], "/xdg/cospool"),
-      (nil, ["XDG_DATA_HOME": "relative", "HOME": "/h"], "/h/.local/share/cospool"),
-      (nil, [:], nil),
-    ] as [(String?, [String: String], String?)])
-  func orderIsFlagEnvironmentDefault(
-    flag: String?, environment: [String: String], expected: String?
-  ) {
-    #expect(DataDirectory.path(flag: flag, environment: environment) == expected)
-  }
-}
-
 @Suite struct DaemonOptionsTests {
   @Test(arguments: [
     ["--max-queue-size", "0"], ["--max-queue-size", "1001"], ["--thread-queue", "maybe"],

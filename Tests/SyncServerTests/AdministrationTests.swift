@@ -231,16 +231,4 @@ import WireProtocol
     #expect(moved("--data", "x", "--port", "0") == ["--data", "x", "--port", "0"])
     #expect(moved("--data") == ["--data"])
   }
-
-  @Test func dataDirectoryComesFromOptionEnvironmentOrHome() {
-    func resolve(_ option: String?, _ environment: [String: String]) -> String {
-      DataDirectory.resolve(option: option, environment: environment, home: "/h")
-    }
-    let both = ["COSPOOL_SERVER_DATA": "/c", "XDG_DATA_HOME": "/x"]
-    #expect(resolve("/o", both) == "/o")
-    #expect(resolve(nil, both) == "/c")
-    #expect(resolve(nil, ["XDG_DATA_HOME": "/x"]) == "/x/cospool-server")
-    #expect(resolve(nil, ["XDG_DATA_HOME": "relative"]) == "/h/.local/share/cospool-server")
-    #expect(resolve(nil, [:]) == "/h/.local/share/cospool-server")
-  }
 }

@@ -28,21 +28,18 @@ import Testing
   /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
   /// within the rule.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
-    .init(room: "Sources/QueueModel", type: "Workspace"): (3_400, 15),
-    .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_200, 15),
-    .init(room: "Sources/SyncSimulation", type: "Simulation"): (2_100, 30),
-    .init(room: "Client/SyncClient", type: "QueueClient"): (2_000, 15),
-    .init(room: "Server/ServerCore", type: "ServerCore"): (2_100, 32),
-    .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 33),
-    .init(room: "Server/ServerCore", type: "Connection"): (1_000, 20),
+    .init(room: "Sources/QueueModel", type: "Workspace"): (2_850, 15),
+    .init(room: "Sources/SyncSimulation", type: "Simulation"): (1_700, 23),
+    .init(room: "Server/ServerCore", type: "ServerCore"): (1_650, 26),
+    .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 28),
+    .init(room: "Server/ServerCore", type: "Connection"): (1_000, 18),
     .init(room: "Client/SyncDaemon", type: "APIHandlers"): (1_400, 15),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 16),
     .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 45),
-    .init(room: "Server/ServerStore", type: "ServerDatabase"): (1_400, 15),
+    .init(room: "Server/ServerStore", type: "ServerDatabase"): (1_150, 15),
     .init(room: "Server/SyncServer", type: "ServerDriver"): (1_000, 30),
     .init(room: "Server/SyncServer", type: "SyncServerOptions"): (1_000, 20),
-    .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 20),
-    .init(room: "Sources/QueueModel", type: "ShownMessage"): (1_000, 18),
+    .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 19),
   ]
 
   @Test func typesAreSmall() throws {

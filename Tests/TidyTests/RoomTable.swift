@@ -71,8 +71,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: [
-        "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer", "HeapMemory",
-        "Observability",
+        "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
+        "HeapMemory", "Observability",
       ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(

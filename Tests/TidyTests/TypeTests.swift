@@ -5,9 +5,8 @@ import Testing
   /// Names that still mean two things, and the commands of two programs, each named as what it does
   /// there. Nothing is added here.
   private static let namesInTwoRooms: Set<String> = [
-    "ConnectionID", "DataDirectory", "DescriptorLimit", "HTTPExchange", "HTTPReply",
-    "JSONText", "LogCommand", "LogEntry", "OutgoingQueue", "PairCommand", "PairRequest",
-    "SettingName", "StandardOutput", "StatusCommand", "TaskText", "VerdictRequest",
+    "ConnectionID", "DescriptorLimit", "LogCommand", "LogEntry", "OutgoingQueue", "PairCommand",
+    "PairRequest", "StandardOutput", "StatusCommand", "TaskText", "VerdictRequest",
   ]
 
   @Test func noTypeNameStandsInTwoRooms() throws {

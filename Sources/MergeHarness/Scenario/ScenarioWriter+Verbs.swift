@@ -2,7 +2,7 @@ import QueueModel
 
 // The names and fields of verbs; `DeviceVerbParser` and `WorldVerbParser` read them.
 extension ScenarioWriter {
-  typealias Fields = [(String, JSONText)]
+  typealias Fields = [(String, ScenarioJSON)]
 
   static func json(of verb: DeviceVerb) -> (String, Fields) {
     switch verb {
@@ -10,13 +10,13 @@ extension ScenarioWriter {
       return ("send", fields(of: send))
     case .edit(let message, let text, let againstOpened):
       let opened: Fields = againstOpened ? [("opened", .boolean(true))] : []
-      return ("edit", [("message", .label(message))] + JSONText.fields("text", text) + opened)
+      return ("edit", [("message", .label(message))] + ScenarioJSON.fields("text", text) + opened)
     case .open(let message):
       return ("open", [("message", .label(message))])
     case .insertText(let message, let at, let text):
       return (
         "insert-text",
-        [("message", .label(message)), ("at", .integer(at))] + JSONText.fields("text", text)
+        [("message", .label(message)), ("at", .integer(at))] + ScenarioJSON.fields("text", text)
       )
     case .deleteText(let message, let at, let count):
       return (
@@ -91,7 +91,7 @@ extension ScenarioWriter {
 
   private static func fields(of send: DeviceVerb.Send) -> Fields {
     var fields: Fields = [("session", .label(send.session)), ("id", .label(send.id))]
-    fields += JSONText.fields("text", send.text)
+    fields += ScenarioJSON.fields("text", send.text)
     if send.isUrgent { fields.append(("urgent", .boolean(true))) }
     fields += optional("project", send.project)
     if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
@@ -151,7 +151,7 @@ extension ScenarioWriter {
     }
   }
 
-  private static func json(of machine: WorldVerb.Machine) -> JSONText {
+  private static func json(of machine: WorldVerb.Machine) -> ScenarioJSON {
     switch machine {
     case .server: .string("server")
     case .device(let label): .label(label)
@@ -162,7 +162,7 @@ extension ScenarioWriter {
     text.map { [(key, .string($0))] } ?? []
   }
 
-  private static func target(_ place: DeviceVerb.Place) -> (String, JSONText) {
+  private static func target(_ place: DeviceVerb.Place) -> (String, ScenarioJSON) {
     switch place {
     case .to(let position): ("to", .integer(position))
     case .before(let label): ("before", .label(label))
@@ -172,7 +172,7 @@ extension ScenarioWriter {
 
   private static func oneOrMore(
     _ one: String, _ more: String, _ labels: [Scenario.Label]
-  ) -> (String, JSONText) {
+  ) -> (String, ScenarioJSON) {
     labels.count == 1 ? (one, .label(labels[0])) : (more, .labels(labels))
   }
 }

@@ -25,7 +25,7 @@ struct TransportFailure: Error, Hashable {
 }
 
 /// One request with a deadline over everything, redirects refused and a bounded answer.
-struct HTTPExchange: Sendable {
+struct PushExchange: Sendable {
   /// Who asks for a URL.
   var client: @Sendable (_ url: String) async throws -> HTTPClient
   var deadline: Duration

@@ -15,7 +15,7 @@ import Synchronization
 /// The lock on a data directory: one process at a time.
 ///
 /// The lock is the kernel's and ends with the process, however that ends.
-final class DataDirectory: Sendable {
+final class LockedDirectory: Sendable {
   let path: String
   private let lock: Mutex<Int32?>
 

@@ -1,0 +1,35 @@
+/// Where a program's data lie when its environment says.
+package struct DataPath: Sendable {
+  /// A device's: of the daemon, and of the command line that looks for it.
+  package static let device = DataPath(variable: "COSPOOL_DATA", folder: "cospool")
+  /// The server's.
+  package static let server = DataPath(variable: "COSPOOL_SERVER_DATA", folder: "cospool-server")
+
+  private let variable: String
+  private let folder: String
+
+  /// The option, else the variable, else the folder in the XDG data directory, else in
+  /// `~/.local/share`; nil where there is no HOME either.
+  ///
+  /// Relative paths in `XDG_DATA_HOME` are ignored
+  /// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
+  ///
+  /// - Parameter home: what the system says where there is no HOME.
+  package func resolve(
+    option: String?, environment: [String: String], home: String? = nil
+  ) -> String? {
+    func named(_ name: String) -> String? {
+      environment[name].flatMap { $0.isEmpty ? nil : DataPath.trimmed($0) }
+    }
+    if let option, !option.isEmpty { return DataPath.trimmed(option) }
+    if let data = named(variable) { return data }
+    if let base = named("XDG_DATA_HOME"), base.hasPrefix("/") { return "\(base)/\(folder)" }
+    return (named("HOME") ?? home).map { "\($0)/.local/share/\(folder)" }
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    var path = path[...]
+    while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    return String(path)
+  }
+}
