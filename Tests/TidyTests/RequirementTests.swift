@@ -58,11 +58,13 @@ import Testing
     var numbers: Set<String>
   }
 
-  /// Every test function of the project, by `Suite.test`.
-  static func functions() throws -> [String: Function] {
+  /// Every test function of the project, by `Suite.test`; read once.
+  static func functions() throws -> [String: Function] { try readFunctions.get() }
+
+  private static let readFunctions = Result { () throws -> [String: Function] in
     var functions: [String: Function] = [:]
     for file in try Repository.swiftFiles() where file.path.hasPrefix("Tests/") {
-      for function in self.functions(in: file.text) {
+      for function in RequirementTests.functions(in: file.text) {
         functions["\(function.suite).\(function.name)", default: function].numbers
           .formUnion(function.numbers)
       }
@@ -88,13 +90,16 @@ import Testing
           functions[functions.count - 1].numbers.formUnion(numbers)
           comments.formUnion(numbers)
         }
-      } else if let match = bare.firstMatch(of: #/(?:struct|class|extension|enum) ([A-Z]\w*)/#),
+      } else if bare.utf8.last == UInt8(ascii: "{"),
+        let match = bare.firstMatch(of: #/(?:struct|class|extension|enum) ([A-Z]\w*)/#),
         !bare.hasPrefix("private"), match.1.hasSuffix("Tests")
       {
         suite = String(match.1)
         comments = []
         isAboveFunction = true
-      } else if let match = bare.firstMatch(of: #/^(?:@Test.* )?func (\w+)/#) {
+      } else if bare.hasPrefix("@Test") || bare.hasPrefix("func "),
+        let match = bare.firstMatch(of: #/^(?:@Test.* )?func (\w+)/#)
+      {
         functions.append(Function(name: String(match.1), suite: suite, numbers: comments))
         comments = []
         isAboveFunction = false
@@ -110,6 +115,8 @@ import Testing
 
   /// The requirement numbers in a comment; `S2-63 to S2-65` names three.
   static func numbers(in comment: String) -> Set<String> {
+    // Most comments have none, and patterns cost much more than a look.
+    guard comment.utf8.contains(UInt8(ascii: "-")) else { return [] }
     var numbers = Set(comment.matches(of: #/\b(?:S[0-4]|C|N)-\d+\b/#).map { String($0.output) })
     for range in comment.matches(of: #/\b(S[0-4]|C|N)-(\d+) to (S[0-4]|C|N)-(\d+)\b/#) {
       guard range.1 == range.3, let first = Int(range.2), let last = Int(range.4), first <= last
