@@ -69,7 +69,7 @@ package enum FileAccess {
     do throws(StoreError) {
       defer { close(file) }
       try write(bytes, to: file, path: fresh)
-      guard fsync(file) == 0 else { throw failure("fsync", fresh) }
+      try synchronize(file, path: fresh)
     } catch {
       // On a full disk half a file would take the room that others need.
       unlink(fresh)
@@ -84,7 +84,17 @@ package enum FileAccess {
     let handle = open(directory.isEmpty ? "/" : directory, O_RDONLY | O_CLOEXEC)
     guard handle >= 0 else { throw failure("open", directory) }
     defer { close(handle) }
-    guard fsync(handle) == 0 else { throw failure("fsync", directory) }
+    try synchronize(handle, path: directory)
+  }
+
+  /// Waits until the disk has what was written, and not the disk's own memory alone where the platform
+  /// tells the two apart: fsync(2) of macOS, "F_FULLFSYNC".
+  private static func synchronize(_ file: Int32, path: String) throws(StoreError) {
+    #if canImport(Darwin)
+      // File systems that do not know it take the ordinary way.
+      if fcntl(file, F_FULLFSYNC) == 0 { return }
+    #endif
+    guard fsync(file) == 0 else { throw failure("fsync", path) }
   }
 
   private static func write(

@@ -1,3 +1,4 @@
+import Basics
 import ClientCore
 public import Foundation
 public import QueueModel
@@ -98,14 +99,21 @@ extension DecodingError {
       guard context.codingPath.isEmpty else {
         return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
       }
-      return "it is no JSON from line \(JSONPlace(ofFaultIn: data).line) on."
+      return "it is no JSON from line \(DecodingError.line(ofFaultIn: data)) on."
     @unknown default:
       return "\(self)"
     }
   }
 
   /// The line, from 1, at which a text stops being JSON.
-  static func line(ofFaultIn data: Data) -> Int { JSONPlace(ofFaultIn: data).line }
+  static func line(ofFaultIn data: Data) -> Int {
+    do {
+      _ = try JSONReader.read(Array(data))
+      return 1
+    } catch {
+      return error.position.line
+    }
+  }
 
   private static func path(_ keys: [any CodingKey]) -> String {
     keys.reduce("") { path, key in

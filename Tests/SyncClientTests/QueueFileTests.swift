@@ -1,7 +1,8 @@
 import Foundation
 import QueueModel
-import SyncClient
 import Testing
+
+@testable import SyncClient
 
 /// A queue file as an app wrote it.
 private enum Sample {
@@ -139,5 +140,16 @@ private enum Sample {
       #expect(client.workspace().sessions().isEmpty)
       await client.close()
     }
+  }
+}
+
+/// A faulty file is named with its line, whatever the system's own parser says of it.
+@Suite struct FaultLineTests {
+  @Test(arguments: [
+    ("{\n \"a\": 12x4\n}", 2), ("{\"a\": 0x1F}", 1), ("[1,\n2,\n]\n", 3), ("", 1),
+    ("{\n\"a\": \"\\ud800\"\n}\n", 2), ("{}\n\n7", 3),
+  ])
+  func theLineIsWhereTheFaultStands(_ text: String, _ line: Int) {
+    #expect(DecodingError.line(ofFaultIn: Data(text.utf8)) == line)
   }
 }
