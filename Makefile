@@ -35,7 +35,6 @@ test: setup lint ## Lint, the whole test suite with real processes
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --filter '^($(COMPUTING))\.'
-	@$(SCRIPTS)/consumer.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
