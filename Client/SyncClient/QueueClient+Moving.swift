@@ -21,7 +21,7 @@ extension QueueClient {
     guard allowsInsecure || !address.isExposed else { throw .notEncrypted(server: address.url) }
     let file = credentialsFile
     guard let known = try file.load() else { throw .notPaired }
-    let record = engine.latest.core.replica.record
+    let record = await engine.read { $0.replica.record }
     let hello = Hello(
       versions: ProtocolVersion.spoken, token: known.token, workspace: known.workspace,
       device: record.device, store: record.store, deviceName: record.deviceName,
