@@ -437,6 +437,22 @@ extension ClientCore {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
+  /// Tells this device's person what its own agents ask and how they ended, which the server tells all
+  /// others: to be called after every event by a driver whose device has somebody to tell.
+  package mutating func ownNewsFollowing(
+    at context: EventContext, store: some ReplicaStore
+  ) -> [Action] {
+    guard !tasks.news.isEmpty else { return [] }
+    do throws(Replica.Fault) {
+      let actions = try inbox.received(tasks.news, connection, at: context, store: store)
+      tasks.news = []
+      return actions
+    } catch {
+      // A full disk takes nothing now; they are told with what follows the next event.
+      return []
+    }
+  }
+
   /// What follows for notifications from an event that led to `actions`: to be called after every
   /// one.
   package mutating func notificationsFollowing(

@@ -175,6 +175,7 @@ actor Engine {
     let following = state.core.executionFollowing(actions, at: context(), store: store)
     send(following)
     send(state.core.notificationsFollowing(actions + following, at: context(), store: store))
+    send(state.core.ownNewsFollowing(at: context(), store: store))
     publish()
     for action in local { run(action) }
     state.observers.show(latest.status)

@@ -107,8 +107,8 @@ struct BatchChanges: Sendable {
         for (index, (request, event)) in events.enumerated() {
           news.append(
             NotificationChange(
-              name: index == 0 ? operation.id : operation.id.naming(request?.id), event: event,
-              session: session, request: request?.id, milliseconds: task.milliseconds,
+              name: operation.id.naming(request?.id, at: index), event: event, session: session,
+              request: request?.id, milliseconds: task.milliseconds,
               expiresAt: request?.expiresAt, author: author(replica)))
         }
       } else if let element = operation.body.unlockedThread,
@@ -142,31 +142,10 @@ struct BatchChanges: Sendable {
   private static func events(
     of task: TaskText, besides known: Set<RequestID>, in session: SessionID, _ content: Workspace
   ) -> [(TaskRequest?, NotificationEvent)] {
-    switch task.status {
-    case .awaitingApproval, .awaitingAnswer:
-      task.requests.filter { !known.contains($0.id) && content.awaits($0.id, in: session) }
-        .map { ($0, event(of: $0)) }
-    case .completed(.success(let summary)): [(nil, .taskComplete(summary: summary))]
-    case .completed(.failure(let error)): [(nil, .taskFailed(error: error))]
-    case .error(let message): [(nil, .taskFailed(error: message))]
-    case .idle, .processing, .completed(.cancelled): []
+    let fresh = task.requests.filter {
+      !known.contains($0.id) && content.awaits($0.id, in: session)
     }
-  }
-
-  private static func event(of request: TaskRequest) -> NotificationEvent {
-    switch request {
-    case .approval(let approval):
-      .approval(tool: approval.toolName, summary: approval.summary, details: approval.details)
-    case .question(let question): .question(question.question, options: question.options)
-    }
-  }
-}
-
-extension OperationID {
-  /// The name of a further request that the operation makes await: no operation has it.
-  fileprivate func naming(_ request: RequestID?) -> OperationID {
-    let word = request.map { $0.high ^ $0.low } ?? 0
-    return OperationID(replica: ReplicaID(rawValue: replica.rawValue ^ word), seq: seq)
+    return NotificationEvent.events(of: task.status, asking: fresh)
   }
 }
 

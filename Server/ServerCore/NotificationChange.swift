@@ -1,5 +1,6 @@
 import QueueModel
 import SequenceCRDT
+import WireProtocol
 
 /// Something in a batch that people are told of.
 struct NotificationChange: Hashable, Sendable {

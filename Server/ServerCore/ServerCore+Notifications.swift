@@ -350,31 +350,7 @@ extension StoredNotification {
   /// What a device is sent: it has the whole story anyway, so nothing is held back.
   func frame(isMissed: Bool) -> InboxNotification {
     InboxNotification(
-      position: position, name: name, category: event.category, isMissed: isMissed,
-      session: session, request: request, milliseconds: milliseconds,
-      title: event.title.cut(toUTF8Bytes: WireLimits.notificationTitleBytesMax),
-      body: event.body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax))
-  }
-}
-
-extension NotificationEvent {
-  /// What a notification is called, shown by a device and pushed alike, whatever agent runs.
-  package var title: String {
-    switch self {
-    case .approval: "Approval Needed"
-    case .question: "An agent has a question"
-    case .taskComplete: "Task Complete"
-    case .taskFailed: "Task Failed"
-    case .threadReady: "Thread Ready"
-    }
-  }
-
-  var body: String {
-    switch self {
-    case .approval(let tool, let summary, _): summary.isEmpty ? tool : "\(tool): \(summary)"
-    case .question(let question, _): question
-    case .taskComplete(let text), .taskFailed(let text): text ?? ""
-    case .threadReady(let name): name
-    }
+      position: position, name: name, event: event, isMissed: isMissed, session: session,
+      request: request, milliseconds: milliseconds)
   }
 }

@@ -40,26 +40,6 @@ package struct StoredNotification: Hashable, Sendable {
   package var uselessAt: Int64? { isAskedAtHost ? nil : expiresAt }
 }
 
-/// What happened, in the agent's own words where it has some. How a person is told is decided where
-/// it is shown.
-package enum NotificationEvent: Hashable, Sendable {
-  case approval(tool: String, summary: String, details: String?)
-  case question(String, options: [String])
-  case taskComplete(summary: String?)
-  case taskFailed(error: String?)
-  case threadReady(name: String)
-
-  package var category: NotificationCategory {
-    switch self {
-    case .approval: .approvalRequest
-    case .question: .questionAsked
-    case .taskComplete: .taskComplete
-    case .taskFailed: .taskError
-    case .threadReady: .threadReady
-    }
-  }
-}
-
 /// A notification in one device's inbox.
 package struct InboxEntry: Hashable, Sendable {
   package var device: DeviceID

@@ -2,6 +2,7 @@ import PushNotices
 import QueueModel
 import SequenceCRDT
 import ServerCore
+import WireProtocol
 
 /// Turns what the server has to push into what a person is shown.
 enum PushComposer {

@@ -65,7 +65,10 @@ extension EndToEnd {
         try await phone.start()
         try await phone.synchronise()
         #expect(try await notifications(phone).isEmpty)
-        #expect(try await notifications(host).isEmpty, "who did it is not told")
+        // S0-28: where its agents work the person is told, too; each once, by the same names.
+        let own = try await notifications(host).filter { $0.category == "TASK_COMPLETE" }
+        #expect(own.map(\.session) == ["one", "two", "three"])
+        #expect(Set(own.map(\.id)).isSubset(of: Set(told.map(\.id))))
       }
     }
 
@@ -134,6 +137,49 @@ extension EndToEnd {
         try await phone.start()
         try await phone.cospool("notifications", "visible", "--for", "3600")
         #expect(told().filter { $0.hasPrefix("TASK_COMPLETE") }.count == 1)
+      }
+    }
+
+    @Test func aDeviceWithoutAServerTellsItsPersonAndNothingTwiceOncePaired() async throws {
+      // S0-28, N-13: one machine, one agent; then a server.
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let host = Device(bed, "host")
+        try await host.start()
+        let log = bed.path("told")
+        let script = bed.path("notify.sh")
+        try "#!/bin/sh\necho \"$COSPOOL_CATEGORY $COSPOOL_SESSION\" >> '\(log)'\n"
+          .write(toFile: script, atomically: true, encoding: .utf8)
+        chmod(script, 0o700)
+        try await host.cospool("config", "set", "notifyCommand", script)
+        @Sendable func told() -> [String] {
+          ((try? String(contentsOfFile: log, encoding: .utf8)) ?? "").split(separator: "\n")
+            .map(String.init)
+        }
+        let asking = try bed.start(
+          "cospool",
+          ["hook", "-s", "work", "--approvals", "300", "--data", host.data], name: "agent",
+          input: """
+            {"hook_event_name":"PermissionRequest","session_id":"x","tool_name":"Bash",
+             "tool_input":{"command":"swift test"}}
+            """)
+        try await bed.eventually("its person is told of the request", within: 60) {
+          told() == ["APPROVAL_REQUEST work"]
+        }
+        try await host.cospool("approve", "work")
+        _ = try await asking.ended(within: 60)
+        try await work(in: "work", on: host)
+        try await bed.eventually("its person is told of the end", within: 60) {
+          told().contains("TASK_COMPLETE work")
+        }
+        try await host.pair(with: server)
+        try await host.synchronise()
+        try await work(in: "other", on: host)
+        try await bed.eventually("the end of the next is told", within: 60) {
+          told().contains("TASK_COMPLETE other")
+        }
+        #expect(
+          told().sorted() == ["APPROVAL_REQUEST work", "TASK_COMPLETE other", "TASK_COMPLETE work"])
       }
     }
   }

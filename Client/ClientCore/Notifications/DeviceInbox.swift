@@ -20,8 +20,16 @@ struct DeviceInbox: Sendable {
 
   /// Those that stand, in the order of their positions.
   var inOrder: [DeviceNotification] {
-    standing.values.sorted { $0.notification.position < $1.notification.position }
+    standing.values.sorted { left, right in
+      let (left, right) = (left.notification, right.notification)
+      return (left.position, left.milliseconds, left.name)
+        < (right.position, right.milliseconds, right.name)
+    }
   }
+
+  /// The greatest position that stands: what the device's own agents do, which the server gives no
+  /// position here, comes behind it.
+  var lastPosition: UInt64 { standing.values.map(\.notification.position).max() ?? 0 }
 
   /// What follows from a notification that came; nil where it is known.
   func changes(

@@ -86,18 +86,38 @@ extension InboxMachine {
     _ notification: InboxNotification, on id: ConnectionID,
     over connection: ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
+    try taken(notification, connection, at: context, store: store)
+      + [.send(id, .notified(notification.position))]
+  }
+
+  /// Keeps a notification that is not known yet.
+  private mutating func taken(
+    _ notification: InboxNotification, _ connection: ConnectionMachine, at context: EventContext,
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
     // Where operations lack, nothing can be said of a request.
     let isOver =
       notification.request != nil && !notification.isAwaited(in: connection.replica.workspace)
+    guard
+      let changes = inbox.changes(
+        receiving: notification, isOver: isOver, wall: connection.time(at: context))
+    else { return [] }
+    try keep(changes, connection, store: store)
+    return changes.ended.map { .notificationEnded($0, .crowdedOut) }
+      + changes.received.map { .notified($0) }
+  }
+
+  /// Agents of this device ask or ended.
+  mutating func received(
+    _ news: [InboxNotification], _ connection: ConnectionMachine, at context: EventContext,
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
     var actions: [Action] = []
-    if let changes = inbox.changes(
-      receiving: notification, isOver: isOver, wall: connection.time(at: context))
-    {
-      try keep(changes, connection, store: store)
-      actions += changes.ended.map { .notificationEnded($0, .crowdedOut) }
-      actions += changes.received.map { .notified($0) }
+    for var notification in news where !preferences.off.contains(notification.category) {
+      notification.position = inbox.lastPosition
+      actions += try taken(notification, connection, at: context, store: store)
     }
-    return actions + [.send(id, .notified(notification.position))]
+    return actions
   }
 
   /// Somebody answered a request: it is not shown any longer.

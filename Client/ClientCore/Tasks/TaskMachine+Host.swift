@@ -466,9 +466,11 @@ extension TaskMachine {
           todoProgress: isLast ? todo : nil, outcome: index == 0 ? outcome : nil,
           alsoAwaits: isLast ? also : [], moreRequests: isLast ? more : 0,
           token: execution.leaseToken(of: session)))
+      let before = connection.replica.workspace.keptTask(of: session)
       do throws(Replica.Fault) {
         let done = try connection.perform(command, at: context, store: store)
         actions += done.actions
+        noteNews(of: session, since: before, connection)
       } catch {
         if case .queue(.illegalTaskMove) = error { illegalMoves += 1 }
         if case .store = error {

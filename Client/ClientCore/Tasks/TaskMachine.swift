@@ -128,11 +128,15 @@ struct TaskMachine: Sendable {
   var unwritten: [SessionID: Unwritten] = [:]
   /// The connection over which what waits was asked.
   var asked: ConnectionID?
+  /// What this device's person is to be told of its own agents, the latest last; bounded.
+  var news: [InboxNotification] = []
   /// Moves of tasks that were refused because they are none.
   var illegalMoves = 0
   /// When something is due, on the clock that never steps.
   var deadline: Int64?
 
+  /// News that are kept while the store takes none.
+  static let newsMax = 64
   /// Verdicts that are remembered; as many sessions as may await something at once are fewer.
   static let toldMax = 1_000
 

@@ -1,0 +1,94 @@
+package import QueueModel
+package import SequenceCRDT
+
+/// What happened, in the agent's own words where it has some. How a person is told is decided where
+/// it is shown.
+package enum NotificationEvent: Hashable, Sendable {
+  case approval(tool: String, summary: String, details: String?)
+  case question(String, options: [String])
+  case taskComplete(summary: String?)
+  case taskFailed(error: String?)
+  case threadReady(name: String)
+
+  package var category: NotificationCategory {
+    switch self {
+    case .approval: .approvalRequest
+    case .question: .questionAsked
+    case .taskComplete: .taskComplete
+    case .taskFailed: .taskError
+    case .threadReady: .threadReady
+    }
+  }
+
+  /// What a notification is called, shown by a device and pushed alike, whatever agent runs.
+  package var title: String {
+    switch self {
+    case .approval: "Approval Needed"
+    case .question: "An agent has a question"
+    case .taskComplete: "Task Complete"
+    case .taskFailed: "Task Failed"
+    case .threadReady: "Thread Ready"
+    }
+  }
+
+  package var body: String {
+    switch self {
+    case .approval(let tool, let summary, _): summary.isEmpty ? tool : "\(tool): \(summary)"
+    case .question(let question, _): question
+    case .taskComplete(let text), .taskFailed(let text): text ?? ""
+    case .threadReady(let name): name
+    }
+  }
+}
+
+/// What a write of a task tells people: SPECIFICATION.md, section "Notifications".
+extension NotificationEvent {
+  package init(_ request: TaskRequest) {
+    self =
+      switch request {
+      case .approval(let approval):
+        .approval(tool: approval.toolName, summary: approval.summary, details: approval.details)
+      case .question(let question): .question(question.question, options: question.options)
+      }
+  }
+
+  /// What a status tells, with the request that each is about.
+  ///
+  /// - Parameter requests: those that were not awaited before.
+  package static func events(
+    of status: TaskStatus, asking requests: [TaskRequest]
+  ) -> [(TaskRequest?, NotificationEvent)] {
+    switch status {
+    case .awaitingApproval, .awaitingAnswer: requests.map { ($0, NotificationEvent($0)) }
+    case .completed(.success(let summary)): [(nil, .taskComplete(summary: summary))]
+    case .completed(.failure(let error)): [(nil, .taskFailed(error: error))]
+    case .error(let message): [(nil, .taskFailed(error: message))]
+    case .idle, .processing, .completed(.cancelled): []
+    }
+  }
+}
+
+extension OperationID {
+  /// The name of what an operation tells.
+  ///
+  /// - Parameter index: its place among what the operation tells; what comes behind the first has a
+  ///   name that no operation has.
+  package func naming(_ request: RequestID?, at index: Int) -> OperationID {
+    guard index > 0, let request else { return self }
+    return OperationID(
+      replica: ReplicaID(rawValue: replica.rawValue ^ request.high ^ request.low), seq: seq)
+  }
+}
+
+extension InboxNotification {
+  package init(
+    position: UInt64, name: OperationID, event: NotificationEvent, isMissed: Bool,
+    session: SessionID, request: RequestID?, milliseconds: Int64
+  ) {
+    self.init(
+      position: position, name: name, category: event.category, isMissed: isMissed,
+      session: session, request: request, milliseconds: milliseconds,
+      title: event.title.cut(toUTF8Bytes: WireLimits.notificationTitleBytesMax),
+      body: event.body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax))
+  }
+}
