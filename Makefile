@@ -48,10 +48,10 @@ mcp-check: ## Uses the MCP server through the protocol's reference client
 	@$(SWIFT) build --product cospool
 	@$(SCRIPTS)/mcp-check.sh
 
-agents-check: ## Lets the real Claude Code ask for leave, against a scripted model; fetches it from PyPI
+agents-check: ## The real Claude Code and Codex, in front of a scripted model; ONLY="name …" chooses checks
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
-	@$(SCRIPTS)/agents-check.sh
+	@ONLY="$(ONLY)" $(SCRIPTS)/agents-check.sh
 
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py

@@ -67,6 +67,11 @@ struct Environment: Sendable {
       width: isTerminal ? screenSize(variables).columns : nil, hasColour: hasColour, now: Date())
   }
 
+  /// The session that commands mean which name none.
+  var session: String? {
+    variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
   /// The directory named by the flag, else by the environment.
   func dataDirectory(flag: String?) throws -> String {
     if let directory = DataPath.device.resolve(option: flag, environment: variables) {

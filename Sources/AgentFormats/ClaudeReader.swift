@@ -6,6 +6,7 @@
 /// | `assistant` with `tool_use`, `user` with `tool_result` | a tool that starts, and ends |
 /// | `control_request` `can_use_tool`, `control_response`, `control_cancel_request` | an approval |
 /// | `rate_limit_event` with `rejected` | a limit, with the time it ends |
+/// | `result` with `api_error_status` 429 or 529 | a limit that names no time |
 /// | `result` | the end: the only thing that makes a success |
 ///
 /// An exit code of 0 says nothing: the program also ends so where a hook blocked the prompt, or it
@@ -16,6 +17,11 @@ package struct ClaudeReader: AgentOutputReader {
     var isError: Bool
     var text: String
     var hadTurns: Bool
+    /// The provider's HTTP status, where it refused.
+    var refusal: Int64?
+
+    /// The provider takes nothing now: too many requests, or too much to do (529).
+    var isRefusedForNow: Bool { refusal == 429 || refusal == 529 }
   }
 
   private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
@@ -54,6 +60,7 @@ package struct ClaudeReader: AgentOutputReader {
       if let until = ClaudeReader.limitInOldForm(result.text) {
         return .tryLater(reason: "The agent's usage limit is reached.", until: until)
       }
+      if result.isRefusedForNow { return .tryLater(reason: reason, until: nil) }
       return .failed(reason: reason)
     }
     guard end.isClean else {
@@ -153,7 +160,8 @@ package struct ClaudeReader: AgentOutputReader {
       // Missing is not false: what was not said is no success.
       isError: object["is_error"]?.flag ?? true,
       text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
-      hadTurns: (object["num_turns"]?.integer ?? 0) > 0)
+      hadTurns: (object["num_turns"]?.integer ?? 0) > 0,
+      refusal: object["api_error_status"]?.integer)
     // The id that such a result carries is of no conversation either.
     let isLost = errors.hasPrefix("No conversation found with session ID")
     return tools.endAll() + (isLost ? [.sessionLost] : [])

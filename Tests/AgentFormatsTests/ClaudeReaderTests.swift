@@ -146,6 +146,18 @@ import Testing
     #expect(read(lifted).verdict == .failed(reason: "boom"))
   }
 
+  @Test(arguments: [429, 529]) func aProviderThatTakesNothingNowIsNoFailure(status: Int) {
+    let refused =
+      #"{"type":"result","subtype":"success","is_error":true,"result":"API Error: slow down","#
+      + #""num_turns":1,"api_error_status":\#(status)}"#
+    #expect(
+      read(refused, end: .exited(code: 1)).verdict
+        == .tryLater(reason: "API Error: slow down", until: nil))
+    let wrong = refused.replacing("\(status)}", with: "400}")
+    #expect(
+      read(wrong, end: .exited(code: 1)).verdict == .failed(reason: "API Error: slow down"))
+  }
+
   @Test func approvalsArePendingUntilAnswered() {
     let text = """
       {"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}

@@ -145,6 +145,9 @@ import Testing
       #expect(threads.exitCode == 0)
       #expect(await fixture.cospool("thread", "list").output.contains("wants answer"))
       #expect(await fixture.cospool("status").output.contains("1 request for you"))
+      let forgotten = await fixture.cospool("answer", "S")
+      #expect(forgotten.exitCode == 2)
+      #expect(forgotten.errors.contains("The text of the answer is missing"))
       #expect(await fixture.cospool("answer", "--cancel").exitCode == 0)
       #expect(try await asked["ending"] == "cancelled")
     }
@@ -246,7 +249,7 @@ import Testing
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let connection = daemon(fixture)
-      var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
+      var server = MCPServer(MCPSurroundings(session: "s")) { try await connection.answer(to: $0) }
       let call = permissionPrompt([
         "tool_name": "Bash", "input": ["command": "make"], "tool_use_id": "toolu_1",
       ])
@@ -278,7 +281,7 @@ import Testing
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let connection = daemon(fixture)
-      var server = MCPServer(session: "s") { try await connection.answer(to: $0) }
+      var server = MCPServer(MCPSurroundings(session: "s")) { try await connection.answer(to: $0) }
       let call = permissionPrompt([
         "tool_name": "AskUserQuestion",
         "input": ["questions": [["question": "Which?", "options": [["label": "A"]]]]],

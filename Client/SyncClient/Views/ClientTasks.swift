@@ -108,16 +108,21 @@ public struct ClientTasks: Sendable {
   ///   - patience: after so long nobody can answer; nil waits for ever.
   ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
   ///     on waiting until something is heard of it.
+  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)` does it.
+  ///
   /// - Returns: the one decision that the agent is to be told.
   /// - Throws: `.queue(.sessionNotFound)`, `.closed`.
   public func ask(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
   ) async throws(ClientError) -> AskAnswer {
-    try await client.engine.raise(
+    let answer = try await client.engine.raise(
       Ask(
         session: session, id: id, matter: ask,
         patienceMilliseconds: patience.map(Engine.milliseconds), promptsItself: promptsItself))
+    // An agent that works by itself is told, and stops or not.
+    if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
+    return answer
   }
 
   /// Answers what a task awaits. The first answer of all devices counts.

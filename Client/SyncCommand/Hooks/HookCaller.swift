@@ -42,6 +42,12 @@ struct HookCaller: Hashable, Sendable {
     return nil
   }
 
+  /// Whether the agent's process is there.
+  var isAlive: Bool {
+    guard let now = HookCaller.stat(of: agent) else { return false }
+    return now.start == agentStart && !now.isZombie
+  }
+
   private static func stat(of process: Int32) -> ProcessStat? {
     let line = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
     return line.flatMap(ProcessStat.init)

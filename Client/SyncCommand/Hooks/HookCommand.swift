@@ -38,6 +38,8 @@ struct HookCommand: LocalCommand {
   var explain = false
   @OptionGroup var options: GlobalOptions
 
+  /// Between two looks at whether the agent that asks is still there.
+  static let lookPeriod = Duration.seconds(1)
   /// Bytes of an event; a tool's input can be a whole file.
   static let bytesMax = 16 << 20
 
@@ -51,6 +53,14 @@ struct HookCommand: LocalCommand {
           try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
             code: "timeout", message: "It took longer than \(limit) seconds.", exitCode: 75)
+        }
+        if ask || patience != nil, let agent = HookCaller.current() {
+          // Its request is withdrawn with this process.
+          tasks.addTask {
+            while agent.isAlive { try await Task.sleep(for: HookCommand.lookPeriod) }
+            throw CommandFailure(
+              code: "agentGone", message: "The agent that asked is gone.", exitCode: 1)
+          }
         }
         defer { tasks.cancelAll() }
         return try await tasks.next() ?? ""
@@ -86,8 +96,7 @@ struct HookCommand: LocalCommand {
       throw CommandFailure(
         code: "unknownEvent", message: "stdin holds no event of a kind that is known.", exitCode: 1)
     }
-    let named = environment.variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
-    let id = session ?? named ?? event.agentSession
+    let id = session ?? environment.session ?? event.agentSession
     let connection = DaemonConnection(
       dataDirectory: try environment.dataDirectory(flag: options.data))
     if feed,

@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import LocalAPI
 import Synchronization
 
 /// Lines of answers, each in one piece.
@@ -39,14 +40,25 @@ struct MCPCommand: LocalCommand {
     help: ArgumentHelp("The session that calls mean which name none.", valueName: "session"),
     completion: .sessions)
   var session: String?
+  @Option(
+    help: ArgumentHelp(
+      "How long permission_prompt waits for a person, at most 3600.", valueName: "seconds"))
+  var patience = MCPSurroundings.patienceSecondsDefault
   @OptionGroup var options: GlobalOptions
+
+  func validate() throws {
+    guard patience > 0, patience <= Double(AskRequest.patienceSecondsMax) else {
+      throw ValidationError(
+        "--patience \(patience): choose more than 0 and at most \(AskRequest.patienceSecondsMax).")
+    }
+  }
 
   func run(in environment: Environment) async throws -> String {
     let directory = try environment.dataDirectory(flag: options.data)
     let connection = DaemonConnection(dataDirectory: directory)
-    let named =
-      session ?? environment.variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
-    var server = MCPServer(session: named) { try await connection.answer(to: $0) }
+    let named = session ?? environment.session
+    let surroundings = MCPSurroundings(session: named, patienceSeconds: patience)
+    var server = MCPServer(surroundings) { try await connection.answer(to: $0) }
     let output = MCPOutput(write: environment.watching.write)
     await withDiscardingTaskGroup { group in
       var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)

@@ -34,14 +34,16 @@ struct MCPServer: Sendable {
 
   /// Asks the daemon.
   private let ask: @Sendable (APIRequest) async throws -> Answer
-  private let session: String?
+  private let surroundings: MCPSurroundings
   /// Calls that wait.
   let waiting = MCPWaiting()
   private var kept: [String: Kept] = [:]
   private var keys: [String] = []
 
-  init(session: String?, ask: @escaping @Sendable (APIRequest) async throws -> Answer) {
-    self.session = session
+  init(
+    _ surroundings: MCPSurroundings, ask: @escaping @Sendable (APIRequest) async throws -> Answer
+  ) {
+    self.surroundings = surroundings
     self.ask = ask
   }
 
@@ -73,10 +75,10 @@ struct MCPServer: Sendable {
           "A call of this id waits already, or \(MCPWaiting.callsMax) calls wait: end one first.",
           id: id))
     }
-    let (ask, session, waiting) = (ask, session, waiting)
+    let (ask, surroundings, waiting) = (ask, surroundings, waiting)
     return .wait {
       let answer = await MCPServer.first(of: ends) {
-        await MCPServer.call(tool, request["params"], session: session, ask: ask, id: id)
+        await MCPServer.call(tool, request["params"], in: surroundings, ask: ask, id: id)
       }
       // What was taken back is not answered, as the protocol has it.
       return waiting.end(id) ? answer : nil
@@ -170,7 +172,7 @@ struct MCPServer: Sendable {
     }
     do {
       let arguments = try MCPTool.Arguments(
-        parameters?["arguments"], of: tool, session: session)
+        parameters?["arguments"], of: tool, in: surroundings)
       let key = try arguments.idempotencyKey()
       let fingerprint = "\(name) \(arguments.fingerprint)"
       if let key, let earlier = kept[key] {
@@ -190,12 +192,12 @@ struct MCPServer: Sendable {
 
   /// A call that needs nothing of the server.
   private static func call(
-    _ tool: MCPTool, _ parameters: JSONTree?, session: String?,
+    _ tool: MCPTool, _ parameters: JSONTree?, in surroundings: MCPSurroundings,
     ask: @Sendable (APIRequest) async throws -> Answer, id: JSONTree
   ) async -> String {
     do {
       let arguments = try MCPTool.Arguments(
-        parameters?["arguments"], of: tool, session: session)
+        parameters?["arguments"], of: tool, in: surroundings)
       return MCPServer.result(try await result(of: tool, arguments, ask: ask), id: id)
     } catch {
       return failed(error, id: id)

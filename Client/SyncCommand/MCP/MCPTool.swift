@@ -1,5 +1,16 @@
 import AgentFormats
 
+/// What an MCP server was started with.
+struct MCPSurroundings: Sendable {
+  /// How long a request for leave waits where nothing else is said.
+  static let patienceSecondsDefault: Double = 300
+
+  /// The session that calls mean which name none.
+  var session: String?
+  /// How long a request for leave waits for an answer.
+  var patienceSeconds = MCPSurroundings.patienceSecondsDefault
+}
+
 /// A tool that an agent can call: what it takes, and the request that it becomes.
 struct MCPTool: Sendable {
   var name: String
@@ -96,12 +107,11 @@ extension MCPTool {
   /// Arguments that fit the fields.
   struct Arguments: Sendable {
     private var values: [String: JSONTree]
-    /// The session that the server was started for.
-    private var session: String?
+    private var surroundings: MCPSurroundings
 
     /// - Throws: `CommandFailure` that says which argument is wrong.
-    init(_ given: JSONTree?, of tool: MCPTool, session: String?) throws {
-      self.session = session
+    init(_ given: JSONTree?, of tool: MCPTool, in surroundings: MCPSurroundings) throws {
+      self.surroundings = surroundings
       switch given {
       case nil, .null: values = [:]
       case .object(let members): values = members
@@ -125,6 +135,7 @@ extension MCPTool {
     func text(_ name: String) -> String? { values[name]?.text }
     func number(_ name: String) -> Int? { values[name]?.integer.flatMap { Int(exactly: $0) } }
     func tree(_ name: String) -> JSONTree? { values[name] }
+    var patienceSeconds: Double { surroundings.patienceSeconds }
     func flag(_ name: String) -> Bool { values[name]?.flag ?? false }
     func texts(_ name: String) -> [String] { values[name]?.elements.compactMap(\.text) ?? [] }
 
@@ -136,7 +147,7 @@ extension MCPTool {
 
     /// The session named, else the one the server was started for.
     func sessionID() throws -> String {
-      guard let id = text("session") ?? session else {
+      guard let id = text("session") ?? surroundings.session else {
         throw CommandFailure.usage(
           "Name the session: the server was started for none (COSPOOL_SESSION is not set).")
       }

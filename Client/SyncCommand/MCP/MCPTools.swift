@@ -6,9 +6,6 @@ import QueueModel
 enum MCPTools {
   static let all = queueTools + changeTools + threadTools + approvalTools
 
-  /// How long a request for leave waits for an answer.
-  private static let patienceSeconds: Double = 300
-
   private static let approvalTools = [
     MCPTool(
       name: "permission_prompt",
@@ -26,12 +23,12 @@ enum MCPTools {
         var request = try APIRequest(
           .post, ["sessions", try arguments.sessionID(), "asks"],
           body: try questions(of: arguments).map {
-            AskRequest($0, patience: patienceSeconds)
+            AskRequest($0, patience: arguments.patienceSeconds)
           }
             ?? AskRequest(
               ofTool: try arguments.needed("tool_name"), arguments.tree("input"),
-              patience: patienceSeconds))
-        request.timeoutSeconds = patienceSeconds + HookApproval.closingSeconds
+              patience: arguments.patienceSeconds))
+        request.timeoutSeconds = arguments.patienceSeconds + HookApproval.closingSeconds
         return request
       },
       answer: { answer, arguments in
@@ -49,6 +46,15 @@ enum MCPTools {
         case "denied":
           let reason = answer["text"]?.text ?? "A person denied it."
           return .object(["behavior": "deny", "message": .string(reason)])
+        case "cancelled":
+          return .object([
+            "behavior": "deny", "interrupt": true,
+            "message": "A person cancelled the question and wants this turn to end: stop here.",
+          ])
+        case "withdrawn":
+          return .object([
+            "behavior": "deny", "message": "It was withdrawn before anybody answered.",
+          ])
         default:
           // Without a prompt of its own there is nobody else to ask.
           return .object([

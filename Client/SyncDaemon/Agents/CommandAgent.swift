@@ -38,7 +38,8 @@ enum CommandAgent {
         if takesArgument { try PromptFault.check(filled) }
         return AgentCommandLine(words: filled, input: takesArgument ? nil : turn.prompt)
       },
-      reader: { _ in CommandReader() }, timeoutSeconds: timeoutSeconds, stopGrace: stopGrace)
+      reader: { _ in CommandReader() }, isPlain: true, timeoutSeconds: timeoutSeconds,
+      stopGrace: stopGrace)
   }
 
   /// Whether the third word is a script that a shell runs.

@@ -37,7 +37,9 @@ enum PresetAgents {
         // The hyphen has it read the prompt from standard input.
         return AgentCommandLine(words: words + ["-"], input: turn.promptWithFiles)
       },
-      reader: { _ in CodexReader() }, timeoutSeconds: timeoutSeconds)
+      reader: { _ in CodexReader() },
+      // "thread/resume failed: failed to resolve rollout path …: file does not exist"
+      saysLost: { $0.contains("thread/resume") }, timeoutSeconds: timeoutSeconds)
   }
 
   /// A command of Codex with `exec` behind the program: most options are those of `exec`, and refused

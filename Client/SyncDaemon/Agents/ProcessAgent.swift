@@ -15,6 +15,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var commandLine: @Sendable (AgentTurn) throws -> AgentCommandLine
   /// A fresh reader for each turn.
   var reader: @Sendable (AgentTurn) -> Reader
+  /// Whether what it writes to standard output says nothing of why it failed: then the last line of
+  /// standard error does.
+  var isPlain = false
+  /// Whether its last words on standard error say that the conversation to go on with is not there.
+  var saysLost: @Sendable (String) -> Bool = { _ in false }
   /// After so long the process is stopped; nil lets it take as long as it wants.
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
@@ -61,7 +66,10 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case .ended(let end):
       let last = state.withLock { $0.ended(end, now: wall()) }
       for event in last.events { report(.said(event)) }
-      return result(last.verdict, of: end, complaint.withLock { $0.text })
+      if turn.resumed != nil, saysLost(complaint.withLock { $0.text }) {
+        report(.said(.sessionLost))
+      }
+      return result(last.verdict, of: end, complaint.withLock { $0 })
     case .timedOut(let seconds):
       return .failed("the agent took longer than \(seconds) seconds and was stopped")
     case .lost(let reason):
@@ -78,16 +86,17 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
 
     mutating func received(_ bytes: some Sequence<UInt8>) { lines.received(bytes) }
 
-    /// Its last line, where it wrote nothing to standard output.
-    var text: String { hasOutput ? "" : lines.text }
+    /// Its last line.
+    var text: String { lines.text }
   }
 
   private func result(
-    _ verdict: AgentVerdict, of end: ProcessEnd, _ complaint: String
+    _ verdict: AgentVerdict, of end: ProcessEnd, _ complaint: Complaint
   ) -> TurnResult {
     var verdict = verdict
-    if case .failed(let reason) = verdict, !complaint.isEmpty {
-      verdict = .failed(reason: "\(reason): \(complaint)")
+    if case .failed(let reason) = verdict, !complaint.text.isEmpty, isPlain || !complaint.hasOutput
+    {
+      verdict = .failed(reason: "\(isPlain ? end.description : reason): \(complaint.text)")
     }
     return switch (verdict, end) {
     case (.succeeded(let summary), _):
