@@ -48,6 +48,12 @@ struct APIRequest: Equatable, Sendable {
     if !fields.isEmpty { self.path += "?" + fields.joined(separator: "&") }
   }
 
+  /// Whether a component of the path is empty: an id that a script's variable did not hold.
+  var hasEmptyPart: Bool {
+    path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
+      .contains(where: \.isEmpty)
+  }
+
   /// Leaves alone only what needs no encoding anywhere in a URL (RFC 3986, section 2.3).
   static func encoded(_ component: String) -> String {
     var text = ""

@@ -28,14 +28,15 @@ enum QueueText {
   /// So many digits of an id are shown at least.
   static let idDigitsMin = 8
 
-  static func list(_ queue: QueueAnswer, style: TextStyle) -> String {
+  /// - Parameter isOver: these messages do not wait any more.
+  static func list(_ queue: QueueAnswer, isOver: Bool = false, style: TextStyle) -> String {
     var lines: [String] = []
-    if queue.paused {
+    if queue.paused, !isOver {
       let reasons = queue.pauseReasons.map(TextStyle.line).filter { !$0.isEmpty }
       let reason = reasons.isEmpty ? "" : ": " + reasons.joined(separator: "; ")
       lines.append(style.coloured("paused\(reason)", .yellow))
     }
-    if let error = queue.currentError {
+    if let error = queue.currentError, !isOver {
       lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
     }
     guard !queue.messages.isEmpty else {
@@ -43,7 +44,7 @@ enum QueueText {
         .joined(separator: "\n")
     }
     var table = TextTable([
-      .init(title: "#", isNumber: true), .init(title: "ID", isName: true),
+      .init(title: "#", isNumber: true, goes: isOver ? 4 : nil), .init(title: "ID", isName: true),
       .init(title: "PRIORITY", goes: 1),
       .init(title: "AGE", isNumber: true, goes: 2), .init(title: "DEVICE", goes: 3),
       .init(title: "CONTENT"),
@@ -51,13 +52,15 @@ enum QueueText {
     let ids = shortened(queue.messages.map(\.id.description))
     table.rows = zip(queue.messages, ids).map { message, id in
       [
-        .init("\(message.position)"), .init(id),
+        .init(isOver ? "" : "\(message.position)"), .init(id),
         .init(message.priority, message.priority == "urgent" ? .red : nil),
         .init(style.age(message.createdAt)), .init(message.device ?? "-"),
         .init(content(message)),
       ]
     }
-    return (lines + [table.text(style: style)]).joined(separator: "\n")
+    lines.append(table.text(style: style))
+    if let note = queue.note { lines.append(style.coloured(TextStyle.line(note), .dim)) }
+    return lines.joined(separator: "\n")
   }
 
   /// What a row says of a message: its text, and in front what became of it where it does not just
@@ -195,23 +198,35 @@ enum ThreadText {
 }
 
 enum SessionText {
-  static func list(_ answer: SessionsAnswer, style: TextStyle) -> String {
-    guard !answer.sessions.isEmpty else { return "no sessions yet" }
+  static func list(_ sessions: [SessionAnswer], style: TextStyle) -> String {
+    guard !sessions.isEmpty else { return "no sessions yet" }
     var table = TextTable([
       .init(title: "SESSION", isName: true), .init(title: "WAITING", isNumber: true),
-      .init(title: "THREAD", isNumber: true, goes: 2), .init(title: "STATE", goes: 1),
+      .init(title: "THREAD", isNumber: true, goes: 2), .init(title: "STATE"),
+      .init(title: "HOST", goes: 1), .init(title: "AGENT", goes: 5),
       .init(title: "NAME", goes: 3), .init(title: "PROJECT", goes: 4),
     ])
-    table.rows = answer.sessions.map { session in
-      let states = [session.paused ? "paused" : nil, session.locked ? "locked" : nil]
+    table.rows = sessions.map { session in
+      let (state, colour) = OverviewText.words(of: session)
       return [
         .init(session.id.rawValue), .init("\(session.waiting)"),
-        .init(session.threadPosition.map(String.init) ?? "-"),
-        .init(states.compactMap { $0 }.joined(separator: ","), session.paused ? .yellow : .dim),
+        .init(session.threadPosition.map(String.init) ?? "-"), .init(state, colour),
+        .init(session.hostName ?? "-"), .init(session.agent ?? ""),
         .init(session.name == session.id.rawValue ? "" : session.name), .init(session.project),
       ]
     }
     return table.text(style: style)
+  }
+
+  /// What people call sessions: their names, and where two have one, the beginning of the id besides.
+  static func names(of sessions: [SessionAnswer]) -> [String] {
+    let counts = Dictionary(sessions.map { ($0.name, 1) }, uniquingKeysWith: +)
+    return sessions.map { session in
+      guard counts[session.name, default: 0] > 1, session.name != session.id.rawValue else {
+        return session.name
+      }
+      return "\(session.name) (\(session.id.rawValue.prefix(QueueText.idDigitsMin)))"
+    }
   }
 }
 

@@ -57,12 +57,10 @@ struct CommandRunner: Sendable {
           variables: environment.variables)
         return try outcome(of: command, try await session.run())
       }
-      var command = command
-      if let approve = command as? ApproveCommand, approve.ask == nil {
-        command = try await confirmed(approve)
-      }
-      let request = try command.request(input: environment.input)
       let directory = try environment.dataDirectory(flag: command.options.data)
+      let command = try await readied(command, DaemonConnection(dataDirectory: directory))
+      let request = try command.request(input: environment.input)
+      guard !request.hasEmptyPart else { throw CommandFailure.usage("An id or a name is empty.") }
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(
           connection: DaemonConnection(dataDirectory: directory), request: request,
@@ -78,15 +76,32 @@ struct CommandRunner: Sendable {
     }
   }
 
-  /// The same with the name of what a person was shown and allows.
-  private func confirmed(_ approve: ApproveCommand) async throws -> ApproveCommand {
-    let directory = try environment.dataDirectory(flag: approve.options.data)
-    let answer = try await DaemonConnection(dataDirectory: directory)
-      .answer(to: APIRequest(.get, ["tasks"]))
-    var approve = approve
-    approve.ask = try approve.confirmed(
-      of: answer.decoded(TasksAnswer.self).tasks, in: environment)
-    return approve
+  /// The same with ids in the place of names, and with what a person was shown and allows.
+  private func readied(
+    _ command: any DaemonCommand, _ connection: DaemonConnection
+  ) async throws -> any DaemonCommand {
+    if var send = command as? SendCommand {
+      try send.lookUp(in: try await names(connection), environment)
+      return send
+    }
+    if var naming = command as? any SessionNaming {
+      try naming.lookUp(in: try await names(connection))
+      return naming
+    }
+    if var answering = command as? any AnsweringCommand {
+      let tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
+      try answering.lookUp(
+        in: try await names(connection), tasks.decoded(TasksAnswer.self).tasks, environment)
+      return answering
+    }
+    return command
+  }
+
+  private func names(_ connection: DaemonConnection) async throws -> SessionNames {
+    let answer = try await connection.answer(to: APIRequest(.get, ["sessions"]))
+    return SessionNames(
+      sessions: try answer.decoded(SessionsAnswer.self).sessions, named: environment.session,
+      folder: Paths.absolute("."))
   }
 
   private func outcome(of command: any DaemonCommand, _ answer: Answer) throws -> Outcome {

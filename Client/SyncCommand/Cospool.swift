@@ -8,6 +8,7 @@ struct Cospool: ParsableCommand {
     abstract: "Queues of coding agents, the same on every device.",
     discussion: """
       EXAMPLES
+        cospool                                        everything at a glance
         cospool send -s review "Fix the flaky test"    queue a prompt
         git diff | cospool send -s review -            queue what comes on stdin
         cospool queue list -s review                   what waits, in order
@@ -36,15 +37,15 @@ struct Cospool: ParsableCommand {
     version: Version.number,
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
-      TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
+      TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self, AskCommand.self,
       StatusCommand.self, DoctorCommand.self, ServiceCommands.self, SyncCommands.self,
       PairCommand.self, UnpairCommand.self, ServerCommands.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
       NotificationCommands.self, PushCommands.self, WebCommands.self,
       MCPCommand.self, HookCommand.self, HooksCommands.self, CompletionsCommand.self,
-      CompleteCommand.self,
-    ])
+      CompleteCommand.self, OverviewCommand.self,
+    ], defaultSubcommand: OverviewCommand.self)
 
   // Here too, so that both may stand before the subcommand.
   @OptionGroup var options: GlobalOptions
@@ -60,14 +61,6 @@ struct GlobalOptions: ParsableArguments {
 
   @Flag(help: "Write JSON instead of text; errors too, on stderr.")
   var json = false
-}
-
-/// The session a command is about.
-struct SessionOption: ParsableArguments {
-  @Option(
-    name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
-  var id: String
 }
 
 /// A command that is one request to the daemon.

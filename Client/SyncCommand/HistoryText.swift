@@ -24,7 +24,11 @@ enum HistoryText {
   /// Of one message: each thing that happened to it with its time, age and device. Of more, the age
   /// alone where the terminal has no room for both.
   static func log(_ answer: HistoryAnswer, ofMessage: Bool = false, style: TextStyle) -> String {
-    guard !answer.entries.isEmpty else { return "nothing is known of it" }
+    guard !answer.entries.isEmpty else {
+      guard let message = answer.message else { return "nothing is known of it" }
+      return "the log of this device begins later\n\n" + QueueText.show(message, style: style)
+        + written(answer, style: style)
+    }
     var table = TextTable([
       .init(title: "TIME", goes: 4), .init(title: "AGE", isNumber: true),
       .init(title: "DEVICE", goes: 2), .init(title: "SESSION", goes: 1, isName: true),
@@ -42,14 +46,20 @@ enum HistoryText {
         .init(entry.what),
       ]
     }
-    var text = table.text(style: style)
-    if let output = answer.output {
-      let cut = output.truncated ? ", its beginning cut off" : ""
-      text += "\n\n" + style.coloured("output of attempt \(output.attempt)\(cut):", .dim)
-      text += "\n" + TextStyle.block(output.text)
-    }
+    let text = table.text(style: style) + written(answer, style: style)
     guard let next = answer.next else { return text }
     return text + "\n" + style.coloured("older: --before \(TextStyle.line(next))", .dim)
+  }
+
+  /// What its latest attempt wrote, or where that is.
+  private static func written(_ answer: HistoryAnswer, style: TextStyle) -> String {
+    if let output = answer.output {
+      let cut = output.truncated ? ", its beginning cut off" : ""
+      return "\n\n" + style.coloured("output of attempt \(output.attempt)\(cut):", .dim)
+        + "\n" + TextStyle.block(output.text)
+    }
+    guard let device = answer.outputDevice else { return "" }
+    return "\n\n" + style.coloured("what it wrote is on \(TextStyle.line(device))", .dim)
   }
 
   static func imported(_ answer: ImportedAnswer) -> String {

@@ -24,6 +24,17 @@ enum StatusText {
       fields.append(
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
+    for (sessions, why) in [
+      (status.queues.unhosted ?? [], "no device runs it: cospool session host SESSION this"),
+      (
+        status.queues.agentless ?? [],
+        "there is no agent here: cospool session agent SESSION claude"
+      ),
+    ] where !sessions.isEmpty {
+      let names = sessions.prefix(3).map(\.rawValue).joined(separator: ", ")
+      let more = sessions.count > 3 ? " and \(sessions.count - 3) more" : ""
+      fields.append(.init("waiting", "\(names)\(more): \(why)", .yellow))
+    }
     if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       fields.append(.init("problem", problem + code, .red))

@@ -79,6 +79,12 @@ extension APIHandlers {
     }
     try await client.perform(.setHost(session, device))
     var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
+    let kind = try await client.execution.agentKind(of: session)
+    if device == client.deviceID, kind == AgentKind.none {
+      answer.warning =
+        "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
+        + "session alone: cospool session agent \(session) claude."
+    }
     if let before, before != device {
       answer.previous = before
       let old = self.name(of: before)

@@ -70,8 +70,20 @@ extension APIHandlers {
       page.next = part.next
     } while page.next != nil && page.entries.count < limit
     var answer = HistoryAnswer(page)
-    if case .message(let id) = subject { answer.output = output.record(of: id) }
+    if case .message(let id) = subject { describe(id, in: &answer) }
     return answer
+  }
+
+  private func describe(_ id: MessageID, in answer: inout HistoryAnswer) {
+    answer.output = output.record(of: id)
+    let workspace = client.workspace()
+    guard let view = try? workspace.message(id) else { return }
+    answer.message = MessageAnswer(view, namesSession: true)
+    if answer.output == nil, view.attempts > 0,
+      let host = workspace.session(view.session)?.host, host != client.deviceID
+    {
+      answer.outputDevice = name(of: host)
+    }
   }
 
   private func flag(_ name: String, in query: Parameters) throws -> Bool {

@@ -18,7 +18,7 @@ extension APIHandlers {
       guard let view = client.workspace().session(id) else {
         throw QueueError.sessionNotFound(id: id.rawValue)
       }
-      return CanonicalJSON.response(SessionAnswer(view))
+      return CanonicalJSON.response(try await described([view])[0])
     }
     api.post("sessions") { request, _ in
       let body = try await decoded(SessionRequest.self, from: request)
@@ -43,7 +43,8 @@ extension APIHandlers {
       try await perform(.deleteSession(try session(context)))
     }
     api.get("sessions/:session/queue") { request, context in
-      let view = try client.workspace().messageQueue(try session(context))
+      let id = try session(context)
+      let view = try client.workspace().messageQueue(id)
       let page = try Page(
         of: view.messages, asked: request.uri.queryParameters, \.id.description)
       var answer = QueueAnswer(view, page: (page.items, page.next))
@@ -52,6 +53,7 @@ extension APIHandlers {
       for index in answer.messages.indices {
         answer.messages[index].delivery = unsent[answer.messages[index].id]
       }
+      answer.note = try await obstacle(of: id)
       return CanonicalJSON.response(answer)
     }
     api.get("messages/unsent") { _, _ in
@@ -102,6 +104,7 @@ extension APIHandlers {
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file) }
     for file in files { command.attachments.append(try await kept(file)) }
+    let isNew = client.workspace().session(session) == nil
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command)
@@ -113,9 +116,11 @@ extension APIHandlers {
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
     }
     let cap = client.settings.maxQueueSize
+    let fullness = count < cap ? "nearly full" : "full"
     return SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? "The queue of \(session) is nearly full (\(count)/\(cap))." : nil)
+      warning: isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil,
+      newSession: isNew ? true : nil)
   }
 
   func priority(named name: String) throws -> Priority {

@@ -47,6 +47,7 @@ struct APIHandlers: Sendable {
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
+    addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     addThreadRoutes(to: api)
@@ -68,7 +69,7 @@ struct APIHandlers: Sendable {
 
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
     api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
-    api.get("status") { _, _ in CanonicalJSON.response(await status()) }
+    api.get("status") { _, _ in CanonicalJSON.response(try await status()) }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
     api.post("pair") { request, _ in
@@ -122,14 +123,21 @@ struct APIHandlers: Sendable {
     ).response(to: request, on: context.channel)
   }
 
-  func status() async -> StatusAnswer {
+  func status() async throws -> StatusAnswer {
     let workspace = client.workspace()
+    let kinds = try await client.execution.agentKinds()
+    let sessions = workspace.sessions()
+    let agentless = sessions.filter { session in
+      session.waiting > 0 && session.host == client.deviceID
+        && (kinds[session.id] ?? client.settings.agents.kind) == AgentKind.none
+    }
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled
     daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
-      daemon: daemon, sync: client.syncStatus(), sessions: workspace.sessions(),
-      threads: workspace.threadQueue(), awaited: await client.tasks.awaitedRequests().count)
+      daemon: daemon, sync: client.syncStatus(), sessions: sessions,
+      threads: workspace.threadQueue(), awaited: await client.tasks.awaitedRequests().count,
+      agentless: agentless.map(\.id))
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

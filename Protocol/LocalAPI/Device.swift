@@ -35,6 +35,11 @@ package struct StatusAnswer: APIValue {
     package var threadsReady: Int
     /// Requests that wait for somebody's answer.
     package var awaited: Int
+    /// Sessions whose messages wait, and that no device runs; left out where there are none.
+    package var unhosted: [SessionID]?
+    /// Sessions whose messages wait, and that this device is to run, which has no agent; left out where
+    /// there are none.
+    package var agentless: [SessionID]?
   }
 
   package var daemon: DaemonAnswer
@@ -43,13 +48,15 @@ package struct StatusAnswer: APIValue {
 
   package init(
     daemon: DaemonAnswer, sync: SyncStatus, sessions: [SessionView], threads: ThreadQueueView,
-    awaited: Int
+    awaited: Int, agentless: [SessionID]
   ) {
     self.daemon = daemon
     self.sync = sync
+    let unhosted = sessions.filter { $0.waiting > 0 && $0.host == nil }.map(\.id)
     queues = Counts(
       sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },
-      threads: threads.threads.count, threadsReady: threads.ready.count, awaited: awaited)
+      threads: threads.threads.count, threadsReady: threads.ready.count, awaited: awaited,
+      unhosted: unhosted.isEmpty ? nil : unhosted, agentless: agentless.isEmpty ? nil : agentless)
   }
 }
 

@@ -41,6 +41,10 @@ package struct HistoryAnswer: APIValue {
 
   /// What the latest attempt wrote, where the agent ran here and one message was asked for.
   package var output: OutputAnswer?
+  /// The device that has what its attempts wrote, where that is another one.
+  package var outputDevice: String?
+  /// The message as it is now, where one was asked for: known longer than the log reaches back.
+  package var message: MessageAnswer?
   package var entries: [Entry]
   /// What to give as `before` for what is older; left out at the end of the log.
   package var next: String?

@@ -35,11 +35,14 @@ package struct SentAnswer: APIValue {
   package var count: Int
   /// For the person, from 80 % of the cap on.
   package var warning: String?
+  /// Whether the session was made by it; left out where it was not.
+  package var newSession: Bool?
 
   package init(
     id: MessageID, session: SessionID, status: MessageStatus, position: Int, count: Int,
-    warning: String? = nil
+    warning: String? = nil, newSession: Bool? = nil
   ) {
+    self.newSession = newSession
     self.id = id
     self.session = session
     self.status = status
@@ -221,6 +224,8 @@ package struct QueueAnswer: APIValue {
   package var messages: [MessageAnswer]
   /// Why it stands still until a person decides; left out where it does not (S0-65).
   package var currentError: String?
+  /// Why nothing of it starts, where nobody would see that: no host, no agent, a host that is away.
+  package var note: String?
   /// Where the next page begins; left out on the last one.
   package var next: String?
 
@@ -235,6 +240,13 @@ package struct QueueAnswer: APIValue {
     messages = (page?.items ?? view.messages).map { MessageAnswer($0, namesSession: false) }
     next = page?.next
   }
+}
+
+/// Messages of several sessions, session by session.
+package struct QueuesAnswer: APIValue {
+  package var queues: [QueueAnswer]
+
+  package init(queues: [QueueAnswer]) { self.queues = queues }
 }
 
 /// What an attempt wrote.

@@ -64,6 +64,19 @@ extension Route {
 
   static let sessionRoutes = [
     Route(
+      method: "GET", path: "/v1/overview", id: "readOverview",
+      summary: "What asks, what stands still and why, what runs where, what waits, who is away.",
+      answer: .json(OverviewAnswer.self)),
+    Route(
+      method: "GET", path: "/v1/queues", id: "listQueues",
+      summary: "The messages of all sessions, or of one: those that wait, or those that are over.",
+      parameters: [
+        Route.Parameter(
+          name: "state", summary: "Which messages; `waiting` where it is left out.",
+          schema: ["type": "string", "enum": ["waiting", "done", "cancelled"]]),
+        Route.Parameter(name: "session", summary: "Of this session alone."),
+      ], answer: .json(QueuesAnswer.self), refusals: [404, 422]),
+    Route(
       method: "GET", path: "/v1/sessions", id: "listSessions", summary: "All sessions, by id.",
       parameters: pageParameters, answer: .json(SessionsAnswer.self), refusals: [409]),
     Route(

@@ -42,6 +42,32 @@ package struct SessionAnswer: APIValue {
   package var locked: Bool
   /// The device where its agent runs; left out where none was named.
   package var host: DeviceID?
+  /// That device's name, where one session or the overview is asked for, as all that follows.
+  package var hostName: String?
+  /// What runs its messages, where this device is the host: `none` where nothing does.
+  package var agent: String?
+  /// Where it stands.
+  package var standing: Standing?
+  /// What that means, in words: what is asked, why nothing starts, what is done.
+  package var note: String?
+
+  /// Where a session stands: the first that holds.
+  package enum Standing: String, Codable, CaseIterable, Sendable {
+    /// Its agent asks its person.
+    case asks
+    /// It stands still until a person decides.
+    case stopped
+    case working
+    case paused
+    /// Messages wait, and no device runs them.
+    case unhosted
+    /// Messages wait, and their host has no agent.
+    case agentless
+    /// Messages wait, and their host is not connected.
+    case hostAway
+    case waiting
+    case idle
+  }
 
   package init(_ view: SessionView) {
     host = view.host
@@ -64,6 +90,17 @@ package struct SessionsAnswer: APIValue {
   package init(sessions: [SessionAnswer], next: String? = nil) {
     self.sessions = sessions
     self.next = next
+  }
+}
+
+/// Everything at a glance.
+package struct OverviewAnswer: APIValue {
+  package var sync: SyncStatus
+  package var sessions: [SessionAnswer]
+
+  package init(sync: SyncStatus, sessions: [SessionAnswer]) {
+    self.sync = sync
+    self.sessions = sessions
   }
 }
 

@@ -104,6 +104,35 @@ extension EndToEnd {
       }
     }
 
+    // S4-45
+    @Test func cancellingAQuestionStopsTheTurn() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["api"], on: device)
+        let id = try await device.send("api", "it wonders")
+        try await bed.eventually("it asks", within: 60) {
+          try await device.task("api")?.status == "awaitingAnswer"
+        }
+        try await device.cospool("answer", "api", "--cancel")
+        try await bed.eventually("its message is cancelled", within: 60) {
+          try await device.message(id).status == "cancelled"
+        }
+        let task = try await device.task("api")
+        #expect(task?.status == "completed" && task?.outcome?.ending == "cancelled")
+        let second = try await device.send("api", "it wonders again")
+        try await bed.eventually("it asks", within: 60) {
+          try await device.task("api")?.status == "awaitingAnswer"
+        }
+        try await device.cospool("answer", "api", "main")
+        try await bed.eventually("it goes on", within: 60) {
+          try await device.message(second).status == "succeeded"
+        }
+        #expect(try await device.cospool("log", second).contains("main"))
+      }
+    }
+
     // S4-53
     @Test func ofTwoDevicesAtOnceOneDecides() async throws {
       try await TestBed.run { bed in

@@ -13,15 +13,19 @@ extension EndToEnd {
         let agent = try ScriptAgent(bed)
         try await agent.serve(["review"], on: device)
         var sent: [String] = []
-        for number in 1...4 { sent.append(try await device.send("review", "prompt \(number)")) }
+        for number in 1...4 {
+          sent.append(try await device.send("review", "slow prompt \(number)"))
+        }
         try await bed.eventually("all have run", within: 90) { agent.ends().count == 4 }
         #expect(agent.ends() == sent)
+        // None starts before the one in front of it has ended.
+        #expect(agent.turns() == sent.flatMap { ["start \($0)", "end \($0)"] })
         #expect(agent.starts().map(\.attempt) == [1, 1, 1, 1])
         try await bed.eventually("the queue is empty", within: 90) {
           try await device.queue("review").messages.isEmpty
         }
         let log = try await device.cospool("log", sent[1])
-        #expect(log.contains("working on prompt 2"), "\(log)")
+        #expect(log.contains("working on slow prompt 2"), "\(log)")
         let status = try await device.message(sent[0]).status
         #expect(status == "succeeded")
       }

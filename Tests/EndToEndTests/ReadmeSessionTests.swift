@@ -29,11 +29,84 @@ extension EndToEnd {
           }
           #expect(
             lines.map { Self.masked($0, home: bed.directory) }
-              == step.output.map { Self.masked($0, home: "/home/ada") },
+              == step.output.filter { !$0.isEmpty }.map { Self.masked($0, home: "/home/ada") },
             "$ \(step.command)\nprints\n\(output)")
         }
         #expect(try await laptop.stop() == .code(0))
         #expect(try await desk.stop() == .code(0))
+      }
+    }
+
+    /// What a new user types in one night: two machines, three agents. Something fails, something asks,
+    /// a machine dies. At most 20 commands, and nobody types an id as programs write it.
+    @Test func aNightOfTwoMachinesAndThreeAgents() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let laptop = try await bed.device("laptop", of: server)
+        let desk = try await bed.device("desk", of: server)
+        let agents = [
+          laptop.name: try ScriptAgent(bed, name: "laptop-agent"),
+          desk.name: try ScriptAgent(bed, name: "desk-agent"),
+        ]
+        var typed: [String] = []
+        func at(_ device: Device, _ words: String...) async throws -> String {
+          typed.append(words.joined(separator: " "))
+          return try await device.attempt(words).succeeded().standardOutput
+        }
+        /// The beginning of the id of the message with these words, as a list shows it.
+        func id(_ words: String, in list: String) throws -> String {
+          let line = try #require(list.split(separator: "\n").first { $0.contains(words) })
+          return String(try #require(line.firstMatch(of: /[0-9a-f]{8}/)).0.prefix(6))
+        }
+        for device in [laptop, desk] {
+          let agent = try #require(agents[device.name])
+          _ = try await at(device, "config", "set", "command", "\(agent.path) {}")
+          _ = try await at(device, "config", "set", "agent", "command")
+        }
+        _ = try await at(laptop, "send", "-s", "login", "the test fails")
+        _ = try await at(laptop, "send", "-s", "login", "then mend it")
+        _ = try await at(laptop, "send", "-s", "release", "it asks before it pushes")
+        _ = try await at(desk, "send", "-s", "docs", "write the handbok")
+        let shown = try await at(desk, "queue", "list", "-s", "docs")
+        _ = try await at(
+          desk, "queue", "edit", try id("handbok", in: shown), "write the handbook")
+        _ = try await at(laptop, "session", "host", "login", "this")
+        _ = try await at(laptop, "session", "host", "release", "this")
+        _ = try await at(desk, "session", "host", "docs", "this")
+
+        // What asks on the laptop is allowed at the desk.
+        try await bed.eventually("it asks, and it failed", within: 90) {
+          let picture = try await desk.cospool("overview")
+          return picture.contains("git push") && picture.contains("stands still")
+        }
+        let picture = try await at(desk)
+        _ = try await at(desk, "approve", "release")
+        #expect(picture.split(separator: "\n").dropFirst().first?.hasPrefix("release") == true)
+        #expect(picture.contains("exit code 3: no such branch"))
+        try await bed.eventually("both are done", within: 90) {
+          try await desk.queue("docs").messages.isEmpty
+            && laptop.queue("release").messages.isEmpty
+        }
+        #expect(agents[desk.name]?.starts().map(\.prompt) == ["write the handbook"])
+
+        // The laptop dies; the desk takes the session over and tries what failed again.
+        try await desk.synchronise()
+        try await laptop.kill()
+        _ = try await at(desk, "session", "host", "login", "this")
+        agents[desk.name]?.mend()
+        let left = try await at(desk, "queue", "list", "-s", "login")
+        _ = try await at(desk, "queue", "retry", try id("the test fails", in: left))
+        try await bed.eventually("the desk has done it", within: 120) {
+          try await desk.queue("login").messages.isEmpty
+        }
+        #expect(
+          agents[desk.name]?.starts().map(\.prompt).suffix(2) == ["the test fails", "then mend it"])
+        let done = try await at(desk, "queue", "list", "--done")
+        for words in ["the test fails", "then mend it", "it asks", "handbook"] {
+          #expect(done.contains(words))
+        }
+        #expect(typed.count <= 20, "\(typed)")
+        #expect(!typed.contains { $0.contains(/[0-9a-f]{8}-/) }, "\(typed)")
       }
     }
 

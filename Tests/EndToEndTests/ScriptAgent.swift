@@ -15,25 +15,30 @@ struct ScriptAgent: Sendable {
   init(_ bed: TestBed, name: String = "agent") throws {
     folder = bed.path(name)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let cospool = try Executables.path(of: "cospool")
     // One printf is one write, which appends as a whole.
     let script = """
       #!/bin/sh
       printf '%s %s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" "$1" >> \(folder)/starts
+      printf 'start %s\\n' "$COSPOOL_MESSAGE" >> \(folder)/turns
       echo "working on $1"
       case "$1" in
         *stuck*) while [ ! -e \(folder)/go ]; do sleep 0.02; done ;;
         *slow*) sleep 0.2 ;;
+        *wonders*) \(cospool) ask "Which branch?" --option main || exit 4 ;;
+        *asks*) \(cospool) ask --leave "git push" || exit 4 ;;
         *dies*) kill -9 $$ ;;
         *deaf*) trap "" TERM; while :; do sleep 0.02; done ;;
         *fails*) [ -e \(folder)/works ] || { echo "no such branch"; exit 3; } ;;
       esac
+      printf 'end %s\\n' "$COSPOOL_MESSAGE" >> \(folder)/turns
       printf '%s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" >> \(folder)/ends
       """
     try Data(script.utf8).write(to: URL(filePath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
   }
 
-  private var path: String { folder + "/agent.sh" }
+  var path: String { folder + "/agent.sh" }
 
   /// Makes a device the host of sessions, with this agent.
   func serve(_ sessions: [String], on device: Device, settings: [String: String] = [:]) async throws
@@ -71,6 +76,9 @@ struct ScriptAgent: Sendable {
   func ends() -> [String] {
     lines("ends").compactMap { $0.split(separator: " ").first.map(String.init) }
   }
+
+  /// Starts and ends as they happened: `start ID`, `end ID`.
+  func turns() -> [String] { lines("turns").map(String.init) }
 
   private func lines(_ name: String) -> [Substring] {
     let data = FileManager.default.contents(atPath: "\(folder)/\(name)") ?? Data()

@@ -37,7 +37,7 @@ import Testing
       try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
       #expect(
         await house.cospool("send", "-s", "l", "--attach", link, "by link").output
-          == "queued, position 1 of 1")
+          == "queued, position 1 of 1 in the new session l")
       #expect(
         await house.cospool("queue", "list", "-s", "l", "--json").output
           .contains("\"name\":\"latest.png\""))
@@ -45,7 +45,7 @@ import Testing
       #expect(missing.exitCode == 1)
       #expect(missing.errors.contains("/no/such/file"))
       let sent = await house.cospool("send", "-s", "t", "--attach", path, "look here too")
-      #expect(sent.output == "queued, position 1 of 1")
+      #expect(sent.output == "queued, position 1 of 1 in the new session t")
       #expect(await house.cospool("queue", "list", "-s", "t").output.contains("(1 file) look here"))
     }
   }

@@ -14,7 +14,10 @@ import Testing
     try await CommandFixture.run { house in
       let steps: [([String], Int32, String)] = [
         (["undo", "--show"], 0, "nothing to undo\nnothing to redo"),
-        (["send", "-s", "review", "--id", Self.first, "one"], 0, "queued, position 1 of 1"),
+        (
+          ["send", "-s", "review", "--id", Self.first, "one"], 0,
+          "queued, position 1 of 1 in the new session review"
+        ),
         (["send", "-s", "review", "--id", Self.second, "two"], 0, "queued, position 2 of 2"),
         (["queue", "move", "2222", "--to", "1"], 0, "moved, position 1"),
         (

@@ -36,8 +36,8 @@ import Testing
         "POST", "/v1/sessions/Review/queue", #"{"id":"\#(Self.first)","text":" a \"b\" / c "}"#)
       #expect(
         sent.body
-          == #"{"count":1,"id":"\#(Self.first)","position":1,"session":"review","status":"queued"}"#
-      )
+          == #"{"count":1,"id":"\#(Self.first)","newSession":true,"position":1,"#
+          + #""session":"review","status":"queued"}"#)
       let list = try await daemon.request("GET", "/v1/sessions/review/queue")
       #expect(list.head.contains("content-type: application/json"))
       let time = try #require(
@@ -48,6 +48,7 @@ import Testing
         list.body.replacing(time, with: "TIME")
           == #"{"messages":[{"content":"a \"b\" / c","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
+          + #""note":"no device runs it: cospool session host review this","#
           + #""pauseReasons":[],"paused":false,"session":"review"}"#)
       let threads = try await daemon.request("GET", "/v1/threads")
       #expect(
@@ -283,7 +284,7 @@ import Testing
       #expect(
         warnings == [
           nil, nil, nil, "The queue of review is nearly full (4/5).",
-          "The queue of review is nearly full (5/5).",
+          "The queue of review is full (5/5).",
         ])
     }
   }

@@ -74,8 +74,15 @@ public struct ClientQueues: Sendable {
     return switch withdrawal.ending(answer) {
     case .inTime: .cancelled
     case .tooLate: .invoked
-    case .unconfirmed: .unconfirmed
+    case .unconfirmed: canStart(withdrawal.message) ? .unconfirmed : .cancelled
     }
+  }
+
+  /// Whether an agent could have started with a message meanwhile: not in a session without a host.
+  private func canStart(_ id: MessageID) -> Bool {
+    let workspace = client.engine.latest.workspace
+    guard let message = try? workspace.message(id) else { return true }
+    return workspace.session(message.session)?.host != nil
   }
 
   /// Edits a message; where it started with another text meanwhile, the text is kept as the
@@ -104,7 +111,7 @@ public struct ClientQueues: Sendable {
     let answer = await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
     switch race.ending(answer) {
     case .inTime: return (receipt, true)
-    case .unconfirmed: return (receipt, false)
+    case .unconfirmed: return (receipt, !canStart(id))
     case .tooLate:
       try await keepAsDraft(content, of: id)
       throw .queue(.alreadyStarted(id: id.description))

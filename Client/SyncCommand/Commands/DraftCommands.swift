@@ -36,7 +36,7 @@ struct DraftCommands: ParsableCommand {
     }
   }
 
-  struct Show: DaemonCommand {
+  struct Show: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "A session's draft, as it was typed.",
       discussion: """
@@ -55,7 +55,7 @@ struct DraftCommands: ParsableCommand {
     }
   }
 
-  struct Set: DaemonCommand {
+  struct Set: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Keep a text as a session's draft.",
       discussion: """
@@ -78,7 +78,7 @@ struct DraftCommands: ParsableCommand {
     }
   }
 
-  struct Clear: DaemonCommand {
+  struct Clear: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a session's draft.",
       discussion: """
@@ -95,7 +95,7 @@ struct DraftCommands: ParsableCommand {
     func text(of answer: Answer, style: TextStyle) throws -> String { "no draft" }
   }
 
-  struct Send: DaemonCommand {
+  struct Send: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Queue a session's draft.",
       discussion: """

@@ -3,7 +3,7 @@ import LocalAPI
 import QueueModel
 
 extension SessionCommands {
-  struct Host: DaemonCommand {
+  struct Host: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Say on which device a session's agent runs.",
       discussion: """
@@ -24,6 +24,10 @@ extension SessionCommands {
       guard (device == nil) == none else {
         throw ValidationError("Give a device, or --none.")
       }
+    }
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
     }
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -84,7 +88,7 @@ extension QueueCommands {
     }
   }
 
-  struct Stop: DaemonCommand {
+  struct Stop: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Stop the agent of a session, on the device where it runs.",
       discussion: """

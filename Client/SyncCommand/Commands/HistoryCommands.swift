@@ -50,7 +50,7 @@ struct RedoCommand: DaemonCommand {
 }
 
 /// `cospool log`
-struct LogCommand: DaemonCommand {
+struct LogCommand: SessionNaming {
   static let configuration = CommandConfiguration(
     commandName: "log",
     abstract: "Who changed what and when, the newest first.",
@@ -85,6 +85,10 @@ struct LogCommand: DaemonCommand {
     guard message == nil || session == nil else {
       throw ValidationError("Give a message or a session, not both.")
     }
+  }
+
+  mutating func lookUp(in names: SessionNames) throws {
+    session = try session.map(names.id(of:))
   }
 
   func request(input: StandardInput) throws -> APIRequest {

@@ -108,7 +108,7 @@ extension QueueCommands {
     }
   }
 
-  struct Export: DaemonCommand {
+  struct Export: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "A session's queue as queue-SESSION.json, with its images.",
       discussion: """

@@ -6,7 +6,7 @@ import QueueModel
 struct QueueCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "queue",
-    abstract: "The prompts that wait in a session.",
+    abstract: "The prompts that wait, and those that are over.",
     discussion: """
       EXAMPLES
         cospool queue list -s review
@@ -33,25 +33,54 @@ struct QueueCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  struct List: WatchableCommand {
+  struct List: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "What waits, in order.",
+      abstract: "What waits, in order; without a session, in all of them.",
       discussion: """
         EXAMPLES
+          cospool queue list
           cospool queue list -s review
           cospool queue list -s review --watch
+          cospool queue list --done
+          cospool queue list -s review --cancelled
           cospool queue list -s review --json | jq -r '.messages[].content'
         """)
-    @OptionGroup var session: SessionOption
+    @Option(
+      name: [.customShort("s"), .customLong("session")],
+      help: ArgumentHelp("Of this session alone.", valueName: "session"), completion: .sessions)
+    var session: String?
+    @Flag(help: "What is over instead: done, skipped or given up.") var done = false
+    @Flag(help: "What was cancelled instead; restore brings it back.") var cancelled = false
     @OptionGroup var watch: WatchOption
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+      if done, cancelled { throw ValidationError("Give --done or --cancelled, not both.") }
+    }
+
+    mutating func lookUp(in names: SessionNames) throws { session = try session.map(names.id(of:)) }
+
+    /// One session's queue has a route of its own, with its pages.
+    private var isOneQueue: Bool { session != nil && !done && !cancelled }
+
     func request(input: StandardInput) throws -> APIRequest {
-      APIRequest(.get, ["sessions", session.id, "queue"])
+      if let session, isOneQueue { return APIRequest(.get, ["sessions", session, "queue"]) }
+      let state = done ? "done" : cancelled ? "cancelled" : nil
+      return APIRequest(.get, ["queues"], query: [("state", state), ("session", session)])
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      QueueText.list(try answer.decoded(QueueAnswer.self), style: style)
+      guard !isOneQueue else {
+        return QueueText.list(try answer.decoded(QueueAnswer.self), style: style)
+      }
+      let queues = try answer.decoded(QueuesAnswer.self).queues
+      guard !queues.isEmpty else {
+        return done ? "nothing is done" : cancelled ? "nothing was cancelled" : "nothing waits"
+      }
+      return queues.map { queue in
+        style.coloured(TextStyle.line(queue.session.rawValue), .dim) + "\n"
+          + QueueText.list(queue, isOver: done || cancelled, style: style)
+      }.joined(separator: "\n\n")
     }
   }
 
@@ -189,7 +218,7 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Clear: WithdrawingCommand {
+  struct Clear: WithdrawingCommand, SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Cancel all messages of a session.",
       discussion: """
@@ -236,7 +265,7 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Pause: DaemonCommand {
+  struct Pause: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "Start nothing from a session's queue until it is resumed.",
       discussion: """
@@ -260,7 +289,7 @@ struct QueueCommands: ParsableCommand {
     }
   }
 
-  struct Resume: DaemonCommand {
+  struct Resume: SessionCommand {
     static let configuration = CommandConfiguration(
       abstract: "End the pauses of a session.",
       discussion: """

@@ -3,7 +3,7 @@ import LocalAPI
 import QueueModel
 
 /// `cospool send`
-struct SendCommand: DaemonCommand {
+struct SendCommand: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "send",
     abstract: "Queue a prompt in a session.",
@@ -15,7 +15,9 @@ struct SendCommand: DaemonCommand {
         cospool send -s review --attach screenshot.png "What is wrong here?"
         cospool send -s review -- "-v means verbose here"
 
-      A session that is not known yet is made. With --id, sending again changes nothing.
+      A session that is not known yet is made, which is said. On a terminal it is asked first; a
+      script is refused where the name looks like that of a known one. --new makes it anyhow. With
+      --id, sending again changes nothing.
       """)
 
   @OptionGroup var session: SessionOption
@@ -23,6 +25,8 @@ struct SendCommand: DaemonCommand {
   var id: String?
   @Flag(help: "Before all normal messages.")
   var urgent = false
+  @Flag(help: "Make the session where there is none, without a question.")
+  var new = false
   @Option(help: ArgumentHelp("The session's project path.", valueName: "path"))
   var project: String?
   @Option(help: ArgumentHelp("A file that goes with it; may be repeated.", valueName: "file"))
@@ -34,6 +38,50 @@ struct SendCommand: DaemonCommand {
   func validate() throws {
     if let id, MessageID(id) == nil { throw ValidationError("--id \(id): that is no UUID.") }
   }
+
+  /// Takes the id of the session that is meant. A name that was mistyped must not become a session where
+  /// nobody looks, nor the beginning of a name lead a prompt to another one unasked.
+  ///
+  /// - Throws: `CommandFailure` where the person does not want what would be done.
+  mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
+    guard let text = session.name ?? names.named, !text.isEmpty else {
+      return try lookUp(in: names)
+    }
+    session.name = text
+    switch names.wholeMatch(text) {
+    case .one(let id): session.name = id.rawValue
+    case .several(let sessions): throw SessionNames.ambiguous(text, sessions)
+    case .none: try checkNew(text, names, environment)
+    }
+  }
+
+  private mutating func checkNew(
+    _ text: String, _ names: SessionNames, _ environment: Environment
+  ) throws {
+    guard !new, !names.sessions.isEmpty else { return }
+    let similar = names.similar(to: text)
+    guard let confirm = environment.confirm, !options.json else {
+      guard !similar.isEmpty else { return }
+      throw CommandFailure(
+        code: "sessionNotFound",
+        message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
+          + "--new makes it.", exitCode: 1, candidates: similar)
+    }
+    if case .one(let id) = names.match(text) {
+      guard confirm(TextStyle.line("There is no session \(text). Queue it in \(id)?")) else {
+        throw SendCommand.nothingQueued
+      }
+      session.name = id.rawValue
+      return
+    }
+    let known = similar.isEmpty ? "" : " (\(similar.joined(separator: ", ")) exists)"
+    guard confirm(TextStyle.line("Make the new session \(text)\(known)?")) else {
+      throw SendCommand.nothingQueued
+    }
+  }
+
+  private static let nothingQueued = CommandFailure(
+    code: "notMade", message: "Nothing was queued. --new makes the session.", exitCode: 1)
 
   func request(input: StandardInput) throws -> APIRequest {
     let text = try Content.checked(try input.text(for: text))
@@ -50,7 +98,9 @@ struct SendCommand: DaemonCommand {
     guard sent.status == .queued else {
       return "\(sent.status.rawValue) before, nothing was queued"
     }
-    return "queued, position \(sent.position) of \(sent.count)"
+    let place = "queued, position \(sent.position) of \(sent.count)"
+    guard sent.newSession == true else { return place }
+    return place + " in the new session \(TextStyle.line(sent.session.rawValue))"
   }
 
   func warning(of answer: Answer) -> String? {

@@ -2,7 +2,7 @@ import ArgumentParser
 import LocalAPI
 
 /// `cospool session agent`
-struct SessionAgentCommand: DaemonCommand {
+struct SessionAgentCommand: SessionNaming {
   static let configuration = CommandConfiguration(
     commandName: "agent",
     abstract: "Show or set what runs a session's messages on this device.",
@@ -23,6 +23,10 @@ struct SessionAgentCommand: DaemonCommand {
     completion: .list(["command", "claude", "codex", "opencode", "hooks", "device"]))
   var agent: String?
   @OptionGroup var options: GlobalOptions
+
+  mutating func lookUp(in names: SessionNames) throws {
+    session = try names.id(of: session)
+  }
 
   func request(input: StandardInput) throws -> APIRequest {
     let path = ["sessions", session, "agent"]

@@ -22,7 +22,7 @@ struct SessionCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "All sessions.",
+      abstract: "All sessions, with where they run and where they stand.",
       discussion: """
         EXAMPLES
           cospool session list
@@ -30,10 +30,10 @@ struct SessionCommands: ParsableCommand {
         """)
     @OptionGroup var options: GlobalOptions
 
-    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["sessions"]) }
+    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["overview"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SessionText.list(try answer.decoded(SessionsAnswer.self), style: style)
+      SessionText.list(try answer.decoded(OverviewAnswer.self).sessions, style: style)
     }
   }
 
@@ -61,7 +61,7 @@ struct SessionCommands: ParsableCommand {
     }
   }
 
-  struct Rename: DaemonCommand {
+  struct Rename: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Set a session's display name.",
       discussion: """
@@ -72,6 +72,10 @@ struct SessionCommands: ParsableCommand {
     @Argument(help: "The new name.") var name: String
     @OptionGroup var options: GlobalOptions
 
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.patch, ["sessions", session], body: RenameRequest(name: name))
     }
@@ -81,7 +85,7 @@ struct SessionCommands: ParsableCommand {
     }
   }
 
-  struct Delete: DaemonCommand {
+  struct Delete: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Delete a session, stop its agent and cancel the messages it holds.",
       discussion: """
@@ -90,6 +94,10 @@ struct SessionCommands: ParsableCommand {
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.delete, ["sessions", session])

@@ -38,7 +38,7 @@ struct TaskCommands: ParsableCommand {
     }
   }
 
-  struct Show: WatchableCommand {
+  struct Show: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "One session's task in full.",
       discussion: """
@@ -48,6 +48,10 @@ struct TaskCommands: ParsableCommand {
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var watch: WatchOption
     @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.get, ["sessions", session, "task"])
@@ -82,9 +86,28 @@ struct TaskCommands: ParsableCommand {
 }
 
 /// A command that answers what a task awaits.
-protocol AnsweringCommand: DaemonCommand {}
+protocol AnsweringCommand: DaemonCommand {
+  /// Takes the id of a session in place of its name, and shows a person what was not named.
+  mutating func lookUp(
+    in names: SessionNames, _ tasks: [TaskState], _ environment: Environment) throws
+}
 
 extension AnsweringCommand {
+  /// A session's id where the word is its name and begins no request's id.
+  static func named(_ word: String?, in names: SessionNames, _ tasks: [TaskState]) -> String? {
+    guard let word, !isRequest(word, in: tasks), case .one(let id) = names.match(word) else {
+      return word
+    }
+    return id.rawValue
+  }
+
+  static func isRequest(_ word: String, in tasks: [TaskState]) -> Bool {
+    let beginning = word.lowercased()
+    return tasks.contains { task in
+      task.requests.contains { $0.id.description.hasPrefix(beginning) }
+    }
+  }
+
   /// - Parameter asked: a request or session; nil where there is only one.
   static func request(
     _ verdict: String, _ asked: String?, _ text: String?
@@ -130,6 +153,14 @@ struct ApproveCommand: AnsweringCommand {
 
   func request(input: StandardInput) throws -> APIRequest {
     try Self.request("allowed", ask, nil)
+  }
+
+  mutating func lookUp(
+    in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
+  ) throws {
+    ask =
+      try ask.map { Self.named($0, in: names, tasks) ?? $0 }
+      ?? confirmed(of: tasks, in: environment)
   }
 
   /// Shows the one request that waits for leave, and returns its id where the person allows it. Nothing
@@ -185,6 +216,12 @@ struct DenyCommand: AnsweringCommand {
   @Option(help: "Why, for the agent.") var remark: String?
   @OptionGroup var options: GlobalOptions
 
+  mutating func lookUp(
+    in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
+  ) throws {
+    ask = Self.named(ask, in: names, tasks)
+  }
+
   func request(input: StandardInput) throws -> APIRequest {
     try Self.request("denied", ask, remark)
   }
@@ -214,6 +251,23 @@ struct AnswerCommand: AnsweringCommand {
     guard cancel ? words.count <= 1 : (1...2).contains(words.count) else {
       throw ValidationError("Give the text of the answer, and whose question it is before it.")
     }
+  }
+
+  /// - Throws: `CommandFailure` where the only word is the name of what asks: the answer is missing.
+  mutating func lookUp(
+    in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
+  ) throws {
+    guard let word = words.first else { return }
+    let asked = Self.named(word, in: names, tasks)
+    guard cancel || words.count > 1 else {
+      let asks = tasks.contains { $0.sessionId.rawValue == asked && !$0.requests.isEmpty }
+      guard !asks, !(word.utf8.count >= 4 && Self.isRequest(word, in: tasks)) else {
+        throw CommandFailure.usage(
+          "The text of the answer is missing: cospool answer \(word) TEXT.")
+      }
+      return
+    }
+    words[0] = asked ?? word
   }
 
   func request(input: StandardInput) throws -> APIRequest {

@@ -51,7 +51,7 @@ struct ThreadCommands: ParsableCommand {
     }
   }
 
-  struct Add: DaemonCommand {
+  struct Add: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Put threads at the end of the queue by hand.",
       discussion: """
@@ -65,6 +65,10 @@ struct ThreadCommands: ParsableCommand {
     var sessions: [String]
     @OptionGroup var options: GlobalOptions
 
+    mutating func lookUp(in names: SessionNames) throws {
+      sessions = try sessions.map(names.id(of:))
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.post, ["threads", "add"], body: ThreadsRequest(sessions: sessions))
     }
@@ -74,7 +78,7 @@ struct ThreadCommands: ParsableCommand {
     }
   }
 
-  struct Move: DaemonCommand {
+  struct Move: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Move threads to another place.",
       discussion: """
@@ -105,6 +109,12 @@ struct ThreadCommands: ParsableCommand {
       }
     }
 
+    mutating func lookUp(in names: SessionNames) throws {
+      sessions = try sessions.map(names.id(of:))
+      before = try before.map(names.id(of:))
+      after = try after.map(names.id(of:))
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
         .post, ["threads", "move"],
@@ -116,7 +126,7 @@ struct ThreadCommands: ParsableCommand {
     }
   }
 
-  struct Remove: DaemonCommand {
+  struct Remove: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Take threads out of the thread queue; their messages stay.",
       discussion: """
@@ -127,6 +137,10 @@ struct ThreadCommands: ParsableCommand {
     @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
     var sessions: [String]
     @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      sessions = try sessions.map(names.id(of:))
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.post, ["threads", "remove"], body: ThreadsRequest(sessions: sessions))
@@ -154,7 +168,7 @@ struct ThreadCommands: ParsableCommand {
     }
   }
 
-  struct Unlock: DaemonCommand {
+  struct Unlock: SessionNaming {
     static let configuration = CommandConfiguration(
       abstract: "Show a thread again whose lock stayed.",
       discussion: """
@@ -163,6 +177,10 @@ struct ThreadCommands: ParsableCommand {
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.delete, ["threads", session, "lock"])

@@ -28,7 +28,7 @@ extension ThreadCommands {
   }
 
   /// `cospool thread view`
-  struct View: DaemonCommand {
+  struct View: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "view",
       abstract: "Look at a thread.",
@@ -40,6 +40,10 @@ extension ThreadCommands {
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.post, ["threads", session, "view"])
@@ -77,7 +81,7 @@ extension ThreadCommands {
   }
 
   /// `cospool thread history`
-  struct History: DaemonCommand {
+  struct History: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "history",
       abstract: "What came into the thread queue and left it, the newest first.",
@@ -99,6 +103,10 @@ extension ThreadCommands {
       guard (1...1_000).contains(limit) else {
         throw ValidationError("--limit \(limit): choose 1 to 1000.")
       }
+    }
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try session.map(names.id(of:))
     }
 
     func request(input: StandardInput) throws -> APIRequest {

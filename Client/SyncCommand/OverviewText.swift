@@ -1,0 +1,66 @@
+import LocalAPI
+import QueueModel
+
+/// Sessions with where they stand.
+enum OverviewText {
+  static func text(of overview: OverviewAnswer, style: TextStyle) -> String {
+    guard !overview.sessions.isEmpty else {
+      return "no sessions yet: cospool send -s NAME \"what is to be done\"\n\n"
+        + devices(overview.sync, style: style)
+    }
+    // What needs its person comes first, what rests last.
+    let order = SessionAnswer.Standing.allCases
+    let rank: (SessionAnswer) -> Int = { session in
+      session.standing.flatMap { order.firstIndex(of: $0) } ?? order.count
+    }
+    let sorted = overview.sessions.enumerated()
+      .sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(\.element)
+    return table(of: sorted, style: style) + "\n\n" + devices(overview.sync, style: style)
+  }
+
+  static func table(of sessions: [SessionAnswer], style: TextStyle) -> String {
+    var table = TextTable([
+      .init(title: "SESSION", isName: true), .init(title: "STATE"),
+      .init(title: "WAITING", isNumber: true, goes: 3), .init(title: "HOST", goes: 2),
+      .init(title: "AGENT", goes: 4), .init(title: "WHAT", goes: 1),
+    ])
+    let names = SessionText.names(of: sessions)
+    table.rows = zip(sessions, names).map { session, name in
+      let (state, colour) = words(of: session)
+      return [
+        .init(name), .init(state, colour), .init("\(session.waiting)"),
+        .init(session.hostName ?? "-"), .init(session.agent ?? ""), .init(session.note ?? ""),
+      ]
+    }
+    return table.text(style: style)
+  }
+
+  static func words(of session: SessionAnswer) -> (String, TextStyle.Colour?) {
+    switch session.standing {
+    case .asks?: ("asks", .yellow)
+    case .stopped?: ("stands still", .red)
+    case .working?: ("working", .green)
+    case .paused?: ("paused", .yellow)
+    case .unhosted?: ("no host", .yellow)
+    case .agentless?: ("no agent", .yellow)
+    case .hostAway?: ("host away", .yellow)
+    case .waiting?: ("waiting", nil)
+    case .idle?, nil: (session.locked ? "locked" : "idle", .dim)
+    }
+  }
+
+  private static func devices(_ sync: SyncStatus, style: TextStyle) -> String {
+    let away = sync.devices.filter { !$0.connected }.map { TextStyle.line($0.name) }
+    let here = TextStyle.line(sync.deviceName)
+    let connection =
+      switch sync.state {
+      case .notPaired: "\(here), without a server"
+      case .disabled: "\(here), sync is off"
+      case .connected: "\(here), connected"
+      case .connecting, .waiting: "\(here), the server is not reachable"
+      case .refused: "\(here), refused by the server: cospool status"
+      }
+    let others = away.isEmpty ? "" : "; away: \(away.joined(separator: ", "))"
+    return style.coloured(connection + others, .dim)
+  }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import LocalAPI
+import QueueModel
+
+/// A command that names sessions. A person may do that by id, by name, or by the beginning of either;
+/// the daemon takes ids alone.
+protocol SessionNaming: DaemonCommand {
+  /// Puts ids in the place of what the person wrote.
+  mutating func lookUp(in names: SessionNames) throws
+}
+
+/// The session a command is about.
+struct SessionOption: ParsableArguments {
+  @Option(
+    name: [.customShort("s"), .customLong("session")],
+    help: ArgumentHelp(
+      "The session: its id, its name, or the beginning of one. Default: $COSPOOL_SESSION, else the "
+        + "one whose project this folder is.", valueName: "session"), completion: .sessions)
+  var name: String?
+
+  /// What the daemon is asked for.
+  var id: String { name ?? "" }
+
+  mutating func lookUp(in names: SessionNames) throws { name = try names.id(ofOption: name) }
+}
+
+/// A command about one session, named by an option.
+protocol SessionCommand: SessionNaming {
+  var session: SessionOption { get set }
+}
+
+extension SessionCommand {
+  mutating func lookUp(in names: SessionNames) throws { try session.lookUp(in: names) }
+}
+
+/// The sessions that the daemon knows, to find one by what a person wrote.
+struct SessionNames: Sendable {
+  var sessions: [SessionAnswer]
+  /// What an option stands for that was left out, before the folder does.
+  var named: String?
+  /// The working directory.
+  var folder: String
+
+  /// What was found.
+  enum Match: Equatable, Sendable {
+    case one(SessionID)
+    case several([SessionAnswer])
+    case none
+
+    init(_ found: [SessionAnswer]) {
+      self =
+        switch found.count {
+        case 0: .none
+        case 1: .one(found[0].id)
+        default: .several(found)
+        }
+    }
+  }
+
+  /// The id of what a person wrote; what names no session stays as it is, for the daemon to refuse.
+  ///
+  /// - Throws: `CommandFailure` where it is empty, or names several.
+  func id(of text: String) throws -> String {
+    guard !text.isEmpty else { throw CommandFailure.usage("The name of the session is empty.") }
+    switch match(text) {
+    case .one(let id): return id.rawValue
+    case .none: return text
+    case .several(let sessions): throw SessionNames.ambiguous(text, sessions)
+    }
+  }
+
+  /// The same of an option that may be left out.
+  func id(ofOption text: String?) throws -> String {
+    if let text = text ?? named { return try id(of: text) }
+    guard let session = sessionOfFolder else {
+      throw CommandFailure.usage(
+        "Name the session: -s SESSION. cospool session list shows them; COSPOOL_SESSION and the "
+          + "folder of a session's project name one, too.")
+    }
+    return session.rawValue
+  }
+
+  /// Ids come before names, whole words before beginnings.
+  func match(_ text: String) -> Match {
+    let whole = wholeMatch(text)
+    guard whole == .none, !text.isEmpty else { return whole }
+    let wanted = text.lowercased()
+    return Match(
+      sessions.filter {
+        $0.id.rawValue.hasPrefix(wanted) || $0.name.lowercased().hasPrefix(wanted)
+      })
+  }
+
+  /// The same without beginnings.
+  func wholeMatch(_ text: String) -> Match {
+    if let id = try? SessionID(text), sessions.contains(where: { $0.id == id }) { return .one(id) }
+    let wanted = text.lowercased()
+    return Match(sessions.filter { $0.name.lowercased() == wanted })
+  }
+
+  /// Names that may have been meant by one that a person mistyped: not where it is short, or differs in
+  /// its number alone.
+  func similar(to text: String) -> [String] {
+    guard text.count >= 4 else { return [] }
+    func letters(_ name: String) -> String { name.lowercased().filter { !$0.isNumber } }
+    var seen: Set<String> = []
+    return Similarity.closest(to: text, among: sessions.flatMap { [$0.id.rawValue, $0.name] })
+      .filter { letters($0) != letters(text) && seen.insert($0).inserted }
+  }
+
+  /// The one session whose project is this folder, or the nearest that holds it.
+  private var sessionOfFolder: SessionID? {
+    let holding = sessions.filter { session in
+      !session.project.isEmpty
+        && (folder == session.project || folder.hasPrefix(session.project + "/"))
+    }
+    guard let nearest = holding.map(\.project).max(by: { $0.utf8.count < $1.utf8.count }) else {
+      return nil
+    }
+    let found = holding.filter { $0.project == nearest }
+    return found.count == 1 ? found[0].id : nil
+  }
+
+  static func ambiguous(_ text: String, _ sessions: [SessionAnswer]) -> CommandFailure {
+    let lines = sessions.prefix(10).map { session in
+      "  \(session.id)" + (session.name == session.id.rawValue ? "" : "   \(session.name)")
+    }
+    return CommandFailure(
+      code: "sessionAmbiguous",
+      message: "Several sessions are meant by \(text):\n" + lines.joined(separator: "\n"),
+      exitCode: 1, candidates: sessions.map(\.id.rawValue))
+  }
+}

@@ -1,0 +1,118 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+/// Everything at a glance, and the messages of all sessions.
+extension APIHandlers {
+  func addOverviewRoutes(to api: RouterGroup<Context>) {
+    api.get("overview") { _, _ in
+      CanonicalJSON.response(
+        OverviewAnswer(
+          sync: client.syncStatus(), sessions: try await described(client.workspace().sessions())))
+    }
+    api.get("queues") { request, _ in
+      let query = request.uri.queryParameters
+      let workspace = client.workspace()
+      let session = try query.get("session").map { try SessionID($0) }
+      if let session, workspace.session(session) == nil {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      let wanted = workspace.sessions().filter { session == nil || $0.id == session }
+      return CanonicalJSON.response(
+        QueuesAnswer(
+          queues: try await queues(of: wanted, query.get("state") ?? "waiting", workspace)))
+    }
+  }
+
+  /// - Throws: `APIProblem` where there is no such state.
+  private func queues(
+    of sessions: [SessionView], _ state: String, _ workspace: Workspace
+  ) async throws -> [QueueAnswer] {
+    let isWanted: (MessageView) -> Bool
+    switch state {
+    case "waiting":
+      var queues: [QueueAnswer] = []
+      for session in sessions where session.waiting > 0 {
+        var queue = QueueAnswer(try workspace.messageQueue(session.id))
+        queue.note = try await obstacle(of: session.id)
+        queues.append(queue)
+      }
+      return queues
+    case "cancelled": isWanted = { $0.status == .cancelled }
+    case "done": isWanted = { $0.status != .cancelled }
+    default:
+      throw APIProblem(
+        .unprocessableContent, code: "invalidState",
+        message: "There is no state \"\(state)\": choose from waiting, done, cancelled.",
+        exitCode: 2)
+    }
+    return try sessions.compactMap { session in
+      // The latest first, as in the log.
+      let over = workspace.finishedMessages(of: session.id).filter(isWanted)
+        .sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+      guard !over.isEmpty else { return nil }
+      return QueueAnswer(try workspace.messageQueue(session.id), page: (over, nil))
+    }
+  }
+
+  /// Sessions with where they run and where they stand.
+  func described(_ sessions: [SessionView]) async throws -> [SessionAnswer] {
+    let kinds = try await client.execution.agentKinds()
+    let sync = client.syncStatus()
+    let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
+    return try sessions.map { view in
+      var answer = SessionAnswer(view)
+      answer.hostName = view.host.map(name(of:))
+      let kind =
+        view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
+      answer.agent = kind?.rawValue
+      (answer.standing, answer.note) = try standing(
+        of: view, kind, asked: awaited[view.id] ?? [], sync)
+      return answer
+    }
+  }
+
+  /// Why nothing of a session's queue starts, where nobody would see that.
+  func obstacle(of session: SessionID) async throws -> String? {
+    guard let view = client.workspace().session(session),
+      let answer = try await described([view]).first,
+      let standing = answer.standing,
+      [SessionAnswer.Standing.unhosted, .agentless, .hostAway].contains(standing)
+    else { return nil }
+    return answer.note
+  }
+
+  private func standing(
+    of view: SessionView, _ kind: AgentKind?, asked: [AwaitedRequest], _ sync: SyncStatus
+  ) throws -> (SessionAnswer.Standing, String?) {
+    if let first = asked.first {
+      let more = asked.count > 1 ? " (and \(asked.count - 1) more)" : ""
+      return (.asks, first.request.note + more)
+    }
+    let queue = view.waiting > 0 ? try client.workspace().messageQueue(view.id) : nil
+    if let error = queue?.currentError { return (.stopped, error) }
+    let task = view.task?.status
+    if queue?.isExecuting == true || task?.kind.isUnderWay == true {
+      return (.working, task?.kind.isUnderWay == true ? task?.note : queue?.messages.first?.content)
+    }
+    if view.paused {
+      let reasons = queue?.pauseReasons.filter { !$0.isEmpty }.joined(separator: "; ")
+      return (.paused, reasons?.isEmpty == false ? reasons : nil)
+    }
+    guard let next = queue?.messages.first else {
+      return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
+    }
+    let word = view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name
+    guard let host = view.host else {
+      return (.unhosted, "no device runs it: cospool session host \(word) this")
+    }
+    if kind == AgentKind.none {
+      return (.agentless, "there is no agent here: cospool session agent \(word) claude")
+    }
+    if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
+      return (.hostAway, "\(name(of: host)) is not connected")
+    }
+    return (.waiting, next.notBefore == nil ? nil : next.lastError)
+  }
+}
