@@ -80,7 +80,7 @@ public struct ClientQueues: Sendable {
 
   /// Whether an agent could have started with a message meanwhile: not in a session without a host.
   private func canStart(_ id: MessageID) -> Bool {
-    let workspace = client.engine.latest.workspace
+    let workspace = client.workspace()
     guard let message = try? workspace.message(id) else { return true }
     return workspace.session(message.session)?.host != nil
   }
