@@ -99,4 +99,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .venv-peers .venv-api .venv-mcp .venv-agents .venv-page
+	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .build-consumer .venv-peers .venv-api .venv-mcp .venv-agents .venv-page

@@ -34,6 +34,8 @@ struct Room {
   var extraSettings: [SwiftSetting] = []
   /// Files beside the sources that are not built.
   var articles: [String] = []
+  /// Whether it sees what other rooms declare for this package alone, or, like an app, the public API.
+  var seesPackage = true
 
   var isPure: Bool { foreign.isEmpty }
 
@@ -248,6 +250,10 @@ let rooms: [Room] = [
     name: "HostilePeers", path: "Tests/HostilePeers", kind: .executable(product: "cospool-hostile"),
     rooms: ["SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol"],
     foreign: ["ArgumentParser"]),
+  Room(
+    name: "Consumer", path: "Tests/Consumer/Sources",
+    kind: .executable(product: "cospool-consumer"), rooms: ["QueueModel", "SyncClient"],
+    foreign: ["Logging"], seesPackage: false),
   test("HostilePeersTests", ["HostilePeers", "SyncServerCommand"]),
   test(
     "FuzzingTests",
@@ -361,7 +367,7 @@ let rooms: [Room] = [
     "EndToEndTests",
     [
       "SequenceCRDT", "LocalAPI", "AgentFormats", "QueueModel", "WireProtocol", "SyncServerCommand",
-      "SyncDaemon", "SyncCommand", "PushTestSupport",
+      "SyncDaemon", "SyncCommand", "Consumer", "PushTestSupport",
     ],
     foreign: ["GRDB", "NIOCore", "NIOPosix"]),
 ]
@@ -420,7 +426,7 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   case .executable:
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,
-      exclude: room.articles, swiftSettings: swiftSettings)
+      exclude: room.articles, packageAccess: room.seesPackage, swiftSettings: swiftSettings)
   case .fuzzer:
     return .executableTarget(
       name: room.name, dependencies: dependencies, path: room.path,

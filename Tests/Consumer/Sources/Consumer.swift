@@ -134,7 +134,7 @@ import SyncClient
     _ limit: Duration, _ body: @escaping @Sendable () async throws -> Void
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask(operation: body)
+      group.addTask { try await body() }
       group.addTask {
         try await Task.sleep(for: limit)
         throw Failure("it took longer than \(limit)")
