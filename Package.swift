@@ -111,6 +111,7 @@ let rooms: [Room] = [
     articles: ["README.md"]),
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
   Room(name: "HeapMemory", path: "Sources/HeapMemory", articles: ["README.md"]),
+  Room(name: "Systemd", path: "Sources/Systemd", articles: ["README.md"]),
   Room(
     name: "Observability", path: "Sources/Observability", foreign: ["Logging"],
     articles: ["README.md"]),
@@ -168,7 +169,7 @@ let rooms: [Room] = [
     kind: .executable(product: "cospool-server"),
     rooms: [
       "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-      "HeapMemory", "Observability",
+      "HeapMemory", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
@@ -202,7 +203,7 @@ let rooms: [Room] = [
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
       "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient", "HeapMemory",
-      "Observability",
+      "Observability", "Systemd",
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
@@ -211,7 +212,7 @@ let rooms: [Room] = [
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
-    rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel"],
+    rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "Systemd"],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
   Room(
@@ -293,6 +294,7 @@ let rooms: [Room] = [
     ]),
   test("HeapMemoryTests", ["HeapMemory"]),
   test("ObservabilityTests", ["Observability"], foreign: ["Logging"]),
+  test("SystemdTests", ["Systemd"]),
   test("SQLiteAccessTests", ["SQLiteAccess"], foreign: ["GRDB"]),
   test(
     "ServerStoreTests",

@@ -4,11 +4,13 @@ import Foundation
 import HeapMemory
 import Logging
 import SyncClient
+import Systemd
 
 /// The entry point: arguments and environment in, exit code out.
 @main
 struct Cospoold {
   static func main() async {
+    let notifier = ServiceNotifier.taken()
     let environment = ProcessInfo.processInfo.environment
     let options: DaemonOptions
     switch parse(Array(CommandLine.arguments.dropFirst())) {
@@ -42,10 +44,12 @@ struct Cospoold {
       logger.logLevel = settings.logLevel
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
+        notifier: notifier,
         ready: { path in
           // All that is made from here on has its mode named, or lies in a private folder.
           umask(inheritedMask)
           write("ready on \(path)", to: .standardOutput)
+          notifier?.send("READY=1\nSTATUS=answers on \(path)")
         })
       try await daemon.run(stop: await StopSignals.stream())
       exit(0)

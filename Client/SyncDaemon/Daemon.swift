@@ -4,8 +4,11 @@ import Hummingbird
 import HummingbirdCore
 import LocalAPI
 import Logging
+import NIOCore
+import NIOPosix
 import ServiceLifecycle
 import SyncClient
+import Systemd
 
 /// Why the daemon ended.
 struct DaemonFailure: Error, Equatable {
@@ -24,6 +27,8 @@ struct Daemon: Sendable {
   var stopGrace = Duration.seconds(5)
   /// How often a reader of the events hears that the connection lives.
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
+  /// Who is told that it stops, and still lives; nil where nobody is.
+  var notifier: ServiceNotifier?
   /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
@@ -100,6 +105,7 @@ struct Daemon: Sendable {
     let agents = agentService(client, output: output, slots: slots)
     var services = ServiceGroupConfiguration(
       services: [
+        WatchdogService(notifier: notifier, executor: executor),
         SyncService(client: client, logger: logger),
         LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
@@ -115,6 +121,7 @@ struct Daemon: Sendable {
         tasks.addTask {
           for await _ in stop {
             logger.info("stopping")
+            notifier?.send("STOPPING=1")
             // First: the services stop one after the other, and requests may take their time.
             await client.execution.drain()
             await group.triggerGracefulShutdown()
@@ -183,6 +190,20 @@ struct LateService<Base: Service>: Service {
     // A shutdown ends the wait, too, and the service sees that itself.
     await cancelWhenGracefulShutdown { for await _ in start {} }
     try await base.run()
+  }
+}
+
+/// Says that the daemon lives, as long as the thread that serves the local API takes work.
+struct WatchdogService: Service {
+  var notifier: ServiceNotifier?
+  var executor: LoopExecutor
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      await notifier?.keepAlive { try? await executor.group.next().submit {}.get() }
+      // A service that returns would end the others.
+      while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
+    }
   }
 }
 

@@ -64,6 +64,11 @@ package final class SyncServer: Sendable {
     "\(isSecure ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
   }
 
+  /// Returns once the event loop, on which all of it runs, has taken a piece of work.
+  package func takesWork() async {
+    try? await group.next().submit {}.get()
+  }
+
   /// Takes the data directory's lock, opens the store and listens.
   package static func start(
     _ options: SyncServerOptions, logger: Logger

@@ -4,6 +4,7 @@ import NetworkAddresses
 import Observability
 import ServerCore
 import SyncServer
+import Systemd
 
 /// Serves until SIGTERM or SIGINT.
 struct ServeCommand: AsyncParsableCommand {
@@ -123,7 +124,8 @@ struct ServeCommand: AsyncParsableCommand {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }
     DescriptorLimit.raise()
-    let service = ServerService(options: options, logger: logger)
+    let service = ServerService(
+      options: options, logger: logger, notifier: ServiceNotifier.taken())
     try await service.runUntilSignalled()
   }
 }

@@ -2,12 +2,15 @@ import Foundation
 import Logging
 import ServiceLifecycle
 import SyncServer
+import Systemd
 import UnixSignals
 
 /// The server as a service that ends with SIGTERM or SIGINT.
 struct ServerService: Service {
   let options: SyncServerOptions
   let logger: Logger
+  /// Who is told that it listens, lives and stops; nil where nobody is.
+  let notifier: ServiceNotifier?
 
   func run() async throws {
     let server = try await SyncServer.start(options, logger: logger)
@@ -19,9 +22,15 @@ struct ServerService: Service {
     }
     if let port = server.metricsPort { logger.notice("numbers are served on port \(port)") }
     logger.info("serving \(options.dataDirectory)")
-    // Ends with an error only where the task is cancelled; the server is stopped either way.
-    try? await gracefulShutdown()
+    notifier?.send("READY=1\nSTATUS=listening on \(server.url)")
+    await withTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { await notifier?.keepAlive { await server.takesWork() } }
+      // Ends with an error only where the task is cancelled; the server is stopped either way.
+      try? await gracefulShutdown()
+      tasks.cancelAll()
+    }
     logger.notice("stopping")
+    notifier?.send("STOPPING=1")
     let logger = logger
     await server.stop(within: ServerService.stopLimit) { stage in
       let limit = Int(ServerService.stopLimit)

@@ -10,10 +10,12 @@ struct Repository {
 
   /// Folders of the house that are no rooms, and why they exist.
   static let foldersWithoutRoom = [
+    "Client/Packaging",  // what packages of the device bring besides the executables
     "Client/WebPage",  // the page's files, which the daemon has in a table
     "Server/Monitoring",  // what Grafana and Prometheus read
     "Protocol/TestVectors",  // data that tests and other implementations read
     "Tests/Consumer",  // an app of its own, which sees the products alone
+    "Server/Packaging",  // the same for the server, and its image
     "Tests/Mutants",  // bugs that a script plants in a copy of the sources
     "Tests/Scenarios",  // hard cases as files that cospool-harness runs
     "Tests/Scripts",  // what the Makefile runs

@@ -29,6 +29,7 @@ enum RoomTable {
       name: "AgentFormats", folder: "Sources/AgentFormats",
       system: ["Foundation", "FoundationEssentials"]),
     RoomRule(name: "HeapMemory", folder: "Sources/HeapMemory", system: ["Glibc"]),
+    RoomRule(name: "Systemd", folder: "Sources/Systemd", system: ["Glibc", "Musl", "Darwin"]),
     RoomRule(
       name: "Observability", folder: "Sources/Observability", foreign: ["Logging"],
       system: platform),
@@ -72,7 +73,7 @@ enum RoomTable {
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: [
         "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-        "HeapMemory", "Observability",
+        "HeapMemory", "Observability", "Systemd",
       ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
@@ -93,7 +94,7 @@ enum RoomTable {
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: [
         "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-        "HeapMemory", "Observability",
+        "HeapMemory", "Observability", "Systemd",
       ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",
@@ -102,7 +103,7 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
-      rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel"],
+      rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "Systemd"],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Systemd
 
 /// The unit under which a person's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {
@@ -24,13 +20,14 @@ struct SystemdUnit: Equatable, Sendable {
 
   /// The file's text.
   ///
-  /// The daemon alone is asked to stop, since it lets its agents end; what is left after it is killed.
-  /// A mistake in its arguments (2) stays one however often it is started.
+  /// The daemon alone is asked to stop, since it lets its agents end; what is left after it is killed, and
+  /// an agent that takes too much memory does not end the daemon. A mistake in its arguments (2) stays one
+  /// however often it is started, and a store that was set aside (6) is for a person to see. Nothing here
+  /// confines: agents would inherit it, and they run, compile and confine things of their own.
   ///
   /// - Throws: `CommandFailure` where a path holds a control character, which no unit can name.
   func text() throws(CommandFailure) -> String {
-    for value in [program, dataDirectory, searchPath]
-    where value.utf8.contains(where: { $0 < 32 || $0 == 127 }) {
+    for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
       throw CommandFailure(
         code: "invalidPath",
         message: "\(value) holds a control character: systemd cannot name it.", exitCode: 2)
@@ -39,37 +36,24 @@ struct SystemdUnit: Equatable, Sendable {
       # Written by "cospool service install", which writes it anew.
       [Unit]
       Description=Cospool: the work queues of coding agents
+      Documentation=man:cospoold(1)
+      StartLimitIntervalSec=60
+      StartLimitBurst=4
 
       [Service]
-      Type=exec
-      ExecStart=\(Self.word(program)) --data \(Self.word(dataDirectory))
-      Environment=\(Self.quoted("PATH=" + searchPath))
+      Type=notify
+      ExecStart=\(UnitText.word(program)) --data \(UnitText.word(dataDirectory))
+      Environment=\(UnitText.quoted("PATH=" + searchPath))
       Restart=on-failure
       RestartSec=2
-      RestartPreventExitStatus=2
+      RestartPreventExitStatus=2 6
+      WatchdogSec=60
       KillMode=mixed
+      OOMPolicy=continue
 
       [Install]
       WantedBy=default.target
 
       """
-  }
-
-  /// A word of a command, in which `$` begins a variable.
-  private static func word(_ text: String) -> String {
-    quoted(text.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$"))
-  }
-
-  /// In quotes, with what systemd reads as something else doubled or escaped.
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for character in text {
-      switch character {
-      case "\\", "\"": quoted += "\\\(character)"
-      case "%": quoted += "%%"
-      default: quoted.append(character)
-      }
-    }
-    return quoted + "\""
   }
 }

@@ -1,0 +1,83 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Tells the service manager that started this process how it is; sd_notify(3), sd_watchdog_enabled(3).
+package struct ServiceNotifier: Sendable {
+  private let address: sockaddr_un
+  private let addressLength: socklen_t
+  /// Within what time the manager wants to hear again that the service lives; nil where it does not ask.
+  package let watchdogPeriod: Duration?
+
+  /// - Parameters:
+  ///   - socket: where the manager listens: a path, or an abstract name that begins with `@`.
+  ///   - watchdogMicroseconds: `WATCHDOG_USEC`.
+  /// - Returns: nil where the name is none that a socket can have.
+  package init?(socket: String, watchdogMicroseconds: String? = nil) {
+    var name = Array(socket.utf8)
+    var address = sockaddr_un()
+    guard let first = name.first, name.count > 1,
+      name.count < MemoryLayout.size(ofValue: address.sun_path),
+      first == UInt8(ascii: "/") || first == UInt8(ascii: "@")
+    else { return nil }
+    if first == UInt8(ascii: "@") { name[0] = 0 }
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+    self.address = address
+    let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 0
+    addressLength = socklen_t(offset + name.count)
+    let microseconds = watchdogMicroseconds.flatMap(Int64.init) ?? 0
+    watchdogPeriod = microseconds > 0 ? .microseconds(microseconds) : nil
+  }
+
+  /// That of this process, nil where no manager listens. Its variables are taken out of the environment:
+  /// they are not for the programs that this process starts.
+  package static func taken() -> ServiceNotifier? {
+    func take(_ name: String) -> String? {
+      guard let value = getenv(name) else { return nil }
+      defer { unsetenv(name) }
+      return String(cString: value)
+    }
+    let (socket, process) = (take("NOTIFY_SOCKET"), take("WATCHDOG_PID"))
+    let period = take("WATCHDOG_USEC")
+    let isAsked = process == nil || process == "\(getpid())"
+    return socket.flatMap {
+      ServiceNotifier(socket: $0, watchdogMicroseconds: isAsked ? period : nil)
+    }
+  }
+
+  /// Sends assignments such as `READY=1`, a line each. Nobody may be listening any more; that is no reason
+  /// to fail.
+  package func send(_ state: String) {
+    #if canImport(Glibc)
+      let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    #else
+      let kind = SOCK_DGRAM
+    #endif
+    let descriptor = socket(AF_UNIX, kind, 0)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    let bytes = Array(state.utf8)
+    var address = address
+    withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        _ = sendto(descriptor, bytes, bytes.count, 0, pointer, addressLength)
+      }
+    }
+  }
+
+  /// Says that the service lives, twice as often as is asked, and only after `answers` returned; until the
+  /// task is cancelled. Returns at once where nobody asks.
+  package func keepAlive(_ answers: () async -> Void) async {
+    guard let watchdogPeriod else { return }
+    while !Task.isCancelled {
+      await answers()
+      send("WATCHDOG=1")
+      try? await Task.sleep(for: watchdogPeriod / 2)
+    }
+  }
+}
