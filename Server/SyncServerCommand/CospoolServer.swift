@@ -12,7 +12,9 @@ struct CospoolServer: AsyncParsableCommand {
     abstract: "Keeps the work queues of a person's coding agents identical on every device.",
     discussion: """
       Data lie in --data DIR, else in $COSPOOL_SERVER_DATA, else in \
-      $XDG_DATA_HOME/cospool-server, else in ~/.local/share/cospool-server.
+      $XDG_DATA_HOME/cospool-server, else in ~/.local/share/cospool-server. For root, who has none of \
+      these, they are those of the service: \(ServerUnit.dataDirectory). What root does with data of \
+      another account is done as that account.
 
       EXAMPLES
         cospool-server                                   serve on 127.0.0.1:\(SyncServerOptions.portDefault)
@@ -35,6 +37,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push configure root --file ca.pem trust an authority of your own
         cospool-server push configure network --allow 10.0.0.8
                                                          push to this address inside, too
+        cospool-server service install                   systemd runs the server
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 
@@ -46,7 +49,7 @@ struct CospoolServer: AsyncParsableCommand {
     subcommands: [
       ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
       StatusCommand.self, ServerDoctorCommand.self, BackupCommand.self, WorkspaceCommand.self,
-      LogCommand.self, PushCommand.self,
+      LogCommand.self, PushCommand.self, ServiceCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 
@@ -59,6 +62,9 @@ struct CospoolServer: AsyncParsableCommand {
       behind: configuration.subcommands.compactMap { $0.configuration.commandName })
     do {
       var command = try parseAsRoot(arguments)
+      if let command = command as? any StoreCommand {
+        try ServerAccount.become(ownerOf: command.data.resolved)
+      }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -86,9 +92,13 @@ struct DataOptions: ParsableArguments {
   var directory: String?
 
   var resolved: String {
-    DataPath.server.resolve(
-      option: directory, environment: ProcessInfo.processInfo.environment,
-      home: NSHomeDirectory()) ?? "/"
+    let variables = ProcessInfo.processInfo.environment
+    let usual =
+      DataPath.server.resolve(
+        option: directory, environment: variables, home: ServerAccount.home) ?? "/"
+    return ServerAccount.directory(
+      usual: usual, isNamed: directory != nil || variables["COSPOOL_SERVER_DATA"] != nil,
+      isRoot: ServerAccount.wasRoot, exists: FileManager.default.fileExists(atPath:))
   }
 }
 

@@ -1,0 +1,245 @@
+import ArgumentParser
+import Foundation
+import SyncServer
+import Systemd
+
+/// `cospool-server service …`
+struct ServiceCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "service",
+    abstract: "Have systemd run the server.",
+    discussion: """
+      EXAMPLES
+        sudo cospool-server service install
+        sudo cospool-server service install -- --host 10.0.0.5
+        sudo cospool-server service install -- --host 0.0.0.0 --certificate /etc/c.pem --key /etc/k.pem
+        cospool-server service install --user            as you, under your own systemd
+        cospool-server service status
+        sudo cospool-server service logs --lines 200
+        sudo cospool-server service uninstall            the data stay
+
+      The machine's service runs as the account \(ServerUnit.account), keeps its data in \
+      \(ServerUnit.dataDirectory), and is confined as far as systemd can. A package brings the same unit: \
+      then its options go into \(ServerUnit.optionsFile).
+      """,
+    subcommands: [
+      ServiceInstallCommand.self, ServiceUninstallCommand.self, ServiceStatusCommand.self,
+      ServiceLogsCommand.self,
+    ])
+}
+
+/// Whose systemd is meant.
+struct ServiceScopeOptions: ParsableArguments {
+  @Flag(help: "Your own systemd, not the machine's.")
+  var user = false
+
+  @Option(
+    help: ArgumentHelp("The folder of units, where it is another.", valueName: "dir"))
+  var unitFolder: String?
+
+  func unitPath() throws -> String {
+    if let unitFolder { return unitFolder + "/" + ServerUnit.name }
+    guard user else { return "/etc/systemd/system/" + ServerUnit.name }
+    let variables = ProcessInfo.processInfo.environment
+    let named = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+    return (named ?? NSHomeDirectory() + "/.config") + "/systemd/user/" + ServerUnit.name
+  }
+
+  func systemctl(_ words: String...) throws {
+    let words = ["systemctl"] + (user ? ["--user"] : []) + words
+    let run = try ServiceProgram.run(words)
+    guard run.status != 0 else { return }
+    throw SyncServerError(
+      .failed,
+      "\(words.joined(separator: " ")) failed. \(run.output)"
+        + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo."))
+  }
+}
+
+/// A program of the system.
+enum ServiceProgram {
+  /// Runs it to its end, and keeps what it wrote.
+  static func run(_ words: [String]) throws(SyncServerError) -> (status: Int32, output: String) {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = words
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = pipe
+    process.standardError = pipe
+    do { try process.run() } catch {
+      throw SyncServerError(.failed, "\(words[0]) cannot be run: \(error.localizedDescription)")
+    }
+    let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    // What env(1) says of a program that there is not.
+    guard process.terminationStatus != 127 else {
+      throw SyncServerError(
+        .failed,
+        "There is no \(words[0]) here. Have what starts programs on this machine run "
+          + "cospool-server.")
+    }
+    let text = String(decoding: bytes, as: UTF8.self)
+    return (
+      process.terminationStatus, text.trimmingCharacters(in: .whitespacesAndNewlines)
+    )
+  }
+}
+
+struct ServiceInstallCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "install", abstract: "Write the unit, start it, and have it start by itself.",
+    discussion: """
+      What stands behind -- are options of serve. Again is harmless: the unit is written anew, and \
+      started again.
+      """)
+
+  @OptionGroup var scope: ServiceScopeOptions
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Print the unit, and do nothing.")
+  var dryRun = false
+
+  @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
+  var program: String?
+
+  @Argument(parsing: .postTerminator, help: ArgumentHelp("Options of serve.", valueName: "option"))
+  var serving: [String] = []
+
+  func validate() throws {
+    guard (serving + [program ?? ""]).allSatisfy(UnitText.canHold) else {
+      throw ValidationError("A unit holds no control characters.")
+    }
+    guard data.directory == nil || scope.user else {
+      throw ValidationError(
+        "--data goes with --user: the machine's service has its data in "
+          + "\(ServerUnit.dataDirectory).")
+    }
+    guard !serving.contains(where: { $0 == "--data" || $0.hasPrefix("--data=") }) else {
+      throw ValidationError("--data stands before --, and goes with --user.")
+    }
+    // What serve would refuse at every start is refused now.
+    _ = try ServeCommand.parse(serving)
+  }
+
+  func run() throws {
+    let path = try scope.unitPath()
+    let called = program ?? Bundle.main.executablePath ?? "/usr/bin/cospool-server"
+    let unit = ServerUnit(
+      program: URL(filePath: called).path(percentEncoded: false), options: serving,
+      scope: scope.user
+        ? .person(dataDirectory: URL(filePath: data.resolved).path(percentEncoded: false))
+        : .system)
+    if dryRun {
+      try StandardOutput.write(String(unit.text().dropLast()))
+      return
+    }
+    try refuseBesidePackage()
+    // Where systemd does not answer, nothing is changed.
+    try scope.systemctl("daemon-reload")
+    if !scope.user { try makeAccount() }
+    do {
+      let folder = URL(filePath: path).deletingLastPathComponent()
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try Data(unit.text().utf8).write(to: URL(filePath: path), options: .atomic)
+      // systemd warns where others cannot read a unit.
+      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    } catch {
+      throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+    }
+    try scope.systemctl("daemon-reload")
+    try scope.systemctl("enable", ServerUnit.name)
+    try scope.systemctl("restart", ServerUnit.name)
+    try StandardOutput.write("started: \(path)")
+    try StandardOutput.write(
+      scope.user
+        ? "It starts with your login; to have it run without one: loginctl enable-linger"
+        : "A code for a device: sudo cospool-server pair")
+  }
+
+  /// Two units of one name would make it unclear which options hold.
+  private func refuseBesidePackage() throws(SyncServerError) {
+    guard !scope.user, scope.unitFolder == nil else { return }
+    for folder in ["/usr/lib/systemd/system", "/lib/systemd/system"] {
+      let path = "\(folder)/\(ServerUnit.name)"
+      guard FileManager.default.fileExists(atPath: path) else { continue }
+      throw SyncServerError(
+        .failed,
+        "A package brings the unit already: \(path). Put options into "
+          + "\(ServerUnit.optionsFile), then: systemctl enable --now \(ServerUnit.name)")
+    }
+  }
+
+  private func makeAccount() throws(SyncServerError) {
+    guard getpwnam(ServerUnit.account) == nil else { return }
+    let run = try ServiceProgram.run([
+      "useradd", "--system", "--user-group", "--no-create-home", "--home-dir",
+      ServerUnit.dataDirectory, "--shell", "/usr/sbin/nologin", ServerUnit.account,
+    ])
+    guard run.status == 0 else {
+      throw SyncServerError(
+        .failed, "The account \(ServerUnit.account) cannot be made: \(run.output)")
+    }
+  }
+}
+
+struct ServiceUninstallCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "uninstall", abstract: "Stop the service and remove its unit; the data stay.")
+
+  @OptionGroup var scope: ServiceScopeOptions
+
+  func run() throws {
+    let path = try scope.unitPath()
+    guard FileManager.default.fileExists(atPath: path) else {
+      try StandardOutput.write("\(path) is not there; nothing changed")
+      return
+    }
+    try scope.systemctl("disable", "--now", ServerUnit.name)
+    do { try FileManager.default.removeItem(atPath: path) } catch {
+      throw SyncServerError(.disk, "\(path) cannot be removed: \(error.localizedDescription)")
+    }
+    try scope.systemctl("daemon-reload")
+    try StandardOutput.write("removed \(path)")
+  }
+}
+
+struct ServiceStatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "What systemd says of the service.",
+    discussion: "Exit codes: 0 it runs, 1 it does not.")
+
+  @OptionGroup var scope: ServiceScopeOptions
+
+  func run() throws {
+    let words = ["systemctl"] + (scope.user ? ["--user"] : [])
+    let run = try ServiceProgram.run(
+      words + ["status", "--no-pager", "--lines=0", ServerUnit.name])
+    try StandardOutput.write(run.output)
+    guard run.status == 0 else { throw ExitCode(1) }
+  }
+}
+
+struct ServiceLogsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "logs", abstract: "What the service wrote last.")
+
+  @OptionGroup var scope: ServiceScopeOptions
+
+  @Option(help: "How many lines.")
+  var lines = 50
+
+  func validate() throws {
+    guard (1...10_000).contains(lines) else {
+      throw ValidationError("--lines is between 1 and 10000.")
+    }
+  }
+
+  func run() throws {
+    let words = ["journalctl"] + (scope.user ? ["--user"] : [])
+    let run = try ServiceProgram.run(
+      words + ["--unit", ServerUnit.name, "--no-pager", "--lines=\(lines)"])
+    guard run.status == 0 else { throw SyncServerError(.failed, run.output) }
+    try StandardOutput.write(run.output)
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// `cospool-server service`, before a systemctl that writes down how it is called; and root's commands.
+  @Suite struct ServerServiceTests {
+    private func server(_ arguments: [String], in bed: TestBed) async throws -> Output {
+      let process = try bed.launch(
+        try Executables.path(of: "cospool-server"), arguments, name: "cospool-server",
+        environment: [
+          "PATH": bed.path("programs") + ":/usr/bin:/bin", "XDG_CONFIG_HOME": bed.path("config"),
+        ])
+      return try await bed.finish(process, arguments)
+    }
+
+    private func program(_ name: String, _ script: String, in bed: TestBed) throws {
+      let folder = bed.path("programs")
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      let path = folder + "/" + name
+      try "#!/bin/sh\n\(script)\n".write(toFile: path, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    }
+
+    @Test func aPersonsServiceIsInstalledAndRemoved() async throws {
+      try await TestBed.run { bed in
+        let calls = bed.path("calls")
+        try program("systemctl", "echo \"$@\" >> '\(calls)'", in: bed)
+        let unit = bed.path("config/systemd/user/cospool-server.service")
+        let shown = try await server(
+          ["service", "install", "--user", "--dry-run", "--data", "/my data"], in: bed)
+        #expect(shown.isSuccess && shown.standardOutput.contains(#""--data" "/my data""#))
+        #expect(!shown.standardOutput.contains("User="), "\(shown)")
+        #expect(!FileManager.default.fileExists(atPath: calls))
+        for _ in 1...2 {
+          let done = try await server(
+            ["service", "install", "--user", "--", "--port", "7500"], in: bed)
+          #expect(done.isSuccess && done.standardOutput.contains(unit), "\(done)")
+        }
+        let text = try String(contentsOfFile: unit, encoding: .utf8)
+        #expect(text.contains(#""--port" "7500""#) && text.contains("Type=notify"))
+        let removed = try await server(["service", "uninstall", "--user"], in: bed)
+        #expect(removed.isSuccess && !FileManager.default.fileExists(atPath: unit))
+        let again = try await server(["service", "uninstall", "--user"], in: bed)
+        #expect(again.isSuccess && again.standardOutput.contains("nothing changed"))
+        let lines = try String(contentsOfFile: calls, encoding: .utf8).split(separator: "\n")
+        #expect(
+          lines == [
+            "--user daemon-reload", "--user daemon-reload",
+            "--user enable cospool-server.service", "--user restart cospool-server.service",
+            "--user daemon-reload", "--user daemon-reload",
+            "--user enable cospool-server.service", "--user restart cospool-server.service",
+            "--user disable --now cospool-server.service", "--user daemon-reload",
+          ])
+      }
+    }
+
+    @Test func whatServeWouldRefuseIsRefusedAtOnce() async throws {
+      try await TestBed.run { bed in
+        try program("systemctl", "exit 0", in: bed)
+        for options in [
+          ["--host", "0.0.0.0"], ["--port", "70000"], ["--unknown"], ["--data", "/x"], ["a\nb"],
+        ] {
+          let refused = try await server(["service", "install", "--user", "--"] + options, in: bed)
+          #expect(refused.code == 2, "\(refused)")
+        }
+        let both = try await server(["service", "install", "--data", "/x"], in: bed)
+        #expect(both.code == 2, "\(both)")
+        #expect(!FileManager.default.fileExists(atPath: bed.path("config")))
+        try program("systemctl", "echo 'Failed to connect to bus'; exit 1", in: bed)
+        let absent = try await server(["service", "install", "--user"], in: bed)
+        #expect(absent.code == 1 && absent.standardError.contains("bus"), "\(absent)")
+        #expect(!FileManager.default.fileExists(atPath: bed.path("config")))
+      }
+    }
+
+    /// `sudo cospool-server pair` must not leave files that the server cannot open.
+    @Test func whatRootDoesBelongsToTheServer() async throws {
+      guard geteuid() == 0 else { return }
+      try await TestBed.run { bed in
+        let data = bed.path("data")
+        try FileManager.default.createDirectory(
+          atPath: data, withIntermediateDirectories: true,
+          attributes: [.posixPermissions: 0o700])
+        let nobody: uid_t = 65_534
+        #expect(chown(data, nobody, nobody) == 0)
+        #expect(chmod(bed.directory, 0o755) == 0)
+        let granted = try await bed.run("cospool-server", ["pair", "--data", data])
+        #expect(granted.isSuccess, "\(granted)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: data)
+        #expect(files.contains("cospool.sqlite"))
+        for file in files {
+          let owner = try FileManager.default.attributesOfItem(atPath: data + "/" + file)
+          #expect((owner[.ownerAccountID] as? NSNumber)?.uint32Value == nobody, "\(file)")
+        }
+      }
+    }
+  }
+}
