@@ -19,6 +19,7 @@ struct Cospool: ParsableCommand {
         cospool pair wss://host:port CODE              sync with other devices
         cospool sync wait --timeout 30                 until the server has all
         cospool status --json                          for scripts
+        cospool setup                                  daemon, server, hooks, at once
         cospool doctor                                 what is wrong, what to do
         cospool service install                        the daemon starts by itself
         cospool undo                                   take back the latest change
@@ -38,7 +39,8 @@ struct Cospool: ParsableCommand {
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self, AskCommand.self,
-      StatusCommand.self, DoctorCommand.self, ServiceCommands.self, SyncCommands.self,
+      StatusCommand.self, SetupCommand.self, DoctorCommand.self, ServiceCommands.self,
+      SyncCommands.self,
       PairCommand.self, UnpairCommand.self, ServerCommands.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,

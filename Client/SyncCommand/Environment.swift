@@ -30,6 +30,12 @@ struct Environment: Sendable {
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
   /// Shows a person a text and takes a yes or a no; nil where no person sits at a terminal.
   var confirm: (@Sendable (String) -> Bool)?
+  /// Shows a person a text and takes a line; nil where no person sits at a terminal.
+  var ask: (@Sendable (String) -> String?)?
+  /// Takes a line for the person while a command goes on.
+  var tell: @Sendable (String) -> Void = {
+    StandardOutput.writeLine($0, to: STDOUT_FILENO)
+  }
   /// How long `cospool doctor` waits.
   var doctorLimits = DoctorLimits()
   /// Takes a line to standard error while a command goes on.
@@ -40,6 +46,7 @@ struct Environment: Sendable {
   /// That of this process.
   static func current() -> Environment {
     let variables = ProcessInfo.processInfo.environment
+    let isAtTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
     return Environment(
       variables: variables, input: StandardInput { try readStandardInput() },
       style: style(variables),
@@ -48,7 +55,13 @@ struct Environment: Sendable {
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
         resizes: { Signals.stream(of: [SIGWINCH]) }),
-      confirm: isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 ? confirmAtTerminal : nil)
+      confirm: isAtTerminal ? confirmAtTerminal : nil, ask: isAtTerminal ? askAtTerminal : nil)
+  }
+
+  /// nil at the end of the input.
+  private static func askAtTerminal(_ text: String) -> String? {
+    guard StandardOutput.write(text, to: STDERR_FILENO) else { return nil }
+    return readLine().map { String($0.drop(while: \.isWhitespace)) }
   }
 
   /// Only a clear yes is one; the end of the input is a no.

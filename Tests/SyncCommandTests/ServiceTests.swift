@@ -158,4 +158,56 @@ import Testing
         withErrors: true))
     #expect(run.status == 0 && !run.output.contains("cospoold.service:"), "\(run)")
   }
+
+  /// On macOS: a launchctl that writes down how it is called, and knows what was taken in.
+  @Test func launchdRunsTheDaemonWhereThereIsNoSystemd() async throws {
+    try await with(systemctl: nil) { machine in
+      let loaded = machine.root + "/loaded"
+      try machine.program(
+        "launchctl",
+        """
+        echo "$@" >> '\(machine.root)/calls'
+        case "$1" in
+        bootstrap) : > '\(loaded)';;
+        bootout) test -e '\(loaded)' && /bin/rm -f '\(loaded)';;
+        print) test -e '\(loaded)' && echo "state = running";;
+        esac
+        """)
+      let path = machine.root + "/home/Library/LaunchAgents/org.cospool.cospoold.plist"
+      let shown = await machine.cospool("service", "install", "--dry-run")
+      #expect(shown.exitCode == 0 && shown.output.contains(path), "\(shown)")
+      #expect(!FileManager.default.fileExists(atPath: path))
+      #expect(await machine.cospool("service", "status").exitCode == 1)
+      for _ in 1...2 {
+        let done = await machine.cospool("service", "install")
+        #expect(done.exitCode == 0 && done.output.contains(path), "\(done)")
+      }
+      #expect(machine.calls.suffix(2).first == "bootout gui/\(getuid())/org.cospool.cospoold")
+      #expect(machine.calls.last == "bootstrap gui/\(getuid()) \(path)")
+      #expect(await machine.cospool("service", "status").exitCode == 0)
+      let data = try Data(contentsOf: URL(filePath: path))
+      let plist = try #require(
+        try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
+      #expect(
+        plist["ProgramArguments"] as? [String] == [
+          machine.root + "/bin/cospoold", "--data", machine.root + "/my data",
+        ])
+      #expect((plist["KeepAlive"] as? [String: Bool]) == ["SuccessfulExit": false])
+      try machine.program("tail", "echo \"$@\"")
+      #expect(
+        await machine.cospool("service", "logs").output.contains("-n 50 \(machine.root)/home"))
+      #expect(await machine.cospool("service", "uninstall").exitCode == 0)
+      #expect(!FileManager.default.fileExists(atPath: path))
+      #expect(await machine.cospool("service", "status").exitCode == 1)
+    }
+  }
+
+  @Test func launchAgentsHoldAnyPath() throws {
+    let agent = LaunchAgent(
+      program: "/a & <b>/cospoold", dataDirectory: "/d", searchPath: "/c", home: "/h")
+    let plist = try PropertyListSerialization.propertyList(
+      from: Data(agent.text().utf8), format: nil)
+    #expect(
+      ((plist as? [String: Any])?["ProgramArguments"] as? [String])?.first == "/a & <b>/cospoold")
+  }
 }

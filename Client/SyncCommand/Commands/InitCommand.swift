@@ -23,21 +23,28 @@ struct InitCommand: LocalCommand {
   /// The settings a person begins with; the library alone has the thread queue off.
   static let settings = "{\n  \"queueEnabled\" : true\n}\n"
 
+  /// Makes the directory and its settings where there are none.
+  ///
+  /// - Returns: whether there were none.
+  static func prepare(_ directory: String) throws(CommandFailure) -> Bool {
+    let path = directory + "/config.json"
+    guard !FileManager.default.fileExists(atPath: path) else { return false }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700])
+      try Data(settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+    } catch {
+      throw CommandFailure(
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+    }
+    return true
+  }
+
   func run(in environment: Environment) async throws -> String {
     let directory = try environment.dataDirectory(flag: options.data)
     let path = directory + "/config.json"
-    let isNew = !FileManager.default.fileExists(atPath: path)
-    if isNew {
-      do {
-        try FileManager.default.createDirectory(
-          atPath: directory, withIntermediateDirectories: true,
-          attributes: [.posixPermissions: 0o700])
-        try Data(Self.settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-      } catch {
-        throw CommandFailure(
-          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
-      }
-    }
+    let isNew = try Self.prepare(directory)
     // A daemon that runs takes it over; mostly there is none yet.
     let reload = APIRequest(.post, ["settings", "reload"])
     let isRunning =

@@ -11,7 +11,7 @@ import LocalAPI
 struct ServiceCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "service",
-    abstract: "Have the daemon start by itself, under systemd.",
+    abstract: "Have the daemon start by itself, under systemd or launchd.",
     discussion: """
       EXAMPLES
         cospool service install
@@ -20,8 +20,9 @@ struct ServiceCommands: ParsableCommand {
         cospool service logs --lines 200
         cospool service uninstall
 
-      The daemon becomes a unit of yours (systemctl --user), for the data
-      directory that is named or usual, and finds agents in the PATH of now.
+      The daemon becomes a unit of yours (systemctl --user; on macOS a launch
+      agent), for the data directory that is named or usual, and finds agents
+      in the PATH of now.
       The queues stay where they are, whatever becomes of the unit.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self, Logs.self])
@@ -68,11 +69,29 @@ struct ServiceCommands: ParsableCommand {
     return try await run(words, in: environment).status == 0
   }
 
+  fileprivate static func home(in environment: Environment) throws(CommandFailure) -> String {
+    guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
+      throw .usage("HOME is not set: nobody knows where your launch agents lie.")
+    }
+    return home
+  }
+
   fileprivate static func path(in environment: Environment) throws(CommandFailure) -> String {
     guard let folder = SystemdUnit.folder(environment.variables) else {
       throw .usage("HOME is not set: nobody knows where your units lie.")
     }
     return folder + "/" + SystemdUnit.name
+  }
+
+  /// The daemon's program, absolute.
+  static func daemon(_ variables: [String: String]) throws(CommandFailure) -> String {
+    let program = DoctorCommand.program(variables)
+    guard let path = ProgramRun.path(of: "cospoold", beside: program, in: variables) else {
+      throw CommandFailure(
+        code: "noProgram",
+        message: "cospoold is neither beside \(program) nor in PATH. Put it there.", exitCode: 1)
+    }
+    return Paths.absolute(path)
   }
 
   struct Install: LocalCommand {
@@ -89,20 +108,18 @@ struct ServiceCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run(in environment: Environment) async throws -> String {
-      let path = try ServiceCommands.path(in: environment)
       let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
+      if LaunchAgent.isUsed(environment.variables) {
+        return try await installAgent(directory, in: environment)
+      }
+      let path = try ServiceCommands.path(in: environment)
       let unit = SystemdUnit(
-        program: try daemon(environment.variables), dataDirectory: directory,
+        program: try ServiceCommands.daemon(environment.variables), dataDirectory: directory,
         searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await ServiceCommands.isActive(in: environment)
-      if !isActive, let answer = await running(directory) {
-        throw CommandFailure(
-          code: "daemonRuns",
-          message: "Another daemon runs for \(directory), process \(answer). Stop it first: "
-            + "kill \(answer)", exitCode: 5)
-      }
+      if !isActive { try await refuseBesideAnother(directory) }
       // Where systemd does not answer, nothing is changed.
       try await ServiceCommands.systemctl("daemon-reload", in: environment)
       do {
@@ -121,22 +138,31 @@ struct ServiceCommands: ParsableCommand {
         + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
     }
 
-    private func daemon(_ variables: [String: String]) throws(CommandFailure) -> String {
-      let program = DoctorCommand.program(variables)
-      guard let path = ProgramRun.daemon(beside: program, in: variables) else {
-        throw CommandFailure(
-          code: "noProgram",
-          message: "cospoold is neither beside \(program) nor in PATH. Put it there.", exitCode: 1)
-      }
-      return Paths.absolute(path)
+    private func installAgent(
+      _ directory: String, in environment: Environment
+    ) async throws -> String {
+      let agent = LaunchAgent(
+        program: try ServiceCommands.daemon(environment.variables), dataDirectory: directory,
+        searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+        home: try ServiceCommands.home(in: environment))
+      if dryRun { return "<!-- \(LaunchAgent.path(home: agent.home)) -->\n\(agent.text())" }
+      let known = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
+      if known.status != 0 { try await refuseBesideAnother(directory) }
+      let path = try await agent.install(in: environment)
+      return options.json
+        ? JSONText.object(["unit": path]) : TextStyle.line("started: \(path)")
     }
 
-    /// The process that answers for a data directory.
-    private func running(_ directory: String) async -> String? {
+    /// A daemon that was started by hand is its person's to stop.
+    private func refuseBesideAnother(_ directory: String) async throws {
       let connection = DaemonConnection(dataDirectory: directory)
       let answer = try? await connection.answer(to: APIRequest(.get, ["status"]))
         .decoded(StatusAnswer.self)
-      return answer.map { "\($0.daemon.processID)" }
+      guard let process = answer?.daemon.processID else { return }
+      throw CommandFailure(
+        code: "daemonRuns",
+        message: "Another daemon runs for \(directory), process \(process). Stop it first: "
+          + "kill \(process)", exitCode: 5)
     }
   }
 
@@ -150,17 +176,26 @@ struct ServiceCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run(in environment: Environment) async throws -> String {
-      let path = try ServiceCommands.path(in: environment)
+      let isAgent = LaunchAgent.isUsed(environment.variables)
+      let path =
+        isAgent
+        ? LaunchAgent.path(home: try ServiceCommands.home(in: environment))
+        : try ServiceCommands.path(in: environment)
       let isThere = FileManager.default.fileExists(atPath: path)
       if isThere {
-        try await ServiceCommands.systemctl("disable", "--now", SystemdUnit.name, in: environment)
+        if isAgent {
+          _ = try await LaunchAgent.launchctl(["bootout", LaunchAgent.target], in: environment)
+        } else {
+          try await ServiceCommands.systemctl(
+            "disable", "--now", SystemdUnit.name, in: environment)
+        }
         do {
           try FileManager.default.removeItem(atPath: path)
         } catch {
           throw CommandFailure(
             code: "unwritableFile", message: "\(path) cannot be removed.", exitCode: 7)
         }
-        try await ServiceCommands.systemctl("daemon-reload", in: environment)
+        if !isAgent { try await ServiceCommands.systemctl("daemon-reload", in: environment) }
       }
       if options.json { return JSONText.object(["removed": isThere]) }
       return TextStyle.line(
@@ -170,7 +205,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "What systemd says of the service.",
+      abstract: "What systemd or launchd says of the service.",
       discussion: """
         EXAMPLES
           cospool service status
@@ -184,9 +219,16 @@ struct ServiceCommands: ParsableCommand {
     }
 
     func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
-      let isActive = try await ServiceCommands.isActive(in: environment)
-      let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
-      let text = try await ServiceCommands.run(words, in: environment).output
+      let isActive: Bool
+      let text: String
+      if LaunchAgent.isUsed(environment.variables) {
+        let run = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
+        (isActive, text) = (run.status == 0 && run.output.contains("state = running"), run.output)
+      } else {
+        isActive = try await ServiceCommands.isActive(in: environment)
+        let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
+        text = try await ServiceCommands.run(words, in: environment).output
+      }
       return CommandRunner.Outcome(
         exitCode: isActive ? 0 : 1,
         output: options.json
@@ -212,13 +254,17 @@ struct ServiceCommands: ParsableCommand {
     }
 
     func run(in environment: Environment) async throws -> String {
-      let words = [
-        "journalctl", "--user", "--unit", SystemdUnit.name, "--no-pager", "--lines=\(lines)",
-      ]
+      let words =
+        LaunchAgent.isUsed(environment.variables)
+        ? [
+          "tail", "-n", "\(lines)",
+          LaunchAgent.log(home: try ServiceCommands.home(in: environment)),
+        ]
+        : ["journalctl", "--user", "--unit", SystemdUnit.name, "--no-pager", "--lines=\(lines)"]
       let run = try await ServiceCommands.run(words, in: environment)
       guard run.status == 0 else {
         throw CommandFailure(
-          code: "systemd", message: "journalctl failed: \(run.output.trimmedEnd)", exitCode: 1)
+          code: "systemd", message: "\(words[0]) failed: \(run.output.trimmedEnd)", exitCode: 1)
       }
       let text = TextStyle.block(run.output.trimmedEnd)
       return options.json ? JSONText.object(["log": text]) : text

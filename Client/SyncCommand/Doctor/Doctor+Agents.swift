@@ -85,7 +85,9 @@ extension Doctor {
         .info(code, "\(path) has no hooks", fix: "cospool hooks install \(agent.rawValue)")
       ]
     }
-    let again = "cospool hooks install \(agent.rawValue)\(options(of: installed.map(\.command)))"
+    let again =
+      (["cospool hooks install", agent.rawValue]
+      + HooksCommands.Install.options(of: installed.map(\.command))).joined(separator: " ")
     let missing = agent.events.map(\.rawValue).filter { event in
       !installed.contains { $0.event == event }
     }
@@ -98,13 +100,6 @@ extension Doctor {
         .warning(code, "\(path) has no hook for \(missing.joined(separator: ", "))", fix: again))
     }
     return findings.isEmpty ? [.ok(code, path)] : findings
-  }
-
-  /// What an installation of the same kind is asked with.
-  private static func options(of commands: [String]) -> String {
-    (commands.contains { $0.contains(" --feed") } ? " --feed" : "")
-      + (commands.contains { $0.contains(" --ask") || $0.contains(" --approvals") }
-        ? " --approvals" : "")
   }
 
   /// Why a hook's command does not reach this program; nil where it does.

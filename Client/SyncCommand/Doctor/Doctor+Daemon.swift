@@ -80,7 +80,8 @@ extension Doctor {
   }
 
   private static func daemonProgram(_ context: DoctorContext) -> [DoctorFinding] {
-    guard let path = ProgramRun.daemon(beside: context.program, in: context.variables) else {
+    guard let path = ProgramRun.path(of: "cospoold", beside: context.program, in: context.variables)
+    else {
       return [
         .warning(
           "daemonProgram", "cospoold is neither beside \(context.program) nor in PATH",

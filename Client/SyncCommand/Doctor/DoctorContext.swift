@@ -17,7 +17,8 @@ struct DoctorContext: Sendable {
   /// Ages and days left are counted from here.
   var now: Date
   /// Where systemd notes whose services go on without a login.
-  var lingerFolder = "/var/lib/systemd/linger"
+  var lingerFolder = DoctorContext.lingerFolderUsual
+  static let lingerFolderUsual = "/var/lib/systemd/linger"
   /// Where packages put units for users.
   var unitFolders = [
     "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",

@@ -36,11 +36,13 @@ struct ProgramRun: Equatable, Sendable {
       && access(path, X_OK) == 0
   }
 
-  /// The daemon's program: beside another one, or in `PATH`.
-  static func daemon(beside program: String, in variables: [String: String]) -> String? {
-    let beside = program.lastIndex(of: "/").map { program[...$0] + "cospoold" }
+  /// The path of a program that was installed with another one: beside it, or in `PATH`.
+  static func path(
+    of name: String, beside program: String, in variables: [String: String]
+  ) -> String? {
+    let beside = program.lastIndex(of: "/").map { program[...$0] + name }
     if let beside, isExecutable(String(beside)) { return String(beside) }
-    return path(of: "cospoold", in: variables)
+    return path(of: name, in: variables)
   }
 
   /// Starts it, and waits for it on a thread of its own.

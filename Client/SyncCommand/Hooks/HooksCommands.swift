@@ -86,6 +86,13 @@ struct HooksCommands: ParsableCommand {
     static let seconds = 5
     static let graceSeconds = 5
 
+    /// What an installation of the same kind is asked with.
+    static func options(of commands: [String]) -> [String] {
+      (commands.contains { $0.contains(" --feed") } ? ["--feed"] : [])
+        + (commands.contains { $0.contains(" --ask") || $0.contains(" --approvals") }
+          ? ["--approvals"] : [])
+    }
+
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
       let named = program ?? ProcessInfo.processInfo.arguments.first ?? "cospool"

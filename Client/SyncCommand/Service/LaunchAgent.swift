@@ -1,0 +1,111 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What launchd of macOS runs the daemon by; launchd.plist(5), launchctl(1).
+struct LaunchAgent: Equatable, Sendable {
+  /// The daemon's program, absolute.
+  var program: String
+  /// The daemon's data directory, absolute.
+  var dataDirectory: String
+  /// Where the daemon looks for agents.
+  var searchPath: String
+  /// The person's home folder.
+  var home: String
+
+  static let label = "org.cospool.cospoold"
+
+  /// Whether this machine has launchd and no systemd.
+  static func isUsed(_ variables: [String: String]) -> Bool {
+    ProgramRun.path(of: "systemctl", in: variables) == nil
+      && ProgramRun.path(of: "launchctl", in: variables) != nil
+  }
+
+  static func path(home: String) -> String { "\(home)/Library/LaunchAgents/\(label).plist" }
+  static func log(home: String) -> String { "\(home)/Library/Logs/Cospool/cospoold.log" }
+  /// How launchctl names it.
+  static var target: String { "gui/\(getuid())/\(label)" }
+
+  /// The file's text. launchd starts the daemon again where it failed, gives it time to let its agents end,
+  /// and throttles neither, as it would things in the background.
+  func text() -> String {
+    let log = Self.escaped(Self.log(home: home))
+    return """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
+      "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0">
+      <dict>
+        <key>Label</key><string>\(Self.label)</string>
+        <key>ProgramArguments</key>
+        <array>
+          <string>\(Self.escaped(program))</string>
+          <string>--data</string>
+          <string>\(Self.escaped(dataDirectory))</string>
+        </array>
+        <key>EnvironmentVariables</key>
+        <dict><key>PATH</key><string>\(Self.escaped(searchPath))</string></dict>
+        <key>RunAtLoad</key><true/>
+        <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+        <key>ExitTimeOut</key><integer>45</integer>
+        <key>ProcessType</key><string>Adaptive</string>
+        <key>StandardOutPath</key><string>\(log)</string>
+        <key>StandardErrorPath</key><string>\(log)</string>
+      </dict>
+      </plist>
+
+      """
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+  }
+
+  /// Has launchd do something.
+  static func launchctl(
+    _ words: [String], in environment: Environment
+  ) async throws(CommandFailure) -> ProgramRun {
+    let run = await ProgramRun.run(
+      ["launchctl"] + words, variables: environment.variables, seconds: 60, withErrors: true)
+    guard let run else {
+      throw CommandFailure(
+        code: "noLaunchd", message: "launchctl cannot be run.", exitCode: 1)
+    }
+    return run
+  }
+
+  /// Writes the file, and has launchd take it in the place of an older one.
+  func install(in environment: Environment) async throws(CommandFailure) -> String {
+    let path = Self.path(home: home)
+    do {
+      for file in [path, Self.log(home: home)] {
+        try FileManager.default.createDirectory(
+          at: URL(fileURLWithPath: file).deletingLastPathComponent(),
+          withIntermediateDirectories: true)
+      }
+      try Data(text().utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+    } catch {
+      throw CommandFailure(
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+    }
+    // One that is not there is none to take out.
+    _ = try await Self.launchctl(["bootout", Self.target], in: environment)
+    let run = try await Self.launchctl(
+      ["bootstrap", "gui/\(getuid())", path], in: environment)
+    guard run.status == 0 else {
+      throw CommandFailure(
+        code: "launchd", message: "launchctl bootstrap failed: \(TextStyle.line(run.output))",
+        exitCode: 1)
+    }
+    return path
+  }
+}

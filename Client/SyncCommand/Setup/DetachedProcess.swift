@@ -1,0 +1,63 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A program that goes on when this one and its terminal have ended.
+struct DetachedProcess: Sendable {
+  var id: pid_t
+
+  /// Starts it in a session of its own, with what it writes at the end of a file of its person's alone.
+  ///
+  /// - Throws: `CommandFailure` where the file cannot be written, or the program not be started.
+  static func start(
+    _ words: [String], variables: [String: String], log: String
+  ) throws(CommandFailure) -> DetachedProcess {
+    let file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      throw CommandFailure(
+        code: "unwritableFile", message: "\(log) cannot be written.", exitCode: 7)
+    }
+    defer { close(file) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, file, STDERR_FILENO)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setflags(&attributes, sessionFlag)
+    let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+    let settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0.key)=\($0.value)") }
+    defer { for text in arguments + settings { free(text) } }
+    var id: pid_t = 0
+    let code = posix_spawn(
+      &id, words[0], &actions, &attributes, arguments + [nil], settings + [nil])
+    guard code == 0 else {
+      throw CommandFailure(
+        code: "noProgram",
+        message: "\(words[0]) cannot be started: \(String(cString: strerror(code))).", exitCode: 1)
+    }
+    return DetachedProcess(id: id)
+  }
+
+  /// Whether it ended; asked of one that was started by this process.
+  var hasEnded: Bool {
+    var status: Int32 = 0
+    return waitpid(id, &status, WNOHANG) != 0
+  }
+
+  /// posix_spawnattr_setflags(3): a session of its own.
+  private static var sessionFlag: Int16 {
+    #if canImport(Darwin)
+      0x0400
+    #else
+      0x80
+    #endif
+  }
+}

@@ -1,0 +1,244 @@
+import ArgumentParser
+import LocalAPI
+import QueueModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The steps of `cospool setup`, one after the other. One that fails does not keep the next ones from
+/// doing what they can.
+struct Setup {
+  var command: SetupCommand
+  var environment: Environment
+  /// The daemon's data directory, absolute.
+  var directory: String
+  private(set) var steps: [SetupStep] = []
+
+  /// How long a daemon or server has to answer after it was started.
+  static let startSeconds: Double = 60
+  /// How long is waited for the first exchange with the server.
+  static let syncSeconds: Double = 15
+
+  init(command: SetupCommand, environment: Environment, directory: String) {
+    self.command = command
+    self.environment = environment
+    self.directory = directory
+  }
+
+  var variables: [String: String] { environment.variables }
+
+  private var connection: DaemonConnection { DaemonConnection(dataDirectory: directory) }
+
+  mutating func run() async {
+    await step("init") { try $0.initialise() }
+    await step("daemon") { try await $0.startDaemon() }
+    if let linger = await linger() { finish(linger) }
+    await step("pair") { try await $0.pair() }
+    for agent in HookAgent.allCases {
+      await step("hooks") { try await $0.hooks(of: agent) }
+    }
+  }
+
+  private mutating func step(
+    _ name: String, _ body: (Setup) async throws -> SetupStep
+  ) async {
+    do {
+      finish(try await body(self))
+    } catch {
+      finish(
+        SetupStep(
+          step: name, state: .failed, what: CommandRunner.failure(of: error).message))
+    }
+  }
+
+  private mutating func finish(_ step: SetupStep) {
+    steps.append(step)
+    if !command.options.json { environment.tell(step.line) }
+  }
+
+  // MARK: Data directory and daemon
+
+  private func initialise() throws -> SetupStep {
+    let isNew = try InitCommand.prepare(directory)
+    return SetupStep(
+      step: "init", state: isNew ? .done : .unchanged,
+      what: isNew ? "made \(directory): the thread queue is on" : "\(directory) is there")
+  }
+
+  private func status() async -> StatusAnswer? {
+    try? await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
+  }
+
+  private func startDaemon() async throws -> SetupStep {
+    if let status = await status() {
+      return SetupStep(
+        step: "daemon", state: .unchanged, what: "process \(status.daemon.processID) runs")
+    }
+    guard !command.noService else { return try await startDetached() }
+    let install = try ServiceCommands.Install.parse(["--data", directory])
+    do {
+      let text = try await install.run(in: environment)
+      _ = try await answering()
+      let first = text.split(separator: "\n").first.map(String.init) ?? text
+      return SetupStep(step: "daemon", state: .done, what: "a service, \(first)")
+    } catch let failure as CommandFailure {
+      guard ["noSystemd", "systemd"].contains(failure.code) else { throw failure }
+      let fix = "Start it whenever the machine starts: cospoold --data \(Shell.quoted(directory))"
+      guard environment.confirm?("No service: \(failure.message)\nStart the daemon now?") == true
+      else {
+        return SetupStep(step: "daemon", state: .failed, what: failure.message, fix: fix)
+      }
+      var step = try await startDetached()
+      step.fix = fix
+      return step
+    }
+  }
+
+  private func startDetached() async throws -> SetupStep {
+    let program = try ServiceCommands.daemon(variables)
+    let log = directory + "/cospoold.log"
+    let process = try DetachedProcess.start(
+      [program, "--data", directory], variables: variables, log: log)
+    _ = try await answering(process, log: log)
+    return SetupStep(
+      step: "daemon", state: .done,
+      what: "started, process \(process.id), until the next reboot; it writes to \(log)")
+  }
+
+  private func answering(
+    _ process: DetachedProcess? = nil, log: String? = nil
+  ) async throws -> StatusAnswer {
+    let limit = ContinuousClock.now + .seconds(Self.startSeconds)
+    while ContinuousClock.now < limit {
+      if let status = await status() { return status }
+      if let process, process.hasEnded { break }
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    throw CommandFailure(
+      code: "noDaemon",
+      message: "The daemon does not answer. "
+        + (log.map { "It wrote to \($0)." } ?? "See cospool service logs."), exitCode: 4)
+  }
+
+  /// A service of systemd ends with the last login unless its person lingers; nil where that is no
+  /// question.
+  private func linger() async -> SetupStep? {
+    guard steps.last?.what.hasPrefix("a service") == true,
+      let program = ProgramRun.path(of: "loginctl", in: variables),
+      let user = variables["USER"], !user.isEmpty,
+      !FileManager.default.fileExists(atPath: DoctorContext.lingerFolderUsual + "/" + user)
+    else { return nil }
+    let fix = "loginctl enable-linger"
+    guard environment.confirm?("Have it run without a login, too (\(fix))?") == true else {
+      return SetupStep(
+        step: "linger", state: .skipped, what: "the service ends when you log out", fix: fix)
+    }
+    let run = await ProgramRun.run(
+      [program, "enable-linger"], variables: variables, seconds: 30, withErrors: true)
+    guard run?.status == 0 else {
+      return SetupStep(
+        step: "linger", state: .failed, what: "the service ends when you log out",
+        fix: "As root: \(fix) \(user)")
+    }
+    return SetupStep(step: "linger", state: .done, what: "the service runs without a login")
+  }
+
+  // MARK: The server
+
+  private func pair() async throws -> SetupStep {
+    guard let status = await status() else {
+      throw CommandFailure(
+        code: "noDaemon", message: "No daemon answers: nothing can be paired.", exitCode: 4)
+    }
+    if let server = status.sync.server, command.server == nil || command.server == server {
+      return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")
+    }
+    if let server = command.server, let code = command.code {
+      return try await paired(server, code)
+    }
+    if command.serverHere { return try await pairedHere() }
+    let later = "cospool pair URL CODE; the code is what cospool-server pair prints."
+    guard let ask = environment.ask,
+      let url = ask("Server (wss://host, \"here\" to make one, or nothing for none): "),
+      !url.isEmpty
+    else {
+      return SetupStep(
+        step: "pair", state: .skipped, what: "no server: the queues stay on this device",
+        fix: later)
+    }
+    if url == "here" { return try await pairedHere() }
+    guard let code = ask("Code: "), !code.isEmpty else {
+      return SetupStep(step: "pair", state: .skipped, what: "no code", fix: later)
+    }
+    return try await paired(url, code)
+  }
+
+  private func pairedHere() async throws -> SetupStep {
+    let grant = try await FirstServer(setup: self).grant()
+    var step = try await paired(grant.server, grant.code)
+    if let started = grant.started { step.what = "started \(started); \(step.what)" }
+    return step
+  }
+
+  private func paired(_ server: String, _ code: String) async throws -> SetupStep {
+    let body = PairRequest(
+      server: server, code: code, insecure: command.insecure ? true : nil)
+    let result = try await connection.answer(to: APIRequest(.post, ["pair"], body: body))
+      .decoded(PairingResult.self)
+    var wait = try APIRequest(
+      .post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: Self.syncSeconds))
+    wait.timeoutSeconds = Self.syncSeconds + APIRequest.timeoutSecondsDefault
+    let isInSync = (try? await connection.answer(to: wait)) != nil
+    return SetupStep(
+      step: "pair", state: .done,
+      what: "paired with \(result.server), workspace \(result.workspaceName)"
+        + (isInSync ? ", in sync" : ", not in sync yet"))
+  }
+
+  // MARK: Agents
+
+  private func hooks(of agent: HookAgent) async throws -> SetupStep {
+    func step(_ state: SetupStep.State, _ what: String, fix: String? = nil) -> SetupStep {
+      SetupStep(step: "hooks", state: state, what: what, fix: fix)
+    }
+    let name = agent.rawValue
+    guard ProgramRun.path(of: name, in: variables) != nil else {
+      return step(.skipped, "no \(name) in PATH")
+    }
+    guard !command.noHooks else { return step(.skipped, "\(name) is left alone") }
+    guard let path = agent.userFile(variables) else { return step(.skipped, "there is no HOME") }
+    let installed = try HookFile(path: path).settings().installed
+    let isComplete = agent.events.allSatisfy { event in
+      installed.contains { $0.event == event.rawValue }
+    }
+    guard !isComplete else { return step(.unchanged, "\(name) has them: \(path)") }
+    let again = HooksCommands.Install.options(of: installed.map(\.command))
+    let fix = (["cospool hooks install", name] + again).joined(separator: " ")
+    guard environment.confirm?("Have \(name) tell what it does (hooks in \(path))?") == true else {
+      return step(.skipped, "\(name) has none", fix: fix)
+    }
+    let install = try HooksCommands.Install.parse([name] + again + dataOption)
+    let text = try await install.run(in: environment)
+    return step(.done, "\(name): " + text.replacing("\n", with: ". "))
+  }
+
+  /// `--data` where another than the usual folder is meant.
+  private var dataOption: [String] {
+    let usual = try? environment.dataDirectory(flag: nil)
+    return usual.map(Paths.absolute) == directory && variables["COSPOOL_DATA"] == nil
+      ? [] : ["--data", directory]
+  }
+
+  // MARK: The report
+
+  /// - Parameter doctor: what `cospool doctor --json` said.
+  func json(doctor: String, isWell: Bool) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let text = String(decoding: try encoder.encode(steps), as: UTF8.self)
+    return #"{"doctor":\#(doctor),"ok":\#(isWell),"steps":\#(text)}"#
+  }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `cospool setup`
+struct SetupCommand: LocalCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "setup",
+    abstract: "Make this machine ready: daemon, server, hooks, and a look at all of it.",
+    discussion: """
+      EXAMPLES
+        cospool setup                                        asks what it needs to know
+        cospool setup --server wss://cospool.example --code BCDF-GHJK
+        cospool setup --server-here                          this machine is the server, too
+        cospool setup --yes --json                           for scripts: asks nothing
+        cospool setup --no-service                           a daemon without systemd
+
+      Says what it does, line by line:
+        init      the data directory, as cospool init
+        daemon    a service that starts it, as cospool service install
+        linger    the service goes on without a login (systemd)
+        pair      the server, as cospool pair
+        hooks     Claude Code and Codex, where they are here, as cospool hooks install
+        doctor    cospool doctor
+      Each can be done alone, by the command named. Again is harmless: what is done already stays.
+
+      Without systemd it says how the daemon is started; with --no-service, or --yes, it starts it
+      itself, until the next reboot. --server-here needs cospool-server on this machine.
+
+      Exit codes: 0 all is well, 1 a step failed, or doctor found an error.
+      """)
+  @Flag(name: [.short, .long], help: "Ask nothing: yes to all it would ask.") var yes = false
+  @Option(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
+  var server: String?
+  @Option(help: "The one-time code that cospool-server pair printed.") var code: String?
+  @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+  var insecure = false
+  @Flag(help: "Start a server on this machine where none runs, and pair with it.")
+  var serverHere = false
+  @Option(help: "The port of the server that --server-here starts.") var serverPort = 7_420
+  @Flag(help: "Start the daemon itself, not a service.") var noService = false
+  @Flag(help: "Leave the settings of agents alone.") var noHooks = false
+  @OptionGroup var options: GlobalOptions
+
+  func validate() throws {
+    guard (server == nil) == (code == nil) else {
+      throw ValidationError("--server and --code go together: give both, or neither.")
+    }
+    guard (0...65_535).contains(serverPort) else {
+      throw ValidationError("--server-port takes 0 to 65535.")
+    }
+    guard server == nil || !serverHere else {
+      throw ValidationError("--server names a server elsewhere, --server-here makes one: choose.")
+    }
+  }
+
+  func run(in environment: Environment) async throws -> String {
+    try await outcome(in: environment).output
+  }
+
+  func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
+    var environment = environment
+    if yes {
+      environment.confirm = { _ in true }
+      environment.ask = nil
+    }
+    var setup = Setup(
+      command: self, environment: environment,
+      directory: Paths.absolute(try environment.dataDirectory(flag: options.data)))
+    await setup.run()
+    let doctor = try DoctorCommand.parse(
+      ["--data", setup.directory] + (options.json ? ["--json"] : []))
+    let checked = try await doctor.outcome(in: environment)
+    let isWell = checked.exitCode == 0 && !setup.steps.contains { $0.state == .failed }
+    guard options.json else {
+      return CommandRunner.Outcome(exitCode: isWell ? 0 : 1, output: checked.output)
+    }
+    return CommandRunner.Outcome(
+      exitCode: isWell ? 0 : 1, output: try setup.json(doctor: checked.output, isWell: isWell))
+  }
+}
+
+/// One step of `cospool setup`, when it is over.
+struct SetupStep: Equatable, Sendable, Encodable {
+  enum State: String, Equatable, Sendable, Encodable {
+    /// Something was changed.
+    case done
+    /// It was so before.
+    case unchanged
+    /// It was not wanted, or there is nothing to do it with.
+    case skipped
+    case failed
+  }
+
+  var step: String
+  var state: State
+  var what: String
+  /// What a person can do about it.
+  var fix: String?
+
+  /// As people read it.
+  var line: String {
+    let mark = state == .failed ? "failed: " : ""
+    let padding = String(repeating: " ", count: max(1, 10 - step.count))
+    let text = TextStyle.block("\(mark)\(what)").replacing("\n", with: "\n          ")
+    let next = fix.map { "\n          " + TextStyle.line($0) } ?? ""
+    return step + padding + text + next
+  }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import LocalAPI
+import QueueModel
+import Testing
+
+extension EndToEnd {
+  /// `cospool setup` with real daemons and servers.
+  @Suite struct SetupTests {
+    private struct Report: Decodable {
+      struct Step: Decodable, Equatable {
+        var step: String
+        var state: String
+        var what: String
+        var fix: String?
+      }
+      var steps: [Step]
+      var ok: Bool
+
+      func step(_ name: String) -> Step? { steps.first { $0.step == name } }
+    }
+
+    /// A person's machine: a home, and a folder of programs that is all of their PATH.
+    private struct Person {
+      let bed: TestBed
+      var home: String { bed.path("home") }
+      var programs: String { bed.path("programs") }
+      var data: String { home + "/.local/share/cospool" }
+
+      init(_ bed: TestBed) throws {
+        self.bed = bed
+        for folder in [home, programs] {
+          try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        }
+        // What goes on by itself is no child of the test's.
+        bed.atEnd {
+          for name in ["cospool", "cospool-server"] {
+            let text = try? String(contentsOfFile: bed.path("started-" + name), encoding: .utf8)
+            let id = text.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+            if let id { kill(id, SIGKILL) }
+          }
+        }
+      }
+
+      func program(_ name: String, _ script: String) throws {
+        let path = programs + "/" + name
+        try "#!/bin/sh\n\(script)\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+      }
+
+      func cospool(_ arguments: String...) async throws -> Output {
+        let process = try bed.launch(
+          try Executables.path(of: "cospool"), arguments, name: "cospool",
+          environment: ["HOME": home, "PATH": programs, "USER": "ada"])
+        return try await bed.finish(process, arguments)
+      }
+
+      /// Runs it, and notes what it started.
+      func setup(_ arguments: String...) async throws -> (Output, Report) {
+        let words = ["setup", "--json", "--yes"] + arguments
+        let process = try bed.launch(
+          try Executables.path(of: "cospool"), words, name: "cospool",
+          environment: ["HOME": home, "PATH": programs, "USER": "ada"])
+        let output = try await bed.finish(process, words, within: 200)
+        let report: Report = try output.decoded()
+        for (step, name) in [("daemon", "cospool"), ("pair", "cospool-server")] {
+          if let id = report.step(step)?.what.firstMatch(of: #/process ([0-9]+)/#)?.1 {
+            try String(id).write(
+              toFile: bed.path("started-" + name), atomically: true, encoding: .utf8)
+          }
+        }
+        return (output, report)
+      }
+    }
+
+    @Test func oneCommandMakesAMachineReadyAndAgainIsHarmless() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let person = try Person(bed)
+        try person.program("claude", "echo 1.0.0")
+        let code = try await server.code()
+        let words = (server.url, code)
+        let (output, report) = try await person.setup(
+          "--no-service", "--server", words.0, "--code", words.1)
+        #expect(output.isSuccess && report.ok, "\(output)")
+        for name in ["init", "daemon", "pair", "hooks"] {
+          #expect(report.step(name)?.state == "done", "\(output)")
+        }
+        #expect(report.step("pair")?.what.contains("in sync") == true, "\(output)")
+        let settings = try String(
+          contentsOfFile: person.home + "/.claude/settings.json", encoding: .utf8)
+        #expect(settings.contains("cospool") && settings.contains("hook"))
+        let status: LocalAPI.StatusAnswer = try await person.cospool("status", "--json")
+          .succeeded().decoded()
+        #expect(status.sync.state == .connected)
+        _ = try await person.cospool("send", "-s", "s", "a first prompt").succeeded()
+
+        // The code is used up; the same command changes nothing and fails nowhere.
+        let (again, second) = try await person.setup(
+          "--no-service", "--server", words.0, "--code", words.1)
+        #expect(again.isSuccess, "\(again)")
+        #expect(
+          second.steps.allSatisfy { ["unchanged", "skipped"].contains($0.state) }, "\(again)")
+        let after: LocalAPI.StatusAnswer = try await person.cospool("status", "--json")
+          .succeeded().decoded()
+        #expect(after.daemon.processID == status.daemon.processID)
+        #expect(
+          try String(contentsOfFile: person.home + "/.claude/settings.json", encoding: .utf8)
+            == settings)
+        let log = try FileManager.default.attributesOfItem(atPath: person.data + "/cospoold.log")
+        #expect((log[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+      }
+    }
+
+    @Test func theFirstServerIsMadeHere() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let (output, report) = try await person.setup(
+          "--no-service", "--server-here", "--server-port", "0")
+        #expect(output.isSuccess && report.ok, "\(output)")
+        let pair = try #require(report.step("pair"))
+        #expect(pair.state == "done" && pair.what.contains("started a server"), "\(output)")
+        #expect(pair.what.contains("ws://127.0.0.1:") && pair.what.contains("in sync"), "\(output)")
+      }
+    }
+
+    /// A systemctl that does what the unit says.
+    @Test func whereThereIsSystemdItStartsAService() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let unit = person.home + "/.config/systemd/user/cospoold.service"
+        try person.program(
+          "systemctl",
+          """
+          PATH=/usr/bin:/bin
+          echo "$@" >> '\(bed.path("calls"))'
+          case "$2" in
+          is-active) exit 3;;
+          restart)
+            sed -n 's/^ExecStart=/exec /p' '\(unit)' > '\(bed.path("start"))'
+            setsid sh '\(bed.path("start"))' < /dev/null > '\(bed.path("service"))' 2>&1 &
+            echo $! > '\(bed.path("started-cospool"))';;
+          esac
+          """)
+        try person.program("loginctl", "echo \"$@\" >> '\(bed.path("calls"))'")
+        let (output, report) = try await person.setup()
+        #expect(output.isSuccess && report.ok, "\(output)")
+        let daemon = try #require(report.step("daemon"))
+        #expect(daemon.state == "done" && daemon.what.contains(unit), "\(output)")
+        #expect(report.step("linger")?.state == "done", "\(output)")
+        #expect(report.step("pair")?.state == "skipped", "\(output)")
+        #expect(report.step("pair")?.fix?.contains("cospool pair") == true, "\(output)")
+        let calls = try String(contentsOfFile: bed.path("calls"), encoding: .utf8)
+        #expect(calls.contains("--user enable cospoold.service"))
+        #expect(calls.contains("enable-linger"))
+        let status: LocalAPI.StatusAnswer = try await person.cospool("status", "--json")
+          .succeeded().decoded()
+        try "\(status.daemon.processID)".write(
+          toFile: bed.path("started-cospool"), atomically: true, encoding: .utf8)
+      }
+    }
+
+    @Test func withoutLeaveAndSystemdItSaysHowTheDaemonIsStarted() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let output = try await person.cospool("setup")
+        #expect(output.code == 1, "\(output)")
+        for line in [
+          "init      made \(person.data)", "daemon    failed: There is no systemctl",
+          "cospoold --data \(person.data)", "pair      failed:", "noDaemon: no daemon runs",
+        ] {
+          #expect(output.standardOutput.contains(line), "\(line) in \(output)")
+        }
+        let wrong = try await person.cospool("setup", "--server", "ws://127.0.0.1:1")
+        #expect(wrong.code == 2 && wrong.standardError.contains("--code"), "\(wrong)")
+      }
+    }
+  }
+}

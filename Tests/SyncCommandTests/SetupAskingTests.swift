@@ -1,0 +1,58 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import SyncCommand
+
+/// What `cospool setup` asks a person at a terminal. EndToEndTests runs all of it with real processes.
+@Suite(.timeLimit(.minutes(2))) struct SetupAskingTests {
+  private final class Person: Sendable {
+    let answers: Mutex<[String]>
+    let asked = Mutex<[String]>([])
+    let told = Mutex<[String]>([])
+
+    init(_ answers: [String]) { self.answers = Mutex(answers) }
+  }
+
+  private func setup(
+    _ fixture: CommandFixture, _ person: Person, _ arguments: String...
+  ) async -> CommandRunner.Outcome {
+    var environment = Environment(
+      variables: ["COSPOOL_DATA": fixture.directory, "PATH": fixture.directory],
+      input: StandardInput { [] }, style: .plain, watching: .none)
+    environment.doctorLimits = .unhurried
+    environment.tell = { line in person.told.withLock { $0.append(line) } }
+    environment.ask = { text in
+      person.asked.withLock { $0.append(text) }
+      return person.answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+    return await CommandRunner(environment: environment).run(["setup"] + arguments)
+  }
+
+  @Test func addressAndCodeAreAskedFor() async throws {
+    try await CommandFixture.run { fixture in
+      let person = Person(["ws://127.0.0.1:1", "BCDF-GHJK"])
+      let outcome = await setup(fixture, person)
+      #expect(outcome.exitCode == 1, "\(outcome)")
+      #expect(person.asked.withLock { $0.count } == 2)
+      let told = person.told.withLock { $0 }
+      #expect(told.first?.hasPrefix("init      made") == true)
+      #expect(told.contains { $0.hasPrefix("daemon    process") }, "\(told)")
+      #expect(told.contains { $0.hasPrefix("pair      failed: ") }, "\(told)")
+    }
+  }
+
+  @Test func whoNamesNoServerStaysAlone() async throws {
+    try await CommandFixture.run { fixture in
+      for answers in [[""], [], ["wss://host", ""]] {
+        let person = Person(answers)
+        let outcome = await setup(fixture, person)
+        #expect(outcome.exitCode == 0, "\(outcome)")
+        #expect(person.told.withLock { $0 }.contains { $0.contains("cospool pair URL CODE") })
+      }
+      let silent = Person(["ws://127.0.0.1:1", "BCDF-GHJK"])
+      #expect(await setup(fixture, silent, "--yes").exitCode == 0)
+      #expect(silent.asked.withLock { $0.isEmpty })
+    }
+  }
+}
