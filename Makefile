@@ -4,7 +4,10 @@ SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
-.PHONY: help setup build run demo test test-pure api-check mcp-check agents-check page page-test consumer bench harness hostile fuzz sanitize man lint format clean
+PREFIX = /usr/local
+DESTDIR =
+
+.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test consumer bench harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -14,6 +17,25 @@ setup: ## Checks the toolchain, installs the system libraries that are missing; 
 
 build: setup ## Builds everything (debug)
 	@$(SWIFT) build
+
+# One product after the other: they are large. BIN names other executables.
+release: setup ## Builds what is installed: optimised, with Swift's libraries inside
+	@for product in cospool cospoold cospool-server; do \
+	  COSPOOL_ROOMS=SyncServerCommand,SyncDaemon,SyncCommand $(SWIFT) build -c release \
+	  --static-swift-stdlib --scratch-path .build-dist --product $$product || exit 1; done
+
+install: ## Installs what `make release` built under PREFIX (/usr/local), below DESTDIR; BIN=DIR chooses others
+	@for package in cospool cospool-server; do \
+	  BIN="$(BIN)" $(SCRIPTS)/stage.sh $$package "$(DESTDIR)" "$(PREFIX)" || exit 1; done
+
+dist: release ## Release archives with checksums, in .build-dist/out
+	@$(SCRIPTS)/dist.sh
+
+deb: release ## Debian packages, in .build-dist/out
+	@$(SCRIPTS)/deb.sh
+
+dist-check: dist deb ## Uses packages, archives and the image's root in a clean Debian 12; as root
+	@$(SCRIPTS)/dist-check.sh
 
 run: setup build ## Starts a server and one paired daemon; the data stay in .run (or RUN_DIR)
 	@$(SCRIPTS)/run.sh
@@ -99,4 +121,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .build-consumer .venv-peers .venv-api .venv-mcp .venv-agents .venv-page
+	@rm -rf .build .build-dist .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .build-consumer .venv-peers .venv-api .venv-mcp .venv-agents .venv-page

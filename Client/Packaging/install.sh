@@ -1,0 +1,131 @@
+#!/bin/sh
+# Installs Cospool from where a release is served: checks the checksum, and installs the Debian package
+# where that can be done, else unpacks the archive.
+#   install.sh --from URL [--server] [--prefix DIR] [--dry-run]
+# URL is the folder with SHA256SUMS. The checksums come from the same place: they show a broken download,
+# not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
+set -eu
+
+from='' package=cospool prefix='' dry=''
+
+usage() {
+  cat <<TEXT
+usage: install.sh --from URL [--server] [--prefix DIR] [--dry-run]
+  --from URL    the folder of a release: SHA256SUMS and what it names
+  --server      cospool-server instead of cospool and cospoold
+  --prefix DIR  unpack there instead of installing a package (bin, share); default ~/.local
+  --dry-run     say what would be done
+TEXT
+}
+
+fail() {
+  echo "install: $*" >&2
+  exit 1
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+  --from | --prefix)
+    [ $# -ge 2 ] || fail "$1 needs a value"
+    if [ "$1" = --from ]; then from=${2%/}; else prefix=$2; fi
+    shift
+    ;;
+  --server) package=cospool-server ;;
+  --dry-run) dry=yes ;;
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+  esac
+  shift
+done
+[ -n "$from" ] || {
+  usage >&2
+  exit 2
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+fetch() { # fetch URL FILE
+  if have curl; then
+    curl -fsSL --proto '=https,http,file' -o "$2" "$1"
+  elif have wget; then
+    wget -q -O "$2" "$1"
+  else
+    fail "neither curl nor wget is here"
+  fi || fail "$1 cannot be fetched"
+}
+
+# do_it COMMAND…: runs it, or says it.
+do_it() {
+  if [ -n "$dry" ]; then echo "would run: $*"; else "$@"; fi
+}
+
+[ "$(uname -s)" = Linux ] || fail "releases are for Linux; elsewhere build from source (README)"
+machine=$(uname -m)
+case $machine in
+x86_64) architecture=amd64 ;;
+aarch64) architecture=arm64 ;;
+*) fail "there is no release for $machine" ;;
+esac
+have sha256sum || fail "there is no sha256sum: the download cannot be checked"
+
+as_root=''
+if [ "$(id -u)" -ne 0 ]; then
+  as_root=none
+  if have sudo; then as_root=sudo; fi
+fi
+kind=archive
+if [ -z "$prefix" ] && have dpkg && [ "$as_root" != none ]; then kind=deb; fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
+case $kind in
+deb) pattern="  ${package}_[0-9][^_]*_${architecture}\\.deb\$" ;;
+archive) pattern="  ${package}-[0-9][^-]*-linux-${machine}\\.tar\\.xz\$" ;;
+esac
+line=$(grep "$pattern" "$work/SHA256SUMS" | tail -n 1) || true
+[ -n "$line" ] || fail "$from has no $kind of $package for $machine"
+file=${line##*  }
+echo "install: $from/$file"
+fetch "$from/$file" "$work/$file"
+(cd "$work" && echo "$line" | sha256sum -c --quiet -) ||
+  fail "$file is not what SHA256SUMS says; nothing was installed"
+
+if [ $kind = deb ]; then
+  if have apt-get; then
+    # shellcheck disable=SC2086
+    do_it $as_root apt-get install -y "$work/$file"
+  else
+    # shellcheck disable=SC2086
+    do_it $as_root dpkg -i "$work/$file"
+  fi
+else
+  have xz || fail "there is no xz, with which the archive is packed"
+  prefix=${prefix:-${HOME:?}/.local}
+  tar -C "$work" -xf "$work/$file"
+  do_it mkdir -p "$prefix"
+  for part in bin share; do do_it cp -R "$work/${file%.tar.xz}/$part" "$prefix/"; done
+  if [ -z "$dry" ] && have ldd; then
+    for program in "$prefix"/bin/cospool*; do
+      missing=$(ldd "$program" 2>/dev/null | sed -n 's/^[[:space:]]*\(.*\) => not found/\1/p')
+      [ -z "$missing" ] || echo "install: $program needs $missing (Debian: libsqlite3-0)" >&2
+    done
+  fi
+  case ":$PATH:" in
+  *":$prefix/bin:"*) ;;
+  *) echo "install: $prefix/bin is not in PATH" ;;
+  esac
+fi
+if [ $package = cospool ]; then
+  echo "next: cospool setup"
+elif [ $kind = deb ]; then
+  echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server"
+else
+  echo "next: sudo $prefix/bin/cospool-server service install"
+fi

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# `make dist-check`: the packages and archives of a release, used in a clean Debian 12 without Swift. As
+# root. OUT has what `make dist` and `make deb` made; RESULTS gets the figures (default OUT/figures).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source Tests/Scripts/release.sh
+out=$(realpath "${OUT:-.build-dist/out}")
+figures=${RESULTS:-$out/../figures}
+[ "$(id -u)" = 0 ] || {
+  echo "dist-check: chroot needs root" >&2
+  exit 1
+}
+: >"$figures"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+architecture=$(dpkg --print-architecture)
+machine=$(uname -m)
+
+say() { echo "dist-check: $*"; }
+figure() { echo "$*" | tee -a "$figures"; }
+fail() {
+  echo "dist-check: $*" >&2
+  exit 1
+}
+
+# inside ROOT COMMAND…: in the root, with processes of its own, which end with it.
+inside() {
+  local root=$1
+  shift
+  unshare --mount --pid --fork --kill-child bash -c '
+    root=$1
+    shift
+    mount --make-rprivate /
+    mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/tmp"
+    mount --bind /dev "$root/dev"
+    exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root "$@"
+  ' inside "$root" "$@"
+}
+
+# fresh NAME: unpacks a clean root, and prints where.
+fresh() {
+  mkdir "$work/$1"
+  tar -C "$work/$1" -xf "$tarball"
+  echo "$work/$1"
+}
+
+tarball=$(Tests/Scripts/clean-root.sh)
+
+say "sizes"
+for package in "${packages[@]}"; do
+  deb=$out/${package}_$version-1_$architecture.deb
+  archive=$out/$package-$version-linux-$machine.tar.xz
+  for file in "$deb" "$archive"; do
+    figure "$(basename "$file") packed $(($(stat -c %s "$file") / 1000)) kB"
+  done
+  figure "$package installed $(dpkg-deb -f "$deb" Installed-Size) KiB"
+done
+
+say "lintian"
+lintian --fail-on error "$out"/*_"$version-1_$architecture.deb" | tee "$work/lintian" || fail "lintian"
+figure "lintian errors $(grep -c '^E:' "$work/lintian" || true)," \
+  "warnings $(grep -c '^W:' "$work/lintian" || true)"
+
+say "units"
+mkdir "$work/units"
+for package in "${packages[@]}"; do
+  dpkg-deb -x "$out/${package}_$version-1_$architecture.deb" "$work/units"
+done
+unit=$work/units/usr/lib/systemd/system/cospool-server.service
+exposure=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -n 's/.*Overall exposure.*: \([0-9.]*\).*/\1/p')
+figure "exposure of cospool-server.service $exposure"
+awk -v exposure="$exposure" 'BEGIN { exit !(exposure <= 2.0) }' || fail "the server's unit is exposed: $exposure"
+
+say "packages in a clean root, without systemd"
+root=$(fresh packages)
+mkdir "$root/release"
+cp "$out"/*_"$version-1_$architecture.deb" Tests/Scripts/inside.sh "$root/release/"
+# The next version: the same files under a higher number, packed quickly.
+for package in "${packages[@]}"; do
+  dpkg-deb -R "$out/${package}_$version-1_$architecture.deb" "$work/next"
+  sed -i "s/^Version: .*/Version: $version-2/" "$work/next/DEBIAN/control"
+  dpkg-deb --root-owner-group -Zgzip -z1 --build "$work/next" \
+    "$root/release/${package}_$version-2_$architecture.deb" >/dev/null
+  rm -rf "$work/next"
+done
+inside "$root" bash /release/inside.sh packages "$version" "$architecture" | tee "$work/packages"
+sed -n 's/^figure: //p' "$work/packages" >>"$figures"
+
+say "archives in a clean root"
+root=$(fresh archives)
+mkdir "$root/release"
+cp "$out"/*.tar.xz "$out/install.sh" "$out/SHA256SUMS" Tests/Scripts/inside.sh "$root/release/"
+inside "$root" bash /release/inside.sh archives "$version" "$machine" | tee "$work/archives"
+sed -n 's/^figure: //p' "$work/archives" >>"$figures"
+
+say "the image's root, read-only, as 65532"
+cp Server/Packaging/image.sh "$root/release/"
+inside "$root" sh /release/image.sh "/release/cospool-server-$version-linux-$machine.tar.xz" /image
+image=$root/image
+figure "image unpacked $(du -sk "$image" | cut -f 1) KiB"
+Tests/Scripts/image-check.sh "$image" || fail "the image's root"
+figure "image's root: serves read-only as 65532"
+say "all is well; the figures are in $figures"
+cat "$figures"

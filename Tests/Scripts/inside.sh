@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# What dist-check.sh runs in a clean root: uses what a release brings as a person would.
+#   inside.sh packages VERSION ARCHITECTURE
+#   inside.sh archives VERSION MACHINE
+set -euo pipefail
+cd /release
+version=$2 suffix=$3
+
+fail() {
+  echo "inside: $*" >&2
+  exit 1
+}
+figure() { echo "figure: $*"; }
+
+# eventually SECONDS COMMAND…: until it succeeds.
+eventually() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$limit" ] || fail "never came true: $*"
+    sleep 0.1
+  done
+}
+
+# as ACCOUNT COMMAND…: with that account's home and nothing else.
+as() {
+  local account=$1
+  shift
+  (cd / && runuser -u "$account" -- env -i PATH="$path" LANG=C.UTF-8 USER="$account" \
+    HOME="/home/$account" "$@")
+}
+path=/usr/local/bin:/usr/bin:/bin
+
+# value NAME: a text of JSON that comes in.
+value() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
+
+# works ACCOUNT SERVER CODE: two commands to a machine that is set up, and a message that is run.
+works() {
+  local account=$1 before after
+  useradd --create-home --shell /bin/bash "$account"
+  mkdir -p /usr/local/bin
+  printf '#!/bin/sh\necho "$1" >> "$HOME/done"\n' >/usr/local/bin/my-agent
+  chmod 0755 /usr/local/bin/my-agent
+  before=$(date +%s%N)
+  as "$account" cospool setup --yes --server "$2" --code "$3"
+  after=$(date +%s%N)
+  figure "setup of $account: 1 command, $(((after - before) / 1000000)) ms"
+  # Again is harmless.
+  as "$account" cospool setup --yes --server "$2" --code "$3" >/dev/null
+  as "$account" cospool config set command "my-agent {}"
+  as "$account" cospool config set agent command
+  as "$account" cospool send -s work "Say hello"
+  as "$account" cospool session host work this
+  eventually 60 grep -q "Say hello" "/home/$account/done"
+  as "$account" cospool sync wait --timeout 60
+  as "$account" cospool doctor
+}
+
+! command -v swift >/dev/null || fail "Swift is here"
+! ls /usr/lib/*/libswift* /usr/lib/swift 2>/dev/null || fail "Swift's libraries are here"
+
+packages() {
+  local started=$SECONDS
+  before=$(date +%s%N)
+  dpkg -i "cospool_$version-1_$suffix.deb" "cospool-server_$version-1_$suffix.deb"
+  figure "dpkg -i of both: 1 command, $((($(date +%s%N) - before) / 1000000)) ms"
+  [ "$(cospool --version)" = "$version" ] || fail "version"
+  [ "$(stat -c '%U %a' /var/lib/cospool-server)" = "cospool-server 700" ] || fail "the server's directory"
+  [ -z "$(find / -xdev -newer /release -name 'cospool*' -nouser 2>/dev/null)" ] || fail "files of nobody"
+  for page in cospool cospoold cospool-server cospool-setup; do
+    [ -f "/usr/share/man/man1/$page.1.gz" ] || fail "no page $page"
+  done
+  # As the unit starts it.
+  start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/cospool-server.service |
+    tr -d '"' | sed 's/ \$COSPOOL_SERVER_OPTIONS//')
+  # shellcheck disable=SC2086
+  runuser -u cospool-server -- $start --port 0 >/tmp/server.log 2>&1 &
+  server=$!
+  eventually 60 grep -q "listening on" /tmp/server.log
+  granted=$(cospool-server pair --json)
+  works ada "$(echo "$granted" | value server)" "$(echo "$granted" | value code)"
+  granted=$(cospool-server pair --json)
+  works bob "$(echo "$granted" | value server)" "$(echo "$granted" | value code)"
+  [ "$(as bob cospool queue list -s work --json | grep -c '"messages"')" = 1 ] || fail "bob's queue"
+  as ada cospool status | grep -q "bob\|devices" || true
+  [ -z "$(find /var/lib/cospool-server ! -user cospool-server)" ] || fail "root left files to the server"
+
+  # An upgrade keeps what a person changed, and the data.
+  echo 'COSPOOL_SERVER_OPTIONS="--port 7500"' >/etc/default/cospool-server
+  kill -TERM "$server"
+  wait "$server" || true
+  dpkg -i "cospool_$version-2_$suffix.deb" "cospool-server_$version-2_$suffix.deb"
+  grep -q 7500 /etc/default/cospool-server || fail "the options were overwritten"
+  cospool-server devices | grep -c . >/dev/null
+  as ada cospool send -s work "After the upgrade"
+  eventually 60 grep -q "After the upgrade" /home/ada/done
+
+  dpkg -r cospool cospool-server
+  [ ! -e /usr/bin/cospool ] && [ ! -e /usr/bin/cospool-server ] || fail "programs stayed"
+  [ -f /etc/default/cospool-server ] && [ -f /var/lib/cospool-server/cospool.sqlite ] ||
+    fail "removing took more than the programs"
+  dpkg -i "cospool-server_$version-1_$suffix.deb"
+  cospool-server devices | grep -q . || fail "the devices are gone after an installation again"
+  dpkg -P cospool-server cospool
+  for left in /var/lib/cospool-server /etc/default/cospool-server; do
+    [ ! -e "$left" ] || fail "$left stayed"
+  done
+  left=$(find / -xdev \( -name '*cospool*' -o -name '*Cospool*' \) -not -path '/release/*' \
+    -not -path '/home/*' -not -path '/proc/*' -not -path '/var/log/*' -not -path '/tmp/*')
+  [ -z "$left" ] || fail "these stayed: $left"
+  getent passwd cospool-server >/dev/null || fail "the account is to stay"
+  figure "install, upgrade, remove, install, purge: $((SECONDS - started)) s in all"
+}
+
+archives() {
+  # As a person without root: the archive, into their home.
+  useradd --create-home host
+  sh install.sh --from file:///release --prefix /opt/server --server --dry-run | grep -q "would run" ||
+    fail "a dry run says nothing"
+  [ ! -e /opt/server ] || fail "a dry run did something"
+  sh install.sh --from file:///release --prefix /opt/server --server
+  sh install.sh --from file:///release --prefix /opt/device
+  path=/opt/device/bin:/opt/server/bin:$path
+  as host cospool-server serve --port 0 >/tmp/server.log 2>&1 &
+  eventually 60 grep -q "listening on" /tmp/server.log
+  granted=$(as host cospool-server pair --json)
+  works ada "$(echo "$granted" | value server)" "$(echo "$granted" | value code)"
+  # The first server, made by setup itself.
+  useradd --create-home eve
+  as eve cospool setup --yes --server-here
+  as eve cospool status | grep -q "connected" || fail "eve is not connected"
+}
+
+"$1"

@@ -1,0 +1,17 @@
+# Sourced by dist.sh, deb.sh and the checks: what a release is called, and how its files are packed.
+# The caller is at the root of the repository.
+
+version=$(sed -n 's/.*number = "\([^"]*\)".*/\1/p' Sources/Basics/Version.swift)
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
+fi
+SWIFT_VERSION=${SWIFT_VERSION:-$(swift --version 2>/dev/null |
+  sed -n 's/.*Swift version \([0-9.]*\).*/\1/p' | head -n 1)}
+export SOURCE_DATE_EPOCH SWIFT_VERSION
+packages=(cospool cospool-server)
+
+# packed FOLDER NAME ARCHIVE: NAME in FOLDER as an archive; the same files make the same bytes.
+packed() {
+  tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    --mtime="@$SOURCE_DATE_EPOCH" -C "$1" -cf - "$2" | xz "-${XZ_LEVEL:-9}" -T1 >"$3"
+}
