@@ -12,8 +12,8 @@ DESTDIR =
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-setup: ## Checks the toolchain, installs the system libraries that are missing; SHELLS=1: zsh, fish too
-	@SHELLS="$(SHELLS)" $(SCRIPTS)/setup.sh
+setup: ## Checks the toolchain, installs the system libraries that are missing; SHELLS=1: zsh, fish; BROWSER=1: Chromium
+	@SHELLS="$(SHELLS)" BROWSER="$(BROWSER)" $(SCRIPTS)/setup.sh
 
 build: setup ## Builds everything (debug)
 	@$(SWIFT) build
@@ -50,13 +50,14 @@ COMPUTING = SequenceCRDTTests|QueueModelTests|DeltaCodecTests|WireProtocolTests|
 COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
 test: SHELLS = 1
-test: setup lint ## Lint, the whole test suite with real processes
+test: setup lint ## Lint, the whole test suite with real processes, the page where there is a Chromium
 	@$(SWIFT) build --build-tests
 	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
 	  $(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --filter '^($(COMPUTING))\.'
+	@OPTIONAL=1 $(SCRIPTS)/page-test.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
@@ -78,11 +79,11 @@ agents-check: ## The real Claude Code and Codex, in front of a scripted model; O
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py
 
-page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it
+page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it, LONG=1 measures more often
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
 	@$(SWIFT) build --product cospool-server
-	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" $(SCRIPTS)/page-test.sh
+	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" LONG="$(LONG)" $(SCRIPTS)/page-test.sh
 
 consumer: ## Builds an app from outside the package, and lets two of its devices use a server
 	@$(SWIFT) build --product cospool-server

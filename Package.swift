@@ -207,7 +207,7 @@ let rooms: [Room] = [
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
-      "NIOCore", "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
+      "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Subprocess", "SystemPackage",
     ],
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
@@ -337,7 +337,7 @@ let rooms: [Room] = [
     ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
     foreign: [
       "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
-      "SystemPackage",
+      "NIOSSL", "SystemPackage",
     ]),
   test(
     "SyncCommandTests",

@@ -78,7 +78,7 @@ extension APIHandlers {
         of: settings.current.deviceSettings.agents,
         path: ProcessInfo.processInfo.environment["PATH"] ?? "")
     }
-    if name == .web {
+    if [.web, .webURL, .webCertificate, .webKey].contains(name) {
       await followWeb(context)
       answer.warning = web.problem
     }

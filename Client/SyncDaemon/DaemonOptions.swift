@@ -53,7 +53,7 @@ struct DaemonOptions: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Where the page is served: 127.0.0.1:PORT, [::1]:PORT or off. See cospool web.",
+      "Where the page is served: 127.0.0.1:PORT, another ADDRESS:PORT or off. See cospool web.",
       valueName: "address"))
   var web: String?
 
@@ -84,8 +84,8 @@ struct DaemonOptions: ParsableCommand {
     }
     if let web, web != WebAddress.off, WebAddress(web) == nil {
       throw ValidationError(
-        "--web \(web): choose 127.0.0.1 or [::1] with a port, or off. Other addresses would need "
-          + "TLS, with which this version does not serve the page.")
+        "--web \(web): choose off or a numeric address with a port. Other addresses than 127.0.0.1 "
+          + "and [::1] need TLS: webCertificate and webKey.")
     }
     if let certificate, !FileManager.default.isReadableFile(atPath: certificate) {
       throw ValidationError("--certificate \(certificate): no such file, or not readable.")

@@ -1,14 +1,23 @@
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOSSL
 import SyncClient
 
 /// HTTP/1.1 over connections that may be dropped unserved while the server stops.
 struct HeldHTTPChannel: ServerChildChannel {
   var base: HTTP1Channel
+  /// For TLS in front of it.
+  var certificate: WebCertificate?
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
-    base.setup(channel: channel, logger: logger).map { $0.heldUntilClosed() }
+    channel.eventLoop.makeCompletedFuture {
+      guard let certificate else { return }
+      try channel.pipeline.syncOperations.addHandler(
+        NIOSSLServerHandler(context: certificate.context))
+    }.flatMap {
+      base.setup(channel: channel, logger: logger).map { $0.heldUntilClosed() }
+    }
   }
 
   func handle(value: HTTP1Channel.Value, logger: Logger) async {

@@ -18,14 +18,15 @@ final class SettingsStore: Sendable {
     file = SettingsFile(dataDirectory: dataDirectory)
     let read = try SettingsLayers(
       flags: flags, environment: environment, file: try file.read())
-    if let certificate = read.text(.certificate),
-      !FileManager.default.isReadableFile(atPath: certificate)
-    {
+    for name in [SettingName.certificate, .webCertificate, .webKey] {
+      guard let path = read.text(name), !FileManager.default.isReadableFile(atPath: path) else {
+        continue
+      }
       throw SettingFault(
-        name: SettingName.certificate.rawValue,
-        reason: "\(certificate): no such file, or not readable",
-        source: read.effective(.certificate).origin.rawValue)
+        name: name.rawValue, reason: "\(path): no such file, or not readable",
+        source: read.effective(name).origin.rawValue)
     }
+    try SettingsStore.checkPage(of: read)
     layers = Mutex(read)
   }
 
@@ -50,22 +51,41 @@ final class SettingsStore: Sendable {
   func set(
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
-    let value: SettingValue? = if let value { try name.checked(value) } else { nil }
-    if case .text(let text)? = value { try SettingsStore.checkUse(of: text, as: name) }
+    try set([(name, value)], apply: apply)
+  }
+
+  /// The same of several, of which all or none are changed.
+  func set(
+    _ changes: [(name: SettingName, value: SettingValue?)], apply: (DeviceSettings) -> Void
+  ) throws(SettingFault) {
+    for case (let name, let value?) in changes {
+      if case .text(let text) = try name.checked(value) {
+        try SettingsStore.checkUse(of: text, as: name)
+      }
+    }
     // The lock makes writers wait for each other; the file is small.
     try layers.withLock { layers throws(SettingFault) in
       var values = try file.read().mapValues(\.value)
-      values[name] = value
+      for (name, value) in changes { values[name] = value }
+      var next = layers
+      next.file = values.mapValues { SettingsFile.Entry(value: $0, line: 1) }
+      try SettingsStore.checkPage(of: next)
       try file.write(values)
       layers.file = try file.read()
       apply(layers.deviceSettings)
     }
   }
 
+  /// Refuses a page that other machines could reach without TLS.
+  private static func checkPage(of layers: SettingsLayers) throws(SettingFault) {
+    guard let missing = layers.web?.missing else { return }
+    throw SettingFault(name: SettingName.web.rawValue, reason: missing)
+  }
+
   /// Refuses what could not be used when its time comes: at the next start, or the next turn.
   private static func checkUse(of text: String, as name: SettingName) throws(SettingFault) {
     switch name {
-    case .certificate:
+    case .certificate, .webCertificate, .webKey:
       guard text.hasPrefix("/") else {
         throw SettingFault(
           name: name.rawValue, reason: "\(text): the path has to be absolute")
@@ -89,7 +109,10 @@ final class SettingsStore: Sendable {
   /// - Throws: `SettingFault` for the first thing that is wrong; nothing changed then.
   func reload(apply: (DeviceSettings) -> Void) throws(SettingFault) {
     try layers.withLock { layers throws(SettingFault) in
-      layers.file = try file.read()
+      var next = layers
+      next.file = try file.read()
+      try SettingsStore.checkPage(of: next)
+      layers = next
       apply(layers.deviceSettings)
     }
   }

@@ -1,10 +1,12 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, perform, source } from './app.js'
-import { age, counted, h, show, text, toast } from './dom.js'
+import { age, counted, h, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
 export class DevicesView extends HTMLElement {
+  #over
+
   open() {
     this.state = h('p')
     this.now = h('button', { type: 'button', onclick: () => perform('syncNow', {}, { done: 'Connecting' }) }, 'Connect now')
@@ -13,13 +15,17 @@ export class DevicesView extends HTMLElement {
     this.pairing = this.#pairing()
     this.push = h('ul.plain')
     this.browsers = h('ul.plain')
+    this.invite = h('div.invite', { hidden: true })
+    this.alone = h('p.quiet', { hidden: true }, 'The page is for this machine alone. How a phone gets it, over TLS: ', h('code', {}, 'cospool web --help'))
+    this.inviting = h('button', { type: 'button', hidden: true, onclick: () => this.#invite() }, 'Let a phone or another browser in')
     this.weeks = h('div.weeks', {}, h('p.quiet', {}, 'Reading the history …'))
     this.replaceChildren(
       h('h1', {}, 'Devices'),
       h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
       h('section', {}, h('h2', {}, 'Other devices'), this.others),
       h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
-      h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers),
+      h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers,
+        this.alone, h('div.buttons', {}, this.inviting), this.invite),
       h('section', {}, h('h2', {}, 'The last two weeks'), this.weeks))
     this.update()
     this.#read()
@@ -35,21 +41,61 @@ export class DevicesView extends HTMLElement {
     this.read = isOnline
     this.#showBrowsers(web)
     if (push.status === 'rejected') return this.push.replaceChildren(h('li.quiet', {}, push.reason.message))
-    this.push.replaceChildren(...(push.value.targets.length ? push.value.targets : [null]).map((target) => target
+    this.#showTargets(push.value.targets)
+  }
+
+  #showTargets(targets) {
+    this.push.replaceChildren(...(targets.length ? targets : [null]).map((target) => target
       ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}`),
-        h('span.meta', {}, target.valid ? 'valid' : `not valid: ${target.reason}`),
+        h('span.meta', {}, target.reason ? `${target.valid ? 'the latest failed' : 'not used any more'}: ${target.reason}` : 'works, as far as known'),
+        h('button.link', { type: 'button', 'aria-label': `Send a test to ${target.address}`, onclick: (event) => this.#test(target, event.currentTarget) }, 'Send a test'),
         h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))
       : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')))
   }
 
+  async #test(target, button) {
+    button.disabled = true
+    try {
+      const { targets } = await source.act('testPush', { id: target.id })
+      toast(`${target.address} took the test`)
+      this.#showTargets(targets)
+    } catch (error) {
+      failed(error)
+    } finally {
+      button.disabled = false
+    }
+  }
+
   #showBrowsers(web) {
     if (web.status === 'rejected') return this.browsers.replaceChildren(h('li.quiet', {}, web.reason.message))
+    show(this.alone, !web.value.elsewhere)
+    show(this.inviting, Boolean(web.value.elsewhere))
     this.browsers.replaceChildren(...web.value.browsers.map((browser) => h('li', {},
       h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
-      h('span.meta', {}, `since ${age(browser.createdAt)} · used ${age(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}`),
+      h('span.meta', {}, `since ${age(browser.createdAt)} · used ${age(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · let in by ${browser.letInBy}` : ''}`),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))))
     if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. cospool web lets one in.'))
   }
+
+  /** Shows a link that lets one browser in, until it is worth nothing any more. */
+  async #invite() {
+    try {
+      const { elsewhere, code, expiresAt } = await source.act('ticket')
+      const left = new Date(expiresAt) - Date.now()
+      this.invite.replaceChildren(
+        code ? qrCode(code) : h('p', {}, 'The link is too long for a QR code.'),
+        h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere),
+        h('p.quiet', {}, 'It lets one browser in, within a minute. Whom you let in goes when this browser is revoked.'))
+      show(this.invite, true)
+      say('A QR code is shown')
+      clearTimeout(this.#over)
+      this.#over = setTimeout(() => (show(this.invite, false), this.#read()), Math.max(0, left))
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  disconnectedCallback() { clearTimeout(this.#over) }
 
   async #revoke(browser) {
     await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`)
@@ -107,6 +153,15 @@ export class DevicesView extends HTMLElement {
       h('span.meta', {}, `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
       : [h('li.quiet', {}, 'No other device was seen.')]))
   }
+}
+
+/** Dark on light whatever the colours of the page are, with the margin that readers need. */
+function qrCode(rows) {
+  const size = rows.length + 8
+  const dark = rows.flatMap((row, y) => [...row].map((module, x) => (module === '1' ? `M${x + 4} ${y + 4}h1v1h-1z` : '')))
+  const picture = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'qr', role: 'img', 'aria-label': 'QR code of the link' })
+  picture.append(svg('rect', { width: size, height: size, class: 'light' }), svg('path', { d: dark.join(''), class: 'dark' }))
+  return picture
 }
 
 /** Where sync stands, in a few words. */

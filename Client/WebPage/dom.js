@@ -18,6 +18,13 @@ function set(element, key, value) {
   else if (value !== false) element.setAttribute(key, value)
 }
 
+/** The same of a picture. */
+export function svg(name, values) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name)
+  for (const [key, value] of Object.entries(values)) element.setAttribute(key, value)
+  return element
+}
+
 /** Sets the text where it is another one, so that nothing is drawn again in vain. */
 export function text(element, value) {
   if (element.textContent !== value) element.textContent = value

@@ -248,10 +248,12 @@ export function apply(list, step) {
   else if (step.change === 'update') list[step.at] = step.item
 }
 
-/** All that a task waits for and that can be answered, in the order it was asked. */
+/** All that a task waits for and that can be answered, in the order it was asked, each with its place among all. */
 export function asks(task) {
   const first = task?.request || task?.question ? [{ request: task.request, question: task.question }] : []
-  return first.concat(first.length ? task.alsoAwaits ?? [] : []).map(({ request, question }) => ({
+  const all = first.concat(first.length ? task.alsoAwaits ?? [] : [])
+  return all.map(({ request, question }, index) => ({
     id: (request ?? question).id, session: task.sessionId, request, question, at: task.lastUpdateTime,
+    place: index + 1, count: all.length + (task.moreRequests ?? 0),
   }))
 }

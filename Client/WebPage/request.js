@@ -20,7 +20,7 @@ export class RequestCard extends HTMLElement {
 
   /** Shows one of `asks`, or one that was decided on and is over. */
   update(asked) {
-    const { id, session, request, question } = asked
+    const { id, session, request, question, place, count } = asked
     const isNew = id !== this.#id
     this.#id = id
     this.#session = session
@@ -41,7 +41,7 @@ export class RequestCard extends HTMLElement {
     }
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
-      name, model.deviceName(model.sessions.get(session)?.host), asked.at && age(asked.at),
+      count > 1 && !asked.over ? `${place} of ${count}` : null, name, model.deviceName(model.sessions.get(session)?.host), asked.at && age(asked.at),
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
     const decision = model.decided.get(id)

@@ -156,7 +156,9 @@ const ACTIONS = {
   pair: (v) => ['POST', 'pair', { server: v.server, code: v.code }],
   sync: (v) => ['PUT', 'sync', { enabled: v.enabled }],
   syncNow: () => ['POST', 'sync/now'],
+  testPush: (v) => ['POST', `push/targets/${v.id}/test`],
   removePush: (v) => ['DELETE', `push/targets/${v.id}`],
+  ticket: () => ['POST', 'web/tickets'],
   revoke: (v) => ['DELETE', `web/keys/${part(v.id)}`],
 }
 

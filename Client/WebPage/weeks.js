@@ -1,6 +1,6 @@
 // A picture of the last two weeks, from the history: runs, failures, and time spent waiting for a person.
 
-import { h } from './dom.js'
+import { h, svg } from './dom.js'
 
 const DAYS = 14
 const PAGES_MAX = 10
@@ -37,11 +37,6 @@ export async function readWeeks(source) {
 }
 
 export function drawWeeks(box, days) {
-  const svg = (name, values) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', name)
-    for (const [key, value] of Object.entries(values)) element.setAttribute(key, value)
-    return element
-  }
   const runs = days.reduce((sum, day) => sum + day.runs, 0)
   const failures = days.reduce((sum, day) => sum + day.failures, 0)
   const waited = days.reduce((sum, day) => sum + day.waited, 0)

@@ -27,6 +27,10 @@ extension Route {
       answer: .json(PushTargetsAnswer.self),
       refusals: [422, 502]),
     Route(
+      method: "POST", path: "/v1/push/targets/{target}/test", id: "testPushTarget",
+      summary: "Pushes something there now; refused with what its provider said where that fails.",
+      answer: .json(PushTargetsAnswer.self), refusals: [422, 502]),
+    Route(
       method: "DELETE", path: "/v1/push/targets/{target}", id: "removePushTarget",
       summary: "Pushes nothing there any more.", answer: .json(PushTargetsAnswer.self),
       refusals: [502]),

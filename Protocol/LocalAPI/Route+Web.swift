@@ -8,13 +8,18 @@ extension Route {
       refusals: webRefusals),
     Route(
       method: "POST", path: "/v1/web", id: "openWeb",
-      summary: "Serves the page on this machine, and makes a link that lets one browser in, once.",
+      summary: "Serves the page, and makes a link that lets one browser in, once.",
       body: .fields(WebRequest.self, isRequired: false), status: 201,
       answer: .json(WebTicketAnswer.self),
       refusals: webRefusals.union([409, 422])),
     Route(
       method: "DELETE", path: "/v1/web", id: "closeWeb", summary: "Serves it no more.",
       answer: .json(WebAnswer.self), refusals: webRefusals.union([422])),
+    Route(
+      method: "POST", path: "/v1/web/tickets", id: "makeTicket",
+      summary: "Makes a link that lets one browser of another device in, once.", status: 201,
+      answer: .json(WebTicketAnswer.self),
+      refusals: webRefusals.union([409])),
     Route(
       method: "POST", path: "/v1/web/keys", id: "redeemTicket",
       summary: "Gives a browser its key for a ticket.",

@@ -1,14 +1,30 @@
 import Basics
 
+/// Where and how the page is to be served; what is left out stays.
 package struct WebRequest: APIValue {
-  package static let notes = [
-    "port": Note.range(0...65_535).saying("0 lets the system choose.")
+  package static let notes: [String: Note] = [
+    "port": .range(0...65_535).saying("0 lets the system choose."),
+    "address": .text("Numeric. Another than 127.0.0.1 needs certificate and key."),
+    "url": .text("https, under which browsers of other devices find the page."),
+    "certificate": .text("Path of a PEM file."), "key": .text("Path of a PEM file."),
   ]
 
-  /// Where it is to listen.
+  package var address: String?
   package var port: Int?
+  package var url: String?
+  package var certificate: String?
+  package var key: String?
 
-  package init(port: Int?) { self.port = port }
+  package init(
+    address: String? = nil, port: Int? = nil, url: String? = nil, certificate: String? = nil,
+    key: String? = nil
+  ) {
+    self.address = address
+    self.port = port
+    self.url = url
+    self.certificate = certificate
+    self.key = key
+  }
 }
 
 package struct WebKeyRequest: APIValue {
@@ -36,10 +52,12 @@ package struct WebAnswer: APIValue {
     package var expiresAt: String
     /// Whether it is the one that asks.
     package var current: Bool?
+    /// The browser that let it in, where one did; revoking that one revokes it.
+    package var letInBy: String?
 
     package init(
       id: String, name: String, createdAt: Int64, lastUsedAt: Int64, expiresAt: Int64,
-      isCurrent: Bool
+      isCurrent: Bool, letInBy: String?
     ) {
       self.id = id
       self.name = name
@@ -47,18 +65,22 @@ package struct WebAnswer: APIValue {
       self.lastUsedAt = ISOTime.text(milliseconds: lastUsedAt)
       self.expiresAt = ISOTime.text(milliseconds: expiresAt)
       current = isCurrent ? true : nil
+      self.letInBy = letInBy
     }
   }
 
   package var listening: Bool
   package var address: String?
+  /// Where browsers of other devices find it; missing where it is for this machine alone.
+  package var elsewhere: String?
   /// Why the page is not served although it should be.
   package var problem: String?
   package var browsers: [Browser]
 
-  package init(address: String?, problem: String?, browsers: [Browser]) {
+  package init(address: String?, elsewhere: String?, problem: String?, browsers: [Browser]) {
     listening = address != nil
     self.address = address
+    self.elsewhere = elsewhere
     self.problem = problem
     self.browsers = browsers
   }
@@ -68,15 +90,23 @@ package struct WebAnswer: APIValue {
 package struct WebTicketAnswer: APIValue {
   package static let notes: [String: Note] = [
     "url": .text("With the ticket in its fragment; good for a minute."), "expiresAt": .time,
+    "elsewhere": .text("The same for other devices, where they reach the page."),
+    "code": .text("A QR code of that: its rows, 1 for dark."),
   ]
 
   package var address: String
   package var url: String
+  package var elsewhere: String?
+  package var code: [String]?
   package var expiresAt: String
 
-  package init(address: String, url: String, expiresAt: Int64) {
+  package init(
+    address: String, url: String, elsewhere: String?, code: [String]?, expiresAt: Int64
+  ) {
     self.address = address
     self.url = url
+    self.elsewhere = elsewhere
+    self.code = code
     self.expiresAt = ISOTime.text(milliseconds: expiresAt)
   }
 }

@@ -11,6 +11,8 @@ package enum InboxRequest: Hashable, Sendable {
   case removeTarget(PushTargetID)
   case targets
   case setPreferences(NotificationPreferences)
+  /// To push something there now, and to say what became of it.
+  case testTarget(PushTargetID)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -20,6 +22,7 @@ package enum InboxRequest: Hashable, Sendable {
     case .removeTarget: 9
     case .targets: 10
     case .setPreferences: 11
+    case .testTarget: 12
     }
   }
 }
@@ -88,7 +91,7 @@ extension InboxRequest {
       writer.identifier(target)
       writer.text(kind)
       writer.text(address)
-    case .removeTarget(let target):
+    case .removeTarget(let target), .testTarget(let target):
       writer.identifier(target)
     case .targets:
       break
@@ -121,6 +124,8 @@ extension InboxRequest {
         self = .targets
       case 11:
         self = .setPreferences(try reader.preferences())
+      case 12:
+        self = .testTarget(try reader.identifier(PushTargetID.self))
       default:
         return nil
       }

@@ -44,6 +44,8 @@ struct Connection: Sendable {
   var noticesOutdated = 0
   /// The person looks at the device.
   var isVisible = false
+  /// The request whose answer waits for a provider.
+  var test: UInt64?
 
   var session: Session? {
     switch phase {

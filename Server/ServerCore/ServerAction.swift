@@ -20,6 +20,8 @@ package enum ServerAction: Sendable {
   case pushOrdersStored
   /// The state of a running task, for devices that show it.
   case liveStatus(LiveStatusOrder)
+  /// Pushes something to a target now; the driver reports `pushTested`.
+  case testPush(PushTargetRecord, for: ConnectionID)
   /// What became of an answer that came without a connection; each gets one.
   case answerSettled(PostedAnswerID, PostedAnswerOutcome)
   /// What nobody used for a while has left memory.

@@ -261,6 +261,8 @@ extension ServerCore {
       workspaces[session.workspace]?.book.removeTarget(id, of: session.device)
     case .setPreferences(let preferences):
       workspaces[session.workspace]?.book.set(preferences, for: session.device)
+    case .testTarget(let id):
+      return test(id, as: request, by: connection, resident.book.targets(of: session.device))
     }
     workspaces[session.workspace]?.inboxAnswers.append(
       (connection.id, answer.response(id: request)))
@@ -280,6 +282,35 @@ extension ServerCore {
           shownAddress: shownAddress, registeredAt: now.wallMilliseconds))
       return problem.map(InboxAnswer.unusable) ?? .done
     }
+  }
+
+  private mutating func test(
+    _ id: PushTargetID, as request: UInt64, by connection: Connection,
+    _ targets: [PushTargetRecord]
+  ) {
+    guard let target = targets.first(where: { $0.id == id }) else {
+      let answer = InboxAnswer.unusable("there is no such push target of this device")
+      return send(.response(answer.response(id: request)), to: connection.id)
+    }
+    guard connection.test == nil else {
+      return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
+    }
+    connections[connection.id]?.test = request
+    act(.testPush(target, for: connection.id))
+  }
+
+  /// A provider answered a test, or could not be asked.
+  ///
+  /// - Parameter problem: what it said where it did not take what was pushed.
+  package mutating func pushTested(
+    for id: ConnectionID, problem: String?
+  ) -> [ServerAction] {
+    // A connection that has ended asks no more.
+    guard let request = connections[id]?.test else { return [] }
+    connections[id]?.test = nil
+    let answer = problem.map(InboxAnswer.unusable) ?? .done
+    send(.response(answer.response(id: request)), to: id)
+    return takeActions()
   }
 
   /// The push service found out something about a target.

@@ -101,6 +101,30 @@ final class PushService {
     statuses.show(order)
   }
 
+  /// Pushes something to a target at once, and tells what speaks against it; nil where nothing does.
+  func test(_ record: PushTargetRecord, told: @escaping (String?) -> Void) {
+    var target: PushTarget
+    do {
+      target = try PushComposer.target(record)
+    } catch {
+      return told("\(error)")
+    }
+    target.validity = .valid
+    let bound = NIOLoopBound(told, eventLoop: loop)
+    setup.send(PushComposer.test(for: target), to: target).whenComplete { result in
+      let told = bound.value
+      switch result {
+      case .success(.delivered): told(nil)
+      case .success(.retry(_, let reason)): told("not now: \(reason)")
+      case .success(.invalidTarget(let reason, _)): told("the address is not valid: \(reason)")
+      case .success(.configurationError(let reason)), .success(.targetError(let reason)):
+        told("wrongly set up: \(reason)")
+      case .success(.rejected(let reason)): told("refused: \(reason)")
+      case .failure(let error): told("\(error)")
+      }
+    }
+  }
+
   /// No more deliveries begin, and what becomes of those under way is not stored.
   func stop() {
     isStopping = true

@@ -284,6 +284,7 @@ final class ServerDriver {
     case .store(let id, let task): perform(task, as: id)
     case .pushOrdersStored: pushes?.ordersStored()
     case .liveStatus(let order): pushes?.show(order)
+    case .testPush(let target, let id): test(target, for: id)
     case .answerSettled(let id, let outcome):
       postedAnswers.removeValue(forKey: id)?.succeed(outcome)
     case .contentReleased: Heap.giveBackFreed()
@@ -295,6 +296,17 @@ final class ServerDriver {
       postedAnswers = [:]
       for (channel, _) in channels.values { linger(channel) }
       finishStopIfDone()
+    }
+  }
+
+  private func test(_ target: PushTargetRecord, for id: ConnectionID) {
+    guard let pushes else {
+      return run(core.pushTested(for: id, problem: "this server does not push"))
+    }
+    let bound = bound
+    pushes.test(target) { problem in
+      let driver = bound.value
+      driver.run(driver.core.pushTested(for: id, problem: problem))
     }
   }
 

@@ -136,6 +136,8 @@ extension Simulation {
       pushSoon()
     case .liveStatus(let order):
       log("server: live status \(order.event) of \(order.task.sessionId)")
+    case .testPush(let target, _):
+      log("server: tests push target \(target.id)")
     case .answerSettled(let id, let outcome):
       log("server: posted answer \(id.rawValue): \(outcome)")
     case .contentReleased: break

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Uses the page in a real Chromium, against real daemons and a real server: page_test.py says how. Needs
-# python3 with venv and a Chromium of the system; the driver and axe-core come from PyPI. SHOTS=DIR keeps
-# pictures; ONLY="name …" runs some of the checks. With OPTIONAL=1 a machine without a Chromium, or without
-# a way to PyPI, is told so and nothing fails.
+# python3 with venv and a Chromium of the system; the driver, axe-core and a reader of QR codes come from
+# PyPI. SHOTS=DIR keeps pictures; ONLY="name …" runs some of the checks; LONG=1 measures more often. With
+# OPTIONAL=1 a machine without a Chromium, or without a way to PyPI, is told so and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -18,14 +18,14 @@ without() {
   exit 0
 }
 
-[ -n "$browser" ] || without "there is no Chromium. Install one (Debian: apt-get install chromium), or" \
+[ -n "$browser" ] || without "there is no Chromium. Install one (make setup BROWSER=1 does, on Debian), or" \
   "name it: CHROMIUM=/path/to/it"
 environment=.venv-page
-if [ ! -e "$environment/ready" ]; then
+if ! cmp -s Tests/Scripts/page-requirements.txt "$environment/ready"; then
   { python3 -m venv "$environment" &&
     "$environment/bin/pip" install --quiet -r Tests/Scripts/page-requirements.txt; } ||
     without "the driver of the browser cannot be had. It needs python3 with venv (Debian: apt-get install" \
       "python3-venv) and PyPI"
-  touch "$environment/ready"
+  cp Tests/Scripts/page-requirements.txt "$environment/ready"
 fi
 exec "$environment/bin/python" Tests/Scripts/page_test.py "${COSPOOL_BIN:-.build/debug}" "$browser"

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -51,10 +52,12 @@ class UnixConnection(http.client.HTTPConnection):
 class Process:
     """One that says on stdout when it is ready."""
 
-    def __init__(self, arguments, ready, environment=None):
-        self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env={**os.environ, **(environment or {})})
+    def __init__(self, arguments, ready, log):
+        with open(log, "a") as errors:
+            # A file that may not grow is to be an error, not the end.
+            self.process = subprocess.Popen(
+                arguments, stdout=subprocess.PIPE, stderr=errors, text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
         for line in self.process.stdout:
             found = re.search(ready, line)
             if found:
@@ -75,22 +78,30 @@ class Device:
         self.name = name
         self.data = house.folder / name
         self.data.mkdir(mode=0o700)
+        self.log = house.folder / f"{name}.log"
         self.arguments = arguments
         self.start()
+        self.api("PUT", "settings/maxQueueSize", {"value": 1000})
 
     def start(self):
         self.process = Process(
             [house_bin(self.house, "cospoold"), "--data", str(self.data), "--name", self.name,
-             "--thread-queue", "on", "--log-level", "error", *self.arguments], "^ready on (.*)$")
+             "--thread-queue", "on", "--log-level", "debug", *self.arguments], "^ready on (.*)$", self.log)
         self.socket = self.process.found[1]
 
     def stop(self):
         self.process.stop()
 
-    def cli(self, *words, fails=False):
+    def limit_files(self, size):
+        """No file of it grows beyond so many bytes, as on a disk that is full; None: any size."""
+        limit = resource.RLIM_INFINITY if size is None else size
+        _, hard = resource.prlimit(self.process.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.process.process.pid, resource.RLIMIT_FSIZE, (limit, hard))
+
+    def cli(self, *words, fails=False, environment=None):
         done = subprocess.run(
             [house_bin(self.house, "cospool"), *words, "--data", str(self.data)],
-            capture_output=True, text=True, timeout=DEADLINE)
+            capture_output=True, text=True, timeout=DEADLINE, env={**os.environ, **(environment or {})})
         expect((done.returncode != 0) == fails, f"cospool {words}: {done.stderr}")
         return done.stdout.strip()
 
@@ -167,21 +178,25 @@ def house_bin(house, name):
 class House:
     """A server and two paired devices."""
 
+    certificates = pathlib.Path(__file__).resolve().parent.parent / "SyncServerTests/Certificates"
+
     def __init__(self, bin):
         self.bin = pathlib.Path(bin).resolve()
+        self.long = bool(os.environ.get("LONG"))
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="csp-page-", dir="/tmp"))
         self.port = 0
         self.start_server()
-        self.desk = Device(self, "desk", "--max-queue-size", "1000", "--web", "127.0.0.1:0")
+        self.desk = Device(self, "desk", "--web", "127.0.0.1:0")
         # Its port stays over a start, as with a person's daemon.
         address = until(lambda: self.desk.api("GET", "web").get("address"), "the page is served")
-        self.desk.arguments = ("--max-queue-size", "1000", "--web", address)
-        self.laptop = Device(self, "laptop", "--max-queue-size", "1000")
+        self.desk.arguments = ("--web", address)
+        self.laptop = Device(self, "laptop")
 
     def start_server(self):
         self.server = Process(
             [house_bin(self, "cospool-server"), "serve", "--data", str(self.folder / "server"),
-             "--host", "127.0.0.1", "--port", str(self.port)], r"listening on (ws://[^ ]*:(\d+))")
+             "--host", "127.0.0.1", "--port", str(self.port)], r"listening on (ws://[^ ]*:(\d+))",
+            self.folder / "server.log")
         self.port = int(self.server.found[2])
 
     def code(self):
@@ -197,4 +212,11 @@ class House:
     def close(self):
         for process in (self.desk, self.laptop, self.server):
             process.stop()
+        self.keep_logs()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def keep_logs(self):
+        shots = os.environ.get("SHOTS")
+        for log in self.folder.glob("*.log") if shots else ():
+            pathlib.Path(shots).mkdir(parents=True, exist_ok=True)
+            shutil.copy(log, shots)

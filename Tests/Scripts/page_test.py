@@ -1,7 +1,8 @@
 """Uses the page in a real Chromium, against real daemons and a real server.
 
 Usage: page_test.py DIRECTORY-OF-EXECUTABLES CHROMIUM. Every check is a function whose name begins with
-`check_`; ONLY="name …" chooses some. With SHOTS=DIR pictures of the views are kept there.
+`check_`; ONLY="name …" chooses some. LONG=1 measures more often and looks at more widths. With SHOTS=DIR
+pictures of the views are kept there.
 """
 
 import json
@@ -14,38 +15,57 @@ import urllib.parse
 from playwright.sync_api import expect as shown
 from playwright.sync_api import sync_playwright
 
-import page_checks
-from page_house import Failed, House
+import page_everybody
+import page_needs
+import page_queues
+import page_trouble
+from page_house import DEADLINE, Failed, House
 
-shown.set_options(timeout=20_000)
+shown.set_options(timeout=DEADLINE * 1000)
 
 
 class Browser:
     """Chromium, and what all pages in it must not do."""
 
     def __init__(self, playwright, executable, house):
+        self.playwright = playwright
+        self.executable = executable
         self.house = house
-        self.chromium = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        self.secrets = set()
+        self.chromium = None
+
+    def begin(self):
+        if not self.chromium or not self.chromium.is_connected():
+            self.chromium = self.launch()
         self.faults = []
         self.addresses = set()
-        self.secrets = set()
+        self.hosts = {"127.0.0.1"}
         self.excused = False
 
-    def page(self, device=None, enter=True, **options):
+    def launch(self, **options):
+        return self.playwright.chromium.launch(executable_path=self.executable, args=self.arguments, **options)
+
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+
+    def page(self, device=None, enter=True, link=None, **options):
         context = self.chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        self.watch(page)
+        if enter:
+            self.enter(page, link or (device or self.house.desk).link())
+        return page
+
+    def watch(self, page):
+        page.set_default_timeout(DEADLINE * 1000)
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on("console", self.heard)
         page.on("request", lambda request: self.sent(page, request))
-        if enter:
-            link = (device or self.house.desk).link()
-            page.goto(link)
-            shown(page.locator("needs-view")).to_be_visible()
-            self.secrets |= {link.split("#t=")[1], page.evaluate("localStorage.getItem('cospool.key')")}
-            shown(page.locator("#sync")).not_to_be_empty()
-        return page
+
+    def enter(self, page, link):
+        page.goto(link)
+        shown(page.locator("needs-view")).to_be_visible()
+        self.secrets |= {link.split("#t=")[1], page.evaluate("localStorage.getItem('cospool.key')")}
+        shown(page.locator("#sync")).not_to_be_empty()
 
     def heard(self, message):
         # A refusal that a check provokes is written there by the browser itself.
@@ -54,9 +74,9 @@ class Browser:
 
     def sent(self, page, request):
         url = urllib.parse.urlsplit(request.url)
-        if url.scheme in ("data", "blob"):
+        if url.scheme in ("data", "blob", "chrome"):
             return
-        if url.hostname != "127.0.0.1":
+        if url.hostname not in self.hosts:
             self.faults.append(f"a request to {url.hostname}")
         self.addresses.add(request.url)
 
@@ -65,40 +85,65 @@ class Browser:
         for address in self.addresses:
             if any(secret in address for secret in self.secrets):
                 self.faults.append(f"a secret in {address}")
+        if self.faults:
+            raise Failed("; ".join(self.faults))
+
+    def end(self):
+        if self.chromium.is_connected():
+            for context in self.chromium.contexts:
+                context.close()
+
+
+def chosen():
+    """The checks in their order; the first two let in and pair, which the others need."""
+    names = (os.environ.get("ONLY") or "").split()
+    for module in (page_queues, page_needs, page_trouble, page_everybody):
+        for name, check in vars(module).items():
+            short = name.removeprefix("check_")
+            if short != name and (not names or short in names or short in ("enter", "pair")):
+                yield short, check
+
+
+def pictures(browser, name):
+    folder = os.environ.get("SHOTS")
+    if not folder or not browser.chromium.is_connected():
+        return
+    pages = [page for context in browser.chromium.contexts for page in context.pages]
+    for number, page in enumerate(pages):
+        try:
+            page.screenshot(path=pathlib.Path(folder) / f"failed-{name}-{number}.png", timeout=5000)
+        except Exception as error:
+            print(f"      no picture: {error}")
 
 
 def main():
     house = House(sys.argv[1])
-    chosen = (os.environ.get("ONLY") or "").split()
     figures = {}
     failures = 0
+    start = time.monotonic()
     try:
         with sync_playwright() as playwright:
-            for name in [name for name in vars(page_checks) if name.startswith("check_")]:
-                if chosen and name.removeprefix("check_") not in chosen and name != "check_enter":
-                    continue
-                browser = Browser(playwright, sys.argv[2], house)
+            browser = Browser(playwright, sys.argv[2], house)
+            for name, check in chosen():
+                browser.begin()
                 begin = time.monotonic()
                 try:
-                    getattr(page_checks, name)(browser, house, figures)
+                    check(browser, house, figures)
                     browser.check()
-                    if browser.faults:
-                        raise Failed("; ".join(browser.faults))
-                    print(f"ok    {name.removeprefix('check_')} ({time.monotonic() - begin:.1f} s)", flush=True)
+                    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
                 except Exception as error:
                     failures += 1
                     words = str(error).split("Aria snapshot")[0]
-                    print(f"FAILS {name.removeprefix('check_')}: {type(error).__name__}: {words}", flush=True)
-                    shots = os.environ.get("SHOTS")
-                    if shots:
-                        for context in browser.chromium.contexts:
-                            for number, page in enumerate(context.pages):
-                                page.screenshot(path=pathlib.Path(shots) / f"{name}-{number}.png")
+                    print(f"FAILS {name} ({time.monotonic() - begin:.1f} s): {type(error).__name__}: {words}",
+                          flush=True)
+                    pictures(browser, name)
                 finally:
-                    browser.chromium.close()
+                    browser.end()
+            browser.chromium.close()
     finally:
         house.close()
     print(json.dumps(figures, indent=1))
+    print(f"page-test: {failures} failed, {time.monotonic() - start:.0f} s")
     return 1 if failures else 0
 
 

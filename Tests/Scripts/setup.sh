@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the Swift toolchain and installs the two system libraries where they are missing. With SHELLS=1
-# it tries to install zsh and fish too, in which tests press TAB, and says how to get the browser in which
-# tests use the page.
+# it tries to install zsh and fish too, in which tests press TAB; with BROWSER=1 Chromium and python3-venv,
+# with which tests use the page. What cannot be had is told, and its tests are skipped.
 # Idempotent; quick and silent in effect when nothing is to do.
 set -euo pipefail
 
@@ -9,6 +9,7 @@ swift_needed_major=6
 swift_needed_minor=2
 packages=(libsqlite3-dev zlib1g-dev)
 shells=(zsh fish)
+browser=(chromium python3-venv)
 
 fail() {
   echo "setup: $*" >&2
@@ -79,6 +80,9 @@ Darwin) ;; # both libraries come with the developer tools
       (install_debian "${shells[@]}") ||
         echo "setup: without ${shells[*]} the tests of completion in them are skipped" >&2
     fi
+    if [ "${BROWSER:-}" = 1 ]; then
+      (install_debian "${browser[@]}") || echo "setup: ${browser[*]} cannot be had" >&2
+    fi
   else
     check_other
   fi
@@ -86,6 +90,6 @@ Darwin) ;; # both libraries come with the developer tools
 esac
 if [ "${SHELLS:-}" = 1 ] && [ -z "${CHROMIUM:-}" ] &&
   ! command -v chromium chromium-browser google-chrome >/dev/null; then
-  echo "setup: without a Chromium the checks of the page are skipped. Debian: apt-get install chromium;" \
-    "elsewhere: CHROMIUM=/path/to/it" >&2
+  echo "setup: without a Chromium the checks of the page are skipped. make setup BROWSER=1 installs one on" \
+    "Debian; elsewhere: CHROMIUM=/path/to/it" >&2
 fi

@@ -208,6 +208,35 @@ import WireProtocol
     try pair.addTarget(8)
   }
 
+  @Test func testOfATargetIsAnsweredByItsProvider() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget(1)
+    let request = InboxRequest.testTarget(PushTargetID(high: 8, low: 1))
+    #expect(try pair.ask(request, id: 20) == nil, "the provider was not asked yet")
+    #expect(pair.scene.tests.map(\.target.low) == [1])
+    // One at a time.
+    #expect(try pair.ask(request, id: 21) == .unavailable)
+    func told() throws -> [InboxAnswer] {
+      try pair.scene.take(pair.phoneConnection).compactMap { frame in
+        guard case .response(let response) = frame, response.id == 20 else { return nil }
+        return try InboxAnswer(response, to: request)
+      }
+    }
+    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: "410 Gone"))
+    #expect(try told() == [.unusable("410 Gone")])
+    #expect(try pair.ask(request, id: 20) == nil)
+    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: nil))
+    #expect(try told() == [.done])
+    guard case .unusable? = try pair.ask(.testTarget(PushTargetID(high: 8, low: 2))) else {
+      Issue.record("a target that is none was tested")
+      return
+    }
+    // Nobody hears of a test whose connection has ended.
+    #expect(try pair.ask(request, id: 22) == nil)
+    pair.phoneLeaves()
+    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: nil))
+  }
+
   @Test func answersToRequestsWaitForTheStore() throws {
     var pair = try NotifiedPair()
     pair.scene.storage.withState {

@@ -30,6 +30,7 @@ struct ServerScene {
   /// How often something has left memory.
   private(set) var releases = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
+  var tests: [(target: PushTargetID, connection: ConnectionID)] = []
   /// What was said of answers without a connection.
   private(set) var settled: [PostedAnswerID: [PostedAnswerOutcome]] = [:]
   private var lastPost: UInt64 = 0
@@ -73,6 +74,7 @@ struct ServerScene {
         }
       case .pushOrdersStored: pushWakes += 1
       case .liveStatus(let order): liveOrders.append(order)
+      case .testPush(let target, let id): tests.append((target.id, id))
       case .answerSettled(let id, let outcome): settled[id, default: []].append(outcome)
       case .contentReleased: releases += 1
       case .report(let report): reports.append(report)

@@ -9,6 +9,11 @@ struct OpenPage: Sendable {
   var port: Int
   var key: String
 
+  init(port: Int, key: String) {
+    self.port = port
+    self.key = key
+  }
+
   /// Lets a browser in, by a link of the daemon.
   init(of daemon: RunningDaemon, name: String = "Firefox on Linux") async throws {
     let link = try await OpenPage.link(of: daemon)

@@ -186,10 +186,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    "0.0.0.0:7421", "192.168.1.2:7421", "[::]:7421", "localhost:7421", "7421", "on",
-  ])
-  func otherAddressesAreRefused(address: String) async throws {
+  @Test(arguments: ["localhost:7421", "7421", "on", "127.0.0.1", "127.0.0.1:70000", "::1:7421"])
+  func whatIsNoAddressIsRefused(address: String) async throws {
     #expect(throws: SettingFault.self) { try SettingName.web.checked(.text(address)) }
     guard case .stop(let message, let code) = Cospoold.parse(["--web", address]) else {
       Issue.record("\(address) was taken")

@@ -389,6 +389,31 @@ import WireProtocol
     }
   }
 
+  @Test func aDeviceTestsItsTargets() async throws {
+    try await Self.with { bed in
+      var phone = bed.phone
+      let client = try await bed.fixture.join(&phone)
+      func test(_ number: UInt64) async throws -> InboxAnswer {
+        let request = InboxRequest.testTarget(PushTargetID(high: 1, low: number))
+        try await client.send(.request(request.request(id: 40 + number)))
+        let frame = try await client.frame { if case .response = $0 { true } else { false } }
+        guard case .response(let response) = frame else { throw NotAnswered() }
+        return try InboxAnswer(response, to: request)
+      }
+      #expect(try await test(0) == .done)
+      #expect(bed.apns.requests.count == 1)
+      bed.apns.answer(next: .apns(400, "DeviceTokenNotForTopic"))
+      guard case .unusable(let reason) = try await test(0) else {
+        Issue.record("what the provider refused was told as delivered")
+        return
+      }
+      #expect(reason.contains("DeviceTokenNotForTopic"))
+      #expect(try await test(1) == .done)
+      #expect(bed.web.requests.count == 1)
+      await client.close()
+    }
+  }
+
   @Test func addressesAreCheckedWhenTheyAreRegistered() async throws {
     try await Self.with { bed in
       let request = InboxRequest.setTarget(

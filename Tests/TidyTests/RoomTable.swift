@@ -98,7 +98,7 @@ enum RoomTable {
       ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",
-        "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "Subprocess", "SystemPackage",
+        "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Subprocess", "SystemPackage",
       ],
       system: platform),
     RoomRule(

@@ -15,7 +15,7 @@ import Testing
     .setTarget(
       target, kind: String(repeating: "k", count: WireLimits.pushKindBytesMax),
       address: String(repeating: "a", count: WireLimits.pushAddressBytesMax)),
-    .removeTarget(target), .targets,
+    .removeTarget(target), .targets, .testTarget(target),
     .setPreferences(NotificationPreferences()),
     .setPreferences(
       NotificationPreferences(
@@ -35,6 +35,7 @@ import Testing
       ])
     ),
     (.removeTarget(target), .unavailable),
+    (.testTarget(target), .done), (.testTarget(target), .unusable("410 Gone")),
     (.setTarget(target, kind: "x", address: ""), .unusable("no such kind of target")),
     (.targets, .unknown(status: 999)),
   ]
@@ -76,7 +77,7 @@ import Testing
   }
 
   @Test func otherKindsAreOthersBusiness() throws {
-    for kind in [0, 1, 4, 12, 999] as [UInt16] {
+    for kind in [0, 1, 4, 13, 999] as [UInt16] {
       #expect(try InboxRequest(Request(id: 1, kind: kind, payload: [1])) == nil)
     }
   }

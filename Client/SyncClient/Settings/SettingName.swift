@@ -23,6 +23,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case deviceName
   case certificate
   case web
+  case webURL
+  case webCertificate
+  case webKey
   case logLevel
 
   /// Days that `retention` may say; 0 is for ever.
@@ -59,8 +62,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case names([String])
     /// Text of at most so many UTF-8 bytes, without control characters.
     case text(bytesMax: Int)
-    /// An address of this machine alone, or `off`.
-    case loopback
+    /// An address with a port, or `off`.
+    case address
+    /// `https://HOST`, with a port or without.
+    case origin
   }
 
   /// What it can be.
@@ -80,8 +85,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .attachmentRetention: .number(SettingName.attachmentRetentionRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
     case .deviceName: .text(bytesMax: Limits.nameBytesMax)
-    case .certificate: .text(bytesMax: 4_096)
-    case .web: .loopback
+    case .certificate, .webCertificate, .webKey: .text(bytesMax: 4_096)
+    case .web: .address
+    case .webURL: .origin
     case .logLevel:
       .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
     }
@@ -103,7 +109,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .retention: .number(SettingName.retentionDefault)
     case .attachmentRetention: .number(SettingName.attachmentRetentionDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
-    case .command, .notifyCommand, .projectRoots, .deviceName, .certificate: nil
+    case .command, .notifyCommand, .projectRoots, .deviceName, .certificate, .webURL,
+      .webCertificate, .webKey:
+      nil
     case .web: .text(WebAddress.off)
     case .logLevel: .text("info")
     }
@@ -133,6 +141,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .deviceName: "COSPOOL_DEVICE_NAME"
     case .certificate: "COSPOOL_CERTIFICATE"
     case .web: "COSPOOL_WEB"
+    case .webURL: "COSPOOL_WEB_URL"
+    case .webCertificate: "COSPOOL_WEB_CERTIFICATE"
+    case .webKey: "COSPOOL_WEB_KEY"
     case .logLevel: "COSPOOL_LOG"
     }
   }
@@ -170,7 +181,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .liveStatus: "whether the state of running tasks goes to targets that show it"
     case .deviceName: "what people call this device"
     case .certificate: "PEM file with roots to trust besides the system's"
-    case .web: "where the page is served, on this machine alone; cospool web turns it on"
+    case .web: "where the page is served; cospool web turns it on"
+    case .webURL: "https address under which browsers of other devices find the page"
+    case .webCertificate: "PEM file with the page's certificate, for other than 127.0.0.1"
+    case .webKey: "PEM file with the key of the page's certificate"
     case .logLevel: "what the daemon tells on stderr"
     }
   }
@@ -191,7 +205,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       case "off", "false", "no", "0": return .flag(false)
       default: throw fault("\"\(text)\" is neither on nor off")
       }
-    case .choice, .names, .text, .loopback:
+    case .choice, .names, .text, .address, .origin:
       return try checked(.text(text))
     }
   }
@@ -224,17 +238,21 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       }
       guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
       else { throw fault("it has control characters") }
-    case (.loopback, .text(let text)):
+    case (.address, .text(let text)):
       guard text == WebAddress.off || WebAddress(text) != nil else {
         throw fault(
-          "\"\(text)\" is neither off nor 127.0.0.1 or [::1] with a port; other addresses would "
-            + "need TLS, with which this version does not serve the page")
+          "\"\(text)\" is neither off nor a numeric address with a port, as 127.0.0.1:"
+            + "\(WebAddress.portDefault)")
+      }
+    case (.origin, .text(let text)):
+      guard WebOrigin(text) != nil else {
+        throw fault("\"\(text)\" is not https:// with a name, and a port perhaps")
       }
     case (.number(let range), _):
       throw fault("\(value) is no whole number from \(range.lowerBound) to \(range.upperBound)")
     case (.flag, _):
       throw fault("\(value) is neither true nor false")
-    case (.choice, _), (.names, _), (.text, _), (.loopback, _):
+    case (.choice, _), (.names, _), (.text, _), (.address, _), (.origin, _):
       throw fault("\(value) is no text")
     }
     return value

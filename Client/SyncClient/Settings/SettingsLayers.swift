@@ -77,8 +77,14 @@ public struct SettingsLayers: Hashable, Sendable {
       agents: agentSettings, notifications: notificationSettings)
   }
 
-  /// Where the page is served; nil for nowhere.
-  public var webAddress: WebAddress? { text(.web).flatMap { WebAddress($0) } }
+  /// How the page is served; nil for not at all.
+  public var web: WebSettings? {
+    text(.web).flatMap { WebAddress($0) }.map { address in
+      WebSettings(
+        address: address, origin: text(.webURL).flatMap { WebOrigin($0) },
+        certificateFile: text(.webCertificate), keyFile: text(.webKey))
+    }
+  }
 
   private var notificationSettings: NotificationSettings {
     let off = (text(.notifyOff) ?? "").split(separator: ",").compactMap {

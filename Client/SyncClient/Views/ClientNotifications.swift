@@ -19,6 +19,8 @@ public struct ClientNotifications: Sendable {
 
   /// How long the server may take to answer.
   static let inboxAnswerLimit = Duration.seconds(10)
+  /// The same where the server asks a provider before.
+  static let pushTestLimit = Duration.seconds(40)
   /// For how long one saying of `setVisible` counts at most.
   public static let visibilitySecondsMax = 3_600
 
@@ -105,8 +107,17 @@ public struct ClientNotifications: Sendable {
     _ = try await inquire(.removeTarget(id))
   }
 
-  private func inquire(_ request: InboxRequest) async throws(ClientError) -> InboxAnswer {
-    let answer = await client.engine.inquire(request, within: ClientNotifications.inboxAnswerLimit)
+  /// Has the server push something there now.
+  ///
+  /// - Throws: `.pushTargetRefused` with what speaks against it in the provider's words, `.unreachable`.
+  public func testPushTarget(_ id: PushTargetID) async throws(ClientError) {
+    _ = try await inquire(.testTarget(id), within: ClientNotifications.pushTestLimit)
+  }
+
+  private func inquire(
+    _ request: InboxRequest, within limit: Duration = ClientNotifications.inboxAnswerLimit
+  ) async throws(ClientError) -> InboxAnswer {
+    let answer = await client.engine.inquire(request, within: limit)
     switch answer {
     case .done, .targets: return answer
     case .unusable(let reason): throw .pushTargetRefused(message: reason)

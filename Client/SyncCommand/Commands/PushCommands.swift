@@ -13,13 +13,14 @@ struct PushCommands: ParsableCommand {
         cospool push add webhook https://example.org/hook --secret "$SECRET"
         cospool push add apns TOKEN --topic org.example.app --environment production
         cospool push list
+        cospool push test ID
         cospool push remove ID
         cospool config set notifyDetails on
 
       Nothing is pushed while the device takes its notifications itself, or while you look at it.
       What is pushed says only what kind of thing happened, unless notifyDetails is on.
       """,
-    subcommands: [Add.self, List.self, Remove.self])
+    subcommands: [Add.self, List.self, Test.self, Remove.self])
 
   @OptionGroup var options: GlobalOptions
 
@@ -38,6 +39,25 @@ struct PushCommands: ParsableCommand {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
+    }
+  }
+
+  struct Test: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Push something there now, and say what became of it.",
+      discussion: """
+        EXAMPLES
+          cospool push test 0f8fad5b-d9cb-469f-a165-70867728950e
+        """)
+    @Argument(help: "The address's id, as `cospool push list` shows it.") var id: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["push", "targets", id, "test"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      "delivered: its provider took it"
     }
   }
 

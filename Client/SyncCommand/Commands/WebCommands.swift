@@ -18,19 +18,26 @@ import LocalAPI
 struct WebCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "web",
-    abstract: "The page: what needs you, in a browser of this machine.",
+    abstract: "The page: what needs you, in a browser.",
     discussion: """
       EXAMPLES
         cospool web                    serve the page and open it
         cospool web --print            print the link, for a browser that you open yourself
         cospool web --port 8021        on another port
+        cospool web --address 0.0.0.0 --url https://desk.example.org:7421 \\
+          --certificate /etc/cospool/chain.pem --key /etc/cospool/key.pem
+        cospool web --url https://desk.example.org
         cospool web status             where it is served, and which browsers may use it
         cospool web revoke "Firefox on Linux"
         cospool web off                serve it no more
 
       The link lets one browser in, once, within a minute; the browser then has a key of its own,
-      which ends after 30 days without use. The page is served on 127.0.0.1 alone. From another
-      machine: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
+      which ends after 30 days without use. First the page is for this machine alone, on 127.0.0.1.
+
+      Phones and other machines get it over TLS, one of two ways: the daemon listens on an address
+      of the network with a certificate (--address, --certificate, --key), or a proxy with TLS on
+      this machine leads to 127.0.0.1 (--url alone). --print then shows a QR code, too. For a moment
+      ssh does as well: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
       """,
     subcommands: [Open.self, Off.self, Status.self, Revoke.self], defaultSubcommand: Open.self)
 
@@ -43,25 +50,50 @@ struct WebCommands: ParsableCommand {
           cospool web --print
           cospool web --port 8021
         """)
-    @Flag(name: .customLong("print"), help: "Print the link and open nothing.")
+    @Flag(
+      name: .customLong("print"),
+      help: "Print the link and open nothing; on a terminal with a QR code for other devices.")
     var prints = false
+    @Option(
+      help: ArgumentHelp(
+        "Where to listen, numeric; another than 127.0.0.1 needs certificate and key.",
+        valueName: "address"))
+    var address: String?
     @Option(
       help: ArgumentHelp("The port, kept for later; 0 lets the system choose.", valueName: "port"))
     var port: Int?
+    @Option(
+      help: ArgumentHelp("How browsers of other devices call the page, https.", valueName: "url"))
+    var url: String?
+    @Option(help: ArgumentHelp("The page's certificate, PEM.", valueName: "file"))
+    var certificate: String?
+    @Option(help: ArgumentHelp("The certificate's key, PEM.", valueName: "file"))
+    var key: String?
     @OptionGroup var options: GlobalOptions
 
     func run(in environment: Environment) async throws -> String {
       let directory = try environment.dataDirectory(flag: options.data)
       let answer = try await DaemonConnection(dataDirectory: directory).answer(
-        to: APIRequest(.post, ["web"], body: port.map { ["port": $0] } ?? [:]))
+        to: APIRequest(
+          .post, ["web"],
+          body: WebRequest(
+            address: address, port: port, url: url, certificate: certificate.map(absolute),
+            key: key.map(absolute))))
       if options.json { return String(decoding: answer.json, as: UTF8.self) }
       let ticket = try answer.decoded(WebTicketAnswer.self)
       guard !prints, let browser = WebBrowser.command(environment.variables) else {
-        return ticket.url
+        // A phone reads it from a screen, a script reads the link alone.
+        let code = environment.style.width == nil ? nil : ticket.code.map(WebText.code)
+        return [code, ticket.elsewhere ?? ticket.url].compactMap { $0 }.joined(separator: "\n")
       }
       let file = try WebBrowser.file(leadingTo: ticket.url, in: directory)
       WebBrowser.open(file, with: browser)
       return "opened in your browser; where it is not, open this within a minute:\n\(ticket.url)"
+    }
+
+    /// The daemon may have been started elsewhere.
+    private func absolute(_ path: String) -> String {
+      URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
     }
   }
 
@@ -121,17 +153,44 @@ struct WebCommands: ParsableCommand {
 
 enum WebText {
   static func status(_ answer: WebAnswer, style: TextStyle) -> String {
+    let isHere = answer.address?.hasPrefix("127.") ?? false || answer.address?.hasPrefix("[::1]") ?? false
+    let places = [isHere ? answer.address.map { "http://\($0)" } : nil, answer.elsewhere]
+      .compactMap { $0 }
     let place =
-      answer.address.map { "served on http://\($0)" } ?? answer.problem ?? "the page is not served"
+      places.isEmpty
+      ? answer.problem ?? "the page is not served"
+      : "served on " + places.joined(separator: " and ")
     guard !answer.browsers.isEmpty else { return place + "\nno browser has a key" }
-    var table = TextTable(["ID", "SINCE", "USED", "BROWSER"], numbers: [1, 2], names: [0])
+    var table = TextTable(
+      ["ID", "SINCE", "USED", "BROWSER", "LET IN BY"], numbers: [1, 2], names: [0])
     table.rows = answer.browsers.map { browser in
       [
         .init(browser.id), .init(style.age(browser.createdAt)),
         .init(style.age(browser.lastUsedAt)), .init(browser.name),
+        .init(browser.letInBy ?? "you"),
       ]
     }
     return place + "\n" + table.text(style: style)
+  }
+
+  /// A QR code on a terminal of any colours: two rows of modules a line, a light margin around.
+  static func code(_ rows: [String]) -> String {
+    let width = (rows.first?.count ?? 0) + 8
+    let light = String(repeating: "0", count: width)
+    var modules = Array(repeating: light, count: 4) + rows.map { "0000\($0)0000" }
+    modules += Array(repeating: light, count: modules.count % 2 == 0 ? 4 : 5)
+    return stride(from: 0, to: modules.count, by: 2).map { index in
+      let blocks = zip(modules[index], modules[index + 1]).map { upper, lower in
+        switch (upper, lower) {
+        case ("1", "1"): "█"
+        case ("1", _): "▀"
+        case (_, "1"): "▄"
+        default: " "
+        }
+      }
+      // Black on white.
+      return "\u{1B}[30;107m\(blocks.joined())\u{1B}[0m"
+    }.joined(separator: "\n")
   }
 }
 

@@ -22,8 +22,12 @@ extension APIHandlers {
     api.get("web") { _, context in CanonicalJSON.response(webAnswer(context)) }
     api.post("web") { request, context in
       guard context.browser == nil else { throw APIProblem.notOverTheWeb }
-      let body = try await decodedIfPresent(WebRequest.self, from: request)
-      return CanonicalJSON.response(try await openWeb(port: body?.port), status: .created)
+      let body = try await decodedIfPresent(WebRequest.self, from: request) ?? WebRequest()
+      return CanonicalJSON.response(try await openWeb(body), status: .created)
+    }
+    api.post("web/tickets") { _, context in
+      guard let served = web.served, served.elsewhere != nil else { throw APIProblem.notElsewhere }
+      return CanonicalJSON.response(ticket(for: served, by: context.browser), status: .created)
     }
     api.delete("web") { _, context in
       try settings.set(.web, to: .text(WebAddress.off), apply: client.apply)
@@ -42,47 +46,46 @@ extension APIHandlers {
     }
     api.delete("web/keys/:key") { _, context in
       let named = try parameter("key", of: context)
-      guard let id = try web.keys.revoke(named) else {
+      let revoked = try web.keys.revoke(named)
+      guard !revoked.isEmpty else {
         throw APIProblem(
           .notFound, code: "browserNotFound",
           message: "There is no browser \"\(named)\". cospool web status shows them.", exitCode: 1)
       }
       // The one that asks still gets its answer; its key is worth nothing any more.
-      web.cutOff(id, except: ObjectIdentifier(context.channel))
+      web.cutOff(revoked, except: ObjectIdentifier(context.channel))
       return CanonicalJSON.response(webAnswer(context))
     }
   }
 
   /// Serves the page where the setting says now.
   func followWeb(_ context: Context) async {
-    let change = web.follow(settings.current.webAddress, api: self)
+    let change = web.follow(settings.current.web, api: self)
     if context.browser == nil { await change.value }
   }
 
   private func webAnswer(_ context: Context) -> WebAnswer {
-    WebAnswer(
-      address: web.address?.description, problem: web.problem,
-      browsers: web.keys.list(at: client.time).map { browser in
+    let served = web.served
+    let browsers = web.keys.list(at: client.time)
+    return WebAnswer(
+      address: served?.address.description, elsewhere: served?.elsewhere?.description,
+      problem: web.problem,
+      browsers: browsers.map { browser in
         WebAnswer.Browser(
           id: browser.id, name: browser.name,
           createdAt: browser.createdAt, lastUsedAt: browser.lastUsedAt,
-          expiresAt: browser.expiresAt, isCurrent: browser.id == context.browser)
+          expiresAt: browser.expiresAt, isCurrent: browser.id == context.browser,
+          letInBy: browser.by.map { id in browsers.first { $0.id == id }?.name ?? id })
       })
   }
 
   /// Serves the page, where it is not served yet, and makes a ticket.
-  private func openWeb(port: Int?) async throws -> WebTicketAnswer {
-    if let port {
-      guard (0...Int(UInt16.max)).contains(port) else {
-        throw APIProblem(
-          .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.", exitCode: 2)
-      }
-      try settings.set(.web, to: .text("\(WebAddress(port: port))"), apply: client.apply)
-    } else if settings.current.webAddress == nil {
-      try settings.set(.web, to: .text("\(WebAddress())"), apply: client.apply)
-    }
+  private func openWeb(_ request: WebRequest) async throws -> WebTicketAnswer {
+    try settings.set(changes(by: request), apply: client.apply)
     let current = settings.current
-    guard let wanted = current.webAddress, port == nil || wanted.port == port else {
+    guard let wanted = current.web, request.port == nil || wanted.address.port == request.port,
+      request.address == nil || wanted.address.host == request.address
+    else {
       throw APIProblem(
         .conflict, code: "webFixed",
         message:
@@ -90,15 +93,55 @@ extension APIHandlers {
           + "\(current.text(.web) ?? WebAddress.off). Change it there.", exitCode: 5)
     }
     await web.follow(wanted, api: self).value
-    guard let address = web.address else {
+    guard let served = web.served else {
       throw APIProblem(
         .conflict, code: "webNotServed",
         message: web.problem ?? "The daemon is stopping. Try again later.", exitCode: 1)
     }
-    let (ticket, end) = web.keys.makeTicket(at: client.time)
+    return ticket(for: served, by: nil)
+  }
+
+  /// What is to be set for a request; nothing where it asks for what is set already.
+  private func changes(
+    by request: WebRequest
+  ) throws -> [(name: SettingName, value: SettingValue?)] {
+    var changes: [(name: SettingName, value: SettingValue?)] = []
+    let named = [
+      (SettingName.webURL, request.url), (.webCertificate, request.certificate),
+      (.webKey, request.key),
+    ]
+    for case (let name, let text?) in named { changes.append((name, .text(text))) }
+    let current = settings.current.web?.address
+    guard request.port != nil || request.address != nil || current == nil else { return changes }
+    if let port = request.port, !(0...Int(UInt16.max)).contains(port) {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.", exitCode: 2)
+    }
+    var address = WebAddress()
+    if let host = request.address {
+      let text = host.contains(":") ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
+      guard let named = WebAddress(text) else {
+        throw APIProblem(
+          .unprocessableContent, code: "invalidAddress",
+          message: "\(host) is no numeric address, as 127.0.0.1 is. What browsers call this machine "
+            + "is the URL.", exitCode: 2)
+      }
+      address = named
+    }
+    if let port = request.port { address.port = port }
+    changes.append((.web, .text("\(address)")))
+    return changes
+  }
+
+  private func ticket(for served: WebSettings, by browser: String?) -> WebTicketAnswer {
+    let (ticket, end) = web.keys.makeTicket(by: browser, at: client.time)
+    let elsewhere = served.elsewhere.map { "\($0)/#t=\(ticket)" }
+    let url = served.address.isLoopback ? "http://\(served.address)/#t=\(ticket)" : elsewhere
     return WebTicketAnswer(
-      address: address.description, url: "http://\(address)/#t=\(ticket)",
-      expiresAt: end)
+      address: served.address.description, url: url ?? "", elsewhere: elsewhere,
+      code: elsewhere.flatMap(QRCode.init)?.rows.map { row in
+        String(row.map { $0 ? "1" : "0" })
+      }, expiresAt: end)
   }
 }
 
@@ -106,6 +149,12 @@ extension APIProblem {
   static let notOverTheWeb = APIProblem(
     .forbidden, code: "notOverTheWeb",
     message: "A browser cannot do this. Run the command on the machine itself.", exitCode: 3)
+
+
+  static let notElsewhere = APIProblem(
+    .conflict, code: "webNotElsewhere",
+    message: "The page is served to this machine alone. How other devices get it: cospool web --help",
+    exitCode: 1)
 
   static let ticketUnknown = APIProblem(
     .unauthorized, code: "ticketUnknown",

@@ -22,8 +22,8 @@ struct WebAccessMiddleware: RouterMiddleware {
     var host: String?
     /// Fields by lower-case names, each with all its values.
     var fields: [String: [String]]
-    /// The port that it came to.
-    var port: Int
+    /// Where the page is, by what Host says then: the origin.
+    var origins: [String: String]
 
     func field(_ name: String) -> String? { fields[name]?.first }
 
@@ -52,11 +52,11 @@ struct WebAccessMiddleware: RouterMiddleware {
       guard let host = question.host?.lowercased(), question.fields["host"] == nil else {
         return true
       }
-      return !hosts(port: question.port).contains(host)
+      return question.origins[host] == nil
     },
     Rule(code: "foreignOrigin", message: "Only the page itself may ask that.") { question in
       guard let origins = question.fields["origin"] else { return false }
-      return origins != ["http://\(question.host?.lowercased() ?? "")"]
+      return origins != [question.origins[question.host?.lowercased() ?? ""] ?? ""]
     },
     Rule(code: "foreignSite", message: "Only the page itself may ask that.") { question in
       guard let site = question.fields["sec-fetch-site"] else { return false }
@@ -94,10 +94,6 @@ struct WebAccessMiddleware: RouterMiddleware {
     },
   ]
 
-  private static func hosts(port: Int) -> [String] {
-    ["127.0.0.1", "localhost", "[::1]"].map { "\($0):\(port)" }
-  }
-
   /// The rule that a request breaks.
   static func broken(by question: Question) -> Rule? { rules.first { $0.isBroken(question) } }
 
@@ -108,7 +104,7 @@ struct WebAccessMiddleware: RouterMiddleware {
     _ request: Request, context: Context,
     next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    let question = WebAccessMiddleware.question(of: request, on: context.channel)
+    let question = question(of: request)
     if let rule = WebAccessMiddleware.broken(by: question) {
       throw APIProblem(rule.status, code: rule.code, message: rule.message, exitCode: 3)
     }
@@ -131,12 +127,12 @@ struct WebAccessMiddleware: RouterMiddleware {
     return listener.keys.browser(withKey: String(words[0].dropFirst(7)), at: now())
   }
 
-  private static func question(of request: Request, on channel: any Channel) -> Question {
+  private func question(of request: Request) -> Question {
     Question(
       method: request.method.rawValue, path: request.uri.path, host: request.head.authority,
       fields: Dictionary(grouping: request.headers, by: { $0.name.canonicalName })
         .mapValues { $0.map(\.value) },
-      port: channel.localAddress?.port ?? 0)
+      origins: listener.origins)
   }
 }
 

@@ -28,14 +28,16 @@ final class WebKeys: Sendable {
     var hash: String
     var createdAt: Int64
     var lastUsedAt: Int64
+    /// The browser that let it in; nil where the command line did. It ends with that one.
+    var by: String?
 
     var expiresAt: Int64 { lastUsedAt + WebKeys.keyMilliseconds }
   }
 
   private struct Content {
     var browsers: [Browser] = []
-    /// When each ticket ends, by the ticket's hash.
-    var tickets: [(hash: String, end: Int64)] = []
+    /// When each ticket ends, by the ticket's hash, and which browser asked for it.
+    var tickets: [(hash: String, end: Int64, by: String?)] = []
   }
 
   private let file: URL
@@ -51,13 +53,15 @@ final class WebKeys: Sendable {
   }
 
   /// A fresh ticket; the oldest of too many ends.
-  func makeTicket(at now: Int64) -> (ticket: String, end: Int64) {
+  ///
+  /// - Parameter browser: the one that asks, where one does.
+  func makeTicket(by browser: String? = nil, at now: Int64) -> (ticket: String, end: Int64) {
     let ticket = WebKeys.random(bytes: 16)
     let end = now + WebKeys.ticketMilliseconds
     content.withLock { content in
       content.tickets.removeAll { $0.end <= now }
       if content.tickets.count >= WebKeys.ticketsMax { content.tickets.removeFirst() }
-      content.tickets.append((WebKeys.hash(of: ticket), end))
+      content.tickets.append((WebKeys.hash(of: ticket), end, browser))
     }
     return (ticket, end)
   }
@@ -72,13 +76,14 @@ final class WebKeys: Sendable {
     let key = WebKeys.random(bytes: 32)
     return try content.withLock { content in
       guard let index = content.tickets.firstIndex(where: { $0.hash == hash }) else { return nil }
-      guard content.tickets.remove(at: index).end > now else { return nil }
+      let (_, end, by) = content.tickets.remove(at: index)
+      guard end > now else { return nil }
       var browsers = content.browsers.filter { $0.expiresAt > now }
       browsers.sort { ($0.lastUsedAt, $0.id) < ($1.lastUsedAt, $1.id) }
       browsers.removeFirst(max(0, browsers.count - WebKeys.browsersMax + 1))
       let browser = Browser(
         id: WebKeys.hex(WebKeys.randomBytes(4)), name: WebKeys.free(name, among: browsers),
-        hash: WebKeys.hash(of: key), createdAt: now, lastUsedAt: now)
+        hash: WebKeys.hash(of: key), createdAt: now, lastUsedAt: now, by: by)
       try write(browsers + [browser])
       content.browsers = browsers + [browser]
       return (key, browser)
@@ -109,18 +114,26 @@ final class WebKeys: Sendable {
     }
   }
 
-  /// Lets a browser in no more, by its id or name.
+  /// Lets a browser in no more, by its id or name, and none that it let in.
   ///
-  /// - Returns: its id; nil where there is none.
-  func revoke(_ named: String) throws -> String? {
+  /// - Returns: their ids, its own first; none where there is no such browser.
+  func revoke(_ named: String) throws -> [String] {
     try content.withLock { content in
-      guard let index = content.browsers.firstIndex(where: { $0.id == named || $0.name == named })
-      else { return nil }
-      var browsers = content.browsers
-      let id = browsers.remove(at: index).id
+      guard let first = content.browsers.first(where: { $0.id == named || $0.name == named })
+      else { return [] }
+      var ids = [first.id]
+      // Whoever stands behind in the list of ids is asked for those that it let in, too.
+      var asked = 0
+      while asked < ids.count {
+        let more = content.browsers.filter { $0.by == ids[asked] && !ids.contains($0.id) }
+        ids += more.map(\.id)
+        asked += 1
+      }
+      let browsers = content.browsers.filter { !ids.contains($0.id) }
       try write(browsers)
       content.browsers = browsers
-      return id
+      content.tickets.removeAll { ticket in ticket.by.map(ids.contains) ?? false }
+      return ids
     }
   }
 

@@ -8,12 +8,15 @@ import ServiceLifecycle
 import SyncClient
 import Synchronization
 
-/// The listener of the page: the local API once more, on a port of this machine, behind `WebAccessMiddleware`.
+/// The listener of the page: the local API once more, on a port, behind `WebAccessMiddleware`; with TLS where
+/// other machines reach it.
 ///
 /// It listens where the setting `web` says, from the moment that it says so.
 final class WebListener: Sendable {
   /// More connections than this wait to be accepted. A page holds one for events.
   static let connectionsMax = 32
+  /// Whoever connects and asks nothing, or does not end a question, has so long.
+  static let idleSeconds: Int64 = 60
 
   let keys: WebKeys
 
@@ -21,10 +24,10 @@ final class WebListener: Sendable {
   private let logger: Logger
 
   private struct State {
-    /// Where it was told to listen.
-    var wanted: WebAddress?
-    /// Where it does.
-    var address: WebAddress?
+    /// How it was told to serve.
+    var wanted: WebSettings?
+    /// How it does, with the port that it has.
+    var served: WebSettings?
     /// Why it does not.
     var problem: String?
     var task: Task<Void, Never>?
@@ -44,8 +47,22 @@ final class WebListener: Sendable {
     self.logger = logger
   }
 
-  /// Where it listens; nil where it does not.
-  var address: WebAddress? { state.withLock { $0.address } }
+  /// How the page is served; nil where it is not.
+  var served: WebSettings? { state.withLock { $0.served } }
+
+  /// Where the page is, by what a browser's Host says there.
+  var origins: [String: String] {
+    guard let served else { return [:] }
+    var origins: [String: String] = [:]
+    if served.address.isLoopback {
+      for host in ["127.0.0.1", "localhost", "[::1]"] {
+        let authority = "\(host):\(served.address.port)"
+        origins[authority] = "http://\(authority)"
+      }
+    }
+    if let origin = served.elsewhere { origins[origin.authority] = "\(origin)" }
+    return origins
+  }
 
   /// Why it does not listen although it should.
   var problem: String? { state.withLock { $0.problem } }
@@ -56,12 +73,12 @@ final class WebListener: Sendable {
   ///
   /// A request that came over this listener must not wait for it: it ends with the listener.
   @discardableResult
-  func follow(_ address: WebAddress?, api: APIHandlers) -> Task<Void, Never> {
+  func follow(_ wanted: WebSettings?, api: APIHandlers) -> Task<Void, Never> {
     state.withLock { state in
       let before = state.change
       let change = Task {
         await before?.value
-        await self.turn(to: address, api: api)
+        await self.turn(to: wanted, api: api)
       }
       state.change = change
       return change
@@ -74,10 +91,10 @@ final class WebListener: Sendable {
     await stop()
   }
 
-  private func turn(to wanted: WebAddress?, api: APIHandlers) async {
+  private func turn(to wanted: WebSettings?, api: APIHandlers) async {
     let isNew = state.withLock { state in
       defer { state.wanted = wanted }
-      return state.wanted != wanted || (wanted != nil && state.address == nil)
+      return state.wanted != wanted || (wanted != nil && state.served == nil)
     }
     guard isNew else { return }
     await stop()
@@ -85,8 +102,13 @@ final class WebListener: Sendable {
       return state.withLock { $0.problem = nil }
     }
     let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
-    let application = application(at: wanted, api: api, executor: executor) {
-      outcome.yield(.success($0))
+    let application: any Service
+    do {
+      application = try self.application(as: wanted, api: api, executor: executor) {
+        outcome.yield(.success($0))
+      }
+    } catch {
+      return state.withLock { $0.problem = "The page cannot be served: \(error)." }
     }
     let task = Task(executorPreference: executor) {
       do {
@@ -102,10 +124,10 @@ final class WebListener: Sendable {
         switch result {
         case .success(let port):
           state.problem = nil
-          state.address = wanted
-          state.address?.port = port
+          state.served = wanted
+          state.served?.address.port = port
         case .failure(let error):
-          state.problem = "The page cannot be served on \(wanted): \(WebListener.text(of: error))."
+          state.problem = "The page cannot be served on \(wanted.address): \(WebListener.text(of: error))."
         }
       }
       break
@@ -116,6 +138,7 @@ final class WebListener: Sendable {
   private static func text(of error: any Error) -> String {
     switch (error as? IOError)?.errnoCode {
     case EADDRINUSE: "another program uses the port. Choose another one: cospool web --port N"
+    case EADDRNOTAVAIL: "it is no address of this machine. ip address lists those"
     case EACCES: "the system does not allow the port. Choose one above 1023: cospool web --port N"
     default: "\(error)"
     }
@@ -123,7 +146,7 @@ final class WebListener: Sendable {
 
   private func stop() async {
     let (task, channels) = state.withLock { state in
-      defer { (state.task, state.address, state.channels) = (nil, nil, [:]) }
+      defer { (state.task, state.served, state.channels) = (nil, nil, [:]) }
       return (state.task, state.channels.values.flatMap(\.values))
     }
     task?.cancel()
@@ -132,19 +155,31 @@ final class WebListener: Sendable {
   }
 
   private func application(
-    at address: WebAddress, api: APIHandlers, executor: LoopExecutor,
+    as wanted: WebSettings, api: APIHandlers, executor: LoopExecutor,
     ready: @escaping @Sendable (Int) -> Void
-  ) -> some Service {
+  ) throws(WebCertificate.Problem) -> some Service {
+    if let missing = wanted.missing { throw WebCertificate.Problem(description: missing) }
+    var certificate: WebCertificate?
+    // On this machine's own address a certificate is for nobody.
+    if !wanted.address.isLoopback, let chain = wanted.certificateFile, let key = wanted.keyFile {
+      certificate = try WebCertificate(chainFile: chain, keyFile: key, logger: logger)
+    }
     var quiet = logger
     // What the HTTP server calls information is detail here.
     quiet.logLevel = max(.notice, logger.logLevel)
+    let secured = certificate
     return Application(
       router: api.webRouter(),
-      server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
+      server: HTTPServerBuilder {
+        HeldHTTPChannel(
+          base: HTTP1Channel(
+            responder: $0, configuration: .init(idleTimeout: .seconds(WebListener.idleSeconds))),
+          certificate: secured)
+      },
       configuration: ApplicationConfiguration(
-        address: .hostname(address.host, port: address.port),
+        address: .hostname(wanted.address.host, port: wanted.address.port),
         availableConnectionsDelegate: .maximum(WebListener.connectionsMax, logger: quiet)),
-      onServerRunning: { ready($0.localAddress?.port ?? address.port) },
+      onServerRunning: { ready($0.localAddress?.port ?? wanted.address.port) },
       eventLoopGroupProvider: .shared(executor.group), logger: quiet)
   }
 
@@ -165,9 +200,11 @@ final class WebListener: Sendable {
     }
   }
 
-  /// Cuts off a browser that was revoked, in the middle of what it reads.
-  func cutOff(_ browser: String, except spared: ObjectIdentifier?) {
-    let channels = state.withLock { $0.channels.removeValue(forKey: browser) } ?? [:]
+  /// Cuts off browsers that were revoked, in the middle of what they read.
+  func cutOff(_ browsers: [String], except spared: ObjectIdentifier?) {
+    let channels = state.withLock { state in
+      browsers.flatMap { state.channels.removeValue(forKey: $0) ?? [:] }
+    }
     for (id, channel) in channels where id != spared { channel.close(promise: nil) }
   }
 }
@@ -182,7 +219,7 @@ struct WebService: Service {
   func run() async throws {
     await cancelWhenGracefulShutdown { for await _ in start {} }
     if !Task.isShuttingDownGracefully, !Task.isCancelled {
-      await listener.follow(api.settings.current.webAddress, api: api).value
+      await listener.follow(api.settings.current.web, api: api).value
     }
     // An error elsewhere ends it, too.
     try? await gracefulShutdown()

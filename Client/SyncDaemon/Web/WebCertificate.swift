@@ -1,0 +1,81 @@
+import Foundation
+import Logging
+import NIOSSL
+import Synchronization
+
+/// The certificate of the page's listener. It is read again when its files were written again: a renewal
+/// needs no restart.
+final class WebCertificate: Sendable {
+  /// What is wrong with the files, for people.
+  struct Problem: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  private struct Reading {
+    /// When both files were written.
+    var times: [Date?]
+    var context: NIOSSLContext
+  }
+
+  private let chainFile: String
+  private let keyFile: String
+  private let logger: Logger
+  private let reading: Mutex<Reading>
+
+  /// Reads both files.
+  ///
+  /// - Throws: which of them cannot be used, and why.
+  init(chainFile: String, keyFile: String, logger: Logger) throws(Problem) {
+    self.chainFile = chainFile
+    self.keyFile = keyFile
+    self.logger = logger
+    reading = Mutex(
+      Reading(
+        times: [chainFile, keyFile].map(WebCertificate.time),
+        context: try WebCertificate.context(chainFile, keyFile)))
+  }
+
+  /// What a new connection gets. Two questions to the file system; where the new files cannot be used, the
+  /// old certificate stays.
+  var context: NIOSSLContext {
+    reading.withLock { reading in
+      let times = [chainFile, keyFile].map(WebCertificate.time)
+      guard times != reading.times else { return reading.context }
+      reading.times = times
+      do throws(Problem) {
+        reading.context = try WebCertificate.context(chainFile, keyFile)
+        logger.notice("the page's certificate was read again")
+      } catch {
+        logger.warning("the page's new certificate cannot be used: \(error)")
+      }
+      return reading.context
+    }
+  }
+
+  private static func time(_ path: String) -> Date? {
+    // A file that is being replaced has none for a moment.
+    (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
+  }
+
+  private static func context(
+    _ chainFile: String, _ keyFile: String
+  ) throws(Problem) -> NIOSSLContext {
+    guard let chain = try? NIOSSLCertificate.fromPEMFile(chainFile), !chain.isEmpty else {
+      throw Problem(description: "\(chainFile) holds no certificate in PEM")
+    }
+    guard let key = try? NIOSSLPrivateKey(file: keyFile, format: .pem) else {
+      throw Problem(description: "\(keyFile) holds no key in PEM that opens without a passphrase")
+    }
+    var configuration = TLSConfiguration.makeServerConfiguration(
+      certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["http/1.1"]
+    do {
+      return try NIOSSLContext(configuration: configuration)
+    } catch {
+      throw Problem(
+        description: "the key in \(keyFile) and the certificate in \(chainFile), which has to be the "
+          + "first there, do not belong together")
+    }
+  }
+}

@@ -1,0 +1,28 @@
+"""What the checks of the page share; see page_test.py."""
+
+import os
+import pathlib
+import statistics
+
+
+def go(page, place):
+    page.evaluate("place => { location.hash = place }", place)
+
+
+def row(page, text):
+    return page.locator("queue-row", has_text=text)
+
+
+def order(page):
+    return page.locator("queue-row .content").all_inner_texts()
+
+
+def p99(values):
+    return round(statistics.quantiles(values, n=100)[98], 1) if len(values) > 1 else values[0]
+
+
+def picture(page, name):
+    folder = os.environ.get("SHOTS")
+    if folder:
+        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=pathlib.Path(folder) / f"{name}.png")

@@ -1,0 +1,322 @@
+"""Size and speed, and that everybody can use it; see page_test.py."""
+
+import io
+import pathlib
+import statistics
+import time
+
+import axe_core_python
+import zxingcpp
+from PIL import Image
+from playwright.sync_api import expect as shown
+
+from page_common import go, p99, picture
+from page_house import expect, until
+
+
+# Size and speed
+
+
+def check_many_rows(browser, house, figures):
+    page = browser.page()
+    messages = [{"id": f"00000000-0000-4000-8000-{number:012x}", "content": f"message {number} " + "word " * 20,
+                 "priority": "normal", "createdAt": 1_700_000_000_000 + number} for number in range(990)]
+    house.desk.api("POST", "import", {
+        "format": "cospool-workspace", "version": 1, "threads": [], "sessions": [
+            {"id": "many", "pauses": [], "locked": False, "messages": messages, "cancelled": []}]})
+    until(lambda: len(house.desk.queue("many")) == 990, "they are there")
+    page.evaluate("""() => { window.longest = 0; new PerformanceObserver(list => {
+        for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration)
+      }).observe({ type: 'longtask' }) }""")
+    go(page, "#/s/many")
+    shown(page.locator("queue-row")).to_have_count(990)
+    figures["opening 990 rows, longest task ms"] = round(page.evaluate("window.longest"))
+    page.evaluate("""() => { window.longest = 0; window.seen = new Map(); new MutationObserver(() => {
+        for (const each of document.querySelectorAll('queue-row .content')) {
+          const text = each.textContent
+          if (text.startsWith('event ') && !window.seen.has(text)) {
+            window.seen.set(text, performance.timeOrigin + performance.now())
+          }
+        } }).observe(document.body, { subtree: true, childList: true, characterData: true }) }""")
+    first = messages[0]["id"]
+    times, shares = [], []
+    stream = house.desk.watch()
+    for number in range(100 if house.long else 20):
+        begin = time.time() * 1000
+        house.desk.api("PUT", f"messages/{first}/content", {"content": f"event {number}."})
+        seen = until(lambda: page.evaluate("text => window.seen.get(text)", f"event {number}."), "it is shown")
+        times.append(seen - begin)
+        shares.append(seen - until(lambda: stream.get(f"event {number}."), "it is in the stream"))
+    figures["command sent until shown among 990 rows, p99 ms"] = p99(times)
+    figures["event on the stream until shown among 990 rows, median ms"] = round(statistics.median(shares), 1)
+    figures["event on the stream until shown among 990 rows, p99 ms"] = p99(shares)
+    frames = page.evaluate("""async () => {
+      const gaps = []; let last = performance.now()
+      for (let y = 0; y < 60; y++) {
+        scrollTo(0, y * 900)
+        await new Promise(requestAnimationFrame)
+        const now = performance.now(); gaps.push(now - last); last = now
+      }
+      return Math.max(...gaps) }""")
+    figures["scrolling 990 rows, longest frame ms"] = round(frames)
+    figures["events among 990 rows, longest task ms"] = round(page.evaluate("window.longest"))
+    expect(p99(shares) < 1000, "events come too late")
+    house.desk.api("DELETE", "sessions/many/queue")
+
+
+def check_first_paint(browser, house, figures):
+    page = browser.page()
+    times = []
+    for _ in range(10):
+        page.reload()
+        times.append(until(lambda: page.evaluate(
+            "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"), "something is painted"))
+    figures["first paint, median ms"] = round(statistics.median(times))
+
+
+def check_ten_pages(browser, house, figures):
+    browser.page()
+    before = house.desk.memory()
+    pages = [browser.page() for _ in range(10)]
+    for page in pages:
+        shown(page.locator("#sync")).to_have_text("in sync")
+    figures["memory of the daemon for ten pages, MB"] = round((house.desk.memory() - before) / 1e6, 1)
+
+
+# For everybody
+
+
+def check_states(browser, house, figures):
+    """Every state and every action: enabled or explained, in the table and at the row; a way out of each state."""
+    page = browser.page()
+    table = page.evaluate("""async () => {
+      const { actionsOf, LABELS, WORDS } = await import('/actions.js')
+      return Object.keys(WORDS).map(status => [status, actionsOf({ status, priority: 'normal' }, {}), Object.keys(LABELS)])
+    }""")
+    expect(len(table) == 9, "states are missing")
+    for status, actions, names in table:
+        expect(set(actions) == set(names), f"{status}: actions are missing")
+        for name, action in actions.items():
+            expect(action["enabled"] or action["why"], f"{status}: {name} is neither enabled nor explained")
+        ways = [name for name, action in actions.items() if action["enabled"] and name not in ("copy", "output")]
+        expect(ways or status in ("succeeded", "skipped"), f"{status} has no way out")
+    # One row of each state, as if the daemon had told of them.
+    go(page, "#/s/states")
+    page.evaluate("""async states => {
+      const { model } = await import('/app.js')
+      model.take('session', { id: 'states', waiting: 1 })
+      model.take('messages', { session: 'states', changes: states.map((status, at) => ({ change: 'insert', at, item: {
+        id: `00000000-0000-4000-8000-00000000000${at}`, status, content: `it is ${status}.`, priority: 'normal',
+        position: at + 1, createdAt: new Date().toISOString() } })) })
+    }""", [status for status, _, _ in table])
+    shown(page.locator("queue-row")).to_have_count(9)
+    pressed = 0
+    for status, actions, _ in table:
+        line = page.locator("queue-row", has_text=f"it is {status}.")
+        line.get_by_role("button", name="More").click()
+        offered = line.locator("[data-action]:visible")
+        ways = 0
+        for index in range(offered.count()):
+            button = offered.nth(index)
+            name = button.get_attribute("data-action")
+            if button.get_attribute("aria-disabled") != "true":
+                ways += name not in ("copy", "output")
+                continue
+            why = button.get_attribute("title")
+            expect(why, f"{status}: {name} is disabled and does not say why")
+            button.click(force=True)
+            shown(page.locator("#toast")).to_contain_text(why)
+            pressed += 1
+        expect(ways or status in ("succeeded", "skipped"), f"the row that is {status} offers no way out")
+        line.get_by_role("button", name="More").click()
+    expect(pressed >= 20, f"only {pressed} explanations were read")
+
+
+def check_push_test(browser, house, figures):
+    """A test of an address shows what became of it; here a port where nobody answers."""
+    target = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    house.desk.api("PUT", f"push/targets/{target}", {"kind": "ntfy", "address": "ntfy+https://ntfy.invalid/my-topic"})
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/devices")
+    line = page.locator("li", has_text="ntfy.invalid")
+    line.get_by_role("button", name="Send a test").click()
+    shown(page.locator("#toast")).to_contain_text("ntfy.invalid")
+    shown(line.get_by_role("button", name="Send a test")).to_be_enabled()
+    line.get_by_role("button", name="Remove").click()
+    shown(line).to_have_count(0)
+
+
+def check_codes(browser, house, figures):
+    """Links of every length as QR codes, read by a reader of another hand."""
+    desk = house.laptop
+    lengths = list(range(12, 250, 1 if house.long else 23))
+    try:
+        for length in lengths:
+            labels = "x" * length
+            name = ".".join(labels[start:start + 60] for start in range(0, length, 60))
+            link = desk.api("POST", "web", {"port": 0, "url": f"https://{name}"})
+            expect(read_code(link["code"]) == link["elsewhere"], f"the code of {length} letters says something else")
+    finally:
+        desk.api("DELETE", "settings/webURL")
+        desk.api("DELETE", "web")
+
+
+def read_code(rows):
+    scale, margin = 3, 4
+    width = (len(rows) + 2 * margin) * scale
+    light = bytes([255]) * width
+    lines = [light] * (margin * scale)
+    for line in rows:
+        edge = bytes([255]) * (margin * scale)
+        lines += [edge + b"".join(bytes([0 if each == "1" else 255]) * scale for each in line) + edge] * scale
+    lines += [light] * (margin * scale)
+    found = zxingcpp.read_barcodes(memoryview(b"".join(lines)).cast("B", shape=[width, width]))
+    return found[0].text if found else None
+
+
+def check_elsewhere(browser, house, figures):
+    """Over TLS on another address: a browser lets another one in by a QR code, and answers for it."""
+    files = house.certificates
+    laptop = house.laptop
+    link = laptop.api("POST", "web", {
+        "address": "127.0.0.2", "port": 0, "certificate": str(files / "localhost.pem"),
+        "key": str(files / "localhost.key.pem")})["url"]
+    expect(link.startswith("https://127.0.0.2:"), link)
+    browser.hosts = {"127.0.0.1", "127.0.0.2"}
+    options = {"ignore_https_errors": True}
+    try:
+        page = browser.page(link=link, **options)
+        go(page, "#/devices")
+        page.get_by_role("button", name="Let a phone or another browser in").click()
+        code = page.locator("svg.qr")
+        shown(code).to_be_visible()
+        picture(page, "code")
+        read = zxingcpp.read_barcodes(Image.open(io.BytesIO(code.screenshot())))[0].text
+        expect(read == page.locator(".invite .meta").inner_text(), f"the code says {read}")
+        phone = browser.page(link=read, viewport={"width": 375, "height": 740}, **options)
+        go(phone, "#/s/by-phone")
+        phone.get_by_label("New message").fill("from the phone")
+        phone.get_by_role("button", name="Queue", exact=True).click()
+        until(lambda: house.desk.contents("by-phone") == ["from the phone"], "the phone's message is there")
+        go(page, "#/needs")
+        go(page, "#/devices")
+        shown(page.locator("devices-view")).to_contain_text("let in by")
+        browser.excused = True
+        page.locator("li", has_text="(this one)").get_by_role("button", name="Revoke").click()
+        shown(page.get_by_text("This browser may not look")).to_be_visible()
+        shown(phone.get_by_text("This browser may not look")).to_be_visible()
+    finally:
+        laptop.api("DELETE", "web")
+        for name in ("webCertificate", "webKey"):
+            laptop.api("DELETE", f"settings/{name}")
+
+
+def check_secrets(browser, house, figures):
+    """No ticket and no key stands in a log, in the arguments of a process, or in a file of the device."""
+    script = house.folder / "browser"
+    seen = house.folder / "processes"
+    script.write_text(f"#!/bin/sh\ncat /proc/[0-9]*/cmdline > {seen}.part 2>/dev/null; mv {seen}.part {seen}\n")
+    script.chmod(0o755)
+    told = house.desk.cli("web", environment={"BROWSER": str(script)})
+    link = told.splitlines()[-1]
+    processes = until(lambda: seen.exists() and seen.read_bytes(), "the browser was started")
+    expect(b"cospoold" in processes, "no processes were seen")
+    page = browser.page(link=link)
+    shown(page.locator("needs-view")).to_be_visible()
+    files = [path for path in house.folder.rglob("*") if path.is_file() and path.name != "open-page.html"]
+    expect(any(path.name == "desk.log" and path.stat().st_size for path in files), "there is no log")
+    for secret in browser.secrets:
+        expect(secret.encode() not in processes, "a secret stands in the arguments of a process")
+        for path in files:
+            expect(secret.encode() not in path.read_bytes(), f"a secret stands in {path}")
+
+
+def check_keyboard(browser, house, figures):
+    """Every control is reached by Tab, shows that it has the focus, and is not behind another one."""
+    for number in range(12):
+        house.desk.send("keys", f"step {number}")
+    until(lambda: len(house.desk.queue("keys")) == 12, "they are there")
+    for width, height in ((1280, 800), (640, 400), (320, 640)):
+        page = browser.page(viewport={"width": width, "height": height})
+        for place in ("#/s/keys", "#/devices", "#/needs"):
+            go(page, place)
+            shown(page.locator("main h1")).to_be_visible()
+            if place == "#/s/keys":
+                shown(page.locator("queue-row")).to_have_count(12)
+            if place == "#/devices":
+                shown(page.get_by_text("(this one)")).to_be_visible()
+            page.evaluate("""() => { window.reached = new Set(); scrollTo(0, 0)
+              document.activeElement.blur() }""")
+            for _ in range(400):
+                page.keyboard.press("Tab")
+                trouble = page.evaluate("""() => {
+                  const at = document.activeElement
+                  if (!at || at === document.body || window.reached.has(at)) return 'round'
+                  window.reached.add(at)
+                  const box = at.getBoundingClientRect()
+                  const name = at.getAttribute('aria-label') || at.textContent || at.id
+                  const style = getComputedStyle(at)
+                  if (style.outlineStyle === 'none') return `no focus is shown on ${name}`
+                  // The middle of what is within the window.
+                  const x = (Math.max(0, box.left) + Math.min(innerWidth, box.right)) / 2
+                  const y = (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2
+                  const top = document.elementFromPoint(x, y)
+                  if (!top || !(at.contains(top) || top.contains(at))) return `${name} is hidden behind ${top?.tagName}`
+                }""")
+                if trouble == "round":
+                    break
+                expect(not trouble, f"{place} at {width}: {trouble}")
+            missed = page.evaluate("""() => [...document.querySelectorAll('main :is(button, a, input, select, textarea)')]
+              .filter(each => each.checkVisibility() && !each.disabled && each.tabIndex >= 0 && !window.reached.has(each))
+              .map(each => each.getAttribute('aria-label') || each.textContent || each.id)""")
+            expect(not missed, f"{place} at {width}: Tab does not reach {missed}")
+        page.context.close()
+
+
+def check_accessibility(browser, house, figures):
+    house.desk.send("access", "A message that waits")
+    house.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build", details="It is made again.")
+    house.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
+    findings = []
+    # 640 is what a zoom of 200 % leaves of 1,280.
+    sizes = ((1280, 800, False), (640, 400, False), (375, 740, True), (320, 640, True))
+    for width, height, touch in sizes:
+        # Colours are the same at all widths.
+        for scheme in ("light", "dark") if house.long or width in (1280, 320) else ("light",):
+            page = browser.page(
+                viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch,
+                reduced_motion="reduce")
+            for name, place in (("needs", "#/needs"), ("session", "#/s/access"), ("devices", "#/devices"),
+                                ("sessions", "#/sessions"), ("menu", "#/s/access")):
+                go(page, place)
+                shown(page.locator("main h1")).to_be_visible()
+                if name == "needs":
+                    shown(page.locator("request-card")).to_have_count(2)
+                if place == "#/s/access":
+                    shown(page.locator("request-card")).to_be_visible()
+                    shown(page.locator("queue-row")).to_be_visible()
+                if name == "devices":
+                    shown(page.locator(".weeks svg")).to_be_visible()
+                    shown(page.get_by_text("(this one)")).to_be_visible()
+                if name == "menu":
+                    page.locator("queue-row").get_by_role("button", name="More").click()
+                    page.locator("queue-row").get_by_role("button", name="Edit").click()
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                expect(wide <= 0, f"{name} is {wide} px too wide at {width}")
+                if touch:
+                    small = page.evaluate("""() => [...document.querySelectorAll('button, select, nav a, input')]
+                      .filter(each => each.checkVisibility() && !each.classList.contains('unseen') && each.type !== 'checkbox')
+                      .map(each => [each.getBoundingClientRect(), each.textContent])
+                      .filter(([box]) => box.width && (box.height < 43.5)).map(([, text]) => text)""")
+                    expect(not small, f"{name}: targets under 44 px: {small}")
+                expect(page.evaluate("document.getAnimations().length") == 0, f"{name} moves")
+                picture(page, f"{name}-{width}-{scheme}")
+                page.evaluate(AXE)
+                result = page.evaluate(
+                    "tags => axe.run(document, { runOnly: { type: 'tag', values: tags } })", TAGS)
+                findings += [f"{name} {width} {scheme}: {each['id']}: {each['help']}: "
+                             f"{each['nodes'][0]['html'][:120]}" for each in result["violations"]]
+            page.context.close()
+    figures["findings of axe-core"] = len(findings)
+    expect(not findings, "\n".join(sorted(set(findings))))

@@ -1,0 +1,190 @@
+"""What needs a person, and what runs; see page_test.py."""
+
+import statistics
+
+from playwright.sync_api import expect as shown
+
+from page_common import go, p99, picture, row
+from page_house import expect, until
+
+
+# What needs a person
+
+
+def check_requests(browser, house, figures):
+    page = browser.page()
+    _, allowed = house.desk.ask("ask-a", kind="approval", toolName="Bash", summary="git push origin main")
+    shown(page.locator("request-card")).to_contain_text("git push origin main")
+    picture(page, "approval")
+    page.get_by_role("button", name="Allow").click()
+    until(lambda: allowed.get("ending") == "allowed", "allowed")
+    shown(page.locator("request-card")).to_contain_text("Allowed by you")
+
+    thread, denied = house.laptop.ask("ask-b", kind="approval", toolName="Write", summary="schema.sql")
+    card = page.locator("request-card", has_text="schema.sql")
+    card.get_by_label("Words to deny with").fill("Make a migration instead")
+    card.get_by_role("button", name="Deny").click()
+    until(lambda: denied.get("ending") == "denied", "denied")
+    expect(denied["text"] == "Make a migration instead", f"the words are {denied}")
+
+    _, answered = house.desk.ask("ask-c", kind="question", question="Which one?", options=["left", "right"])
+    page.get_by_role("button", name="right").click()
+    until(lambda: answered.get("ending") == "answered", "answered")
+    expect(answered["text"] == "right", f"the answer is {answered}")
+
+    thread, lost = house.desk.ask("ask-d", kind="approval", toolName="Bash", summary="make deploy")
+    shown(page.locator("request-card", has_text="make deploy")).to_be_visible()
+    until(lambda: any(each["sessionId"] == "ask-d" and each.get("request")
+                      for each in house.laptop.api("GET", "tasks")["tasks"]), "the other device knows")
+    house.laptop.cli("approve", "ask-d")
+    shown(page.locator("request-card", has_text="make deploy")).to_contain_text("Allowed by laptop")
+
+    _, keyed = house.desk.ask("ask-e", kind="approval", toolName="Bash", summary="ls -l")
+    card = page.locator("request-card", has_text="ls -l")
+    shown(card).to_be_visible()
+    card.get_by_role("button", name="Allow").focus()
+    page.keyboard.press("a")
+    until(lambda: keyed.get("ending") == "allowed", "allowed by a key")
+
+    # Two subagents ask at once: both are shown, and the second is answered first.
+    _, one = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="first of two")
+    _, two = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="second of two")
+    (first, second) = (page.locator("request-card", has_text=f"{each} of two") for each in ("first", "second"))
+    shown(first).to_be_visible()
+    second.get_by_role("button", name="Deny").click()
+    until(lambda: two.get("ending") == "denied", "the second is denied")
+    expect("ending" not in one, f"the first is {one}")
+    shown(second).to_contain_text("Denied by you")
+    first.get_by_role("button", name="Allow").click()
+    until(lambda: one.get("ending") == "allowed", "the first is allowed")
+
+
+def check_many_requests(browser, house, figures):
+    """Ten subagents of one session ask at once: eight are shown, the rest counted, each is answered."""
+    page = browser.page()
+    asked = [house.desk.ask("ask-m", kind="approval", toolName="Bash", summary=f"job {number}.")[1]
+             for number in range(10)]
+    open_cards = page.locator("request-card:not(.over)")
+    shown(open_cards).to_have_count(8)
+    for number in range(8):
+        shown(open_cards.nth(number)).to_contain_text(f"{number + 1} of 10")
+    picture(page, "many-requests")
+    go(page, "#/s/ask-m")
+    shown(page.get_by_text("2 more requests will show")).to_be_visible()
+    for number in range(10):
+        open_cards.first.get_by_role("button", name="Allow").click()
+        until(lambda: sum("ending" in each for each in asked) == number + 1, f"request {number + 1} is answered")
+        left = 9 - number
+        shown(open_cards).to_have_count(min(left, 8))
+    expect(all(each["ending"] == "allowed" for each in asked), f"they ended {asked}")
+
+
+def check_expired_request(browser, house, figures):
+    page = browser.page()
+    _, asked = house.desk.ask("ask-x", kind="approval", toolName="Bash", summary="too late", patienceSeconds=2)
+    card = page.locator("request-card", has_text="too late")
+    shown(card).to_be_visible()
+    until(lambda: asked.get("ending") == "expired", "it expires")
+    shown(card).to_contain_text("It expired: the agent asks at its own prompt")
+    shown(card.get_by_role("button", name="Allow")).to_be_hidden()
+
+
+def check_approval_time(browser, house, figures):
+    page = browser.page()
+    go(page, "#/s/clock")
+    times = []
+    for number in range(30 if house.long else 5):
+        thread, answer = house.desk.ask("clock", kind="approval", toolName="Bash", summary=f"step {number}")
+        shown(page.locator("request-card:not(.over) .what")).to_have_text(f"step {number}")
+        pressed = page.evaluate(
+            """() => { const button = document.querySelector('request-card:not(.over) [data-verdict=allowed]');
+              const at = performance.timeOrigin + performance.now(); button.click(); return at }""")
+        thread.join(20)
+        times.append(answer["at"] * 1000 - pressed)
+    figures["approval in the page to the agent, p99 ms"] = p99(times)
+    figures["approval in the page to the agent, median ms"] = round(statistics.median(times), 1)
+
+
+def check_threads(browser, house, figures):
+    page = browser.page()
+    house.desk.api("DELETE", "threads")
+    for name in ("red", "green", "blue"):
+        house.desk.send(name, "x")
+        house.desk.api("DELETE", f"threads/{name}/lock")
+    threads = page.locator("needs-view section:not([hidden]) li.thread")
+    shown(threads).to_have_count(3)
+    names = lambda: [t["session"] for t in house.desk.api("GET", "threads")["threads"]]
+    page.get_by_role("button", name="Move up: green").click()
+    until(lambda: names() == ["green", "red", "blue"], "moved")
+    page.get_by_role("button", name="To the end, and lock until its agent is done: green").click()
+    until(lambda: names() == ["red", "blue", "green"], "requeued")
+    page.get_by_role("button", name="Unlock: green").click()
+    until(lambda: not house.desk.api("GET", "threads/green")["locked"], "unlocked")
+    page.get_by_role("button", name="Take out: blue").click()
+    until(lambda: names() == ["red", "green"], "taken out")
+
+
+def check_running(browser, house, figures):
+    desk = house.desk
+    page = browser.page()
+    go(page, "#/s/run")
+    desk.api("PUT", "settings/command", {"value": "sh -c 'echo begun; while read x; do :; done; sleep 300'"})
+    desk.api("PUT", "settings/agent", {"value": "command"})
+    desk.api("POST", "sessions", {"id": "run"})
+    page.locator("#host").select_option(label="desk (this one)")
+    page.get_by_label("New message").fill("Work for long")
+    page.get_by_role("button", name="Queue", exact=True).click()
+    shown(page.locator("queue-row.running")).to_be_visible()
+    shown(page.locator(".output")).to_contain_text("begun")
+    line = row(page, "Work for long")
+    # It says why; nothing that a person presses is without an answer.
+    line.get_by_role("button", name="Edit").click(force=True)
+    shown(page.locator("#toast")).to_contain_text("It runs already")
+    line.get_by_role("button", name="More").click()
+    shown(line.get_by_role("button", name="Cancel")).to_have_attribute("aria-disabled", "true")
+    line.get_by_role("button", name="Stop the agent").click()
+    shown(page.locator("queue-row.running")).to_have_count(0)
+    desk.api("PUT", "settings/command", {"value": "sh -c 'echo no such branch >&2; exit 3'"})
+    page.get_by_label("New message").fill("Fail at once")
+    page.get_by_role("button", name="Queue", exact=True).click()
+    desk.api("DELETE", "sessions/run/pause")
+    shown(page.locator("queue-row.failed")).to_be_visible()
+    go(page, "#/needs")
+    line = row(page, "Fail at once")
+    shown(line).to_contain_text("run · failed")
+    line.get_by_role("button", name="Try again").click()
+    until(lambda: any(message.get("attempts", 0) >= 2 for message in desk.queue("run")), "it is tried again")
+    shown(line).to_contain_text("2 attempts")
+    line.get_by_role("button", name="Go on without it").click()
+    shown(line).to_have_count(0)
+    desk.api("PUT", "settings/agent", {"value": "none"})
+
+
+def check_cancel_against_start(browser, house, figures):
+    """A cancel on a device without a connection, while another device starts the message."""
+    desk, laptop = house.desk, house.laptop
+    laptop.api("PUT", "settings/command", {"value": "sleep 300"})
+    laptop.api("PUT", "settings/agent", {"value": "command"})
+    desk.api("POST", "sessions", {"id": "race"})
+    desk.api("PUT", "sessions/race/pause")
+    desk.api("PUT", "sessions/race/host", {"device": "laptop"})
+    desk.send("race", "started elsewhere")
+    until(lambda: laptop.contents("race"), "the host has it")
+    page = browser.page()
+    go(page, "#/s/race")
+    shown(row(page, "started elsewhere")).to_be_visible()
+    desk.api("PUT", "sync", {"enabled": False})
+    laptop.api("DELETE", "sessions/race/pause")
+    until(lambda: laptop.queue("race")[0]["status"] == "running", "the host started it")
+    row(page, "started elsewhere").get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Cancel").click()
+    shown(page.locator("#toast")).to_contain_text("nobody said yet")
+    desk.api("PUT", "sync", {"enabled": True})
+    line = row(page, "started elsewhere")
+    shown(page.locator("queue-row.running")).to_be_visible()
+    line.get_by_role("button", name="More").click()
+    line.get_by_role("button", name="Stop the agent").click(force=True)
+    shown(page.locator("#toast")).to_contain_text("runs on laptop")
+    laptop.api("POST", "sessions/race/stop")
+    shown(page.locator("queue-row.running")).to_have_count(0)
+    laptop.api("PUT", "settings/agent", {"value": "none"})

@@ -1,0 +1,176 @@
+"""What goes wrong, and what the page says then; see page_test.py."""
+
+from playwright.sync_api import Error
+from playwright.sync_api import expect as shown
+
+from page_common import go, picture, row
+from page_house import expect, until
+
+
+def check_daemon_away(browser, house, figures):
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/away")
+    page.get_by_label("New message").fill("before")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "before")).to_be_visible()
+    house.desk.stop()
+    shown(page.locator("#banner")).to_contain_text("does not answer")
+    page.get_by_label("New message").fill("typed without a daemon")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "typed without a daemon")).to_be_visible()
+    page.locator("#composer-files").set_input_files(
+        {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan"})
+    page.get_by_label("New message").fill("with a file, without a daemon")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "with a file, without a daemon")).to_be_visible()
+    # Also over a reload of the page, which the daemon cannot serve now: only what is stored counts.
+    stored = page.evaluate("localStorage.getItem('cospool.sending')")
+    expect("typed without a daemon" in stored, "it is not kept")
+    until(lambda: page.evaluate("""async () => {
+      const [[, message]] = await (await import('/shelf.js')).shelf.get('sending')
+      return message.attachments[0].name === 'plan.txt' }"""), "the file is not kept")
+    # As after a crash: another page of this browser finds all of it.
+    page.goto("about:blank")
+    house.desk.start()
+    address = until(lambda: house.desk.api("GET", "web").get("address"), "the page is served")
+    page.goto(f"http://{address}/#/s/away")
+    shown(row(page, "with a file, without a daemon").get_by_role("button", name="plan.txt (6 B)")).to_be_visible()
+    until(lambda: house.desk.contents("away")
+          == ["before", "typed without a daemon", "with a file, without a daemon"],
+          "all came once, in their order")
+    shown(page.locator("queue-row.sending")).to_have_count(0)
+
+
+def check_server_away(browser, house, figures):
+    page = browser.page()
+    go(page, "#/s/offline")
+    house.server.stop()
+    shown(page.locator("#sync")).to_contain_text("no connection")
+    page.get_by_label("New message").fill("offline work")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "offline work").locator(".note")).to_have_text("on this device, not on the server yet")
+    shown(page.locator("#sync")).to_contain_text("on this device only")
+    # Also to a page that was not there, and to the command line.
+    page.reload()
+    shown(row(page, "offline work").locator(".meta")).to_contain_text("on this device only")
+    expect("[on this device only] offline work" in house.desk.cli("queue", "list", "-s", "offline"),
+           "the command line does not say where it is")
+    house.start_server()
+    house.desk.api("POST", "sync/now")
+    shown(page.locator("#sync")).to_have_text("in sync")
+    shown(row(page, "offline work").locator(".note")).to_be_hidden()
+    shown(row(page, "offline work").locator(".meta")).to_contain_text("on the server")
+    expect(house.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
+    until(lambda: house.laptop.contents("offline") == ["offline work"], "the other device has it")
+
+
+def check_revoked(browser, house, figures):
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/review")
+    page.get_by_label("New message").fill("typed before the end")
+    current = next(each for each in house.desk.api("GET", "web")["browsers"])
+    house.desk.cli("web", "revoke", current["id"])
+    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    page.goto(house.desk.link())
+    go(page, "#/s/review")
+    shown(page.get_by_label("New message")).to_have_value("typed before the end")
+    page.get_by_label("New message").fill("")
+
+
+def check_full_queue(browser, house, figures):
+    browser.excused = True
+    house.desk.send("full", "the first")
+    house.desk.send("full", "the second")
+    page = browser.page()
+    house.desk.api("PUT", "settings/maxQueueSize", {"value": 2})
+    try:
+        go(page, "#/s/full")
+        page.get_by_label("New message").fill("one too many")
+        page.get_by_label("New message").press("Control+Enter")
+        line = row(page, "one too many")
+        shown(line.locator(".note.error")).to_contain_text("full")
+        # What was typed is kept, and goes out when there is room.
+        house.desk.api("POST", "messages/cancel", {"ids": [house.desk.queue("full")[0]["id"]]})
+        line.get_by_role("button", name="Try again").click()
+        until(lambda: house.desk.contents("full") == ["the second", "one too many"], "it is sent")
+        shown(page.locator("queue-row.sending")).to_have_count(0)
+    finally:
+        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
+
+
+def check_unusable_session(browser, house, figures):
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/" + "x" * 200)
+    page.get_by_label("New message").fill("a session that cannot be")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(page.locator("queue-row .note.error")).to_contain_text("128")
+    shown(row(page, "a session that cannot be")).to_be_visible()
+    page.locator("queue-row").get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Discard").click()
+    shown(page.locator("queue-row")).to_have_count(0)
+
+
+def check_full_disk(browser, house, figures):
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/disk")
+    page.get_by_label("New message").fill("before the disk is full")
+    page.get_by_label("New message").press("Control+Enter")
+    shown(row(page, "before the disk is full")).to_be_visible()
+    house.desk.limit_files(0)
+    try:
+        page.get_by_label("New message").fill("on a full disk")
+        page.get_by_label("New message").press("Control+Enter")
+        line = row(page, "on a full disk")
+        shown(line.locator(".note.error")).to_contain_text("disk")
+        picture(page, "full-disk")
+        # Editing is refused, too, and the text stays.
+        before = row(page, "before the disk is full")
+        before.get_by_role("button", name="Edit").click()
+        before.get_by_label("Text of the message").fill("what I want instead")
+        before.get_by_role("button", name="Save").click()
+        shown(before.locator(".note.error").first).to_contain_text("disk")
+        shown(before.get_by_label("Text of the message")).to_have_value("what I want instead")
+    finally:
+        house.desk.limit_files(None)
+    before.get_by_role("button", name="Save").click()
+    until(lambda: house.desk.contents("disk")[0] == "what I want instead", "it is saved when there is room")
+    line.get_by_role("button", name="Try again").click()
+    until(lambda: house.desk.contents("disk") == ["what I want instead", "on a full disk"], "it is sent")
+
+
+def check_crash(browser, house, figures):
+    """What was typed is there after a crash of the page, and after one of the whole browser."""
+    message = house.desk.send("crash", "one two three")
+    page = browser.page()
+    go(page, "#/s/crash")
+    page.get_by_label("New message").fill("half a thought")
+    line = row(page, "one two three")
+    line.get_by_role("button", name="Edit").click()
+    line.get_by_label("Text of the message").fill("one two three four")
+    address = page.url
+    crashed = []
+    page.on("crash", lambda: crashed.append(True))
+    try:
+        page.goto("chrome://crash", timeout=5000)
+    except Error:
+        pass
+    until(lambda: crashed or page.context.pages[0].wait_for_timeout(20), "the page crashes")
+    again = page.context.new_page()
+    browser.watch(again)
+    again.goto(address)
+    shown(again.get_by_label("New message")).to_have_value("half a thought")
+    shown(again.get_by_label("Text of the message")).to_have_value("one two three four")
+    again.get_by_role("button", name="Save").click()
+    until(lambda: house.desk.contents("crash") == ["one two three four"], "it is saved")
+    # The daemon keeps the text, too: another browser has it.
+    until(lambda: "half a thought" in house.desk.cli("draft", "list"), "the daemon keeps the draft")
+    other = browser.page()
+    go(other, "#/s/crash")
+    shown(other.get_by_label("New message")).to_have_value("half a thought")
+    other.get_by_label("New message").fill("")
+    until(lambda: "half" not in house.desk.cli("draft", "list"), "the draft is gone")
+    expect(message == house.desk.queue("crash")[0]["id"], "it is another message")
