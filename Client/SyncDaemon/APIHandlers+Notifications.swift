@@ -52,9 +52,10 @@ extension APIHandlers {
           targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
     api.post("push/targets/:target/test") { _, context in
-      try await client.testPushTarget(try target(context))
+      try await client.notifications.testPushTarget(try target(context))
       return CanonicalJSON.response(
-        PushTargetsAnswer(targets: try await client.pushTargets().map(PushTargetAnswer.init)))
+        PushTargetsAnswer(
+          targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
     api.delete("push/targets/:target") { _, context in
       try await client.notifications.removePushTarget(try target(context))

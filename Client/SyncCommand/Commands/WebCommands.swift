@@ -153,7 +153,8 @@ struct WebCommands: ParsableCommand {
 
 enum WebText {
   static func status(_ answer: WebAnswer, style: TextStyle) -> String {
-    let isHere = answer.address?.hasPrefix("127.") ?? false || answer.address?.hasPrefix("[::1]") ?? false
+    let isHere =
+      answer.address?.hasPrefix("127.") ?? false || answer.address?.hasPrefix("[::1]") ?? false
     let places = [isHere ? answer.address.map { "http://\($0)" } : nil, answer.elsewhere]
       .compactMap { $0 }
     let place =

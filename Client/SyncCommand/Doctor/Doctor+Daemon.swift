@@ -167,7 +167,7 @@ extension Doctor {
     guard let page = try? await context.answer(["web"], as: WebAnswer.self) else { return [] }
     if let problem = page.problem {
       return [
-        .warning("page", problem, fix: "Choose another port: cospool web --port PORT")
+        .warning("page", problem, fix: "Choose another port or certificate: cospool web --help")
       ]
     }
     return page.address.map { [.ok("page", "served on \($0)")] } ?? []

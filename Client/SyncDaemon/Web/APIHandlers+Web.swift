@@ -123,7 +123,8 @@ extension APIHandlers {
       guard let named = WebAddress(text) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidAddress",
-          message: "\(host) is no numeric address, as 127.0.0.1 is. What browsers call this machine "
+          message:
+            "\(host) is no numeric address, as 127.0.0.1 is. What browsers call this machine "
             + "is the URL.", exitCode: 2)
       }
       address = named
@@ -150,10 +151,10 @@ extension APIProblem {
     .forbidden, code: "notOverTheWeb",
     message: "A browser cannot do this. Run the command on the machine itself.", exitCode: 3)
 
-
   static let notElsewhere = APIProblem(
     .conflict, code: "webNotElsewhere",
-    message: "The page is served to this machine alone. How other devices get it: cospool web --help",
+    message:
+      "The page is served to this machine alone. How other devices get it: cospool web --help",
     exitCode: 1)
 
   static let ticketUnknown = APIProblem(

@@ -61,7 +61,9 @@ struct QRCode: Equatable {
     let corrections = blocks.map { Galois.correction(of: $0, count: layout.correctionCount) }
     var result: [UInt8] = []
     for index in 0...short {
-      for block in blocks where index < block.count { result.append(block[block.startIndex + index]) }
+      for block in blocks where index < block.count {
+        result.append(block[block.startIndex + index])
+      }
     }
     for index in 0..<layout.correctionCount { result += corrections.map { $0[index] } }
     return result
@@ -75,7 +77,8 @@ extension QRCode {
     /// Correction bytes of each block and the number of blocks, for level M (table 9).
     private static let table: [(correction: Int, blocks: Int)] = [
       (10, 1), (16, 1), (26, 1), (18, 2), (24, 2), (16, 4), (18, 4), (22, 4), (22, 5), (26, 5),
-      (30, 5), (22, 8), (22, 9), (24, 9), (24, 10), (28, 10), (28, 11), (26, 13), (26, 14), (26, 16),
+      (30, 5), (22, 8), (22, 9), (24, 9), (24, 10), (28, 10), (28, 11), (26, 13), (26, 14),
+      (26, 16),
     ]
 
     let version: Int
@@ -298,7 +301,9 @@ extension QRCode {
       let padded = Array(repeating: false, count: 4) + line + Array(repeating: false, count: 4)
       for start in 0...line.count - 7
       where padded[start + 4..<start + 11].elementsEqual(finder)
-        && [start..<start + 4, start + 11..<start + 15].contains(where: { !padded[$0].contains(true) })
+        && [start..<start + 4, start + 11..<start + 15].contains(where: {
+          !padded[$0].contains(true)
+        })
       {
         total += 40
       }

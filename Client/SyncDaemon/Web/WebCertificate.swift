@@ -74,7 +74,8 @@ final class WebCertificate: Sendable {
       return try NIOSSLContext(configuration: configuration)
     } catch {
       throw Problem(
-        description: "the key in \(keyFile) and the certificate in \(chainFile), which has to be the "
+        description:
+          "the key in \(keyFile) and the certificate in \(chainFile), which has to be the "
           + "first there, do not belong together")
     }
   }

@@ -127,7 +127,8 @@ final class WebListener: Sendable {
           state.served = wanted
           state.served?.address.port = port
         case .failure(let error):
-          state.problem = "The page cannot be served on \(wanted.address): \(WebListener.text(of: error))."
+          state.problem =
+            "The page cannot be served on \(wanted.address): \(WebListener.text(of: error))."
         }
       }
       break
