@@ -49,7 +49,7 @@ export class Composer extends HTMLElement {
       this.#files.unshift(...files)
       this.#showFiles()
     })
-    if (this.field.value) return
+    if (this.field.value) return this.#keep()
     const all = await source.list('drafts').catch(() => null)
     const draft = all?.drafts.find((each) => each.session === this.#session)
     if (!draft || this.field.value) return

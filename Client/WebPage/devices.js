@@ -1,7 +1,7 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, perform, source } from './app.js'
-import { age, counted, h, say, show, svg, text, toast } from './dom.js'
+import { ago, counted, h, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
 export class DevicesView extends HTMLElement {
@@ -12,6 +12,7 @@ export class DevicesView extends HTMLElement {
     this.now = h('button', { type: 'button', onclick: () => perform('syncNow', {}, { done: 'Connecting' }) }, 'Connect now')
     this.toggle = h('button', { type: 'button', onclick: () => perform('sync', { enabled: model.sync.state === 'disabled' }) })
     this.others = h('ul.plain')
+    this.adding = h('p.quiet', { hidden: true })
     this.pairing = this.#pairing()
     this.push = h('ul.plain')
     this.browsers = h('ul.plain')
@@ -22,7 +23,7 @@ export class DevicesView extends HTMLElement {
     this.replaceChildren(
       h('h1', {}, 'Devices'),
       h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
-      h('section', {}, h('h2', {}, 'Other devices'), this.others),
+      h('section', {}, h('h2', {}, 'Other devices'), this.others, this.adding),
       h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
       h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers,
         this.alone, h('div.buttons', {}, this.inviting), this.invite),
@@ -72,7 +73,7 @@ export class DevicesView extends HTMLElement {
     show(this.inviting, Boolean(web.value.elsewhere))
     this.browsers.replaceChildren(...web.value.browsers.map((browser) => h('li', {},
       h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
-      h('span.meta', {}, `since ${age(browser.createdAt)} · used ${age(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · let in by ${browser.letInBy}` : ''}`),
+      h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))))
     if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. cospool web lets one in.'))
   }
@@ -138,6 +139,8 @@ export class DevicesView extends HTMLElement {
     text(this.state, `${sync.deviceName} · ${syncWords(sync)}${sync.server ? ` · ${sync.server}` : ''}`)
     const paired = sync.state !== 'notPaired'
     show(this.pairing, !paired)
+    show(this.adding, paired)
+    text(this.adding, `To add one: cospool-server pair on the server prints a code, then on the device: cospool pair ${sync.server} CODE`)
     show(this.toggle, paired)
     show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
     text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')

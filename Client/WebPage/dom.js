@@ -120,6 +120,12 @@ export function age(time, now = Date.now()) {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
+/** `3 min ago`, or `just now`. */
+export function ago(time) {
+  const words = age(time)
+  return words === 'now' ? 'just now' : `${words} ago`
+}
+
 /** `1 file`, `2 files`. */
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,7 +1,7 @@
 // What needs its person: requests, messages that failed, and threads that are ready.
 
 import { model, perform } from './app.js'
-import { age, counted, h, reconcile, say, show, text } from './dom.js'
+import { ago, counted, h, reconcile, say, show, text } from './dom.js'
 import './request.js'
 import './row.js'
 
@@ -12,11 +12,11 @@ export class NeedsView extends HTMLElement {
     this.off = h('p.meta', { hidden: true })
     this.requests = this.#section('Requests', h('div.requests'))
     this.stuck = this.#section('Failed, or nobody knows', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
-    this.ready = this.#section('Threads', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
+    this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
     this.replaceChildren(this.heading, this.nothing, this.off,
       ...[this.requests, this.stuck, this.ready, this.locked].map((each) => each.box),
-      h('p.keys', {}, h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next and previous · ', h('kbd', {}, 'a'), ' allow · ',
+      this.hint = h('p.keys', {}, h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next and previous · ', h('kbd', {}, 'a'), ' allow · ',
         h('kbd', {}, 'd'), ' deny · ', h('kbd', {}, 'Enter'), ' open'))
     this.update()
   }
@@ -54,7 +54,9 @@ export class NeedsView extends HTMLElement {
       })
     }
     show(this.nothing, !requests.length && !needs.count && !needs.locked.length)
-    text(this.nothing, model.ready ? 'Nothing needs you.' : 'Asking the daemon …')
+    text(this.nothing, !model.ready ? 'Asking the daemon …' : model.sessions.size ? 'Nothing needs you.'
+      : 'Nothing needs you: there is no session yet. Name one under Sessions and queue its first prompt, or type: cospool send -s NAME "…"')
+    show(this.hint, this.nothing.hidden)
     show(this.off, needs.putOff > 0)
     text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)
   }
@@ -78,7 +80,7 @@ export class NeedsView extends HTMLElement {
     text(row.querySelector('.name'), thread.name || thread.session)
     text(row.querySelector('.meta'), [
       session?.waiting ? `${session.waiting} waiting` : null, task && task.status !== 'idle' ? taskWords(task) : null,
-      thread.project, `since ${age(thread.queuedAt)}`,
+      thread.project, `queued ${ago(thread.queuedAt)}`,
     ].filter(Boolean).join(' · '))
     const why = {
       up: index === 0 ? 'It is the first.' : null, down: index === threads.length - 1 ? 'It is the last.' : null,
@@ -128,7 +130,7 @@ export class NeedsView extends HTMLElement {
 
 export function taskWords(task) {
   return {
-    processing: task.operation ?? 'works', awaitingApproval: 'waits for leave', awaitingAnswer: 'waits for an answer',
+    processing: task.operation ?? 'works', awaitingApproval: 'waits for approval', awaitingAnswer: 'waits for an answer',
     completed: task.result?.kind === 'failure' ? 'failed' : 'done', error: 'failed',
   }[task.status] ?? task.status
 }

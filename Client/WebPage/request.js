@@ -34,7 +34,7 @@ export class RequestCard extends HTMLElement {
       text(this.what, words)
       show(this.what, Boolean(words))
       this.remark.value = drafts.get(`answer.${id}`)
-      this.remark.placeholder = request ? 'What is wanted instead, with a no' : 'Your answer'
+      this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
       this.#fill(request, question)
@@ -66,8 +66,9 @@ export class RequestCard extends HTMLElement {
         button('Answer', 'answered', '.main'), button('Decline', 'cancelled', '')]
     this.buttons.replaceChildren(...choices,
       ...[5, 15].map((minutes) => h('button.quiet', {
-        type: 'button', title: `Not now: ask again in ${minutes} minutes`, onclick: () => model.putOff(this.#id, minutes),
-      }, `+${minutes} min`)))
+        type: 'button', 'aria-label': `Later: hide it for ${minutes} min`, title: 'In this browser; the agent waits on',
+        onclick: () => model.putOff(this.#id, minutes),
+      }, minutes === 5 ? 'Later: 5 min' : `${minutes} min`)))
   }
 
   async decide(verdict, words = this.remark.value) {

@@ -6,10 +6,10 @@ import { age, h, say, show, size, text, toast } from './dom.js'
 import { Editor } from './editor.js'
 import { STUCK } from './model.js'
 
-const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'resend', 'discard', 'cancel']
+const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'restore', 'resend', 'discard', 'cancel']
 /** Shown only in the states they are for: elsewhere nobody looks for them. */
 const ONLY = {
-  stop: ['running'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
+  stop: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
 }
 
 export class QueueRow extends HTMLElement {
@@ -183,6 +183,7 @@ export class QueueRow extends HTMLElement {
       retry: () => perform('retry', values, { busy: 'lets it be tried again …', done: 'It is tried again' }),
       skip: () => perform('skip', values, { busy: 'goes on without it …', done: 'The queue goes on without it' }),
       cancel: () => cancel(message, this.#place),
+      restore: () => perform('restore', values, { done: 'It is back' }),
       resend: () => deliver(message.id),
       discard: () => discard(message.id),
     }

@@ -180,10 +180,10 @@ class House:
 
     certificates = pathlib.Path(__file__).resolve().parent.parent / "SyncServerTests/Certificates"
 
-    def __init__(self, bin):
+    def __init__(self, bin, prefix="csp-page-"):
         self.bin = pathlib.Path(bin).resolve()
         self.long = bool(os.environ.get("LONG"))
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="csp-page-", dir="/tmp"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
         self.port = 0
         self.start_server()
         self.desk = Device(self, "desk", "--web", "127.0.0.1:0")

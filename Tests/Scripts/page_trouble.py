@@ -152,13 +152,11 @@ def check_crash(browser, house, figures):
     line.get_by_role("button", name="Edit").click()
     line.get_by_label("Text of the message").fill("one two three four")
     address = page.url
-    crashed = []
-    page.on("crash", lambda: crashed.append(True))
-    try:
-        page.goto("chrome://crash", timeout=5000)
-    except Error:
-        pass
-    until(lambda: crashed or page.context.pages[0].wait_for_timeout(20), "the page crashes")
+    with page.expect_event("crash"):
+        try:
+            page.goto("chrome://crash")
+        except Error:
+            pass
     again = page.context.new_page()
     browser.watch(again)
     again.goto(address)

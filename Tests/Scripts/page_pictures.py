@@ -1,0 +1,78 @@
+"""The pictures of the README, with SHOTS=DIR: a house of its own with work as people have it."""
+
+import os
+
+from playwright.sync_api import expect as shown
+
+from page_common import go, picture
+from page_house import House, until
+
+
+def check_pictures(browser, house, figures):
+    if not os.environ.get("SHOTS"):
+        return
+    own = House(house.bin, "pictures-")
+    try:
+        take(browser, own)
+    finally:
+        own.close()
+
+
+def take(browser, own):
+    desk = own.desk
+    for device in (own.laptop, desk):
+        device.cli("pair", own.url, own.code())
+    for session, project, texts in (
+            ("login-page", "/home/ada/shop", ("Write the failing test first", "Make it pass", "Try it on a phone")),
+            ("review", "/home/ada/shop", ("Look at the error texts",)),
+            ("billing", "/home/ada/billing", ("Round to cents, never to whole units",))):
+        for text in texts:
+            desk.send(session, text, project=project)
+        desk.api("DELETE", f"threads/{session}/lock")
+    desk.send("nightly", "Update what the build needs")
+    desk.api("PUT", "sessions/nightly/pause", {"reason": "until Monday"})
+    desk.api("PUT", "settings/command", {"value": "sh -c 'echo fatal: no such branch: release-12 >&2; exit 3'"})
+    desk.api("PUT", "settings/agent", {"value": "command"})
+    desk.send("docs", "Rebuild the site from the release branch")
+    desk.api("PUT", "sessions/docs/host", {"device": "this"})
+    until(lambda: desk.queue("docs")[0]["status"] == "failed", "it fails")
+    desk.ask("login-page", kind="approval", toolName="Bash", summary="git push --force-with-lease origin login-page",
+             details="The branch was rebased onto main; 3 commits differ.")
+    desk.ask("review", kind="question", question="Which of the two error texts should stay?",
+             options=["The short one", "The one with the link"])
+    for name, options in (
+            ("needs", {}), ("needs-dark", {"color_scheme": "dark"}),
+            ("phone", {"viewport": {"width": 375, "height": 740}, "color_scheme": "dark", "has_touch": True}),
+            ("phone-light", {"viewport": {"width": 375, "height": 740}, "has_touch": True})):
+        page = browser.page(desk, **{"viewport": {"width": 1280, "height": 860}, **options})
+        shown(page.locator("request-card")).to_have_count(2)
+        shown(page.locator("queue-row")).to_have_count(1)
+        shown(page.locator("#sync")).to_have_text("in sync")
+        picture(page, name)
+        if name == "needs":
+            picture(page.locator("request-card").first, "approval")
+        go(page, "#/s/login-page")
+        shown(page.locator("queue-row")).to_have_count(3)
+        picture(page, f"{name}-session")
+    page = browser.page(desk)
+    go(page, "#/s/billing")
+    line = page.locator("queue-row")
+    line.get_by_role("button", name="Edit").click()
+    field = line.get_by_label("Text of the message")
+    shown(field).to_be_focused()
+    field.press("End")
+    field.press_sequentially(", also in the export")
+    own.laptop.cli("queue", "edit", desk.queue("billing")[0]["id"], "Round amounts to cents, never to whole units")
+    shown(line.locator(".news")).to_contain_text("amounts")
+    picture(line, "merge")
+    go(page, "#/devices")
+    shown(page.locator(".weeks svg")).to_be_visible()
+    picture(page, "devices")
+    # Where nothing is, yet.
+    page = browser.page(own.laptop)
+    for session in ("login-page", "review", "billing", "docs", "nightly"):
+        desk.cli("session", "delete", session)
+    shown(page.get_by_text("Nothing needs you")).to_be_visible()
+    picture(page, "empty")
+    go(page, "#/s/new")
+    picture(page, "empty-session")
