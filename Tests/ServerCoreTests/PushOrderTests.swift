@@ -213,7 +213,7 @@ import WireProtocol
     try pair.addTarget(1)
     let request = InboxRequest.testTarget(PushTargetID(high: 8, low: 1))
     #expect(try pair.ask(request, id: 20) == nil, "the provider was not asked yet")
-    #expect(pair.scene.tests.map(\.target.low) == [1])
+    #expect(pair.scene.tests.map { $0.target.low } == [1])
     // One at a time.
     #expect(try pair.ask(request, id: 21) == .unavailable)
     func told() throws -> [InboxAnswer] {

@@ -35,6 +35,7 @@ import Testing
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
       .approvalPatience: "90", .projectRoots: "~/src:/work", .web: "127.0.0.1:7421",
+      .webURL: "https://desk.example.org", .webCertificate: "/chain.pem", .webKey: "/key.pem",
     ]
     #expect(texts.count == SettingName.allCases.count)
     let layers = try SettingsLayers(

@@ -67,7 +67,8 @@ import Testing
       ]
       let page = try await send(port, "GET", "/", host: authority)
       #expect(page.status == 200 && page.head.contains("content-security-policy"))
-      let body = #"{"ticket":"\#(try #require(url.fragment()).dropFirst(2))"}"#
+      let ticket = try #require(url.fragment()).dropFirst(2)
+      let body = #"{"ticket":"\#(ticket)"}"#
       let plain = own.map { $0.replacing("https", with: "http") }
       #expect(
         try await send(port, "POST", "/v1/web/keys", host: authority, headers: plain, body: body)
@@ -157,8 +158,9 @@ import Testing
         let link = try #require(try made.decoded(WebTicketAnswer.self).elsewhere)
         return String(link.split(separator: "#t=").last ?? "")
       }
+      let early = try await ticket()
       let made = try await phone.send(
-        "POST", "/v1/web/keys", body: #"{"ticket":"\#(try await ticket())","name":"phone"}"#,
+        "POST", "/v1/web/keys", body: #"{"ticket":"\#(early)","name":"phone"}"#,
         headers: phone.ownHeaders)
       phone.key = try made.decoded(WebKeyAnswer.self).key
       let browsers = try await phone.request("GET", "/v1/web").decoded(WebAnswer.self).browsers

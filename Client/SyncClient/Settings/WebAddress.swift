@@ -68,7 +68,7 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
       rest = rest[..<colon]
     }
     guard WebOrigin.isHost(rest) else { return nil }
-    authority = rest + (port == 443 ? "" : ":\(port)")
+    authority = port == 443 ? String(rest) : "\(rest):\(port)"
   }
 
   private static func isHost(_ text: Substring) -> Bool {

@@ -154,7 +154,7 @@ struct WebCommands: ParsableCommand {
 enum WebText {
   static func status(_ answer: WebAnswer, style: TextStyle) -> String {
     let isHere =
-      answer.address?.hasPrefix("127.") ?? false || answer.address?.hasPrefix("[::1]") ?? false
+      ["127.0.0.1:", "[::1]:"].contains { answer.address?.hasPrefix($0) == true }
     let places = [isHere ? answer.address.map { "http://\($0)" } : nil, answer.elsewhere]
       .compactMap { $0 }
     let place =
@@ -181,7 +181,7 @@ enum WebText {
     var modules = Array(repeating: light, count: 4) + rows.map { "0000\($0)0000" }
     modules += Array(repeating: light, count: modules.count % 2 == 0 ? 4 : 5)
     return stride(from: 0, to: modules.count, by: 2).map { index in
-      let blocks = zip(modules[index], modules[index + 1]).map { upper, lower in
+      let blocks = zip(modules[index], modules[index + 1]).map { upper, lower -> String in
         switch (upper, lower) {
         case ("1", "1"): "█"
         case ("1", _): "▀"

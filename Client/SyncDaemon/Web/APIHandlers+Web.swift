@@ -106,11 +106,13 @@ extension APIHandlers {
     by request: WebRequest
   ) throws -> [(name: SettingName, value: SettingValue?)] {
     var changes: [(name: SettingName, value: SettingValue?)] = []
-    let named = [
-      (SettingName.webURL, request.url), (.webCertificate, request.certificate),
+    let named: [(SettingName, String?)] = [
+      (.webURL, request.url), (.webCertificate, request.certificate),
       (.webKey, request.key),
     ]
-    for case (let name, let text?) in named { changes.append((name, .text(text))) }
+    for case (let name, let text?) in named {
+      changes.append((name: name, value: SettingValue.text(text)))
+    }
     let current = settings.current.web?.address
     guard request.port != nil || request.address != nil || current == nil else { return changes }
     if let port = request.port, !(0...Int(UInt16.max)).contains(port) {
@@ -130,7 +132,7 @@ extension APIHandlers {
       address = named
     }
     if let port = request.port { address.port = port }
-    changes.append((.web, .text("\(address)")))
+    changes.append((name: .web, value: SettingValue.text("\(address)")))
     return changes
   }
 

@@ -132,7 +132,7 @@ final class WebKeys: Sendable {
       let browsers = content.browsers.filter { !ids.contains($0.id) }
       try write(browsers)
       content.browsers = browsers
-      content.tickets.removeAll { ticket in ticket.by.map(ids.contains) ?? false }
+      content.tickets.removeAll { ticket in ticket.by.map { ids.contains($0) } ?? false }
       return ids
     }
   }
