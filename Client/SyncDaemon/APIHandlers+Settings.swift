@@ -26,16 +26,25 @@ extension APIHandlers {
       CanonicalJSON.response(settingAnswer(try setting(context)))
     }
     api.put("settings/:setting") { request, context in
-      let name = try setting(context)
+      let name = try changeableSetting(context)
       let body = try await decoded(SettingRequest.self, from: request)
       try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
       return CanonicalJSON.response(await changedAnswer(name, context))
     }
     api.delete("settings/:setting") { _, context in
-      let name = try setting(context)
+      let name = try changeableSetting(context)
       try settings.set(name, to: nil, apply: client.apply)
       return CanonicalJSON.response(await changedAnswer(name, context))
     }
+  }
+
+  /// Where the page is served, a page cannot change.
+  private func changeableSetting(_ context: Context) throws -> SettingName {
+    let name = try setting(context)
+    guard context.browser == nil || !SettingName.ofPage.contains(name) else {
+      throw APIProblem.notOverTheWeb
+    }
+    return name
   }
 
   private func setting(_ context: Context) throws -> SettingName {
@@ -78,7 +87,7 @@ extension APIHandlers {
         of: settings.current.deviceSettings.agents,
         path: ProcessInfo.processInfo.environment["PATH"] ?? "")
     }
-    if [.web, .webURL, .webCertificate, .webKey].contains(name) {
+    if SettingName.ofPage.contains(name) {
       await followWeb(context)
       answer.warning = web.problem
     }

@@ -167,6 +167,11 @@ import Testing
       #expect(browsers.first { $0.name == "phone" }?.letInBy == "laptop")
       // A browser lets others in, and changes nothing of where the page is.
       #expect(try await phone.request("POST", "/v1/web", "{}").status == 403)
+      for (method, name) in [("PUT", "web"), ("PUT", "webURL"), ("DELETE", "webCertificate")] {
+        let body = method == "PUT" ? #"{"value":"off"}"# : nil
+        let reply = try await phone.request(method, "/v1/settings/\(name)", body)
+        #expect(reply.status == 403 && reply.body.contains("notOverTheWeb"))
+      }
       let late = try await ticket()
       let revoked = try await daemon.request("DELETE", "/v1/web/keys/laptop")
       #expect(try revoked.decoded(WebAnswer.self).browsers == [])

@@ -53,6 +53,9 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// `approvalPatience` where nothing is said.
   public static let approvalPatienceDefault = 60
 
+  /// Those that say how the page is served.
+  public static let ofPage: Set<SettingName> = [.web, .webURL, .webCertificate, .webKey]
+
   /// What a setting can be.
   public enum Kind: Hashable, Sendable {
     case number(ClosedRange<Int>)
