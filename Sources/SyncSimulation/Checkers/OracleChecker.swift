@@ -69,36 +69,41 @@ final class OracleChecker: SimulationChecker {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
     }
-    let operations = logged.compactMap { operation in
+    let kept = logged.compactMap { operation in
       operation.keepingFirst(
         Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1)
     }
+    let operations =
+      relogged.isEmpty
+      ? kept : replaced(in: kept) { relogged.contains($0) ? latest[$0] : nil }
     let units = operations.reduce(0) { $0 + $1.length }
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
     var found = differences(of: operations, from: workspace)
-    let stamps: [([Operation]) -> Operation?] = [
+    guard !lowered.isEmpty else { return summary(found) }
+    let choices: [([Operation]) -> Operation?] = [
       \.last,
       { $0.max { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
       { $0.min { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
     ]
-    var choices: [(OperationID) -> Operation?] = []
-    if !lowered.isEmpty {
-      choices = stamps.map { choice in { [lowered] id in lowered[id].flatMap(choice) } }
-    }
-    if !relogged.isEmpty {
-      choices.append { [latest, relogged] id in relogged.contains(id) ? latest[id] : nil }
-    }
     for choice in choices where !found.isEmpty {
-      let others = operations.flatMap { operation in
-        let units = operation.units
-        return units.contains { choice($0.id) != nil }
-          ? units.map { choice($0.id) ?? $0 } : [operation]
+      let others = replaced(in: operations) {
+        relogged.contains($0) ? nil : lowered[$0].flatMap(choice)
       }
       let places = Set(differences(of: others, from: workspace).map(place(of:)))
       found = found.filter { places.contains(place(of: $0)) }
     }
     return summary(found)
+  }
+
+  /// The operations with other units in the place of some.
+  private func replaced(
+    in operations: [Operation], by unit: (OperationID) -> Operation?
+  ) -> [Operation] {
+    operations.flatMap { operation in
+      let units = operation.units
+      return units.contains { unit($0.id) != nil } ? units.map { unit($0.id) ?? $0 } : [operation]
+    }
   }
 
   private func differences(of operations: [Operation], from workspace: Workspace) -> [String] {
