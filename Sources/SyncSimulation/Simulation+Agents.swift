@@ -179,6 +179,7 @@ extension Simulation {
   private func clock(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
     let context = EventContext(
       now: now - process.clockOrigin, wall: wall &+ host.clockOffset, random: 0)
-    return min(process.core.time(at: context), wall &+ server.clockOffset)
+    let seen = process.core.serverClock?.time(at: context) ?? context.wall
+    return min(seen, wall &+ server.clockOffset)
   }
 }
