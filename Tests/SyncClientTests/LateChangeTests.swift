@@ -35,6 +35,10 @@ import Testing
       let client = try await fixture.open()
       _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
       try await client.perform(.text("do it", 1))
+      // Nothing can start without a host, so nothing is in doubt.
+      #expect(
+        try await client.queues.edit(message, content: "do this", base: nil).isConfirmed)
+      try await client.perform(.setHost(SessionID("a"), client.deviceID))
       let edit = try await client.queues.edit(message, content: "do that", base: nil)
       #expect(edit.receipt.notice == .done && !edit.isConfirmed)
       #expect(try await client.queues.cancel([message]).outcomes == [message: .unconfirmed])

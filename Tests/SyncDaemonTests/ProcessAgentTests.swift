@@ -184,9 +184,11 @@ struct ProcessAgentTests {
 
   @Test func exitCodesSayHowItEnded() async throws {
     let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
-    #expect(failed.result == .failed("exit code 3: gave up"))
+    // What it wrote last to standard error says why, else its last line.
+    #expect(failed.result == .failed("exit code 3: no disk"))
     #expect(Set(failed.output) == ["working", "no disk", "gave up"])
-    // Where it wrote nothing else, its complaint says why.
+    let quiet = try await run("sh -c 'echo gave up; exit 3'")
+    #expect(quiet.result == .failed("exit code 3: gave up"))
     let silent = try await run("sh -c 'echo no such model >&2; exit 127'")
     #expect(silent.result == .failed("exit code 127: no such model"))
     let later = try await run("sh -c 'exit 75'")
