@@ -31,9 +31,6 @@ extension ClientCore {
   /// The server's clock as it was read last.
   package var serverClock: ServerClock? { connection.serverClock }
 
-  /// The wall clock, or the server's where the two differ by more than a little.
-  package func time(at context: EventContext) -> Int64 { connection.time(at: context) }
-
   /// The executor's counts; nothing where there is none.
   package var executionCounts: ExecutionCounts {
     execution.executor?.counters ?? ExecutionCounts()
