@@ -59,7 +59,7 @@ final class Transport: Sendable {
         group: MultiThreadedEventLoopGroup.singleton
       )
       .connectTimeout(.milliseconds(10_000))
-      .channelOption(ChannelOptions.socketOption(.tcp_nodelay), value: 1)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .connect(host: address.host, port: address.port) { channel in
         self.adopt(channel)
         return channel.eventLoop.makeCompletedFuture {

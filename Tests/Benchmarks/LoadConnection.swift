@@ -22,7 +22,7 @@ final class LoadConnection: ChannelInboundHandler {
     let upgrading = loop.makePromise(of: Void.self)
     let bootstrap = ClientBootstrap(group: loop)
       .connectTimeout(.seconds(30))
-      .channelOption(.socketOption(.tcp_nodelay), value: 1)
+      .channelOption(.tcpOption(.tcp_nodelay), value: 1)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try upgrade(channel, bound).map { bound.value.opened(channel) }.cascade(to: upgrading)

@@ -59,6 +59,35 @@ extension EndToEnd {
       }
     }
 
+    /// Root may set options of sockets that others may not, and a device is seldom root's.
+    @Test func aDeviceOfAnOrdinaryAccountConnects() async throws {
+      let setpriv = "/usr/bin/setpriv"
+      guard geteuid() == 0, FileManager.default.isExecutableFile(atPath: setpriv) else { return }
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let home = bed.path("home")
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
+        #expect(chown(home, 65_534, 65_534) == 0 && chmod(bed.directory, 0o755) == 0)
+        func launch(_ program: String, _ arguments: [String]) throws -> ChildProcess {
+          let account = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+          return try bed.launch(
+            setpriv, account + [try Executables.path(of: program)] + arguments, name: program,
+            environment: ["HOME": home])
+        }
+        // The executables may lie where root alone may go.
+        let reached = try await bed.finish(try launch("cospoold", ["--version"]), [])
+        guard reached.isSuccess else { return }
+        let daemon = try launch("cospoold", [])
+        _ = try await daemon.line(holding: "ready on")
+        for arguments in [
+          ["pair", server.url, try await server.code()], ["sync", "wait", "--timeout", "60"],
+        ] {
+          let output = try await bed.finish(try launch("cospool", arguments), arguments)
+          #expect(output.isSuccess, "\(output)")
+        }
+      }
+    }
+
     @Test func codesDieAfterWrongGuesses() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
