@@ -57,7 +57,7 @@ import Testing
         program: bin + "/cospool", now: now,
         limits: .unhurried)
       context.lingerFolder = root + "/linger"
-      context.unitFolders = []
+      context.unitFolders = [root + "/units"]
       change(&context)
       return await Doctor(context: context).findings()
     }
@@ -230,6 +230,14 @@ import Testing
     try await with { machine in
       try machine.program("systemctl", "exit 0")
       expect(await machine.findings(), "service", .info)
+      // A package's unit is nobody's until it is enabled.
+      let packaged = machine.root + "/units"
+      try machine.write(
+        "[Service]\nExecStart=\(machine.bin)/cospoold\n", to: packaged + "/cospoold.service")
+      expect(await machine.findings(), "service", .info, "no service")
+      try machine.write("", to: packaged + "/default.target.wants/cospoold.service")
+      expect(await machine.findings(), "service", .ok)
+      try FileManager.default.removeItem(atPath: packaged)
       let folder = machine.home + "/.config/systemd/user"
       func unit(_ program: String) throws {
         try machine.write("[Service]\nExecStart=\(program)\n", to: folder + "/cospoold.service")

@@ -18,11 +18,20 @@ import HealthChecks
 extension Doctor {
   static let serviceChecks = [local("service", service), local("linger", linger)]
 
-  /// The unit's file: the person's own, or a package's.
+  /// The unit's file: the person's own, or a package's where it is enabled, for nobody asked for it else.
   private static func unitPath(_ context: DoctorContext) -> String? {
-    let own = SystemdUnit.folder(context.variables)
-    return ((own.map { [$0] } ?? []) + context.unitFolders)
+    guard ProgramRun.path(of: "systemctl", in: context.variables) != nil else { return nil }
+    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    let path = (own + context.unitFolders)
       .map { $0 + "/" + SystemdUnit.name }.first { FileManager.default.fileExists(atPath: $0) }
+    guard let path, !own.contains(where: { path.hasPrefix($0 + "/") }) else { return path }
+    return (own + context.unitFolders).contains(where: wants) ? path : nil
+  }
+
+  /// Whether the units of a folder are started with what a login starts.
+  private static func wants(_ folder: String) -> Bool {
+    var link = stat()
+    return lstat("\(folder)/default.target.wants/\(SystemdUnit.name)", &link) == 0
   }
 
   private static func service(_ context: DoctorContext) -> [DoctorFinding] {
@@ -44,10 +53,8 @@ extension Doctor {
           fix: "cospool service install\(context.dataOption) writes it anew.")
       ]
     }
-    let folder = path[..<(path.lastIndex(of: "/") ?? path.endIndex)]
-    let wanted = folder + "/default.target.wants/" + SystemdUnit.name
-    var link = stat()
-    guard lstat(String(wanted), &link) == 0 || !path.hasPrefix(context.home ?? "/") else {
+    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    guard (own + context.unitFolders).contains(where: wants) else {
       return [
         .warning(
           "service", "\(path) is not enabled: it does not start by itself",
