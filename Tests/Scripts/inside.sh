@@ -31,13 +31,16 @@ as() {
 }
 path=/usr/local/bin:/usr/bin:/bin
 
+# person ACCOUNT: somebody new, with a number that no account of the machine around the root has.
+person() { useradd --create-home --shell /bin/bash --key UID_MIN=20000 "$1"; }
+
 # value NAME: a text of JSON that comes in.
 value() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 
 # works ACCOUNT SERVER CODE: two commands to a machine that is set up, and a message that is run.
 works() {
   local account=$1 before after
-  useradd --create-home --shell /bin/bash "$account"
+  person "$account"
   mkdir -p /usr/local/bin
   printf '#!/bin/sh\necho "$1" >> "$HOME/done"\n' >/usr/local/bin/my-agent
   chmod 0755 /usr/local/bin/my-agent
@@ -114,7 +117,7 @@ packages() {
 
 archives() {
   # As a person without root: the archive, into their home.
-  useradd --create-home host
+  person host
   sh install.sh --from file:///release --prefix /opt/server --server --dry-run | grep -q "would run" ||
     fail "a dry run says nothing"
   [ ! -e /opt/server ] || fail "a dry run did something"
@@ -126,7 +129,7 @@ archives() {
   granted=$(as host cospool-server pair --json)
   works ada "$(echo "$granted" | value server)" "$(echo "$granted" | value code)"
   # The first server, made by setup itself.
-  useradd --create-home eve
+  person eve
   as eve cospool setup --yes --server-here
   as eve cospool status | grep -q "connected" || fail "eve is not connected"
 }
