@@ -131,8 +131,13 @@ struct CommandRunner: Sendable {
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
       return Outcome(exitCode: 2, errors: message)
     }
-    // What the parser says of a command that there is not is about its arguments; the usage stays.
-    let usage = message.split(separator: "\n", omittingEmptySubsequences: false).drop {
+    // What the parser says of a command that there is not is about its arguments, or about the command
+    // that stands for none; the usage stays.
+    let isKnown = Cospool.configuration.subcommands.contains {
+      $0._commandName == CommandSuggestion.command(of: arguments)
+    }
+    let told = isKnown ? message : Cospool.fullMessage(for: ValidationError(suggestion))
+    let usage = told.split(separator: "\n", omittingEmptySubsequences: false).drop {
       !$0.hasPrefix("Usage:")
     }
     return Outcome(
