@@ -205,9 +205,8 @@ struct NotificationWorld {
       cut(index)
     case .store(let id, let task):
       tasks.append(Task(id: id, task: task))
-    case .setReading, .authenticated, .pushOrdersStored, .liveStatus, .answerSettled, .report,
-      .contentReleased,
-      .stopped:
+    case .setReading, .authenticated, .pushOrdersStored, .liveStatus, .testPush, .answerSettled,
+      .report, .contentReleased, .stopped:
       break
     }
   }
