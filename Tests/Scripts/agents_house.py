@@ -218,17 +218,16 @@ stream_max_retries = 0
     # The agents
 
     def agents(self):
-        """Processes of agents that belong to this house."""
+        """Processes of agents that belong to this house; no environment but theirs is looked at."""
+        programs = [os.path.realpath(self.programs[name]) for name in ("claude", "codex")]
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)") not in programs:
+                    continue
                 with open(f"/proc/{pid}/environ", "rb") as file:
-                    if f"HOME={self.home}".encode() not in file.read().split(b"\0"):
-                        continue
-                program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
-                if program in (os.path.realpath(self.programs["claude"]),
-                               os.path.realpath(self.programs["codex"])):
-                    found.append(int(pid))
+                    if f"HOME={self.home}".encode() in file.read().split(b"\0"):
+                        found.append(int(pid))
         return found
 
     def by_hand(self, *words, prompt, **more):
