@@ -270,7 +270,7 @@ final class CrashWorld {
       case .report(let news):
         report("server: \(news)")
       case .setReading, .authenticated, .stopped, .pushOrdersStored, .liveStatus, .answerSettled,
-        .contentReleased:
+        .contentReleased, .testPush:
         break
       }
     }
