@@ -7,7 +7,7 @@ SCRIPTS = Tests/Scripts
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test consumer bench harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site consumer bench harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -89,6 +89,9 @@ consumer: ## Builds an app from outside the package, and lets two of its devices
 	@$(SWIFT) build --product cospool-server
 	@$(SCRIPTS)/consumer.sh
 
+site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
+	@$(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"
+
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
@@ -122,4 +125,4 @@ format: ## Formats all Swift files
 	@$(SWIFT) format --in-place --parallel --recursive $(LINTED)
 
 clean: ## Removes what was built; keeps the data of `make run`
-	@rm -rf .build .build-dist .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .build-consumer .venv-peers .venv-api .venv-mcp .venv-agents .venv-page
+	@rm -rf .build .build-dist .build-pure .build-bench .build-harness .build-fuzz .build-address .build-thread .build-consumer .venv-peers .venv-api .venv-mcp .venv-agents .venv-page .venv-site

@@ -212,7 +212,9 @@ let rooms: [Room] = [
     articles: ["README.md", "HOOKING-UP.md", "RUNNING.md"]),
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
-    rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "Systemd"],
+    rooms: [
+      "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel", "Systemd",
+    ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
   Room(

@@ -39,8 +39,8 @@ struct Cospool: ParsableCommand {
     subcommands: [
       SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
       TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self, AskCommand.self,
-      StatusCommand.self, SetupCommand.self, DoctorCommand.self, ServiceCommands.self,
-      SyncCommands.self,
+      StatusCommand.self, SetupCommand.self, DoctorCommand.self, BugReportCommand.self,
+      ServiceCommands.self, SyncCommands.self,
       PairCommand.self, UnpairCommand.self, ServerCommands.self, DumpCommand.self,
       UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
       ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,

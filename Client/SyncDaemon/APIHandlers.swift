@@ -63,6 +63,7 @@ struct APIHandlers: Sendable {
     addTaskRoutes(to: api)
     addNotificationRoutes(to: api)
     addWebRoutes(to: api)
+    addMetricsRoutes(to: api)
   }
 
   // MARK: - Device, sync, and the whole

@@ -3,6 +3,7 @@ import Basics
 import Foundation
 import HeapMemory
 import Logging
+import Observability
 import SyncClient
 import Systemd
 
@@ -27,7 +28,7 @@ struct Cospoold {
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)
     DescriptorLimit.raise()
-    LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+    options.logFormat.bootstrap()
     guard
       let directory = DataPath.device.resolve(option: options.data, environment: environment)
     else {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Basics
 import Foundation
 import Logging
+import Observability
 import QueueModel
 import SyncClient
 
@@ -64,6 +65,9 @@ struct DaemonOptions: ParsableCommand {
       valueName: "level"))
   var logLevel: String?
 
+  @Option(help: "How the log is written: text, or json, an object a line. Each has its time.")
+  var logFormat = LogFormat.text
+
   @Flag(
     name: .customLong("check-config"),
     help: "Only say what is wrong with the settings, and exit with 2 where something is.")
@@ -104,3 +108,5 @@ struct DaemonOptions: ParsableCommand {
     return flags
   }
 }
+
+extension LogFormat: ExpressibleByArgument {}

@@ -26,6 +26,10 @@ extension Route {
       method: "GET", path: "/v1/status", id: "readStatus",
       summary: "The daemon, sync, and how much there is.", answer: .json(StatusAnswer.self)),
     Route(
+      method: "GET", path: "/v1/metrics", id: "readMetrics",
+      summary: "Numbers of this daemon as OpenMetrics.",
+      answer: .bytes(mediaType: "application/openmetrics-text")),
+    Route(
       method: "GET", path: "/v1/dump", id: "dump",
       summary: "The whole workspace: equal on devices in sync.", answer: .json(WorkspaceDump.self)),
     Route(

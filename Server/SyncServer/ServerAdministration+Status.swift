@@ -33,8 +33,9 @@ extension ServerAdministration {
 
   package struct LogList: Codable, Hashable, Sendable {
     package var workspaces: [Log]
-    /// What the command `status` shows of pushes.
+    /// What the command `status` shows of pushes, and of the server itself.
     package var pushes: PushState?
+    package var server: State?
 
     /// What is wrong with a workspace; nil where all can be read.
     package var problem: SyncServerError? {

@@ -21,6 +21,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server serve --host 10.0.0.5 --port 7500 serve a private network
         cospool-server serve --host 0.0.0.0 --certificate c.pem --key k.pem
                                                          serve all over TLS (wss)
+        cospool-server serve --metrics 9420              numbers for Prometheus, on this machine
         cospool-server pair                              print a one-time code for a new device
         cospool-server pair --workspace team --json      the same for another workspace
         cospool-server pair --role viewer --expires 30d  for a device that only looks, for a month

@@ -2,20 +2,21 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Every command in README.md's code blocks is known to the executables, with its options.
+  /// Every command in the code blocks of the documents is known to the executables, with its options.
   @Suite struct ReadmeCommandTests {
-    @Test func namedCommandsExist() async throws {
+    @Test(arguments: [("README.md", 15), ("Server/OPERATIONS.md", 3)])
+    func namedCommandsExist(document: String, countMin: Int) async throws {
       try await TestBed.run { bed in
-        let commands = try Self.commands()
-        #expect(commands.count >= 15)
+        let commands = try Self.commands(of: document)
+        #expect(commands.count >= countMin)
         for command in commands {
           let help = try await bed.run(command.executable, command.subcommands + ["--help"])
-          #expect(help.isSuccess, "README.md: \(command)\n\(help)")
+          #expect(help.isSuccess, "\(document): \(command)\n\(help)")
           let usage = ([command.executable] + command.subcommands).joined(separator: " ")
           #expect(
-            help.standardOutput.contains(usage), "README.md: \(command) is no command\n\(help)")
+            help.standardOutput.contains(usage), "\(document): \(command) is no command\n\(help)")
           for option in command.options {
-            #expect(help.standardOutput.contains(option), "README.md: \(command): \(option)")
+            #expect(help.standardOutput.contains(option), "\(document): \(command): \(option)")
           }
         }
       }
@@ -33,8 +34,8 @@ extension EndToEnd {
       "queue", "thread", "session", "sync", "config", "draft", "backup", "server",
     ]
 
-    private static func commands() throws -> [Named] {
-      let readme = Executables.root.appending(path: "README.md")
+    private static func commands(of document: String) throws -> [Named] {
+      let readme = Executables.root.appending(path: document)
       let text = try String(contentsOf: readme, encoding: .utf8)
       var inside = false
       var commands: [Named] = []

@@ -182,6 +182,24 @@ import WireProtocol
     }
   }
 
+  @Test func theServersOwnStateIsTold() async throws {
+    try await ServerFixture.with({ $0.certificate = TestCertificate.localhost }) { fixture in
+      let state = await fixture.administration.serverState()
+      #expect(state.address == fixture.server.url)
+      #expect(state.processID == getpid())
+      #expect(state.diskFree ?? 0 > 0)
+      #expect(state.lastBackupAt == nil)
+      let ends = try #require(state.certificateEndsAt)
+      #expect(ends == TestCertificate.localhost.endsAt.map { $0 * 1_000 })
+      let now = try #require(state.startedAt) + 3 * 86_400_000
+      #expect(state.text(now: now).contains("for 3 days"))
+      await fixture.server.stop()
+      let stopped = await fixture.administration.serverState()
+      #expect(stopped.address == nil && stopped.text().contains("none runs"))
+      try await fixture.restart()
+    }
+  }
+
   private static func damageTheLog(of workspace: WorkspaceID, in directory: String) throws {
     let database = try ServerDatabase.open(directory: directory, for: .administration)
     let head = try #require(try database.header(of: workspace)).head

@@ -54,12 +54,14 @@ import Testing
     }
   }
 
-  @Test(arguments: documents) func linkedFilesExist(document: String) throws {
+  @Test(arguments: documents + ["Server/OPERATIONS.md", "Protocol/MERGING.md", "Client/FAQ.md"])
+  func linkedFilesExist(document: String) throws {
     let text = try Repository.text(document)
+    let folder = document.split(separator: "/").dropLast().map { $0 + "/" }.joined()
     for part in text.components(separatedBy: "](").dropFirst() {
       let link = part.prefix { $0 != ")" && $0 != "#" }
       guard !link.isEmpty, !link.contains("://") else { continue }
-      #expect(Repository.exists(String(link)), "\(document) links to \(link)")
+      #expect(Repository.exists(folder + link), "\(document) links to \(link)")
     }
   }
 

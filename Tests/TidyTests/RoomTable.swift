@@ -103,7 +103,10 @@ enum RoomTable {
       system: platform),
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
-      rooms: ["Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "Systemd"],
+      rooms: [
+        "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel",
+        "Systemd",
+      ],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(

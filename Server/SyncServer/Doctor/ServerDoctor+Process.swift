@@ -68,10 +68,7 @@ extension ServerDoctor {
 
   /// The health page on the server's own port.
   private static func serverHealth(_ context: ServerDoctorContext) async -> [DoctorFinding] {
-    guard let url = context.listening?.url, var address = DoctorAddress(url) else { return [] }
-    // Who listens everywhere is asked here.
-    if address.host == "0.0.0.0" { address.host = "127.0.0.1" }
-    if address.host == "::" { address.host = "::1" }
+    guard let address = context.listening.flatMap({ ownAddress($0.url) }) else { return [] }
     do {
       let reply = try await ServerProbe(
         address: address, connectSeconds: connectSeconds, checksCertificate: false
@@ -85,6 +82,14 @@ extension ServerDoctor {
           fix: "The process runs and does not answer: look at its log, and restart it.")
       ]
     }
+  }
+
+  /// The address at which this machine asks its own server: who listens everywhere is asked here.
+  static func ownAddress(_ url: String) -> DoctorAddress? {
+    var address = DoctorAddress(url)
+    if address?.host == "0.0.0.0" { address?.host = "127.0.0.1" }
+    if address?.host == "::" { address?.host = "::1" }
+    return address
   }
 
   /// The address that devices use: its name, the proxy in front, the certificate's chain.

@@ -1,0 +1,76 @@
+import ArgumentParser
+import HealthChecks
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// `cospool bugreport`
+struct BugReportCommand: LocalCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bugreport",
+    abstract: "What to send along with a report of a fault, without texts, names and keys.",
+    discussion: """
+      EXAMPLES
+        cospool bugreport
+        cospool bugreport --output report.txt
+
+      Versions, what doctor finds, counts, settings that are numbers or switches, and the service's last \
+      log lines. It is shown; with --output it is shown first and written after a yes (or with --yes). \
+      Nothing is sent. Read it before you pass it on.
+      """)
+  @Option(
+    help: ArgumentHelp("Write it here, where no file is.", valueName: "file"),
+    completion: .file())
+  var output: String?
+  @Flag(help: "Write without asking.") var yes = false
+  @OptionGroup var options: GlobalOptions
+
+  func run(in environment: Environment) async throws -> String {
+    let text = try await report(in: environment)
+    guard let output else { return text }
+    if !yes {
+      guard let confirm = environment.confirm else {
+        throw CommandFailure(
+          code: "notConfirmed", message: "Nobody can be asked here. Say --yes to write \(output).",
+          exitCode: 2)
+      }
+      environment.complain(text)
+      guard confirm("Write this to \(TextStyle.line(output))?") else {
+        return "nothing was written"
+      }
+    }
+    guard !FileManager.default.fileExists(atPath: output),
+      FileManager.default.createFile(
+        atPath: output, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+    else {
+      throw CommandFailure(
+        code: "unwritableFile",
+        message: "\(output) is there already, or cannot be written. Choose another file.",
+        exitCode: 1)
+    }
+    return "written to \(TextStyle.line(output))"
+  }
+
+  private func report(in environment: Environment) async throws -> String {
+    let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
+    let context = await DoctorContext.gathered(
+      dataDirectory: directory, variables: environment.variables,
+      program: DoctorCommand.program(environment.variables), now: environment.style.now,
+      limits: environment.doctorLimits)
+    let findings = await Doctor(context: context).findings()
+    let words = [
+      "journalctl", "--user", "--unit", SystemdUnit.name, "--no-pager", "--output=short-iso",
+      "--no-hostname", "--lines=\(BugReport.logLines)",
+    ]
+    var log: String?
+    if let program = ProgramRun.path(of: words[0], in: environment.variables) {
+      let run = await ProgramRun.run(
+        [program] + words.dropFirst(), variables: environment.variables, seconds: 5)
+      if let run, run.status == 0 { log = run.output }
+    }
+    return BugReport(context: context, findings: findings, log: log).text()
+  }
+}

@@ -1,0 +1,142 @@
+import AgentFormats
+import Basics
+import HealthChecks
+import LocalAPI
+import PushNotices
+import QueueModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a person sends along with a report of a fault: what is wrong, which programs, how they are set,
+/// and what the log said last. No text of a message, no name of a session, no key.
+///
+/// Sections hold what is known to be harmless, not everything but what looks secret; then all of it goes
+/// through the rules for secrets, and names of this machine, its person and its devices get stand-ins.
+struct BugReport: Sendable {
+  /// Lines of the log that are looked at.
+  static let logLines = 100
+
+  var context: DoctorContext
+  var findings: [DoctorFinding]
+  /// What the service wrote last, oldest first; nil where no service runs.
+  var log: String?
+
+  /// The whole report, as it is shown and written.
+  func text() -> String {
+    let sections = [
+      ("versions", versions()), ("doctor", doctor()), ("status", status()),
+      ("settings", settings()), ("log", logText()),
+    ]
+    let text = sections.map { "== \($0)\n\($1.joined(separator: "\n"))\n" }
+      .joined(separator: "\n")
+    return hidden(text)
+  }
+
+  // MARK: - Sections
+
+  private func versions() -> [String] {
+    var lines = ["cospool \(Version.number)"]
+    if let daemon = try? context.status.get().daemon { lines.append("cospoold \(daemon.version)") }
+    for path in ["/etc/os-release", "/proc/sys/kernel/osrelease"] {
+      guard let text = context.text(of: path) else { continue }
+      let line = text.split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
+      lines.append(String(line ?? text.split(separator: "\n").first ?? ""))
+    }
+    return lines
+  }
+
+  /// Codes and severities of all; what was found only where it names a fault.
+  private func doctor() -> [String] {
+    findings.map { finding in
+      finding.severity >= .warning
+        ? "\(finding.severity.rawValue) \(finding.code): \(TextStyle.line(finding.what))"
+        : "\(finding.severity.rawValue) \(finding.code)"
+    }
+  }
+
+  private func status() -> [String] {
+    switch context.status {
+    case .failure(let failure): return ["no daemon: \(failure.code)"]
+    case .success(let status):
+      let sync = status.sync
+      return [
+        "sync \(sync.state.rawValue)", "refused \(sync.refusalCode ?? "no")",
+        "changes to send \(sync.outgoing)", "repairs \(sync.repairs)",
+        "other devices \(sync.devices.count)", "sessions \(status.queues.sessions)",
+        "messages \(status.queues.messages)", "threads \(status.queues.threads)",
+        "requests \(status.queues.awaited)",
+      ]
+    }
+  }
+
+  /// Numbers and switches as they are, and words that are chosen from a list; of everything else, that it
+  /// is set.
+  private func settings() -> [String] {
+    context.settings.sorted { $0.key < $1.key }.compactMap { name, value in
+      switch value {
+      case .null: nil
+      case .boolean(let isOn): "\(name) \(isOn ? "on" : "off")"
+      case .number(let number): "\(name) \(number)"
+      case .whole(let number): "\(name) \(number)"
+      case .string(let text) where BugReport.chosen.contains(text): "\(name) \(text)"
+      case .string(let text): text.isEmpty ? nil : "\(name) is set"
+      case .array(let items): "\(name) has \(items.count) values"
+      case .object: "\(name) is set"
+      }
+    }
+  }
+
+  /// Words that settings are chosen from.
+  private static let chosen: Set<String> = [
+    "on", "off", "never", "none", "claude", "codex", "opencode", "command", "trace", "debug",
+    "info",
+    "notice", "warning", "error", "critical", "retry", "pause", "skip", "user", "system", "default",
+  ]
+
+  /// The log without what stands in quotation marks, and without ids.
+  private func logText() -> [String] {
+    guard let log else { return ["no service of systemd"] }
+    return log.split(separator: "\n").suffix(BugReport.logLines).map { line in
+      var shown = ""
+      var isQuoted = false
+      for character in line {
+        if character == "\"" {
+          isQuoted.toggle()
+          if isQuoted { shown += "\"…\"" }
+        } else if !isQuoted {
+          shown.append(character)
+        }
+      }
+      return TextStyle.line(shown)
+    }
+  }
+
+  // MARK: - What stands in for names
+
+  private func hidden(_ text: String) -> String {
+    var names: [(name: String, standIn: String)] = []
+    if let server = context.server.flatMap(DoctorAddress.init) {
+      names.append((server.host, "SERVER"))
+    }
+    names.append((context.dataDirectory, "DATA"))
+    if let home = context.home { names.append((home, "~")) }
+    if let status = try? context.status.get() {
+      names.append((status.sync.deviceName, "DEVICE"))
+      names += status.sync.devices.map { ($0.name, "OTHER-DEVICE") }
+    }
+    names.append((ProcessInfo.processInfo.hostName, "HOST"))
+    if let user = context.variables["USER"] { names.append((user, "USER")) }
+    // A longer name may hold a shorter one.
+    names.sort { $0.name.utf8.count > $1.name.utf8.count }
+    let named = names.reduce(text) { text, entry in
+      entry.name.utf8.count < 3 || entry.name == "localhost"
+        ? text : text.replacing(entry.name, with: entry.standIn)
+    }
+    return named.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { Redaction.redacted(String($0)) }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import Observability
+import QueueModel
+import SyncClient
+
+extension APIHandlers {
+  // MARK: - Numbers
+
+  func addMetricsRoutes(to api: RouterGroup<Context>) {
+    api.get("metrics") { _, _ in
+      Response(
+        status: .ok,
+        headers: [.contentType: MetricsPage.contentType, .cacheControl: "no-store"],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: try await metricsPage())))
+    }
+  }
+
+  /// Everything is looked up when somebody asks; nothing is counted for it in the meantime.
+  private func metricsPage() async throws -> String {
+    let status = try await status()
+    let sync = status.sync
+    var page = MetricsPage()
+    page.build("cospool_device_build", version: daemon.version)
+    page.gauge(
+      "cospool_device_sync_state", "1 for the state of the connection.", by: "state",
+      SyncStatus.State.allCases.map { ($0.rawValue, $0 == sync.state ? 1 : 0) })
+    page.gauge("cospool_device_unsent_changes", "Changes that the server lacks.", sync.outgoing)
+    page.gauge(
+      "cospool_device_unsent_age_seconds",
+      "Since when the server lacks something; nothing where that is not known.",
+      unsentAge(of: sync))
+    page.gauge(
+      "cospool_device_last_sync_time_seconds", "When all was in sync last, since 1970.",
+      sync.lastSyncedAt.map { Double($0) / 1_000 })
+    page.counter(
+      "cospool_device_repairs", "Times that a copy of the running daemon was found.", sync.repairs)
+    page.gauge("cospool_device_sessions", "Sessions.", status.queues.sessions)
+    page.gauge("cospool_device_messages_waiting", "Messages that wait.", status.queues.messages)
+    page.gauge("cospool_device_threads", "Threads in the queue.", status.queues.threads)
+    page.gauge(
+      "cospool_device_threads_ready", "Threads that are ready.", status.queues.threadsReady)
+    page.gauge("cospool_device_requests", "Requests of agents that wait.", status.queues.awaited)
+    await addAgents(to: &page)
+    return page.text
+  }
+
+  private func addAgents(to page: inout MetricsPage) async {
+    let counts = await client.execution.counts()
+    page.gauge(
+      "cospool_device_agents_running", "Agents that run here.",
+      await client.execution.running().count)
+    var byState: [TaskStatus.Kind: Int] = [:]
+    let workspace = client.workspace()
+    for session in workspace.sessions() {
+      let kind = workspace.task(of: session.id)?.status.kind ?? .idle
+      byState[kind, default: 0] += 1
+    }
+    page.gauge(
+      "cospool_device_tasks", "Sessions, on all devices, by what their agent does.", by: "state",
+      TaskStatus.Kind.allCases.map { ($0.rawValue, byState[$0] ?? 0) })
+    page.counter("cospool_device_agent_starts", "Agents that were started here.", counts.starts)
+    page.counter(
+      "cospool_device_leases_lost", "Leases that this device lost.", counts.fenced)
+    page.counter(
+      "cospool_device_unknown_outcomes", "Attempts of which nobody knows what became of them.",
+      counts.unknown)
+  }
+
+  private func unsentAge(of sync: SyncStatus) -> Double? {
+    guard sync.outgoing > 0 else { return 0 }
+    return sync.lastSyncedAt.map { max(0, Double(client.time - $0) / 1_000) }
+  }
+}
