@@ -62,6 +62,14 @@ works() {
 ! command -v swift >/dev/null || fail "Swift is here"
 ! ls /usr/lib/*/libswift* /usr/lib/swift 2>/dev/null || fail "Swift's libraries are here"
 
+# serve PORT: the server as its unit starts it, until it is told to stop.
+serve() {
+  # shellcheck disable=SC2086
+  runuser -u cospool-server -- $start --port "$1" >/tmp/server.log 2>&1 &
+  server=$!
+  eventually 60 grep -q "listening on" /tmp/server.log
+}
+
 packages() {
   local started=$SECONDS
   before=$(date +%s%N)
@@ -76,10 +84,7 @@ packages() {
   # As the unit starts it.
   start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/cospool-server.service |
     tr -d '"' | sed 's/ \$COSPOOL_SERVER_OPTIONS//')
-  # shellcheck disable=SC2086
-  runuser -u cospool-server -- $start --port 0 >/tmp/server.log 2>&1 &
-  server=$!
-  eventually 60 grep -q "listening on" /tmp/server.log
+  serve 0
   granted=$(cospool-server pair --json)
   works ada "$(echo "$granted" | value server)" "$(echo "$granted" | value code)"
   granted=$(cospool-server pair --json)
@@ -89,13 +94,16 @@ packages() {
 
   # An upgrade keeps what a person changed, and the data.
   echo 'COSPOOL_SERVER_OPTIONS="--port 7500"' >/etc/default/cospool-server
+  port=$(echo "$granted" | value server | sed 's/.*://')
   kill -TERM "$server"
   wait "$server" || true
   dpkg -i "cospool_$version-2_$suffix.deb" "cospool-server_$version-2_$suffix.deb"
   grep -q 7500 /etc/default/cospool-server || fail "the options were overwritten"
-  cospool-server devices | grep -c . >/dev/null
+  serve "$port"
   as ada cospool send -s work-ada "After the upgrade"
   eventually 60 grep -q "After the upgrade" /home/ada/done
+  kill -TERM "$server"
+  wait "$server" || true
 
   dpkg -r cospool cospool-server
   [ ! -e /usr/bin/cospool ] && [ ! -e /usr/bin/cospool-server ] || fail "programs stayed"
