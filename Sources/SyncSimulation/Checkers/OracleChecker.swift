@@ -10,7 +10,8 @@ import WireProtocol
 ///
 /// A server that was put back may lower an operation that it gets again by another clock than the first
 /// time. Whatever then hangs on the stamp must be as one of both has it. Where a memory was copied too, it
-/// may log what the other copy wrote under an id; then what it logged last must show, too.
+/// may log what the other copy wrote under an id. Then each thing must be as what was logged first has it, or
+/// as what was logged last has it: a device may have joined its state where nothing told the two apart.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
   /// Every operation that was ever logged, whatever the server lost since, in the order in which it was.
@@ -73,27 +74,40 @@ final class OracleChecker: SimulationChecker {
       operation.keepingFirst(
         Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1)
     }
-    let operations =
-      relogged.isEmpty
-      ? kept : replaced(in: kept) { relogged.contains($0) ? latest[$0] : nil }
-    let units = operations.reduce(0) { $0 + $1.length }
+    let units = kept.reduce(0) { $0 + $1.length }
     // The oracle is quadratic where many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
-    var found = differences(of: operations, from: workspace)
-    guard !lowered.isEmpty else { return summary(found) }
-    let choices: [([Operation]) -> Operation?] = [
-      \.last,
-      { $0.max { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
-      { $0.min { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
-    ]
-    for choice in choices where !found.isEmpty {
-      let others = replaced(in: operations) {
-        relogged.contains($0) ? nil : lowered[$0].flatMap(choice)
+    var sets = [kept]
+    if !relogged.isEmpty {
+      sets.append(replaced(in: kept) { relogged.contains($0) ? latest[$0] : nil })
+      // What hung on the other content of an id may have come to nobody.
+      sets = sets.filter(isWhole)
+    }
+    if !lowered.isEmpty {
+      let choices: [([Operation]) -> Operation?] = [
+        \.last,
+        { $0.max { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
+        { $0.min { ($0.stamp ?? .zero) < ($1.stamp ?? .zero) } },
+      ]
+      for set in sets {
+        sets += choices.map { choice in
+          replaced(in: set) { relogged.contains($0) ? nil : lowered[$0].flatMap(choice) }
+        }
       }
+    }
+    guard let first = sets.first else { return [] }
+    var found = differences(of: first, from: workspace)
+    for others in sets.dropFirst() where !found.isEmpty {
       let places = Set(differences(of: others, from: workspace).map(place(of:)))
       found = found.filter { places.contains(place(of: $0)) }
     }
     return summary(found)
+  }
+
+  /// Whether the operations name nothing that is something else among them.
+  private func isWhole(_ operations: [Operation]) -> Bool {
+    var workspace = Workspace()
+    return (try? workspace.merge(operations).dropped.isEmpty) ?? false
   }
 
   /// The operations with other units in the place of some.
