@@ -84,8 +84,9 @@ extension EndToEnd {
         #expect(picture.split(separator: "\n").dropFirst().first?.hasPrefix("release") == true)
         #expect(picture.contains("exit code 3: no such branch"))
         try await bed.eventually("both are done", within: 90) {
-          try await desk.queue("docs").messages.isEmpty
-            && laptop.queue("release").messages.isEmpty
+          let docs = try await desk.queue("docs")
+          let release = try await laptop.queue("release")
+          return docs.messages.isEmpty && release.messages.isEmpty
         }
         #expect(agents[desk.name]?.starts().map(\.prompt) == ["write the handbook"])
 
