@@ -10,6 +10,8 @@ import pathlib
 import subprocess
 import sys
 
+PROGRAMS = {"cospool", "cospoold", "cospool-server"}
+
 EXIT_CODES = [
     ("0", "Done."),
     ("1", "Refused: the message says why."),
@@ -128,8 +130,12 @@ def page(command, path, version):
 
 
 def write(directory, command, path, version):
-    (directory / f"{'-'.join(path)}.1").write_text(page(command, path, version))
-    count = 1
+    name = "-".join(path)
+    count = 0
+    # `cospool server` would have the page of the program cospool-server, which is installed beside it.
+    if len(path) == 1 or name not in PROGRAMS:
+        (directory / f"{name}.1").write_text(page(command, path, version))
+        count = 1
     for sub in subcommands(command):
         count += write(directory, sub, path + [sub["commandName"]], version)
     return count
