@@ -65,14 +65,15 @@ import Testing
 
   @Test func whatWasThereBeforeIsNotCopiedAgain() async throws {
     try await Self.with { fixture, place in
-      let first = try place.backup().create()
+      let first = try place.backup().create(at: 0)
       #expect(first.newBytes > place.attachment.count)
       _ = try await fixture.pair(2)
       let more = Array("another file".utf8)
       _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
         more, as: Self.hash(more), in: place.workspace)
       let before = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
-      let second = try place.backup().create()
+      // Of one day only the last would stay.
+      let second = try place.backup().create(at: 86_400_000)
       let after = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
       #expect(second.backup.attachments == 2)
       #expect(second.backup.name != first.backup.name)
@@ -175,9 +176,9 @@ import Testing
   @Test func aRestoreOntoANewMachineBringsNoRevokedDeviceBack() async throws {
     try await Self.with { fixture, place in
       _ = try await fixture.pair(2)
-      let first = try place.backup().create().backup.name
+      let first = try place.backup().create(at: 0).backup.name
       _ = try fixture.administration.revoke(device: "d2", workspaceName: nil)
-      _ = try place.backup().create()
+      _ = try place.backup().create(at: 86_400_000)
       await fixture.server.stop()
       try FileManager.default.removeItem(atPath: fixture.directory)
       let restored = try place.backup().restore(name: first)
