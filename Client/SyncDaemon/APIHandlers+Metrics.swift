@@ -11,19 +11,25 @@ extension APIHandlers {
 
   func addMetricsRoutes(to api: RouterGroup<Context>) {
     api.get("metrics") { _, _ in
-      Response(
+      let page = await DeviceMetrics(client: client, status: try await status()).page()
+      return Response(
         status: .ok,
         headers: [.contentType: MetricsPage.contentType, .cacheControl: "no-store"],
-        body: ResponseBody(byteBuffer: ByteBuffer(string: try await metricsPage())))
+        body: ResponseBody(byteBuffer: ByteBuffer(string: page)))
     }
   }
+}
 
-  /// Everything is looked up when somebody asks; nothing is counted for it in the meantime.
-  private func metricsPage() async throws -> String {
-    let status = try await status()
+/// The daemon's numbers. Everything is looked up when somebody asks; nothing is counted for it in the
+/// meantime.
+private struct DeviceMetrics {
+  let client: QueueClient
+  let status: StatusAnswer
+
+  func page() async -> String {
     let sync = status.sync
     var page = MetricsPage()
-    page.build("cospool_device_build", version: daemon.version)
+    page.build("cospool_device_build", version: status.daemon.version)
     page.gauge(
       "cospool_device_sync_state", "1 for the state of the connection.", by: "state",
       SyncStatus.State.allCases.map { ($0.rawValue, $0 == sync.state ? 1 : 0) })
