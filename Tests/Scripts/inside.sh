@@ -52,7 +52,7 @@ works() {
   as "$account" cospool setup --yes --server "$2" --code "$3" >/dev/null
   as "$account" cospool config set command "my-agent {}"
   as "$account" cospool config set agent command
-  as "$account" cospool send -s "work-$account" "Say hello"
+  as "$account" cospool send --new -s "work-$account" "Say hello"
   as "$account" cospool session host "work-$account" this
   eventually 60 grep -q "Say hello" "/home/$account/done"
   as "$account" cospool sync wait --timeout 60
