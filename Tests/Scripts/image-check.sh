@@ -11,15 +11,13 @@ exec unshare --mount --pid --fork --kill-child bash -c '
   mount -t proc proc "$image/proc"
   mount -t tmpfs -o mode=0700,uid=65532,gid=65532 tmpfs "$image/data"
   mount -o remount,bind,ro "$image"
-  server() {
-    HOME=/data TMPDIR=/data COSPOOL_SERVER_DATA=/data \
-      chroot --userspec=65532:65532 "$image" /usr/bin/cospool-server "$@"
-  }
+  export HOME=/data TMPDIR=/data COSPOOL_SERVER_DATA=/data
+  server="chroot --userspec=65532:65532 $image /usr/bin/cospool-server"
   if touch "$image/usr/written" 2>/dev/null; then
     echo "the root can be written to" >&2
     exit 1
   fi
-  server serve --host 127.0.0.1 --port 0 >"$image/data/log" 2>&1 &
+  $server serve --host 127.0.0.1 --port 0 >"$image/data/log" 2>&1 &
   serving=$!
   for _ in $(seq 600); do
     grep -q "listening on" "$image/data/log" && break
@@ -27,8 +25,8 @@ exec unshare --mount --pid --fork --kill-child bash -c '
     sleep 0.1
   done
   cat "$image/data/log"
-  server pair --json | grep -q "\"server\":\"ws://127.0.0.1:"
-  server doctor
+  $server pair --json | grep -q "\"server\":\"ws://127.0.0.1:"
+  $server doctor
   kill -TERM "$serving"
   wait "$serving"
 ' image-check "$image"
