@@ -52,7 +52,9 @@ package struct ServiceNotifier: Sendable {
 
   /// Sends assignments such as `READY=1`, a line each. Nobody may be listening any more; that is no reason
   /// to fail.
-  package func send(_ state: String) {
+  package func send(_ state: String) { send(state, flags: 0) }
+
+  private func send(_ state: String, flags: Int32) {
     #if canImport(Glibc)
       let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     #else
@@ -65,7 +67,7 @@ package struct ServiceNotifier: Sendable {
     var address = address
     withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-        _ = sendto(descriptor, bytes, bytes.count, 0, pointer, addressLength)
+        _ = sendto(descriptor, bytes, bytes.count, flags, pointer, addressLength)
       }
     }
   }
@@ -76,7 +78,8 @@ package struct ServiceNotifier: Sendable {
     guard let watchdogPeriod else { return }
     while !Task.isCancelled {
       await answers()
-      send("WATCHDOG=1")
+      // A manager that does not read is not waited for: that one may be lost.
+      send("WATCHDOG=1", flags: Int32(MSG_DONTWAIT))
       try? await Task.sleep(for: watchdogPeriod / 2)
     }
   }

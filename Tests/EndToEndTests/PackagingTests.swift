@@ -74,8 +74,7 @@ extension EndToEnd {
           ).succeeded().standardOutput
           #expect(written.contains(#""--host" "10.0.0.5""#))
           try written.write(toFile: path, atomically: true, encoding: .utf8)
-          let verified = try await analyze(
-            ["verify", "--man=no"] + scope + [path], in: bed)
+          let verified = try await analyze(["verify", "--man=no", path], in: bed)
           #expect(
             verified.isSuccess && !verified.description.contains(".service:"), "\(verified)")
           guard scope.isEmpty else { continue }
