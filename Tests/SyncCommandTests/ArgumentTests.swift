@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ["nonsense"], ["queue", "nonsense"], ["send", "-s", "a"], ["send", "text"],
+    ["nonsense"], ["queue", "nonsense"], ["send", "-s", "a"],
     ["send", "-s", "a", "two", "words"], ["send", "-s", "a", "--id", "7", "text"],
     ["queue", "move", "1"], ["queue", "move", "1", "--to", "1", "--before", "2"],
     ["queue", "move", "--to", "1"], ["queue", "move", "1", "--to", "x"],
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ["--help"], ["queue", "--help"], ["queue", "move", "--help"], ["help", "send"], [], ["queue"],
+    ["--help"], ["queue", "--help"], ["queue", "move", "--help"], ["help", "send"], ["queue"],
     ["--version"],
   ])
   func helpIsAnAnswer(arguments: [String]) async {

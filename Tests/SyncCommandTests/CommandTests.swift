@@ -163,11 +163,13 @@ import Testing
     }
   }
 
-  @Test func textBeyondTheLimitIsRefusedBeforeItIsSent() async {
-    let text = [UInt8](repeating: 0x78, count: (1 << 20) + 1)
-    let outcome = await CommandFixture.cospool(["send", "-s", "review", "-"], input: text)
-    #expect(outcome.exitCode == 1)
-    #expect(outcome.errors.contains("1048577"))
+  @Test func textBeyondTheLimitIsRefusedBeforeItIsSent() async throws {
+    try await CommandFixture.run { house in
+      let text = String(repeating: "x", count: (1 << 20) + 1)
+      let outcome = await house.cospool("send", "-s", "review", "-", input: text)
+      #expect(outcome.exitCode == 1)
+      #expect(outcome.errors.contains("1048577"))
+    }
   }
 
   @Test func dumpIsJSONWithAndWithoutTheFlag() async throws {
