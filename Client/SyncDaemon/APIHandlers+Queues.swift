@@ -104,7 +104,6 @@ extension APIHandlers {
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file) }
     for file in files { command.attachments.append(try await kept(file)) }
-    let isNew = client.workspace().session(session) == nil
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command)
@@ -119,8 +118,7 @@ extension APIHandlers {
     let fullness = count < cap ? "nearly full" : "full"
     return SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil,
-      newSession: isNew ? true : nil)
+      warning: isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil)
   }
 
   func priority(named name: String) throws -> Priority {

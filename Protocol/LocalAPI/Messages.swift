@@ -35,14 +35,11 @@ package struct SentAnswer: APIValue {
   package var count: Int
   /// For the person, from 80 % of the cap on.
   package var warning: String?
-  /// Whether the session was made by it; left out where it was not.
-  package var newSession: Bool?
 
   package init(
     id: MessageID, session: SessionID, status: MessageStatus, position: Int, count: Int,
-    warning: String? = nil, newSession: Bool? = nil
+    warning: String? = nil
   ) {
-    self.newSession = newSession
     self.id = id
     self.session = session
     self.status = status

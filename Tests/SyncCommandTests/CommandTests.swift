@@ -16,8 +16,8 @@ import Testing
       #expect(sent.exitCode == 0)
       #expect(
         sent.output
-          == #"{"count":1,"id":"\#(Self.first)","newSession":true,"position":1,"#
-          + #""session":"review","status":"queued"}"#)
+          == #"{"count":1,"id":"\#(Self.first)","position":1,"session":"review","status":"queued"}"#
+      )
       let list = await house.cospool("queue", "list", "-s", "review", "--json")
       #expect(
         list.output.replacing(Self.time, with: "TIME")

@@ -113,10 +113,11 @@ import Testing
       #expect(
         details.message == "Queue full (2/2). Cancel a message or wait for one to complete.")
       #expect(details.current?.queue?.messages.map(\.content) == ["one", "two"])
-      #expect(
-        details.current?.queue
-          == (try await daemon.request("GET", "/v1/sessions/review/queue")
-            .decoded(QueueAnswer.self)))
+      var asked = try await daemon.request("GET", "/v1/sessions/review/queue")
+        .decoded(QueueAnswer.self)
+      // Why nothing starts is no part of a refusal.
+      asked.note = nil
+      #expect(details.current?.queue == asked)
     }
   }
 

@@ -34,6 +34,12 @@ struct SendCommand: SessionCommand {
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
   @OptionGroup var options: GlobalOptions
+  /// Whether no session of that name was known when it was looked up; no argument.
+  var makesSession = false
+
+  private enum CodingKeys: CodingKey {
+    case session, id, urgent, new, project, attach, text, options
+  }
 
   func validate() throws {
     if let id, MessageID(id) == nil { throw ValidationError("--id \(id): that is no UUID.") }
@@ -51,7 +57,9 @@ struct SendCommand: SessionCommand {
     switch names.wholeMatch(text) {
     case .one(let id): session.name = id.rawValue
     case .several(let sessions): throw SessionNames.ambiguous(text, sessions)
-    case .none: try checkNew(text, names, environment)
+    case .none:
+      try checkNew(text, names, environment)
+      makesSession = session.name == text
     }
   }
 
@@ -99,7 +107,7 @@ struct SendCommand: SessionCommand {
       return "\(sent.status.rawValue) before, nothing was queued"
     }
     let place = "queued, position \(sent.position) of \(sent.count)"
-    guard sent.newSession == true else { return place }
+    guard makesSession else { return place }
     return place + " in the new session \(TextStyle.line(sent.session.rawValue))"
   }
 
