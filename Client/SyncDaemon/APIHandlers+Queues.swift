@@ -43,18 +43,8 @@ extension APIHandlers {
       try await perform(.deleteSession(try session(context)))
     }
     api.get("sessions/:session/queue") { request, context in
-      let id = try session(context)
-      let view = try client.workspace().messageQueue(id)
-      let page = try Page(
-        of: view.messages, asked: request.uri.queryParameters, \.id.description)
-      var answer = QueueAnswer(view, page: (page.items, page.next))
-      let unsent = Dictionary(
-        try await unsent().map { ($0.id, $0.delivery) }, uniquingKeysWith: { $1 })
-      for index in answer.messages.indices {
-        answer.messages[index].delivery = unsent[answer.messages[index].id]
-      }
-      answer.note = try await obstacle(of: id)
-      return CanonicalJSON.response(answer)
+      CanonicalJSON.response(
+        try await shownQueue(try session(context), asked: request.uri.queryParameters))
     }
     api.get("messages/unsent") { _, _ in
       CanonicalJSON.response(UnsentAnswer(messages: try await unsent()))
@@ -76,6 +66,20 @@ extension APIHandlers {
     api.delete("sessions/:session/pause") { _, context in
       try await perform(.resume(try session(context)))
     }
+  }
+
+  /// A page of a session's queue, with where each message is, and why nothing of it starts.
+  private func shownQueue(_ id: SessionID, asked: Parameters) async throws -> QueueAnswer {
+    let view = try client.workspace().messageQueue(id)
+    let page = try Page(of: view.messages, asked: asked, \.id.description)
+    var answer = QueueAnswer(view, page: (page.items, page.next))
+    let unsent = Dictionary(
+      try await unsent().map { ($0.id, $0.delivery) }, uniquingKeysWith: { $1 })
+    for index in answer.messages.indices {
+      answer.messages[index].delivery = unsent[answer.messages[index].id]
+    }
+    answer.note = try await obstacle(of: id)
+    return answer
   }
 
   /// What of this device's latest messages the server is not known to have; nothing where there is no

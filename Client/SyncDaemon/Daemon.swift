@@ -91,8 +91,7 @@ struct Daemon: Sendable {
       server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
       configuration: ApplicationConfiguration(
         address: .unixDomainSocket(path: place.path),
-        availableConnectionsDelegate:
-          .maximum(Daemon.connectionsMax, logger: apiLogger)),
+        availableConnectionsDelegate: .maximum(Daemon.connectionsMax, logger: apiLogger)),
       onServerRunning: { _ in
         chmod(place.path, 0o600)
         ready(place.path)

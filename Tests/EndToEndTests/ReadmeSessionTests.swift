@@ -84,9 +84,8 @@ extension EndToEnd {
         #expect(picture.split(separator: "\n").dropFirst().first?.hasPrefix("release") == true)
         #expect(picture.contains("exit code 3: no such branch"))
         try await bed.eventually("both are done", within: 90) {
-          let docs = try await desk.queue("docs")
-          let release = try await laptop.queue("release")
-          return docs.messages.isEmpty && release.messages.isEmpty
+          let release = try await laptop.queue("release").messages
+          return try await desk.queue("docs").messages.isEmpty && release.isEmpty
         }
         #expect(agents[desk.name]?.starts().map(\.prompt) == ["write the handbook"])
 
