@@ -81,7 +81,7 @@ extension APIHandlers {
 
   /// Serves the page, where it is not served yet, and makes a ticket.
   private func openWeb(_ request: WebRequest) async throws -> WebTicketAnswer {
-    try settings.set(changes(by: request), apply: client.apply)
+    try settings.set(request.changes(to: settings.current.web?.address), apply: client.apply)
     let current = settings.current
     guard let wanted = current.web, request.port == nil || wanted.address.port == request.port,
       request.address == nil || wanted.address.host == request.address
@@ -101,26 +101,37 @@ extension APIHandlers {
     return ticket(for: served, by: nil)
   }
 
-  /// What is to be set for a request; nothing where it asks for what is set already.
-  private func changes(
-    by request: WebRequest
+  private func ticket(for served: WebSettings, by browser: String?) -> WebTicketAnswer {
+    let (ticket, end) = web.keys.makeTicket(by: browser, at: client.time)
+    let elsewhere = served.elsewhere.map { "\($0)/#t=\(ticket)" }
+    let url = served.address.isLoopback ? "http://\(served.address)/#t=\(ticket)" : elsewhere
+    return WebTicketAnswer(
+      address: served.address.description, url: url ?? "", elsewhere: elsewhere,
+      code: elsewhere.flatMap(QRCode.init)?.rows.map { row in
+        String(row.map { $0 ? "1" : "0" })
+      }, expiresAt: end)
+  }
+}
+
+extension WebRequest {
+  /// What is to be set for it; nothing where it asks for what is set already.
+  fileprivate func changes(
+    to current: WebAddress?
   ) throws -> [(name: SettingName, value: SettingValue?)] {
     var changes: [(name: SettingName, value: SettingValue?)] = []
     let named: [(SettingName, String?)] = [
-      (.webURL, request.url), (.webCertificate, request.certificate),
-      (.webKey, request.key),
+      (.webURL, url), (.webCertificate, certificate), (.webKey, key),
     ]
     for case (let name, let text?) in named {
       changes.append((name: name, value: SettingValue.text(text)))
     }
-    let current = settings.current.web?.address
-    guard request.port != nil || request.address != nil || current == nil else { return changes }
-    if let port = request.port, !(0...Int(UInt16.max)).contains(port) {
+    guard port != nil || self.address != nil || current == nil else { return changes }
+    if let port, !(0...Int(UInt16.max)).contains(port) {
       throw APIProblem(
         .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.", exitCode: 2)
     }
-    var address = WebAddress()
-    if let host = request.address {
+    var address = current ?? WebAddress()
+    if let host = self.address {
       let text = host.contains(":") ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
       guard let named = WebAddress(text) else {
         throw APIProblem(
@@ -131,20 +142,9 @@ extension APIHandlers {
       }
       address = named
     }
-    if let port = request.port { address.port = port }
+    if let port { address.port = port }
     changes.append((name: .web, value: SettingValue.text("\(address)")))
     return changes
-  }
-
-  private func ticket(for served: WebSettings, by browser: String?) -> WebTicketAnswer {
-    let (ticket, end) = web.keys.makeTicket(by: browser, at: client.time)
-    let elsewhere = served.elsewhere.map { "\($0)/#t=\(ticket)" }
-    let url = served.address.isLoopback ? "http://\(served.address)/#t=\(ticket)" : elsewhere
-    return WebTicketAnswer(
-      address: served.address.description, url: url ?? "", elsewhere: elsewhere,
-      code: elsewhere.flatMap(QRCode.init)?.rows.map { row in
-        String(row.map { $0 ? "1" : "0" })
-      }, expiresAt: end)
   }
 }
 
