@@ -37,7 +37,11 @@ struct Connection: Sendable {
   var awaitsSnapshot = false
   /// It has everything up to the present, so that notifications go out on it.
   var takesNotifications = false
-  var notices = NoticeCounts()
+  /// How many notifications it was sent, and how many of them it answered.
+  var noticesSent = 0
+  var noticesAnswered = 0
+  /// So many of its answers are to what was sent out of inboxes that were read anew since.
+  var noticesOutdated = 0
   /// The person looks at the device.
   var isVisible = false
   /// The request whose answer waits for a provider.
@@ -51,14 +55,6 @@ struct Connection: Sendable {
   }
 
   var isClosing: Bool { if case .closing = phase { true } else { false } }
-}
-
-/// How many notifications a connection was sent, and how many of them it answered.
-struct NoticeCounts {
-  var sent = 0
-  var answered = 0
-  /// So many of its answers are to what was sent out of inboxes that were read anew since.
-  var outdated = 0
 }
 
 /// An authenticated connection's identity.

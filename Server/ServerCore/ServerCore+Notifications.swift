@@ -147,7 +147,7 @@ extension ServerCore {
   private mutating func tell(
     _ notification: StoredNotification, isMissed: Bool, to id: ConnectionID
   ) {
-    connections[id]?.notices.sent += 1
+    connections[id]?.noticesSent += 1
     send(.notification(notification.frame(isMissed: isMissed)), to: id)
   }
 
@@ -155,8 +155,8 @@ extension ServerCore {
   mutating func notifyAnew(_ id: WorkspaceID, at now: ServerTime) {
     for member in (workspaces[id]?.members ?? []).sorted()
     where connections[member]?.takesNotifications == true {
-      let sent = connections[member]?.notices.sent ?? 0
-      connections[member]?.notices.outdated = sent
+      let sent = connections[member]?.noticesSent ?? 0
+      connections[member]?.noticesOutdated = sent
       beginNotifying(member, at: now)
     }
   }
@@ -168,9 +168,9 @@ extension ServerCore {
   mutating func notified(
     through position: UInt64, on id: ConnectionID, by session: Session, at now: ServerTime
   ) {
-    connections[id]?.notices.answered += 1
+    connections[id]?.noticesAnswered += 1
     guard let connection = connections[id],
-      connection.notices.answered > connection.notices.outdated
+      connection.noticesAnswered > connection.noticesOutdated
     else { return }
     workspaces[session.workspace]?.book.acknowledged(through: position, by: session.device)
     stageBook(of: session.workspace, at: now)
