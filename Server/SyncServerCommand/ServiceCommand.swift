@@ -119,7 +119,9 @@ struct ServiceInstallCommand: ParsableCommand {
       throw ValidationError("--data stands before --, and goes with --user.")
     }
     // What serve would refuse at every start is refused now.
-    _ = try ServeCommand.parse(serving)
+    do { _ = try ServeCommand.parse(serving) } catch {
+      throw ValidationError(ServeCommand.message(for: error))
+    }
   }
 
   func run() throws {
