@@ -59,7 +59,10 @@ enum QueueText {
       ]
     }
     lines.append(table.text(style: style))
-    if let note = queue.note { lines.append(style.coloured(TextStyle.line(note), .dim)) }
+    if let note = queue.note {
+      let words = TextStyle.wrapped(TextStyle.line(note), toColumns: style.width ?? .max)
+      lines += words.map { style.coloured($0, .dim) }
+    }
     return lines.joined(separator: "\n")
   }
 

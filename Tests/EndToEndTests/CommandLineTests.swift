@@ -7,7 +7,7 @@ extension EndToEnd {
     @Test func usageErrorsExitWithTwo() async throws {
       try await TestBed.run { bed in
         for arguments in [
-          ["queue", "nonsense"], ["send", "text"], ["queue", "move"], ["--nope"],
+          ["queue", "nonsense"], ["send"], ["queue", "move"], ["--nope"],
         ] {
           let output = try await bed.run("cospool", arguments + ["--data", bed.path("a")])
           #expect(output.code == 2, "\(output)")
