@@ -85,8 +85,14 @@ struct ProgramRun: Equatable, Sendable {
     let settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0.key)=\($0.value)") }
     defer { for text in arguments + settings { free(text) } }
     var pid: pid_t = 0
-    let code = posix_spawn(
-      &pid, program, &actions, &attributes, arguments + [nil], settings + [nil])
+    let limit = ContinuousClock.now + .seconds(seconds)
+    var code: Int32
+    repeat {
+      code = posix_spawn(
+        &pid, program, &actions, &attributes, arguments + [nil], settings + [nil])
+      // It is being written, by an upgrade say: execve(2).
+      if code == ETXTBSY { usleep(1_000) }
+    } while code == ETXTBSY && ContinuousClock.now < limit
     close(ends[1])
     guard code == 0 else { return nil }
     return wait(for: pid, reading: ends[0], seconds: seconds)
