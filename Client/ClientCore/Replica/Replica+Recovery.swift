@@ -51,7 +51,7 @@ extension Replica {
     bringingBack other: Workspace, at context: EventContext
   ) throws(Fault) -> [LogEntry] {
     var entries: [LogEntry] = []
-    let commands = workspace.commands(bringingBack: other)
+    let commands = StateRecovery(of: other, in: workspace).commands()
     guard !commands.isEmpty else { return [] }
     let start = self
     let (author, announcement) = preparedWriter(at: context)

@@ -3,8 +3,17 @@ import SequenceCRDT
 /// Where two states contradict each other, because a memory was copied and a server put back between
 /// what the copies wrote under the same ids, no state has the operations of both. What one of them shows
 /// is then done again in the other one. SPECIFICATION.md, section "Copies of a memory".
-extension Workspace {
-  /// Commands after which nothing is missing here that another state of the workspace shows.
+package struct StateRecovery {
+  /// The state that stands.
+  let here: Workspace
+  /// The one that goes.
+  let other: Workspace
+
+  package init(of other: Workspace, in here: Workspace) {
+    (self.here, self.other) = (here, other)
+  }
+
+  /// Commands after which nothing is missing here that the other state shows.
   ///
   /// A text that is not all here comes as a message of its own. Its id follows from the message's and
   /// from the text, so that several who bring the same make one message. Only what would start there
@@ -12,7 +21,7 @@ extension Workspace {
   /// cancelled or paused, as one that knows better, is stopped here.
   ///
   /// - Complexity: O(other state · log).
-  package func commands(bringingBack other: Workspace) -> [Command] {
+  package func commands() -> [Command] {
     let shown = other.document()
     let sections = Dictionary(shown.sessions.map { ($0.id, $0) }) { first, _ in first }
     var document = WorkspaceDocument()
@@ -30,16 +39,15 @@ extension Workspace {
             section.cancelled.append(copy)
           }
         }
-        if isWithdrawn(view, in: other) { stops.append(.cancel([message.id])) }
+        if isWithdrawn(view) { stops.append(.cancel([message.id])) }
       }
-      let isNew = sessionStates[session.key] == nil
+      let isNew = here.sessionStates[session.key] == nil
       if isNew || !section.messages.isEmpty || !section.cancelled.isEmpty {
         document.sessions.append(section)
       }
-      // Tags that are unknown here.
-      let news = session.tags.filter { !$0.tags.map(\.id).allSatisfy(vector.contains) }.map(\.field)
-      if news.contains(.queued) { queued.insert(session.key) }
-      if news.contains(.paused), !isNew {
+      let tags = session.tags.first { $0.field == .queued }?.tags ?? []
+      if !tags.map(\.id).allSatisfy(here.vector.contains) { queued.insert(session.key) }
+      if let view = here.session(session.key), !view.paused, !section.pauses.isEmpty {
         stops.append(.pause(session.key, reason: section.pauses.first))
       }
     }
@@ -64,7 +72,7 @@ extension Workspace {
 
   /// Whether everything that another state shows of an addition is here, or was deleted here.
   private func holds(_ addition: WorkspaceImage.Addition, of message: MessageID) -> Bool {
-    guard messageKeys[addition.id] == message else { return false }
+    guard here.messageKeys[addition.id] == message else { return false }
     var rest = addition.text.unicodeScalars[...]
     for run in addition.runs where run.isVisible {
       let text = String(rest.prefix(run.slots.length))
@@ -73,7 +81,8 @@ extension Workspace {
         id: run.slots.id,
         body: .insertText(
           Operation.InsertText(message: addition.id, origins: run.slots.origins, text: text)))
-      guard let last = insertion.lastID, vector.contains(last), !contradicts(insertion) else {
+      guard let last = insertion.lastID, here.vector.contains(last), !here.contradicts(insertion)
+      else {
         return false
       }
     }
@@ -81,8 +90,8 @@ extension Workspace {
   }
 
   /// Whether a message that waits here is over in another state, which knows of all that made it wait.
-  private func isWithdrawn(_ view: MessageView, in other: Workspace) -> Bool {
-    guard view.status == .cancelled, let state = messageStates[view.id], state.stands else {
+  private func isWithdrawn(_ view: MessageView) -> Bool {
+    guard view.status == .cancelled, let state = here.messageStates[view.id], state.stands else {
       return false
     }
     return state.element.tagIDs(.live).allSatisfy(other.vector.contains)
