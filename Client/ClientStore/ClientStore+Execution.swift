@@ -127,6 +127,33 @@ extension ClientStore {
       throw StoreError(error)
     }
   }
+
+  /// The sessions that somebody at this device let it run.
+  package func consents() throws(StoreError) -> Set<SessionID> {
+    do {
+      return try read { database in
+        let names = try String.fetchAll(database, sql: "SELECT session FROM consents")
+        return Set(names.compactMap { try? SessionID($0) })
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// Remembers that a session may run here, or may not any more.
+  package func setConsent(_ isGiven: Bool, to session: SessionID) throws(StoreError) {
+    do {
+      try write { database in
+        try database.execute(
+          sql: isGiven
+            ? "INSERT OR IGNORE INTO consents (session) VALUES (?)"
+            : "DELETE FROM consents WHERE session = ?",
+          arguments: [session.rawValue])
+      }
+    } catch {
+      throw StoreError(error)
+    }
+  }
 }
 
 func fetchIntents(_ database: Database) throws -> [StartOrder] {

@@ -89,8 +89,11 @@ enum Schema {
     ) STRICT, WITHOUT ROWID;
     -- The agents' own ids of their conversations.
     CREATE TABLE conversations (
-      session TEXT PRIMARY KEY, agent TEXT NOT NULL, conversation TEXT NOT NULL
+      session TEXT NOT NULL, agent TEXT NOT NULL, conversation TEXT NOT NULL,
+      PRIMARY KEY (session, agent)
     ) STRICT, WITHOUT ROWID;
+    -- The sessions that somebody at this device let it run.
+    CREATE TABLE consents (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
     -- Answers to requests of tasks that were given here and neither taken nor refused.
     CREATE TABLE answers (
       request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,

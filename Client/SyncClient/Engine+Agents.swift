@@ -21,6 +21,8 @@ extension Engine {
       agents.yield(.start(TurnStart(order, in: state.core.replica.workspace, store: store)))
     case .stop(let session, let attempt):
       agents.yield(.stop(session, attempt: attempt))
+    case .askConsent(let session):
+      agents.yield(.askConsent(session))
     case .drained:
       agents.yield(.drained)
       agents.finish()

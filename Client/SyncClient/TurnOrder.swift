@@ -48,6 +48,8 @@ public enum TurnOrder: Hashable, Sendable {
   case start(TurnStart)
   /// Stop the agent at work on this attempt, and say that it ended: `notStarted` where it had not begun.
   case stop(SessionID, attempt: UInt16)
+  /// Ask, on all devices, whether the session may run here.
+  case askConsent(SessionID)
   /// Nothing runs any more, and nothing will begin.
   case drained
 }

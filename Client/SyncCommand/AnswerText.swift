@@ -54,7 +54,8 @@ enum QueueText {
       [
         .init(isOver ? "" : "\(message.position)"), .init(id),
         .init(message.priority, message.priority == "urgent" ? .red : nil),
-        .init(style.age(message.createdAt)), .init(message.device ?? "-"),
+        .init(style.age(message.createdAt)),
+        .init((message.device ?? "-") + (message.byAgent == true ? " (agent)" : "")),
         .init(content(message)),
       ]
     }
@@ -99,6 +100,7 @@ enum QueueText {
     case .refused?: fields.append(("delivery", "the server refused it"))
     case nil: break
     }
+    if message.byAgent == true { fields.append(("queued by", "an agent there")) }
     if let project = message.project { fields.append(("project", project)) }
     if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
     if let error = message.lastError { fields.append(("last error", error)) }

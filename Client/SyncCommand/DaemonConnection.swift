@@ -16,6 +16,21 @@ import NIOCore
 /// HTTP over the daemon's Unix socket.
 struct DaemonConnection: Sendable {
   var dataDirectory: String
+  /// What an agent's turn was given to ask with, where this process is of one and asks the daemon that
+  /// started it.
+  private var turn: (socket: String, token: String)?
+
+  /// - Parameter variables: of the environment, where an agent may ask.
+  init(dataDirectory: String, variables: [String: String] = [:]) {
+    self.dataDirectory = dataDirectory
+    var started = variables["COSPOOL_DATA"] ?? ""
+    while started.utf8.count > 1, started.hasSuffix("/") { started.removeLast() }
+    if let socket = variables["COSPOOL_SOCKET"], let token = variables["COSPOOL_TOKEN"],
+      !socket.isEmpty, !token.isEmpty, started == dataDirectory
+    {
+      turn = (socket, token)
+    }
+  }
 
   static let socketFileName = "cospool.sock"
   /// Names the socket where the data directory's own path is too long for one.
@@ -25,6 +40,7 @@ struct DaemonConnection: Sendable {
 
   /// Where the daemon of the data directory listens.
   var socketPath: String {
+    if let turn { return turn.socket }
     if let data = try? Data(
       contentsOf: URL(filePath: dataDirectory + "/" + DaemonConnection.pointerFileName))
     {
@@ -35,7 +51,8 @@ struct DaemonConnection: Sendable {
   }
 
   var exchange: HTTPExchange {
-    HTTPExchange(socketPath: socketPath, answerBytesMax: Self.answerBytesMax)
+    HTTPExchange(
+      socketPath: socketPath, token: turn?.token, answerBytesMax: Self.answerBytesMax)
   }
 
   func answer(to request: APIRequest) async throws -> Answer {

@@ -93,6 +93,11 @@ struct Environment: Sendable {
     throw CommandFailure.usage("There is no HOME, so there is no default. Give --data DIR.")
   }
 
+  /// To the daemon of a data directory.
+  func connection(_ dataDirectory: String) -> DaemonConnection {
+    DaemonConnection(dataDirectory: dataDirectory, variables: variables)
+  }
+
   /// What the terminal says; else the variables, else 80 columns and 24 rows.
   private static func screenSize(_ variables: [String: String]) -> ScreenSize {
     func variable(_ name: String, otherwise: Int) -> Int {

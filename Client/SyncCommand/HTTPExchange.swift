@@ -11,6 +11,8 @@ struct HTTPExchange: Sendable {
   }
 
   var socketPath: String
+  /// Of an agent's turn.
+  var token: String?
   var answerBytesMax: Int
 
   enum Failure: Error, Equatable {
@@ -115,6 +117,7 @@ struct HTTPExchange: Sendable {
   ) async throws {
     let body = request.body.map(ByteBuffer.init(string:))
     var headers: HTTPHeaders = ["host": "localhost", "connection": "close"]
+    if let token { headers.add(name: "authorization", value: "Bearer \(token)") }
     if let body {
       headers.add(name: "content-type", value: "application/json")
       headers.add(name: "content-length", value: "\(body.readableBytes)")

@@ -35,6 +35,14 @@ enum StatusText {
       let more = sessions.count > 3 ? " and \(sessions.count - 3) more" : ""
       fields.append(.init("waiting", "\(names)\(more): \(why)", .yellow))
     }
+    for (index, session) in status.unconsented.enumerated() {
+      let name = TextStyle.line(Shell.quoted(session.rawValue))
+      fields.append(
+        .init(
+          index == 0 ? "hosting" : "",
+          "another device wants \(name) to run here; let it: cospool session host \(name) this",
+          .yellow))
+    }
     if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       fields.append(.init("problem", problem + code, .red))

@@ -8,7 +8,7 @@ extension APIHandlers {
   // MARK: - Running messages
 
   func addExecutionRoutes(to api: RouterGroup<Context>) {
-    api.get("execution") { _, _ in CanonicalJSON.response(await execution()) }
+    api.get("execution") { _, _ in CanonicalJSON.response(try await execution()) }
     api.put("sessions/:session/host") { request, context in
       let session = try session(context)
       let body = try await decoded(HostRequest.self, from: request)
@@ -50,13 +50,14 @@ extension APIHandlers {
   static let holdSeconds = 60
   static let holdSecondsMax = 3_600
 
-  private func execution() async -> ExecutionAnswer {
+  private func execution() async throws -> ExecutionAnswer {
     let counts = await client.execution.counts()
     return ExecutionAnswer(
       agent: client.settings.agents.kind.rawValue, counts: counts,
       running: await client.execution.running().sorted { $0.key < $1.key }.map {
         ExecutionAnswer.Running(session: $0.key, message: $0.value)
-      })
+      },
+      unconsented: try await unconsented())
   }
 
   private func stop(_ session: SessionID) async throws -> Bool {
@@ -77,7 +78,14 @@ extension APIHandlers {
     let running = (try? client.workspace().messageQueue(session))?.messages.first {
       $0.status == .running
     }
+    let wasAsking = try await unconsented().contains(session)
+    // Before the session is this device's, so that the word is there when it is looked for.
+    if client.workspace().session(session) != nil {
+      try await client.execution.setConsent(device == client.deviceID, to: session)
+    }
     try await client.perform(.setHost(session, device))
+    if wasAsking { await client.tasks.noteWentOn(in: session) }
+    await client.execution.apply(try await AgentService.executionSettings(of: client))
     var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
     let kind = try await client.execution.agentKind(of: session)
     if device == client.deviceID, kind == AgentKind.none {
@@ -85,6 +93,7 @@ extension APIHandlers {
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
         + "session alone: cospool session agent \(session) claude."
     }
+    answer.asksThere = device != nil && device != client.deviceID
     if let before, before != device {
       answer.previous = before
       let old = self.name(of: before)
@@ -99,6 +108,13 @@ extension APIHandlers {
       }
     }
     return answer
+  }
+
+  /// The sessions that would run here if somebody at this device said so.
+  func unconsented() async throws -> [SessionID] {
+    let settings = try await AgentService.executionSettings(of: client)
+    return client.workspace().sessions().filter { $0.host == client.deviceID }.map(\.id)
+      .filter(settings.lacksConsent)
   }
 
   private func devices() -> [(id: DeviceID, name: String)] {

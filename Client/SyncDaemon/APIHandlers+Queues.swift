@@ -7,9 +7,9 @@ extension APIHandlers {
   // MARK: - Sessions and their queues
 
   func addSessionRoutes(to api: RouterGroup<Context>) {
-    api.get("sessions") { request, _ in
-      let page = try Page(
-        of: client.workspace().sessions(), asked: request.uri.queryParameters, \.id.rawValue)
+    api.get("sessions") { request, context in
+      let sessions = client.workspace().sessions().filter { mayName($0.id, context) }
+      let page = try Page(of: sessions, asked: request.uri.queryParameters, \.id.rawValue)
       return CanonicalJSON.response(
         SessionsAnswer(sessions: page.items.map(SessionAnswer.init), next: page.next))
     }
@@ -51,8 +51,12 @@ extension APIHandlers {
     }
     api.post("sessions/:session/queue") { request, context in
       let session = try session(context)
-      let body = try await decoded(
+      var body = try await decoded(
         SendRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
+      if let agent = context.agent {
+        try await check(body, to: session, of: agent, context)
+        body.byAgent = true
+      }
       return CanonicalJSON.response(try await send(body, to: session), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
@@ -105,12 +109,13 @@ extension APIHandlers {
       session: session, id: try body.messageID(), text: body.text,
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
+    command.byAgent = body.byAgent ?? false
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file) }
     for file in files { command.attachments.append(try await kept(file)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
-        .send(command)
+        .send(command), isOfPerson: !command.byAgent
       ).notice
     else {
       // Sent before, and withdrawn since: say where it stands.
@@ -175,13 +180,18 @@ extension APIHandlers {
     api.post("messages/:message/skip") { _, context in
       try await perform(.skip(try message(context)))
     }
-    api.post("messages/cancel") { request, _ in
+    api.post("messages/cancel") { request, context in
       let body = try await decoded(MessagesRequest.self, from: request)
-      return CanonicalJSON.response(try await cancel(try messages(body.ids)))
+      let ids = try messages(body.ids)
+      if let agent = context.agent { try check(ids, of: agent) }
+      return CanonicalJSON.response(try await cancel(ids))
     }
-    api.post("messages/move") { request, _ in
+    api.post("messages/move") { request, context in
       let body = try await decoded(MoveRequest.self, from: request)
-      return try await perform(.move(try messages(body.ids), to: try target(of: body)))
+      let ids = try messages(body.ids)
+      let target = try target(of: body)
+      if let agent = context.agent { try check(ids, movingTo: target, of: agent) }
+      return try await perform(.move(ids, to: target))
     }
   }
 

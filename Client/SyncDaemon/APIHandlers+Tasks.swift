@@ -37,7 +37,7 @@ extension APIHandlers {
     api.post("asks/:ask/answer") { request, context in
       let named = try parameter("ask", of: context)
       let body = try await decoded(VerdictRequest.self, from: request)
-      return CanonicalJSON.response(try await answer(named, body))
+      return CanonicalJSON.response(try await answer(named, body, context))
     }
   }
 
@@ -55,11 +55,25 @@ extension APIHandlers {
   private func ask(
     _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
   ) async throws -> AskAnswer {
-    let client = client
+    let request = QueueModel.RequestID.random()
     let patience = try body.patience(else: client.settings.approvalPatience)
-    let promptsItself = body.promptsItself ?? false
+    let asker = await CallingProcess.of(context.channel)?.askingAgent()
+    return try await askers.during(request, of: asker) {
+      try await waiting(
+        for: ask, in: session, id: request, patience, promptsItself: body.promptsItself ?? false,
+        context)
+    }
+  }
+
+  func waiting(
+    for ask: AgentAsk, in session: SessionID, id: QueueModel.RequestID = .random(),
+    _ patience: Duration,
+    promptsItself: Bool = false, _ context: Context
+  ) async throws -> AskAnswer {
+    let client = client
     let waiting = Task {
-      try await client.tasks.ask(ask, in: session, patience: patience, promptsItself: promptsItself)
+      try await client.tasks.ask(
+        ask, in: session, id: id, patience: patience, promptsItself: promptsItself)
     }
     return try await ends.during(
       context.channel.closeFuture, onClose: { waiting.cancel() }
@@ -79,9 +93,16 @@ extension APIHandlers {
   /// The word that stands for the one request that is awaited.
   static let onlyAsk = "only"
 
-  private func answer(_ named: String, _ body: VerdictRequest) async throws -> AnsweredAnswer {
+  private func answer(
+    _ named: String, _ body: VerdictRequest, _ context: Context
+  ) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try await awaited(named, verdict)
+    if context.browser == nil, let asker = askers.agent(asking: asked.request.id),
+      await CallingProcess.of(context.channel)?.descends(from: asker) == true
+    {
+      throw APIProblem.ownRequest
+    }
     if client.tasks.isAskedAtHost(asked.request) {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))

@@ -13,6 +13,8 @@ struct APIContext: RequestContext {
   let channel: any Channel
   /// The browser whose key it brought; nil over the Unix socket.
   var browser: String?
+  /// The agent at work whose process asks; nil where a person does.
+  var agent: CallingAgent?
 
   init(source: Source) {
     coreContext = CoreRequestContextStorage(source: source)
@@ -28,6 +30,8 @@ struct APIHandlers: Sendable {
   var slots = HookSlots()
   let ends = ConnectionEnds()
   var web: WebListener
+  var turns: TurnAccess
+  let askers = Askers()
   var daemon: DaemonAnswer
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
@@ -35,9 +39,11 @@ struct APIHandlers: Sendable {
   typealias Context = APIContext
   typealias Handler = @Sendable (Request, Context) async throws -> Response
 
-  func router() -> Router<Context> {
+  /// - Parameter takesAgentsAlone: whether it is the socket of the agents that the daemon starts.
+  func router(takesAgentsAlone: Bool = false) -> Router<Context> {
     let router = Router(context: Context.self)
     router.add(middleware: ProblemMiddleware(client: client))
+    router.add(middleware: CallerMiddleware(api: self, takesAgentsAlone: takesAgentsAlone))
     addRoutes(to: router)
     return router
   }
@@ -138,7 +144,7 @@ struct APIHandlers: Sendable {
     return StatusAnswer(
       daemon: daemon, sync: client.syncStatus(), sessions: sessions,
       threads: workspace.threadQueue(), awaited: await client.tasks.awaitedRequests().count,
-      agentless: agentless.map(\.id))
+      agentless: agentless.map(\.id), unconsented: try await unconsented())
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

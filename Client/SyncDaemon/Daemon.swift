@@ -76,8 +76,11 @@ struct Daemon: Sendable {
     let executor = LoopExecutor()
     let web = WebListener(
       keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
+    let turns = TurnAccess(
+      socket: place.agentPath,
+      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false))
     let api = APIHandlers(
-      client: client, settings: settings, output: output, slots: slots, web: web,
+      client: client, settings: settings, output: output, slots: slots, web: web, turns: turns,
       daemon: DaemonAnswer(
         version: Version.number, processID: Int(getpid()),
         dataDirectory: dataDirectory, socket: place.path,
@@ -86,22 +89,19 @@ struct Daemon: Sendable {
     let (agentsWait, agentsMayStart) = AsyncStream<Void>.makeStream()
     let (noticesWait, noticesMayStart) = AsyncStream<Void>.makeStream()
     let (webWaits, webMayStart) = AsyncStream<Void>.makeStream()
-    let application = Application(
-      router: api.router(),
-      server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
-      configuration: ApplicationConfiguration(
-        address: .unixDomainSocket(path: place.path),
-        availableConnectionsDelegate: .maximum(Daemon.connectionsMax, logger: apiLogger)),
-      onServerRunning: { _ in
-        chmod(place.path, 0o600)
-        ready(place.path)
-        agentsMayStart.finish()
-        noticesMayStart.finish()
-        webMayStart.finish()
-      }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
+    let (turnsWait, turnsMayAsk) = AsyncStream<Void>.makeStream()
+    let application = served(api.router(), at: place.path, executor) {
+      ready(place.path)
+      turnsMayAsk.finish()
+      noticesMayStart.finish()
+      webMayStart.finish()
+    }
+    let agentAPI = served(
+      api.router(takesAgentsAlone: true), at: place.agentPath, executor
+    ) { agentsMayStart.finish() }
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
-    let agents = agentService(client, output: output, slots: slots)
+    let agents = agentService(client, output: output, slots: slots, turns: turns)
     var services = ServiceGroupConfiguration(
       services: [
         WatchdogService(notifier: notifier, executor: executor),
@@ -109,6 +109,8 @@ struct Daemon: Sendable {
         LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
         LocalAPIService(application: application, executor: executor),
+        LateService(
+          base: AgentAPIService(application: agentAPI, executor: executor), start: turnsWait),
         WebService(listener: web, api: api, start: webWaits),
       ],
       logger: apiLogger)
@@ -148,12 +150,27 @@ extension Daemon {
     return apiLogger
   }
 
+  private func served(
+    _ router: Router<APIHandlers.Context>, at path: String, _ executor: LoopExecutor,
+    running: @escaping @Sendable () -> Void
+  ) -> some Service {
+    Application(
+      router: router,
+      server: HTTPServerBuilder { HeldHTTPChannel(base: HTTP1Channel(responder: $0)) },
+      configuration: ApplicationConfiguration(
+        address: .unixDomainSocket(path: path),
+        availableConnectionsDelegate: .maximum(Daemon.connectionsMax, logger: apiLogger)),
+      onServerRunning: { _ in
+        chmod(path, 0o600)
+        running()
+      }, eventLoopGroupProvider: .shared(executor.group), logger: apiLogger)
+  }
+
   private func agentService(
-    _ client: QueueClient, output: OutputFolder, slots: HookSlots
+    _ client: QueueClient, output: OutputFolder, slots: HookSlots, turns: TurnAccess
   ) -> AgentService {
     AgentService(
-      client: client, settings: settings, output: output, slots: slots,
-      dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false),
+      client: client, settings: settings, output: output, slots: slots, access: turns,
       environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
       logger: logger)
   }
@@ -176,6 +193,16 @@ struct LocalAPIService: Service {
     // Every task of it has ended.
     try await executor.group.shutdownGracefully()
     try result.get()
+  }
+}
+
+/// The same for the agents that the daemon starts; it ends before the thread does.
+struct AgentAPIService: Service {
+  var application: any Service
+  var executor: LoopExecutor
+
+  func run() async throws {
+    try await withTaskExecutorPreference(executor) { try await application.run() }
   }
 }
 

@@ -9,7 +9,16 @@ struct SocketPath: Equatable {
   var pointerFile: String?
 
   static let fileName = "cospool.sock"
+  /// Where the agents that the daemon starts ask; as long as `fileName` at most.
+  static let agentFileName = "agent.sock"
   static let pointerFileName = "cospool.sock.path"
+
+  /// The path to bind for agents that the daemon starts: beside the other, and no longer.
+  var agentPath: String {
+    pointerFile == nil
+      ? path.dropLast(SocketPath.fileName.count) + SocketPath.agentFileName
+      : path.dropLast(".sock".count) + ".turn"
+  }
 
   /// What fits into a socket address besides its terminating zero: 107 bytes on Linux.
   static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
@@ -75,9 +84,11 @@ struct SocketPath: Equatable {
 
   /// Takes the socket and the file that names it away.
   func remove() {
-    // Where something else stood at the path, binding failed, and it is not ours to remove.
-    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-    if attributes?[.type] as? FileAttributeType == .typeSocket { unlink(path) }
+    for path in [path, agentPath] {
+      // Where something else stood at the path, binding failed, and it is not ours to remove.
+      let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+      if attributes?[.type] as? FileAttributeType == .typeSocket { unlink(path) }
+    }
     if let pointerFile { unlink(pointerFile) }
   }
 

@@ -15,11 +15,16 @@ package struct ExecutionAnswer: APIValue {
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
+  /// Sessions that another device gave this one to run, and that nobody here has let it.
+  package var unconsented: [SessionID]
 
-  package init(agent: String, counts: ExecutionCounts, running: [Running]) {
+  package init(
+    agent: String, counts: ExecutionCounts, running: [Running], unconsented: [SessionID]
+  ) {
     self.agent = agent
     self.counts = counts
     self.running = running
+    self.unconsented = unconsented
   }
 }
 

@@ -45,13 +45,16 @@ package struct StatusAnswer: APIValue {
   package var daemon: DaemonAnswer
   package var sync: SyncStatus
   package var queues: Counts
+  /// Sessions that another device gave this one to run, and that nobody here has let it.
+  package var unconsented: [SessionID]
 
   package init(
     daemon: DaemonAnswer, sync: SyncStatus, sessions: [SessionView], threads: ThreadQueueView,
-    awaited: Int, agentless: [SessionID]
+    awaited: Int, agentless: [SessionID], unconsented: [SessionID]
   ) {
     self.daemon = daemon
     self.sync = sync
+    self.unconsented = unconsented
     let unhosted = sessions.filter { $0.waiting > 0 && $0.host == nil }.map(\.id)
     queues = Counts(
       sessions: sessions.count, messages: sessions.reduce(0) { $0 + $1.waiting },

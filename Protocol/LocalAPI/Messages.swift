@@ -13,16 +13,19 @@ package struct SendRequest: APIValue {
   package var project: String?
   /// Files that go with it.
   package var attachments: [AttachmentRequest]?
+  /// Whether an agent says it: every device shows that.
+  package var byAgent: Bool?
 
   package init(
     text: String, id: String? = nil, priority: String? = nil, project: String? = nil,
-    attachments: [AttachmentRequest]? = nil
+    attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil
   ) {
     self.text = text
     self.id = id
     self.priority = priority
     self.project = project
     self.attachments = attachments
+    self.byAgent = byAgent
   }
 }
 
@@ -131,6 +134,8 @@ package struct MessageAnswer: APIValue {
   /// Until when somebody keeps it from starting; the time may be over.
   package var heldUntil: String?
   package var attachments: [Attachment]?
+  /// Whether an agent queued it; left out where its person did.
+  package var byAgent: Bool?
   /// How far it came on its way to the server; left out where the server has it, where there is none,
   /// and in events.
   package var delivery: Delivery?
@@ -152,6 +157,7 @@ package struct MessageAnswer: APIValue {
     notBefore = view.notBefore.map { ISOTime.text(milliseconds: $0) }
     heldUntil = view.heldUntil.map { ISOTime.text(milliseconds: $0) }
     attachments = view.attachments.isEmpty ? nil : view.attachments
+    byAgent = view.isByAgent ? true : nil
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -171,6 +177,7 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(notBefore, forKey: .notBefore)
     try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
     try container.encodeIfPresent(attachments, forKey: .attachments)
+    try container.encodeIfPresent(byAgent, forKey: .byAgent)
     try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }

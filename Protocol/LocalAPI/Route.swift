@@ -55,10 +55,10 @@ package struct Route: Sendable {
 
   package var queryNames: [String] { parameters.filter { !$0.isHeader }.map(\.name) }
 
-  /// The statuses of all refusals: the daemon's problem may meet any route, a wrong parameter those
-  /// that take some, and a body brings its own.
+  /// The statuses of all refusals: the daemon's problem and who asks may meet any route, a wrong
+  /// parameter those that take some, and a body brings its own.
   package var refusalStatuses: Set<Int> {
-    var statuses = refusals.union([400, 500, 503])
+    var statuses = refusals.union([400, 401, 403, 500, 503])
     if body != nil { statuses.formUnion([413, 415]) }
     if method != "GET" { statuses.insert(507) }
     if path.contains("{session}") { statuses.insert(422) }

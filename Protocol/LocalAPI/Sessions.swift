@@ -120,6 +120,9 @@ package struct HostAnswer: APIValue {
   package var previous: DeviceID?
   /// What taking it over means.
   package var warning: String?
+  /// Whether it runs there only if that device lets it: its person has to say so there, unless its setting
+  /// `hosts` is `any`.
+  package var asksThere: Bool?
 
   package init(session: SessionID, host: DeviceID?, name: String?) {
     self.session = session

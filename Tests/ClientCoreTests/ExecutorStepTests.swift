@@ -15,6 +15,8 @@ struct ExecutorStepTests {
     var leases: UInt64 = 0
     var ended: [Command] = []
     var begun: [StartOrder] = []
+    /// Sessions for which consent was asked.
+    var asked: [SessionID] = []
     static let device = DeviceID(high: 0xD, low: 1)
 
     private var context: EventContext {
@@ -58,6 +60,7 @@ struct ExecutorStepTests {
             ended.append(command)
             try host.perform(command)
           }
+        case .askConsent(let session): asked.append(session)
         case .stop, .drained: break
         }
       }
@@ -110,5 +113,35 @@ struct ExecutorStepTests {
     #expect(queue.map(\.id) == [.numbered(1), .numbered(2)])
     #expect(scene.host.workspace.status(1) == .running)
     #expect(scene.ended == [])
+  }
+
+  /// S-6: a machine runs what somebody at it let it run, and asks once for the rest.
+  @Test func withoutConsentNothingIsClaimed() throws {
+    var scene = Scene()
+    scene.executor.settings.consented = [.named("t")]
+    scene.executor.settings.asksForConsent = true
+    for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
+      try scene.host.perform(.send("text", as: number, in: session))
+      try scene.host.perform(.setHost(.named(session), Scene.device))
+    }
+    for _ in 1...2 { try scene.run() }
+    #expect(scene.begun.map(\.message) == [.numbered(2)])
+    #expect(scene.executor.counters.claims == 1)
+    #expect(scene.asked == [.named("s")])
+    scene.executor.settings.consented = [.named("s"), .named("t")]
+    try scene.run()
+    #expect(scene.begun.map(\.message) == [.numbered(2), .numbered(1)])
+  }
+
+  /// Where a person's own agent asks for each prompt, that is the consent.
+  @Test func whatAPersonsAgentAsksForNeedsNoConsent() throws {
+    var scene = Scene()
+    scene.executor.settings = ExecutionSettings(isGated: true, consented: [], asksForConsent: true)
+    scene.executor.opened = [.named("s")]
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    #expect(scene.begun.count == 1)
+    #expect(scene.asked == [])
   }
 }

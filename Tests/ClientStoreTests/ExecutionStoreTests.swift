@@ -104,4 +104,30 @@ import WireProtocol
 
 extension Workspace {
   fileprivate func status(_ id: MessageID) -> MessageStatus? { (try? message(id))?.status }
+
+  /// A session's choice of an agent, and where its conversations go on, are there side by side.
+  @Test func whatIsKeptOfOneAgentLeavesThatOfOthersAlone() throws {
+    let inbox = try Shelf()
+    let session = try SessionID("a")
+    var open = try inbox.open()
+    for (agent, text) in [("", "codex"), ("codex", "thread-1"), ("claude", "conv-1")] {
+      try open.store.keep(conversation: text, of: session, with: agent)
+    }
+    try open.store.close()
+    open = try inbox.open()
+    #expect(
+      try open.store.conversations(of: session)
+        == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
+  }
+
+  /// S-6: what somebody at this device said is there after a restart, and only that.
+  @Test func consentsAreKept() throws {
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for name in ["a", "b"] { try open.store.setConsent(true, to: SessionID(name)) }
+    try open.store.setConsent(false, to: SessionID("b"))
+    try open.store.close()
+    open = try inbox.open()
+    #expect(try open.store.consents() == [SessionID("a")])
+  }
 }

@@ -31,13 +31,11 @@ extension EndToEnd {
         let event =
           #"{"session_id":"api","cwd":"/src/shop","hook_event_name":"PermissionRequest","#
           + #""tool_name":"Bash","tool_input":{"command":"\#(command)"}}"#
-        return try bed.start(
-          "cospool",
+        return try bed.underAgent(
           [
             "hook", "--explain", "--timeout", "60", "--approvals", "\(patience)", "--data",
             host.data,
-          ],
-          name: "hook", input: event)
+          ], input: event)
       }
 
       /// Another hook of the agent.
@@ -234,7 +232,7 @@ extension EndToEnd {
           #"{"session_id":"api","hook_event_name":"PermissionRequest","tool_name":"Bash","#
           + #""tool_input":{"command":"ls"}}"#
         let arguments = ["hook", "--timeout", "60", "--approvals", "300", "--data", host.data]
-        let hook = try bed.start("cospool", arguments, name: "hook", input: event)
+        let hook = try bed.underAgent(arguments, input: event)
         try await bed.eventually("it waits", within: 120) {
           try await host.task("api")?.status == "awaitingApproval"
         }

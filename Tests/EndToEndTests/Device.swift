@@ -22,14 +22,18 @@ final class Device: Sendable {
   /// Starts the daemon and waits until it takes commands.
   ///
   /// - Parameter mask: the umask that it starts with, in octal digits; nil is the test's own.
-  func start(_ options: [String] = [], mask: String? = nil) async throws {
-    let process = try launch(options, mask: mask)
+  func start(
+    _ options: [String] = [], mask: String? = nil, environment: [String: String] = [:]
+  ) async throws {
+    let process = try launch(options, mask: mask, environment: environment)
     _ = try await process.line(holding: "ready on")
   }
 
   /// Starts the daemon without waiting.
   @discardableResult
-  func launch(_ options: [String] = [], mask: String? = nil) throws -> ChildProcess {
+  func launch(
+    _ options: [String] = [], mask: String? = nil, environment: [String: String] = [:]
+  ) throws -> ChildProcess {
     let arguments = ["--data", data, "--name", name, "--thread-queue", "on"] + options
     let process: ChildProcess
     if let mask {
@@ -38,7 +42,7 @@ final class Device: Sendable {
         ["-c", "umask \(mask); exec \"$0\" \"$@\"", try Executables.path(of: "cospoold")]
           + arguments, name: "\(name) cospoold")
     } else {
-      process = try bed.start("cospoold", arguments, name: name)
+      process = try bed.start("cospoold", arguments, name: name, environment: environment)
     }
     current.withLock { $0 = process }
     return process

@@ -5,14 +5,16 @@ extension EndToEnd {
   /// opencode by its HTTP interface: a stand-in server with its routes and events.
   @Suite struct OpencodeAgentTests {
     private func serve(
-      _ bed: TestBed, _ sessions: [String], on device: Device, project: String? = nil
+      _ bed: TestBed, _ sessions: [String], on device: Device, project: String? = nil,
+      password: String = ""
     ) async throws -> String {
       let folder = bed.path("opencode")
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Scripts/fake_opencode.py").path(percentEncoded: false)
       _ = try bed.launch(
-        "/usr/bin/env", ["python3", script, folder], name: "fake_opencode.py")
+        "/usr/bin/env", ["python3", script, folder], name: "fake_opencode.py",
+        environment: ["OPENCODE_SERVER_PASSWORD": password])
       try await bed.eventually("it listens", within: 120) {
         FileManager.default.fileExists(atPath: folder + "/port")
       }
@@ -51,6 +53,27 @@ extension EndToEnd {
           try await device.message(failed).status == "failed"
         }
         #expect(try await device.message(failed).lastError == "no key")
+      }
+    }
+
+    /// S-23: its server lets in whoever knows the password that both were started with.
+    @Test func aServerWithAPasswordIsToldIt() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start(environment: ["OPENCODE_SERVER_PASSWORD": "tiger"])
+        let folder = try await serve(bed, ["s"], on: device, password: "tiger")
+        let message = try await device.send("s", "one")
+        try await bed.eventually("it is done", within: 120) {
+          try await device.message(message).status == "succeeded"
+        }
+        #expect(prompts(folder) == ["ses_1|one"])
+        try await device.stop()
+        try await device.start()
+        let refused = try await device.send("s", "two")
+        try await bed.eventually("it failed", within: 120) {
+          try await device.message(refused).status == "failed"
+        }
+        #expect(try await device.message(refused).lastError?.contains("401") == true)
       }
     }
 

@@ -57,11 +57,20 @@ final class TestBed: Sendable {
 
   /// Starts one of the product's executables.
   func start(
-    _ executable: String, _ arguments: [String], name: String? = nil, input: String? = nil
+    _ executable: String, _ arguments: [String], name: String? = nil, input: String? = nil,
+    environment: [String: String] = [:]
   ) throws -> ChildProcess {
     try launch(
       try Executables.path(of: executable), arguments,
-      name: "\(name ?? "") \(executable) \(arguments.first ?? "")", input: input)
+      name: "\(name ?? "") \(executable) \(arguments.first ?? "")", input: input,
+      environment: environment)
+  }
+
+  /// Starts `cospool` as a hook of an agent of its own, which is not where the answers come from.
+  func underAgent(_ arguments: [String], input: String) throws -> ChildProcess {
+    try launch(
+      "/usr/bin/env", ["timeout", "600", try Executables.path(of: "cospool")] + arguments,
+      name: "hook", input: input)
   }
 
   /// Starts any executable.

@@ -5,10 +5,13 @@ file to FOLDER/files and every session that is to stop to FOLDER/aborts. A promp
 connection after the work is done, "mute" leaves it open then and never answers, "hangs" never ends, "asks"
 wants leave for its tool, "child" for that of a subagent, which has a session of its own.
 
+With OPENCODE_SERVER_PASSWORD it answers nobody who does not know it.
+
 Like the real one it serves each request from the instance of its folder: the query's `directory`, else its own.
 Sessions and events of one folder are not there for another. While FOLDER/deaf is there, no GET is answered.
 """
 
+import base64
 import json
 import os
 import queue
@@ -25,6 +28,8 @@ sessions = {}
 directories = {}
 listeners = []
 permissions = {}
+password = os.environ.get("OPENCODE_SERVER_PASSWORD")
+key = "Basic " + base64.b64encode(f"opencode:{password}".encode()).decode()
 
 
 def tell(kind, directory, **properties):
@@ -58,7 +63,17 @@ class Handler(BaseHTTPRequestHandler):
     def known(self, session):
         return session in sessions and directories[session] == self.directory()
 
+    def refused(self):
+        """Whether who asks does not know the password, and was told so."""
+        if not password or self.headers.get("authorization") == key:
+            return False
+        self.body()
+        self.answer({"name": "Unauthorized"}, 401)
+        return True
+
     def do_GET(self):
+        if self.refused():
+            return
         parts = urlsplit(self.path).path.strip("/").split("/")
         while os.path.exists(f"{folder}/deaf"):
             time.sleep(0.1)
@@ -81,6 +96,8 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(mine.get())
 
     def do_POST(self):
+        if self.refused():
+            return
         parts = urlsplit(self.path).path.strip("/").split("/")
         directory = self.directory()
         body = self.body()

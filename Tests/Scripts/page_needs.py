@@ -170,6 +170,7 @@ def check_cancel_against_start(browser, house, figures):
     desk.api("PUT", "sessions/race/host", {"device": "laptop"})
     desk.send("race", "started elsewhere")
     until(lambda: laptop.contents("race"), "the host has it")
+    laptop.api("PUT", "sessions/race/host", {"device": "this"})
     page = browser.page()
     go(page, "#/s/race")
     shown(row(page, "started elsewhere")).to_be_visible()

@@ -34,7 +34,8 @@ import Testing
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
-      .approvalPatience: "90", .projectRoots: "~/src:/work", .web: "127.0.0.1:7421",
+      .approvalPatience: "90", .projectRoots: "~/src:/work", .hosts: "ask",
+      .agentMessages: "any", .web: "127.0.0.1:7421",
       .webURL: "https://desk.example.org", .webCertificate: "/chain.pem", .webKey: "/key.pem",
     ]
     #expect(texts.count == SettingName.allCases.count)
@@ -49,7 +50,7 @@ import Testing
           retention: 0, attachmentRetention: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
             kind: .command, command: "make {}", projectRoots: ["~/src", "/work"],
-            timeoutSeconds: 90, onUnknown: .skip,
+            hosts: .ask, messages: .any, timeoutSeconds: 90, onUnknown: .skip,
             graceSeconds: 0),
           notifications: NotificationSettings(
             off: [.threadReady], showsDetails: true, showsLiveStatus: false, command: "tell me")))

@@ -120,6 +120,7 @@ struct RunningDaemon: Sendable {
       client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
       web: WebListener(
         keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),
+      turns: TurnAccess(socket: "", dataDirectory: directory.path),
       daemon: DaemonAnswer(
         version: "", processID: 0, dataDirectory: "", socket: "", threadQueue: true,
         queueSizeMax: 10))

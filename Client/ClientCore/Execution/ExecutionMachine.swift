@@ -9,6 +9,8 @@ package enum AgentOrder: Hashable, Sendable {
   /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other, also
   /// where it had not begun.
   case stop(SessionID, attempt: UInt16)
+  /// Ask, on all devices, whether the session may run here; it may when the settings say so.
+  case askConsent(SessionID)
   /// Nothing runs any more, and nothing will begin.
   case drained
 }
@@ -204,6 +206,8 @@ extension ExecutionMachine {
       case .perform(let command, let following):
         actions += performSurely(
           command, then: following, IntentChanges(), over: &connection, at: context, store: store)
+      case .askConsent(let session):
+        actions.append(.agent(.askConsent(session)))
       case .drained:
         actions.append(.agent(.drained))
       }

@@ -295,7 +295,7 @@ extension Executor {
   }
 
   private mutating func begin(_ order: StartOrder) -> [Action] {
-    let isOfPerson = mode(of: order.session) == .gated
+    let isOfPerson = settings.mode(of: order.session) == .gated
     let run = ActiveRun(order: order, isOfPerson: isOfPerson)
     sessions[order.session]?.work = .running(run)
     counters.starts += 1

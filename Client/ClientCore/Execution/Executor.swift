@@ -24,6 +24,8 @@ package struct Executor: Sendable {
     case end(Command, then: [Command], MessageID)
     /// The same, where there is no intent.
     case perform(Command, then: [Command])
+    /// Ask whether the session may run here.
+    case askConsent(SessionID)
     /// Nothing runs any more, and no lease is held.
     case drained
   }
@@ -37,6 +39,8 @@ package struct Executor: Sendable {
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
   var opened: Set<SessionID> = []
+  /// Sessions for which consent was asked since the program began.
+  private var consentAsked: Set<SessionID> = []
   /// Whether the authority lets messages out by itself, where it is asked to.
   package var authorityStands = false
   package private(set) var isDraining = false
@@ -112,6 +116,11 @@ package struct Executor: Sendable {
       if sessions[session]?.question.pause?.endsWithChange == true {
         sessions[session]?.question.endPause()
       }
+      if settings.asksForConsent, settings.lacksConsent(session),
+        workspace.startable(in: session) != nil, consentAsked.insert(session).inserted
+      {
+        actions.append(.askConsent(session))
+      }
       actions += step(session, in: workspace, at: context)
     }
     return actions
@@ -171,16 +180,11 @@ package struct Executor: Sendable {
 
   /// Whether the settings let anything start in a session now.
   func mayStart(in session: SessionID) -> Bool {
-    switch mode(of: session) {
+    switch settings.mode(of: session) {
     case .off: false
     case .free: true
     case .gated: opened.contains(session)
     }
-  }
-
-  func mode(of session: SessionID) -> StartMode {
-    let standard: StartMode = settings.isEnabled ? settings.isGated ? .gated : .free : .off
-    return settings.modes[session] ?? standard
   }
 
   /// An order could not be stored, and so must not be carried out.

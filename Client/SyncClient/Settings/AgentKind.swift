@@ -25,6 +25,26 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   }
 }
 
+/// Which of the sessions whose host this device is it runs.
+public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
+  /// Those that somebody at this device let it run. What another device gives it waits here.
+  case own
+  /// The same; what waits asks on all devices, and is allowed at this one.
+  case ask
+  /// All, whoever says so.
+  case any
+}
+
+/// Where agents that run here may queue messages.
+public enum AgentMessagePolicy: String, Hashable, Sendable, CaseIterable, Codable {
+  /// In their own session.
+  case own
+  /// In others too, when a person allows it each time.
+  case ask
+  /// In all, which they may look at, too.
+  case any
+}
+
 /// How agents run on this device.
 public struct AgentSettings: Hashable, Sendable {
   /// What runs messages.
@@ -34,6 +54,10 @@ public struct AgentSettings: Hashable, Sendable {
   /// The folders in or below which projects may be; empty where they may be anywhere. Any device of the
   /// workspace names projects: this says which of them work starts in here.
   public var projectRoots: [String]
+  /// Whose word makes a session run here.
+  public var hosts: HostPolicy
+  /// Where agents that run here may queue messages.
+  public var messages: AgentMessagePolicy
   /// After so many seconds an agent is stopped and its message has failed; nil for never.
   public var timeoutSeconds: Int?
   /// What to do with an attempt of which nobody knows what became of it.
@@ -44,12 +68,14 @@ public struct AgentSettings: Hashable, Sendable {
   /// Puts the settings together.
   public init(
     kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],
-    timeoutSeconds: Int? = nil,
+    hosts: HostPolicy = .own, messages: AgentMessagePolicy = .own, timeoutSeconds: Int? = nil,
     onUnknown: UnknownPolicy = .ask, graceSeconds: Int = SettingName.agentGraceDefault
   ) {
     self.kind = kind
     self.command = command
     self.projectRoots = projectRoots
+    self.hosts = hosts
+    self.messages = messages
     self.timeoutSeconds = timeoutSeconds
     self.onUnknown = onUnknown
     self.graceSeconds = graceSeconds.clamped(to: SettingName.agentGraceRange)

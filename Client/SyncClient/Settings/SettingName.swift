@@ -8,6 +8,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case agent
   case command
   case projectRoots
+  case hosts
+  case agentMessages
   case agentTimeout
   case agentGrace
   case onUnknown
@@ -80,6 +82,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .onFailure: .choice(FailurePolicy.allCases.map(\.rawValue))
     case .agent: .choice(AgentKind.allCases.map(\.rawValue))
     case .command, .notifyCommand, .projectRoots: .text(bytesMax: 4_096)
+    case .hosts: .choice(HostPolicy.allCases.map(\.rawValue))
+    case .agentMessages: .choice(AgentMessagePolicy.allCases.map(\.rawValue))
     case .agentTimeout: .number(SettingName.agentTimeoutRange)
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
@@ -105,6 +109,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .notifyOff: .text("none")
     case .onFailure: .text(FailurePolicy.pause.rawValue)
     case .agent: .text(AgentKind.none.rawValue)
+    case .hosts: .text(HostPolicy.own.rawValue)
+    case .agentMessages: .text(AgentMessagePolicy.own.rawValue)
     case .agentTimeout: .number(0)
     case .agentGrace: .number(SettingName.agentGraceDefault)
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
@@ -129,6 +135,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agent: "COSPOOL_AGENT"
     case .command: "COSPOOL_COMMAND"
     case .projectRoots: "COSPOOL_PROJECT_ROOTS"
+    case .hosts: "COSPOOL_HOSTS"
+    case .agentMessages: "COSPOOL_AGENT_MESSAGES"
     case .agentTimeout: "COSPOOL_AGENT_TIMEOUT"
     case .agentGrace: "COSPOOL_AGENT_GRACE"
     case .onUnknown: "COSPOOL_ON_UNKNOWN"
@@ -168,6 +176,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agent: "what runs the messages of sessions whose host this device is"
     case .command: "the agent's command; {} is the prompt, else it comes on stdin"
     case .projectRoots: "folders in which agents may work here, separated by colons; else anywhere"
+    case .hosts:
+      "which sessions run here: own, that this device took; ask, on all devices; any, whoever gave them"
+    case .agentMessages:
+      "where agents that run here may queue messages: own, their session; ask, a person; any"
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
     case .onUnknown:

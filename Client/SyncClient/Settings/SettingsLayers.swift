@@ -100,6 +100,8 @@ public struct SettingsLayers: Hashable, Sendable {
     return AgentSettings(
       kind: text(.agent).flatMap(AgentKind.init) ?? .none, command: text(.command),
       projectRoots: (text(.projectRoots) ?? "").split(separator: ":").map(String.init),
+      hosts: text(.hosts).flatMap(HostPolicy.init) ?? .own,
+      messages: text(.agentMessages).flatMap(AgentMessagePolicy.init) ?? .own,
       timeoutSeconds: timeout > 0 ? timeout : nil,
       onUnknown: text(.onUnknown).flatMap(UnknownPolicy.init) ?? .ask,
       graceSeconds: number(.agentGrace) ?? SettingName.agentGraceDefault)

@@ -122,4 +122,27 @@ public struct ClientExecution: Sendable {
       } catch { throw .store(error) }
     }
   }
+
+  /// The sessions that somebody at this device let it run.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  public func consents() async throws(ClientError) -> Set<SessionID> {
+    try await client.engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.consents(), [])
+      } catch { throw .store(error) }
+    }
+  }
+
+  /// Lets a session run here where this device is or becomes its host, or no more. Holds for what
+  /// starts from now on, once `apply` was told.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
+  public func setConsent(_ isGiven: Bool, to session: SessionID) async throws(ClientError) {
+    try await client.engine.submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        return (try store.setConsent(isGiven, to: session), [])
+      } catch { throw .store(error) }
+    }
+  }
 }

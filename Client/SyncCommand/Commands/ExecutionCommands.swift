@@ -13,7 +13,8 @@ extension SessionCommands {
           cospool session host review --none
 
         DEVICE is "this", a name, or an id from cospool status. That device's daemon runs
-        the session's messages, if it has an agent: cospool config set agent command.
+        the session's messages, if it has an agent: cospool config set agent command. Another
+        device does so only when somebody says "this" there, unless its setting hosts is any.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The device.") var device: String?
@@ -36,9 +37,13 @@ extension SessionCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
-      let text =
-        host.name.map { "\(TextStyle.line(host.session.rawValue)) runs on \(TextStyle.line($0))" }
-        ?? "\(TextStyle.line(host.session.rawValue)) runs on no device"
+      let session = TextStyle.line(host.session.rawValue)
+      var text = "\(session) runs on \(host.name.map(TextStyle.line) ?? "no device")"
+      if host.asksThere == true {
+        text +=
+          ", if it may: say there cospool session host "
+          + "\(TextStyle.line(Shell.quoted(host.session.rawValue))) this"
+      }
       guard let warning = host.warning else { return text }
       return text + "\n" + style.coloured("warning: \(TextStyle.line(warning))", .yellow)
     }

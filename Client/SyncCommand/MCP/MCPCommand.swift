@@ -55,7 +55,7 @@ struct MCPCommand: LocalCommand {
 
   func run(in environment: Environment) async throws -> String {
     let directory = try environment.dataDirectory(flag: options.data)
-    let connection = DaemonConnection(dataDirectory: directory)
+    let connection = environment.connection(directory)
     let named = session ?? environment.session
     let surroundings = MCPSurroundings(session: named, patienceSeconds: patience)
     var server = MCPServer(surroundings) { try await connection.answer(to: $0) }

@@ -123,7 +123,7 @@ enum MCPTools {
             text: try Content.checked(try arguments.needed("text")),
             id: try arguments.idempotencyKey().map { MessageKey.id(for: $0, in: session) },
             priority: arguments.flag("urgent") ? "urgent" : nil,
-            project: arguments.text("project")))
+            project: arguments.text("project"), byAgent: true))
       }),
   ]
 

@@ -49,6 +49,14 @@ struct AgentTurn: Hashable, Sendable {
   var dataDirectory: String
   /// The message's files; nil where it has none.
   var files: TurnFiles?
+  /// How it asks the daemon for something; nil where it has no process of its own.
+  var access: Access?
+
+  /// The socket of the agents, and the token of the turn.
+  struct Access: Hashable, Sendable {
+    var socket: String
+    var token: String
+  }
 
   /// What every agent's process finds in its environment.
   var environment: [String: String] {
@@ -60,6 +68,8 @@ struct AgentTurn: Hashable, Sendable {
     ]
     environment["COSPOOL_PROJECT"] = project
     environment["COSPOOL_FILES"] = files?.folder
+    environment["COSPOOL_SOCKET"] = access?.socket
+    environment["COSPOOL_TOKEN"] = access?.token
     return environment
   }
 

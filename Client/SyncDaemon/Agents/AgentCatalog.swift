@@ -7,7 +7,7 @@ enum AgentCatalog {
   /// - Throws: what a person has to set right.
   static func agent(
     _ kind: AgentKind, _ settings: AgentSettings, _ slots: HookSlots,
-    ask: @escaping OpencodeAgent.Asker
+    environment: [String: String], ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
     // The device's command is for the device's agent.
     let command = kind == settings.kind ? settings.command : nil
@@ -27,7 +27,8 @@ enum AgentCatalog {
     case .codex:
       return try PresetAgents.codex(command: command, timeoutSeconds: timeout)
     case .opencode:
-      var agent = try OpencodeAgent(address: command, timeoutSeconds: timeout)
+      var agent = try OpencodeAgent(
+        address: command, timeoutSeconds: timeout, environment: environment)
       agent.ask = ask
       return agent
     case .hooks:

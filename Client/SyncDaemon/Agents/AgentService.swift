@@ -12,11 +12,13 @@ struct AgentService: Service {
   var settings: SettingsStore
   var output: OutputFolder
   var slots: HookSlots
-  var dataDirectory: String
+  var access: TurnAccess
   var environment: [String: String]
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
+
+  private var dataDirectory: String { access.dataDirectory }
 
   /// Where the files of messages lie while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
@@ -44,6 +46,8 @@ struct AgentService: Service {
             group.addTask { await work(on: start, until: stops, turns) }
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
+          case .askConsent(let session):
+            group.addTask { await client.tasks.notePrompt(consent(to: session), in: session) }
           case .drained:
             break
           }
@@ -63,10 +67,20 @@ struct AgentService: Service {
   /// How messages are to be run, as the device and its sessions are set.
   static func executionSettings(of client: QueueClient) async throws -> ExecutionSettings {
     let device = client.settings
+    let hosts = device.agents.hosts
     return ExecutionSettings(
       isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
       skipsFailed: device.onFailure == .proceed, isGated: device.agents.kind == .hooks,
-      modes: try await client.execution.agentKinds().mapValues(\.startMode))
+      modes: try await client.execution.agentKinds().mapValues(\.startMode),
+      consented: hosts == .any ? nil : try await client.execution.consents(),
+      asksForConsent: hosts == .ask)
+  }
+
+  /// What all devices show, and this one alone can answer.
+  private func consent(to session: SessionID) -> AgentAsk {
+    let name = client.syncStatus().deviceName
+    return .question(
+      "May \(session) run on \(name)? Say there: cospool session host \(session) this", options: [])
   }
 
   private func followSettings() async {
@@ -116,7 +130,9 @@ struct AgentService: Service {
       guard let memory = start.memory else { throw MemoryMissing() }
       let kind = memory.kind ?? client.settings.agents.kind
       isLive = kind == .hooks
-      agent = try AgentCatalog.agent(kind, client.settings.agents, slots) {
+      agent = try AgentCatalog.agent(
+        kind, client.settings.agents, slots, environment: environment
+      ) {
         // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
         // there alone.
         [client] ask, session in try? await client.tasks.ask(ask, in: session, patience: nil)
@@ -246,6 +262,10 @@ struct AgentService: Service {
       if !attachments.isEmpty { folders.remove(of: turn.message, attempt: turn.attempt) }
     }
     var turn = turn
+    let token = access.begin(
+      CallingAgent(session: turn.session, message: turn.message, attempt: turn.attempt))
+    defer { access.end(token) }
+    turn.access = AgentTurn.Access(socket: access.socket, token: token)
     do {
       let deadline = ContinuousClock.now + AgentService.filePatience
       turn.files = try await folders.write(

@@ -85,6 +85,8 @@ public enum Command: Hashable, Sendable {
     public var attachments: [Attachment] = []
     /// Whether the thread queue is on: off leaves the thread queue alone (S2-45).
     public var requeuesThread: Bool
+    /// Whether an agent says it and not its person: every device shows that.
+    public var byAgent = false
 
     /// Puts the parts together.
     public init(

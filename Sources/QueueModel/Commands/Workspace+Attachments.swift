@@ -76,6 +76,12 @@ extension Workspace {
     for attachment in message.attachments ?? [] {
       emitTag(of: attachment, to: reference, by: &author)
     }
+    if message.byAgent == true { emitByAgent(reference, by: &author) }
+  }
+
+  /// Says of a message that an agent queued it.
+  mutating func emitByAgent(_ message: OperationID, by author: inout Author) {
+    emit(.addTag(element: message, field: .byAgent, clears: [], note: ""), by: &author)
   }
 
   /// Every file that a message speaks of, cancelled ones too, by hash.

@@ -325,6 +325,7 @@ extension Workspace {
       for attachment in send.attachments {
         workspace.emitTag(of: attachment, to: message, by: &author)
       }
+      if send.byAgent { workspace.emitByAgent(message, by: &author) }
     }
     if send.requeuesThread { requeueThread(send.session, reference: session, by: &author) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.

@@ -15,17 +15,40 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var isGated: Bool
   /// Sessions that differ from the rest.
   public var modes: [SessionID: StartMode]
+  /// The sessions that somebody at this device let it run: no other starts by itself. nil: all whose host
+  /// it is, whoever said so.
+  public var consented: Set<SessionID>?
+  /// Whether the others ask for it, on all devices, when something of theirs would start.
+  public var asksForConsent: Bool
 
   /// Puts the settings together.
   public init(
     isEnabled: Bool = true, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false,
-    isGated: Bool = false, modes: [SessionID: StartMode] = [:]
+    isGated: Bool = false, modes: [SessionID: StartMode] = [:],
+    consented: Set<SessionID>? = nil, asksForConsent: Bool = false
   ) {
     self.isEnabled = isEnabled
     self.onUnknown = onUnknown
     self.skipsFailed = skipsFailed
     self.isGated = isGated
     self.modes = modes
+    self.consented = consented
+    self.asksForConsent = asksForConsent
+  }
+
+  /// When a session's messages may start, consent included. Where a person's own agent asks for each
+  /// prompt (`gated`), that is the consent.
+  public func mode(of session: SessionID) -> StartMode {
+    lacksConsent(session) ? .off : wantedMode(of: session)
+  }
+
+  /// Whether only somebody's consent is missing for the session to run here.
+  public func lacksConsent(_ session: SessionID) -> Bool {
+    wantedMode(of: session) == .free && consented?.contains(session) == false
+  }
+
+  private func wantedMode(of session: SessionID) -> StartMode {
+    modes[session] ?? (isEnabled ? isGated ? .gated : .free : .off)
   }
 }
 

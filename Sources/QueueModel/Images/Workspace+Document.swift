@@ -163,5 +163,6 @@ extension WorkspaceDocument.Message {
     attempts = view.attempts == 0 ? nil : view.attempts
     lastError = view.lastError
     attachments = view.attachments.isEmpty ? nil : view.attachments
+    byAgent = view.isByAgent ? true : nil
   }
 }

@@ -79,6 +79,8 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
     public var lastError: String?
     /// The files that go with it; their bytes are not part of the document.
     public var attachments: [Attachment]?
+    /// Whether an agent queued it; left out where its person did.
+    public var byAgent: Bool?
 
     /// Puts the parts together.
     public init(

@@ -69,6 +69,8 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
     public var lastError: String?
     /// The files that go with it.
     public var attachments: [Attachment]?
+    /// Whether an agent queued it; left out where its person did.
+    public var byAgent: Bool?
   }
 
   /// By replica id.
@@ -112,7 +114,8 @@ extension Workspace {
       position: message.position, createdAt: message.createdAt, device: message.device?.id,
       project: message.project, attempts: message.attempts == 0 ? nil : message.attempts,
       lastError: message.lastError,
-      attachments: message.attachments.isEmpty ? nil : message.attachments)
+      attachments: message.attachments.isEmpty ? nil : message.attachments,
+      byAgent: message.isByAgent ? true : nil)
   }
 
   private func hexadecimal(_ value: UInt64) -> String {

@@ -198,6 +198,8 @@ public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
   /// A change of a message has not all come: it is too long for one delta, and ends where it clears
   /// the tag.
   public static let incomplete = TagField(rawValue: 7)
+  /// An agent queued a message, and not its person.
+  public static let byAgent = TagField(rawValue: 8)
 }
 
 /// Which last-writer-wins register of an element an operation writes.

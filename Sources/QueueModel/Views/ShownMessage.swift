@@ -18,6 +18,8 @@ struct ShownMessage {
   var attempts: Int
   var lastError: String?
   var attachments: [Attachment]
+  /// Whether an agent queued it.
+  var isByAgent: Bool
   /// The content, put together when it is asked for.
   var text: () -> String
   /// Its `live` tags, by id.
@@ -39,6 +41,7 @@ extension ShownMessage {
       attempts: Self.count(state.element.registers[.attempts]?.value),
       lastError: Self.text(state.element.registers[.lastError]?.value),
       attachments: Attachment.shown(by: state.element.notes(.attachment)),
+      isByAgent: state.element.has(.byAgent),
       text: { primary?.text.string ?? "" }, tags: { state.element.tagIDs(.live) })
   }
 
@@ -59,6 +62,7 @@ extension ShownMessage {
       primary: primary.map { (id: $0.id, stamp: $0.stamp) },
       project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
       lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),
+      isByAgent: image.tags.contains { $0.field == .byAgent },
       text: { primary?.text ?? "" },
       tags: { image.tags.first { $0.field == .live }?.tags.map(\.id) ?? [] })
   }

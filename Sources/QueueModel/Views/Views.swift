@@ -24,6 +24,8 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var lastError: String?
   /// The files that go with it, by name.
   public var attachments: [Attachment] = []
+  /// Whether an agent queued it, and not its person.
+  public var isByAgent = false
   /// The latest attempt to run it; nil before the first.
   public var run: Run?
   /// When it may start at the earliest, in milliseconds since 1970; nil at once.

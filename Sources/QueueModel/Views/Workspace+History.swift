@@ -111,7 +111,8 @@ extension Operation {
   /// Whether it says only that a change begins or has all come.
   fileprivate var marksAChange: Bool {
     switch body {
-    case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _): true
+    case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _):
+      true
     default: false
     }
   }

@@ -114,7 +114,8 @@ extension Workspace {
       device: (message.primary?.id.replica).flatMap(device(of:)), project: message.project,
       attempts: message.allAttempts,
       lastError: message.runState.run.map(\.error) ?? message.lastError,
-      attachments: message.attachments, run: message.runState.run, notBefore: message.notBefore,
+      attachments: message.attachments, isByAgent: message.isByAgent, run: message.runState.run,
+      notBefore: message.notBefore,
       heldUntil: message.heldUntil)
   }
 

@@ -12,6 +12,7 @@ struct HTTPCall: Sendable {
   /// With its query, percent-encoded.
   var path: String
   var body: String?
+  var authorization: String?
 
   enum Failure: Error, Equatable, CustomStringConvertible {
     /// Nobody listens there: nothing was sent.
@@ -98,6 +99,7 @@ struct HTTPCall: Sendable {
     on outbound: NIOAsyncChannelOutboundWriter<HTTPClientRequestPart>
   ) async throws {
     var headers: HTTPHeaders = ["host": "\(host):\(port)", "accept": "*/*"]
+    if let authorization { headers.add(name: "authorization", value: authorization) }
     if let body {
       headers.add(name: "content-type", value: "application/json")
       headers.add(name: "content-length", value: "\(body.utf8.count)")

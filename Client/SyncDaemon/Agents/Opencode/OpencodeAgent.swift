@@ -10,6 +10,8 @@ struct OpencodeAgent: Agent {
   var host: String
   var port: Int
   var timeoutSeconds: Int?
+  /// What its server wants to be told with each request; nil where it has no password.
+  var authorization: String?
   /// Asks people for what it asks leave for; nil leaves that to opencode's own prompt.
   var ask: Asker?
   /// Between two looks at a turn whose answer was lost.
@@ -32,8 +34,18 @@ struct OpencodeAgent: Agent {
   /// How long opencode may take to be told to stop.
   static let abortLimit = Duration.seconds(5)
 
-  /// - Parameter address: `http://host:port`; nil is opencode's own default.
-  init(address: String?, timeoutSeconds: Int?) throws(CommandLineFault) {
+  /// - Parameters:
+  ///   - address: `http://host:port`; nil is opencode's own default.
+  ///   - environment: the daemon's, with the password that opencode's server was started with, under the
+  ///     names that it reads them by.
+  init(
+    address: String?, timeoutSeconds: Int?, environment: [String: String] = [:]
+  ) throws(CommandLineFault) {
+    if let password = environment["OPENCODE_SERVER_PASSWORD"], !password.isEmpty {
+      let user = environment["OPENCODE_SERVER_USERNAME"].flatMap { $0.isEmpty ? nil : $0 }
+      let words = Data("\(user ?? "opencode"):\(password)".utf8)
+      authorization = "Basic \(words.base64EncodedString())"
+    }
     let text = address ?? OpencodeAgent.addressDefault
     guard let url = URLComponents(string: text), url.scheme == "http", let host = url.host,
       !host.isEmpty, url.path.isEmpty || url.path == "/"
@@ -112,6 +124,12 @@ struct OpencodeAgent: Agent {
   ) async -> TurnResult {
     let conversation: String
     let known: Set<String>
+    let owners = isHere ? PortOwner.users(of: port) : []
+    guard owners.allSatisfy({ $0 == geteuid() || $0 == 0 }) else {
+      return .failed(
+        "port \(port) is another user's: it would get the prompt. Start opencode serve yourself, on "
+          + "another port (cospool config set command http://127.0.0.1:PORT)")
+    }
     do {
       (conversation, known) = try await within(OpencodeAgent.openingLimit) {
         let conversation = try await opened(turn)
@@ -196,7 +214,9 @@ struct OpencodeAgent: Agent {
     _ method: HTTPMethod, _ path: String, _ body: String? = nil, of turn: AgentTurn
   ) -> HTTPCall {
     let query = turn.folder.map { "?directory=\(Self.encoded($0))" } ?? ""
-    return HTTPCall(host: host, port: port, method: method, path: path + query, body: body)
+    return HTTPCall(
+      host: host, port: port, method: method, path: path + query, body: body,
+      authorization: authorization)
   }
 
   /// The conversation to go on with, where the server knows it, else a new one.

@@ -1,0 +1,55 @@
+import QueueModel
+import Synchronization
+
+/// A turn of an agent, as whoever asks for something of the daemon from within it.
+struct CallingAgent: Hashable, Sendable {
+  var session: SessionID
+  var message: MessageID
+  var attempt: UInt16
+}
+
+/// The turns that run, by the tokens that their processes get: with one they ask the daemon for what
+/// an agent may have (`Route.agentAccess`), and no more.
+final class TurnAccess: Sendable {
+  private struct State {
+    var turns: [String: CallingAgent] = [:]
+    var hasBegun = false
+  }
+
+  /// Where requests with a token are served, and no others.
+  let socket: String
+  /// As it stands in the environment of what the daemon starts.
+  let dataDirectory: String
+  private let state = Mutex(State())
+
+  init(socket: String, dataDirectory: String) {
+    self.socket = socket
+    self.dataDirectory = dataDirectory
+  }
+
+  /// - Returns: the token of the turn, 64 hexadecimal digits.
+  func begin(_ agent: CallingAgent) -> String {
+    var generator = SystemRandomNumberGenerator()
+    let token = (0..<4).map { _ in
+      let digits = String(generator.next(), radix: 16)
+      return String(repeating: "0", count: 16 - digits.count) + digits
+    }.joined()
+    state.withLock { state in
+      state.turns[token] = agent
+      state.hasBegun = true
+    }
+    return token
+  }
+
+  func end(_ token: String) { state.withLock { $0.turns[token] = nil } }
+
+  /// nil where the token is that of no turn that runs.
+  func agent(withToken token: String) -> CallingAgent? { state.withLock { $0.turns[token] } }
+
+  func isRunning(_ agent: CallingAgent) -> Bool {
+    state.withLock { $0.turns.values.contains(agent) }
+  }
+
+  /// Whether anything that this daemon started may ask for something.
+  var hasBegun: Bool { state.withLock { $0.hasBegun } }
+}

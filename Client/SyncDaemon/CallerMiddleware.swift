@@ -1,0 +1,185 @@
+import Hummingbird
+import LocalAPI
+import NIOCore
+import QueueModel
+import SyncClient
+import Synchronization
+
+/// What stands before every route of the Unix sockets: does a person ask, or an agent that this daemon
+/// started? An agent gets what its turn may have (`Route.agentAccess`), whichever socket it asks.
+struct CallerMiddleware: RouterMiddleware {
+  typealias Context = APIHandlers.Context
+
+  var api: APIHandlers
+  /// Whether it is the socket where a turn's token is needed.
+  var takesAgentsAlone: Bool
+
+  func handle(
+    _ request: Request, context: Context,
+    next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    guard let agent = try await agent(asking: request, over: context.channel) else {
+      return try await next(request, context)
+    }
+    if let route = Route.named(request.method.rawValue, context.endpointPath ?? "") {
+      try api.check(route, of: agent, context)
+    }
+    var context = context
+    context.agent = agent
+    return try await next(request, context)
+  }
+
+  /// nil where a person asks.
+  private func agent(
+    asking request: Request, over channel: any Channel
+  ) async throws -> CallingAgent? {
+    if let word = request.header("authorization"), word.hasPrefix("Bearer ") {
+      guard let agent = api.turns.agent(withToken: String(word.dropFirst(7))) else {
+        throw APIProblem.turnTokenUnknown
+      }
+      return agent
+    }
+    guard !takesAgentsAlone else { throw APIProblem.turnTokenUnknown }
+    // Where no agent was started yet, none can ask.
+    guard api.turns.hasBegun, let caller = await CallingProcess.of(channel) else { return nil }
+    guard caller.isOfThisUser else { throw APIProblem.foreignUser }
+    guard let agent = caller.agent(of: api.turns.dataDirectory) else { return nil }
+    guard api.turns.isRunning(agent) else { throw APIProblem.agentTurnOver }
+    return agent
+  }
+}
+
+/// Who asked for what waits for an answer: the agents that people work with, by request.
+final class Askers: Sendable {
+  private let agents = Mutex<[QueueModel.RequestID: AgentProcess]>([:])
+
+  /// Remembers it while a request waits.
+  func during<Value>(
+    _ request: QueueModel.RequestID, of agent: AgentProcess?, _ body: () async throws -> Value
+  ) async rethrows -> Value {
+    agents.withLock { $0[request] = agent }
+    defer { agents.withLock { $0[request] = nil } }
+    return try await body()
+  }
+
+  func agent(asking request: QueueModel.RequestID) -> AgentProcess? {
+    agents.withLock { $0[request] }
+  }
+}
+
+extension APIHandlers {
+  private var policy: AgentMessagePolicy { client.settings.agents.messages }
+
+  /// - Throws: where a turn of an agent may not ask for that.
+  func check(_ route: Route, of agent: CallingAgent, _ context: Context) throws {
+    switch route.agentAccess {
+    case .free, .body: return
+    case .refused: throw APIProblem.agentNotAllowed
+    case .everywhere: guard policy == .any else { throw APIProblem.agentNotAllowed }
+    case .ownSession:
+      guard try session(context) == agent.session else { throw APIProblem.agentNotAllowed }
+    case .session: try check(try session(context), of: agent)
+    case .message:
+      try check(try client.workspace().message(try message(context)).session, of: agent)
+    case .agentsMessage: try check([try message(context)], of: agent)
+    }
+  }
+
+  /// Whether who asks is told of a session: an agent where it may queue, be it with leave.
+  func mayName(_ session: SessionID, _ context: Context) -> Bool {
+    guard let agent = context.agent else { return true }
+    return session == agent.session || policy != .own
+  }
+
+  private func check(_ session: SessionID, of agent: CallingAgent) throws {
+    guard session == agent.session || policy == .any else { throw APIProblem.agentNotAllowed }
+  }
+
+  /// - Throws: where an agent would change a message that its person wrote, or in a session that is not
+  ///   its own.
+  func check(_ messages: [MessageID], of agent: CallingAgent) throws {
+    let workspace = client.workspace()
+    for id in messages {
+      let message = try workspace.message(id)
+      try check(message.session, of: agent)
+      guard message.isByAgent else { throw APIProblem.messageOfPerson }
+    }
+  }
+
+  /// - Throws: as `check(_:of:)`, or where the place is in another session.
+  func check(_ messages: [MessageID], movingTo target: MoveTarget, of agent: CallingAgent) throws {
+    try check(messages, of: agent)
+    switch target {
+    case .position: return
+    case .before(let id), .after(let id):
+      try check(try client.workspace().message(id).session, of: agent)
+    }
+  }
+
+  /// - Throws: where an agent may not queue that.
+  func check(
+    _ send: SendRequest, to session: SessionID, of agent: CallingAgent, _ context: Context
+  ) async throws {
+    guard (send.attachments ?? []).allSatisfy({ $0.path == nil }) else {
+      throw APIProblem.agentNotAllowed
+    }
+    let project = client.workspace().session(session)?.project
+    guard send.project == nil || send.project == project else { throw APIProblem.agentNotAllowed }
+    guard session != agent.session else { return }
+    switch policy {
+    case .any: return
+    case .own: throw APIProblem.agentNotAllowed
+    case .ask:
+      let line = send.text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+      let ask = AgentAsk.approval(
+        toolName: "queue_add",
+        summary: "Queue in \(session): \(line)".cutWithMark(
+          toUTF8Bytes: APIHandlers.summaryBytesMax),
+        details: send.text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax))
+      let patience = Duration.seconds(
+        min(client.settings.approvalPatience, APIHandlers.agentPatienceSecondsMax))
+      let answer = try await waiting(for: ask, in: agent.session, patience, context)
+      guard answer.ending == .allowed else { throw APIProblem.agentDenied }
+    }
+  }
+
+  /// Bytes of the first line of a prompt that is shown of it.
+  private static let summaryBytesMax = 200
+  /// Callers give a send a minute.
+  private static let agentPatienceSecondsMax = 50
+}
+
+extension APIProblem {
+  static let agentNotAllowed = APIProblem(
+    .forbidden, code: "agentNotAllowed",
+    message: "That is not for an agent at work on a prompt. It lists and queues in its own "
+      + "session, says how far it is, and asks; its person does the rest (setting agentMessages).",
+    exitCode: 3)
+
+  static let messageOfPerson = APIProblem(
+    .forbidden, code: "messageOfPerson",
+    message: "Its person wrote that message: an agent changes those that agents queued.",
+    exitCode: 3)
+
+  static let agentDenied = APIProblem(
+    .forbidden, code: "agentDenied",
+    message: "Nobody allowed to queue that in another session.", exitCode: 3)
+
+  static let ownRequest = APIProblem(
+    .forbidden, code: "ownRequest",
+    message: "It comes from the agent that asks. Answer at its prompt, in a terminal of your own, "
+      + "or on another device.", exitCode: 3)
+
+  static let agentTurnOver = APIProblem(
+    .forbidden, code: "agentTurnOver",
+    message: "An agent started this process, and its turn is over. Use a terminal of your own.",
+    exitCode: 3)
+
+  static let turnTokenUnknown = APIProblem(
+    .unauthorized, code: "turnTokenUnknown",
+    message: "Agents that this daemon started ask here with COSPOOL_TOKEN, while their turn lasts. "
+      + "Use cospool.sock.", exitCode: 3)
+
+  static let foreignUser = APIProblem(
+    .forbidden, code: "foreignUser", message: "The daemon is another user's.", exitCode: 3)
+}

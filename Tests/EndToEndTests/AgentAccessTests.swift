@@ -1,0 +1,164 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// S-8: an agent at work asks the daemon for what its turn may have, and is not its person.
+  @Suite struct AgentAccessTests {
+    /// An agent that runs a script with the real command line, and keeps what became of each command.
+    private struct Scene {
+      var bed: TestBed
+      var device: Device
+      var folder: String
+
+      /// - Parameter script: lines `try NAME COMMAND…`, where `NAME` is under what is kept.
+      init(_ bed: TestBed, policy: String = "own", _ script: String) async throws {
+        self.bed = bed
+        device = Device(bed, "a")
+        folder = bed.path("agent")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let text = """
+          #!/bin/sh
+          cospool=\(try Executables.path(of: "cospool"))
+          cd \(folder)
+          try() {
+            name=$1; shift
+            "$@" > $name.out 2>&1
+            echo $? > $name.code
+          }
+          \(script)
+          touch done
+          """
+        try Data(text.utf8).write(to: URL(filePath: folder + "/agent.sh"))
+        try await device.start()
+        for (name, value) in [
+          ("agentMessages", policy), ("command", "sh \(folder)/agent.sh"), ("agent", "command"),
+        ] {
+          try await device.cospool("config", "set", name, value)
+        }
+        for session in ["own", "other"] { try await device.cospool("session", "add", session) }
+        try await device.cospool("session", "host", "own", "this")
+      }
+
+      func ends() async throws {
+        try await bed.eventually("the agent is done", within: 120) {
+          FileManager.default.fileExists(atPath: folder + "/done")
+        }
+      }
+
+      func text(_ name: String) -> String {
+        let data = FileManager.default.contents(atPath: folder + "/" + name) ?? Data()
+        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      }
+
+      func code(_ name: String) -> String { text(name + ".code") }
+    }
+
+    @Test func anAgentIsNotItsPerson() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(
+          bed,
+          #"""
+          try list $cospool queue list -s own
+          try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
+          try edit $cospool queue edit 1111 "and then that"
+          try edit-person $cospool queue edit 2222 "something else"
+          try cancel-person $cospool queue cancel 2222
+          try other $cospool send -s other "a worm"
+          try read-other $cospool queue list -s other
+          try settings $cospool config set command "touch pwned"
+          try pair $cospool pair ws://127.0.0.1:1 CODE
+          try push $cospool push add webhook http://127.0.0.1:1/a#0123456789abcdef
+          try host $cospool session host other this
+          try approve $cospool approve other
+          try dump $cospool dump
+          try project $cospool send -s own --project /tmp/evil "elsewhere"
+          # Without what it was given, and over the socket of its person.
+          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET $cospool config set command "touch pwned"
+          try cleared env -i $cospool config set command "touch pwned" --data $COSPOOL_DATA
+          try forged env COSPOOL_TOKEN=00 $cospool config set command "touch pwned"
+          try mcp sh -c 'printf "%s\n" "$1" | $2 mcp' sh \
+            '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_add","arguments":{"session":"other","text":"a worm"}}}' \
+            $cospool
+          """#)
+        // Behind the first: what its person wrote, and what the agent must leave alone.
+        try await scene.device.cospool("queue", "pause", "-s", "own")
+        try await scene.device.send("own", "go")
+        try await scene.device.cospool(
+          "send", "-s", "own", "--id", "22222222-2222-4222-8222-222222222222", "by a person")
+        try await scene.device.cospool("queue", "resume", "-s", "own")
+        try await scene.ends()
+        try await scene.device.cospool("queue", "pause", "-s", "own")
+        for name in ["list", "add", "edit"] {
+          #expect(scene.code(name) == "0", "\(name): \(scene.text(name + ".out"))")
+        }
+        for name in [
+          "edit-person", "cancel-person", "other", "read-other", "settings", "pair", "push", "host",
+          "approve", "dump", "project", "bare", "cleared", "forged",
+        ] {
+          // Of other sessions it is not even told.
+          #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
+        }
+        #expect(scene.text("mcp.out").contains("agentNotAllowed"))
+        #expect(try await scene.device.contents("other") == [])
+        let command = try await scene.device.cospool("config", "get", "command")
+        #expect(command.contains("agent.sh"))
+        // The mark is seen wherever the message is.
+        let shown = try await scene.device.attempt(
+          "queue", "show", "11111111-1111-4111-8111-111111111111", "--json"
+        ).succeeded().standardOutput
+        #expect(shown.contains(#""byAgent":true"#) && shown.contains("and then that"))
+      }
+    }
+
+    /// A person allows each message, or none is queued.
+    @Test(arguments: ["approve", "deny"])
+    func anotherSessionIsAskedFor(verdict: String) async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(
+          bed, policy: "ask", #"try other $cospool send -s other "please""#)
+        try await scene.device.cospool("config", "set", "approvalPatience", "600")
+        try await scene.device.send("own", "go")
+        try await bed.eventually("it asks", within: 120) {
+          try await scene.device.task("own")?.status == "awaitingApproval"
+        }
+        let tasks = try await scene.device.cospool("task", "list")
+        #expect(tasks.contains("Queue in other: please"), "\(tasks)")
+        try await scene.device.cospool(verdict, "own")
+        try await scene.ends()
+        #expect(scene.code("other") == (verdict == "approve" ? "0" : "3"))
+        let queued = try await scene.device.contents("other")
+        #expect(queued == (verdict == "approve" ? ["please"] : []))
+      }
+    }
+
+    /// Who asks for leave does not give it: neither an agent at work, nor one that a person works with.
+    @Test func anAgentAnswersNoRequestOfItsOwn() async throws {
+      try await TestBed.run { bed in
+        let device = Device(bed, "a")
+        try await device.start()
+        let cospool = try Executables.path(of: "cospool")
+        let event =
+          #"{"session_id":"api","hook_event_name":"PermissionRequest","tool_name":"Bash","#
+          + #""tool_input":{"command":"ls"}}"#
+        // The agent is `timeout`: it runs the hook, and what it was told to run besides.
+        let script = """
+          printf '%s' '\(event)' | \(cospool) hook --approvals 300 --timeout 60 --data \(device.data) &
+          until \(cospool) approve api --data \(device.data) 2> refused || grep -q ownRequest refused \
+            || grep -q 'comes from the agent' refused; do sleep 0.1; done
+          echo tried > tried
+          wait
+          """
+        let agent = try bed.launch(
+          "/usr/bin/env", ["timeout", "300", "sh", "-c", "cd \(bed.directory); " + script],
+          name: "agent")
+        try await bed.eventually("it tried", within: 120) {
+          FileManager.default.fileExists(atPath: bed.path("tried"))
+        }
+        #expect(try await device.task("api")?.status == "awaitingApproval")
+        try await device.cospool("approve", "api")
+        let output = try await bed.finish(agent, ["agent"], within: 120)
+        #expect(output.standardOutput.contains(#""behavior":"allow""#), "\(output)")
+      }
+    }
+  }
+}
