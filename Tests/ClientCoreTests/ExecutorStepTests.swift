@@ -31,6 +31,12 @@ struct ExecutorStepTests {
 
     var wall: Int64 { context.wall }
 
+    /// The session's agent, which a person works with, waits for a prompt.
+    mutating func open(_ session: String) throws {
+      try follow(
+        executor.gateChanged(.named(session), isOpen: true, in: host.workspace, at: context))
+    }
+
     /// The agent's turn ends.
     mutating func end(_ session: String, with result: TurnResult) throws {
       try follow(
@@ -137,10 +143,9 @@ struct ExecutorStepTests {
   @Test func whatAPersonsAgentAsksForNeedsNoConsent() throws {
     var scene = Scene()
     scene.executor.settings = ExecutionSettings(isGated: true, consented: [], asksForConsent: true)
-    scene.executor.opened = [.named("s")]
     try scene.host.perform(.send("text", as: 1, in: "s"))
     try scene.host.perform(.setHost(.named("s"), Scene.device))
-    try scene.run()
+    try scene.open("s")
     #expect(scene.begun.count == 1)
     #expect(scene.asked == [])
   }
