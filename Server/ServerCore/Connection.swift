@@ -72,6 +72,8 @@ struct Session: Hashable, Sendable {
   /// The client holds another log, or one of which the server no longer knows whether it is its own:
   /// it may offer its state.
   var hasDiverged = false
+  /// The reading that `welcome` carried: the device takes this clock for the server's.
+  var welcomedAt: ServerTime?
 }
 
 /// What waits for one receiver: first what it missed, then what happened since.

@@ -40,7 +40,7 @@ package enum CloseCode: UInt16, Hashable, Sendable {
   /// Refused: the `refused` frame before it says why.
   case policyViolation = 1_008
   case messageTooBig = 1_009
-  /// Reconnect to catch up.
+  /// Reconnect, to catch up or to read the server's clock.
   case serviceRestart = 1_012
 }
 

@@ -12,6 +12,10 @@ extension ServerCore {
         refuse(id, .authenticationBudget, "no authentication in time", at: now)
         continue
       }
+      if let welcomedAt = connection.session?.welcomedAt, now.isOfAnotherClock(than: welcomedAt) {
+        close(id, .serviceRestart, "the server's clock was set: connect again to read it")
+        continue
+      }
       connections[id]?.frames.refill(uptimeMilliseconds: uptime)
       connections[id]?.bytes.refill(uptimeMilliseconds: uptime)
       updateReading(id)

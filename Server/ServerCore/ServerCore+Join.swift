@@ -84,6 +84,8 @@ extension ServerCore {
 
   private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
     guard let resident = workspaces[session.workspace] else { return }
+    var session = session
+    session.welcomedAt = now
     connections[id]?.phase = .joined(session)
     workspaces[session.workspace]?.members.insert(id)
     presenceDue.insert(session.workspace)

@@ -10,6 +10,13 @@ package struct ServerTime: Hashable, Sendable {
     self.uptimeMilliseconds = uptimeMilliseconds
     self.wallMilliseconds = wallMilliseconds
   }
+
+  /// Whether the wall clock was set between an earlier point and this one: the two clocks went on by amounts
+  /// that differ by more than 2 seconds.
+  func isOfAnotherClock(than earlier: ServerTime) -> Bool {
+    let wall = wallMilliseconds - earlier.wallMilliseconds
+    return abs(wall - (uptimeMilliseconds - earlier.uptimeMilliseconds)) > 2_000
+  }
 }
 
 /// Names one connection for the lifetime of the process; never reused.

@@ -89,6 +89,39 @@ import WireProtocol
     #expect(scene.closed[id] == .policyViolation)
   }
 
+  /// Devices go by the reading of `welcome`, for the ends of requests for one.
+  @Test(arguments: [-2_400_000, -2_001, 2_001, 2_400_000])
+  func devicesConnectAgainWhereTheServersClockIsSet(step: Int64) throws {
+    var scene = ServerScene()
+    var (one, other) = (scene.device(1), scene.device(2))
+    let ids = [try scene.join(&one), try scene.join(&other)]
+    let greeting = scene.open()
+    scene.pass(100)
+    scene.now.wallMilliseconds += step
+    scene.pass(100)
+    for id in ids { #expect(scene.closed[id] == .serviceRestart) }
+    #expect(scene.closed[greeting] == nil, "it was told no time yet")
+    let again = scene.connect(one)
+    let welcomes = scene.take(again).welcomes
+    #expect(welcomes.map(\.serverMilliseconds) == [scene.now.wallMilliseconds])
+    scene.pass(60_000)
+    #expect(scene.closed[again] == nil)
+  }
+
+  @Test func clockThatIsCorrectedByLittleOftenIsNoticedOnceItIsMuch() throws {
+    var scene = ServerScene()
+    var device = scene.device(1)
+    let id = try scene.join(&device)
+    for _ in 1...4 {
+      scene.now.wallMilliseconds += 500
+      scene.pass(100)
+    }
+    #expect(scene.closed[id] == nil)
+    scene.now.wallMilliseconds += 1
+    scene.pass(100)
+    #expect(scene.closed[id] == .serviceRestart)
+  }
+
   @Test func deviceThatIsRevokedWhileItIsAwayLeavesTheList() throws {
     var scene = ServerScene()
     var (author, lost) = (scene.device(1), scene.device(2))
