@@ -108,9 +108,9 @@ struct Daemon: Sendable {
         SyncService(client: client, logger: logger),
         LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
-        LocalAPIService(application: application, executor: executor),
-        LateService(
-          base: AgentAPIService(application: agentAPI, executor: executor), start: turnsWait),
+        LocalAPIService(
+          application: application, agentApplication: agentAPI, agentStart: turnsWait,
+          executor: executor),
         WebService(listener: web, api: api, start: webWaits),
       ],
       logger: apiLogger)
@@ -180,12 +180,26 @@ extension Daemon {
 /// handed to another thread but what the store does.
 struct LocalAPIService: Service {
   var application: any Service
+  /// The same for the agents that the daemon starts.
+  var agentApplication: any Service
+  /// Ends when agents may ask.
+  var agentStart: AsyncStream<Void>
   var executor: LoopExecutor
 
   func run() async throws {
     let result: Result<Void, any Error>
     do {
-      try await withTaskExecutorPreference(executor) { try await application.run() }
+      try await withTaskExecutorPreference(executor) {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+          tasks.addTask { try await application.run() }
+          tasks.addTask {
+            await cancelWhenGracefulShutdown { for await _ in agentStart {} }
+            guard !Task.isCancelled, !Task.isShuttingDownGracefully else { return }
+            try await agentApplication.run()
+          }
+          while try await tasks.next() != nil {}
+        }
+      }
       result = .success(())
     } catch {
       result = .failure(error)
@@ -193,16 +207,6 @@ struct LocalAPIService: Service {
     // Every task of it has ended.
     try await executor.group.shutdownGracefully()
     try result.get()
-  }
-}
-
-/// The same for the agents that the daemon starts; it ends before the thread does.
-struct AgentAPIService: Service {
-  var application: any Service
-  var executor: LoopExecutor
-
-  func run() async throws {
-    try await withTaskExecutorPreference(executor) { try await application.run() }
   }
 }
 
