@@ -90,6 +90,7 @@ import Testing
     var twins = try Twins()
     try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
     try twins.fleet.perform(.cancel([.numbered(1)]), on: twins.first)
+    try twins.fleet.perform(.pause(.named("b"), reason: "wait"), on: twins.first)
     try twins.fleet.perform(.send("later", as: 6, in: "a"), on: twins.first)
     try twins.fleet.perform(
       .setNotBefore(.numbered(6), TestDevice.startOfTime + 86_400_000), on: twins.first)
@@ -97,6 +98,7 @@ import Testing
     try twins.connectWithAServerThatIsPutBack()
     let workspace = twins.fleet.server.workspace
     #expect(try workspace.message(.numbered(1)).status == .cancelled)
+    #expect(workspace.session(.named("b"))?.paused == true)
     // It had to wait for a time, which nobody brings back; so a person has to say.
     #expect(workspace.contents("a").sorted() == ["of the one", "of the other"])
     #expect(
