@@ -74,6 +74,12 @@ struct Session: Hashable, Sendable {
   var hasDiverged = false
   /// The reading that `welcome` carried: the device takes this clock for the server's.
   var welcomedAt: ServerTime?
+
+  func welcomed(at now: ServerTime) -> Session {
+    var session = self
+    session.welcomedAt = now
+    return session
+  }
 }
 
 /// What waits for one receiver: first what it missed, then what happened since.

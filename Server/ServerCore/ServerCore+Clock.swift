@@ -2,7 +2,8 @@ import QueueModel
 import WireProtocol
 
 extension ServerCore {
-  mutating func tick(at now: ServerTime) {
+  /// Time has passed; wanted several times a second.
+  package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
     let uptime = now.uptimeMilliseconds
     for id in connections.keys.sorted() {
       guard let connection = connections[id], !connection.isClosing else { continue }
@@ -27,6 +28,7 @@ extension ServerCore {
     unloadIdle(at: now)
     probeStorage(at: now)
     finishStopIfDone(at: now)
+    return takeActions()
   }
 
   private mutating func checkTokens(at now: ServerTime) {

@@ -84,9 +84,7 @@ extension ServerCore {
 
   private mutating func welcome(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
     guard let resident = workspaces[session.workspace] else { return }
-    var session = session
-    session.welcomedAt = now
-    connections[id]?.phase = .joined(session)
+    connections[id]?.phase = .joined(session.welcomed(at: now))
     workspaces[session.workspace]?.members.insert(id)
     presenceDue.insert(session.workspace)
     workspaces[session.workspace]?.devices[session.device]?.name = session.deviceName

@@ -239,12 +239,6 @@ package struct ServerCore: Sendable {
     return takeActions()
   }
 
-  /// Time has passed; wanted several times a second.
-  package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
-    tick(at: now)
-    return takeActions()
-  }
-
   /// The process is to stop: say so, store what is there, close.
   package mutating func stopRequested(at now: ServerTime) -> [ServerAction] {
     guard stopping == nil else { return [] }
