@@ -14,6 +14,7 @@ extension ClientStore {
     do {
       try write(waitsForDisk: transaction.waitsForDisk) { database in
         try prune(through: transaction.prunedThrough, in: database)
+        try write(transaction.journal, to: database)
         try write(transaction.appended, to: database)
         try write(transaction.base, entry: transaction.prunedThrough ?? 0, to: database)
         if transaction.rewritesHistory {

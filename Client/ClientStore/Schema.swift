@@ -31,6 +31,11 @@ enum Schema {
       kind TEXT PRIMARY KEY CHECK (kind IN ('base', 'cache')), entry INTEGER NOT NULL,
       snapshot BLOB NOT NULL
     ) STRICT;
+    -- What entries told that a snapshot took the place of, by their places; JSON. Bounded.
+    CREATE TABLE journal (
+      entry INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER, event BLOB NOT NULL,
+      PRIMARY KEY (entry, number)
+    ) STRICT, WITHOUT ROWID;
     -- Operations made here that the server's log is not known to hold: of each replica one range.
     CREATE TABLE outbox (
       replica INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL

@@ -23,7 +23,9 @@ enum HistoryText {
 
   /// Of one message: each thing that happened to it with its time, age and device. Of more, the age
   /// alone where the terminal has no room for both.
-  static func log(_ answer: HistoryAnswer, ofMessage: Bool = false, style: TextStyle) -> String {
+  static func log(
+    _ answer: HistoryAnswer, ofMessage: Bool = false, isUTC: Bool = false, style: TextStyle
+  ) -> String {
     guard !answer.entries.isEmpty else {
       guard let message = answer.message else { return "nothing is known of it" }
       return "the log of this device begins later\n\n" + QueueText.show(message, style: style)
@@ -35,10 +37,9 @@ enum HistoryText {
       .init(title: "ID", goes: 3, isName: true), .init(title: "WHAT"),
     ])
     table.rows = answer.entries.map { entry in
-      let mark = entry.estimated ? "~" : ""
-      return [
-        .init(entry.at.map { mark + $0 } ?? "-", .dim),
-        .init(entry.at.map { mark + style.age($0) } ?? "-"),
+      [
+        .init(entry.at.map { isUTC ? $0 : style.localTime($0) } ?? "-", .dim),
+        .init(entry.at.map(style.age) ?? "-"),
         .init(entry.device ?? "-"), .init(ofMessage ? "" : entry.session?.rawValue ?? ""),
         .init(
           ofMessage

@@ -1,3 +1,10 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -30,6 +37,18 @@ struct TextStyle: Sendable {
     let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     guard let date = try? format.parse(timestamp) else { return timestamp }
     return age(date)
+  }
+
+  /// An ISO 8601 time in the time zone of this device, to the second: `2026-11-21 16:02:16`.
+  func localTime(_ timestamp: String) -> String {
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    guard let date = try? format.parse(timestamp) else { return timestamp }
+    var time = time_t(date.timeIntervalSince1970)
+    var local = tm()
+    localtime_r(&time, &local)
+    func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : String(value) }
+    return "\(local.tm_year + 1_900)-\(padded(local.tm_mon + 1))-\(padded(local.tm_mday)) "
+      + "\(padded(local.tm_hour)):\(padded(local.tm_min)):\(padded(local.tm_sec))"
   }
 
   func age(milliseconds: Int64) -> String {

@@ -23,8 +23,6 @@ package struct HistoryAnswer: APIValue {
 
     /// When, on the author's clock; left out where nothing tells.
     package var at: String?
-    /// Whether the time is that of a change of the same device nearby.
-    package var estimated: Bool
     /// The name of the device; left out where it is not known yet.
     package var device: String?
     /// A stable name of what happened.
@@ -53,8 +51,8 @@ package struct HistoryAnswer: APIValue {
     entries = page.entries.map { entry in
       Entry(
         at: entry.milliseconds.map(ISOTime.text(milliseconds:)),
-        estimated: entry.isTimeEstimated, device: entry.device?.name, action: entry.action.name,
-        what: entry.action.description, session: entry.session, message: entry.message,
+        device: entry.device?.name, action: entry.action.name, what: entry.action.description,
+        session: entry.session, message: entry.message,
         replica: entry.replicaName, first: entry.firstSeq, last: entry.lastSeq)
     }
     next = page.next?.description

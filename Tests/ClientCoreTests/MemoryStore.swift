@@ -17,6 +17,7 @@ final class MemoryStore: ReplicaStore {
   private(set) var authority = AuthorityRecords()
   private(set) var answers: [RequestID: PendingAnswer] = [:]
   private(set) var notifications = LoadedNotifications()
+  private(set) var journal: [JournalEntry] = []
   private(set) var commits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
@@ -41,6 +42,13 @@ final class MemoryStore: ReplicaStore {
     authority = other.authority
     answers = other.answers
     notifications = other.notifications
+    journal = other.journal
+  }
+
+  func journal(
+    before: HistoryPosition, countMax: Int
+  ) throws(StoreError) -> [JournalEntry] {
+    Array(journal.filter { $0.position < before }.prefix(countMax))
   }
 
   var loaded: LoadedReplica {
@@ -85,6 +93,10 @@ final class MemoryStore: ReplicaStore {
     if let pruned = transaction.prunedThrough {
       entries.removeAll { $0.id <= pruned }
       prunedThrough = pruned
+    }
+    let told = transaction.journal.added + journal
+    journal = told.filter {
+      $0.event.milliseconds ?? .max >= transaction.journal.forgottenBefore ?? 0
     }
     for entry in transaction.appended {
       precondition(entry.id > (entries.last?.id ?? 0), "entries rise")

@@ -100,8 +100,9 @@ import WireProtocol
     #expect(
       page.entries.map { $0.device?.name }
         == ["device 2", "device 2", "device 1", "device 1"])
-    #expect(page.entries.map(\.isTimeEstimated) == [true, false, true, false])
-    #expect(page.entries.allSatisfy { $0.milliseconds != nil })
+    let times = try page.entries.map { try #require($0.milliseconds) }
+    #expect(times[0] == times[1])
+    #expect(times[2] - times[3] >= 60_000, "typing has the time at which it was typed")
     #expect(page.entries.last?.action == .queued(text: "one", priority: .normal))
     // In pages of one.
     var paged: [HistoryEntry] = []
@@ -119,6 +120,85 @@ import WireProtocol
     let session = try replica.history(
       of: .session(.named("b")), before: nil, limit: 100, store: store)
     #expect(session.entries.map(\.action.name) == ["queued", "addedSession"])
+  }
+
+  @Test func whatCarriesNoStampIsToldWithItsOwnTime() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
+    let commands: [Command] = [
+      .insertText(.numbered(1), at: 0, text: "x"), .insertText(.numbered(1), at: 0, text: "y"),
+      .cancel([.numbered(1), .numbered(2)]), .restore(.numbered(1)),
+      .pause(.named("a"), reason: nil), .resume(.named("a")), .setPriority(.numbered(1), .urgent),
+      .unlockThread(.named("a")), .removeThreads([.named("a")]),
+    ]
+    var expected: [Int64] = []
+    let start = fleet.now
+    for command in commands {
+      fleet.now += 600_000
+      try fleet.perform(command, on: 0)
+      expected.append(fleet.now - start)
+    }
+    // What is done at once needs no further note.
+    let operations = fleet.devices[0].store.operations.count
+    try fleet.perform(.unlockThread(.named("a")), on: 0)
+    try fleet.perform(.pause(.named("a"), reason: "wait"), on: 0)
+    #expect(fleet.devices[0].store.operations.count == operations + 1)
+    try fleet.settle()
+    for device in fleet.devices {
+      let page = try device.core.replica.history(
+        of: .session(.named("a")), before: nil, limit: 100, store: device.store)
+      let told = page.entries.reversed().filter {
+        $0.action.name != "queued" && $0.action.name != "addedSession"
+      }
+      let first = try #require(page.entries.last?.milliseconds)
+      let ages = try told.map { try #require($0.milliseconds) - first }
+      let names = told.map(\.action.name)
+      #expect(
+        names == [
+          "edited", "edited", "cancelled", "cancelled", "restored", "paused", "resumed",
+          "setPriority", "unlockedThread", "removedThread", "paused",
+        ])
+      let places = [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 8]
+      guard ages.count == places.count else { continue }
+      for (index, place) in places.enumerated() {
+        #expect(abs(ages[index] - expected[place]) <= 1_000, "\(names[index])")
+      }
+    }
+  }
+
+  @Test func theLogTellsWhatItToldBeforeASnapshot() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.perform(.cancel([.numbered(1)]), on: 1)
+    try fleet.settle()
+    fleet.cut(0)
+    try fleet.perform(.send("mine", as: 3, in: "a"), on: 0)
+    try fleet.perform(.send("two", as: 2, in: "a"), on: 1)
+    fleet.server.catchUpEntriesMax = 0
+    try fleet.pass(1_000)
+    let (replica, store) = (fleet.devices[0].core.replica, fleet.devices[0].store)
+    #expect(store.baseImage != nil)
+    let page = try replica.history(
+      of: .message(.numbered(1)), before: nil, limit: 10, store: store)
+    #expect(page.entries.map(\.action.name) == ["queued"])
+    #expect(page.entries.allSatisfy { $0.milliseconds != nil && $0.device != nil })
+    let own = try replica.history(
+      of: .message(.numbered(3)), before: nil, limit: 10, store: store)
+    #expect(own.entries.map(\.action.name) == ["queued"], "what waited is told once")
+    // In pages of one, over the border.
+    var paged: [String] = []
+    var place: HistoryPosition?
+    repeat {
+      let part = try replica.history(of: .workspace, before: place, limit: 1, store: store)
+      paged += part.entries.map(\.action.name)
+      place = part.next
+    } while place != nil
+    let all = try replica.history(of: .workspace, before: nil, limit: 100, store: store)
+    #expect(paged == all.entries.map(\.action.name))
+    #expect(paged.filter { $0 == "queued" }.count >= 2)
   }
 
   @Test func everyVersionCanBeSeenAgain() throws {

@@ -37,6 +37,41 @@ import WireProtocol
     try again.store.close()
   }
 
+  @Test func whatTheLogToldIsKeptWithinItsBound() throws {
+    let inbox = try Shelf()
+    var open = try inbox.open()
+    for number in 1...3 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    func told(_ open: Shelf.Open) throws -> [HistoryEntry] {
+      try open.replica.history(of: .workspace, before: nil, limit: 100, store: open.store).entries
+    }
+    let before = try told(open)
+    _ = try open.replica.install(
+      base(of: open.replica.workspace), at: inbox.context(), store: open.store)
+    #expect(try open.store.logSize().entries == 0)
+    #expect(try told(open) == before)
+    try inbox.send(4, &open)
+    try open.store.close()
+    let again = try inbox.open()
+    #expect(try told(again).suffix(before.count) == before)
+    // More than is kept: the oldest goes.
+    var transaction = StoreTransaction(record: again.replica.record)
+    transaction.journal.added = (0..<JournalChanges.entriesMax).reversed().map {
+      JournalEntry(position: HistoryPosition(entry: 1_000, index: $0), event: before[0])
+    }
+    try again.store.commit(transaction)
+    let oldest = HistoryPosition(entry: 1_000, index: 0)
+    #expect(try again.store.journal(before: oldest, countMax: 10).isEmpty)
+    let next = HistoryPosition(entry: 1_000, index: 1)
+    #expect(try again.store.journal(before: next, countMax: 10).count == 1)
+    // What is past its time goes.
+    transaction.journal.added = []
+    transaction.journal.forgottenBefore = .max
+    try again.store.commit(transaction)
+    let latest = HistoryPosition(entry: .max, index: 0)
+    #expect(try again.store.journal(before: latest, countMax: 10).isEmpty)
+    try again.store.close()
+  }
+
   @Test func emptyLogBehindABaseGoesOn() throws {
     let inbox = try Shelf()
     var open = try inbox.open()

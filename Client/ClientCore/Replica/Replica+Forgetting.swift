@@ -31,6 +31,7 @@ extension Replica {
     transaction.base = .install(base.image())
     transaction.prunedThrough = last
     transaction.shortensHistory = true
+    transaction.journal.forgottenBefore = milliseconds
     transaction.undo = next.undo.forget(before: milliseconds)
     try commit(transaction, to: store)
     self = next

@@ -30,7 +30,8 @@ extension Replica {
         try store.entries(before: bound, countMax: Replica.pageEntries)
       }
       guard !entries.isEmpty else {
-        try estimateTimes(in: &page.entries, store: store)
+        try tellTimes(in: &page.entries, store: store)
+        try goOn(page: &page, of: subject, before: cursor, limit: max(1, limit), store: store)
         return page
       }
       for entry in entries {
@@ -41,7 +42,7 @@ extension Replica {
           page.entries.append(event)
           if page.entries.count == max(1, limit) {
             page.next = position
-            try estimateTimes(in: &page.entries, store: store)
+            try tellTimes(in: &page.entries, store: store)
             return page
           }
         }
@@ -49,13 +50,63 @@ extension Replica {
       }
     }
     page.next = cursor
-    try estimateTimes(in: &page.entries, store: store)
+    try tellTimes(in: &page.entries, store: store)
     return page
   }
 
-  /// Typing, cancelling and pausing carry no time; the nearest operation of the same replica that
-  /// does tells when it was.
-  private func estimateTimes(
+  /// Goes on with what the log told before a snapshot took the place of its beginning.
+  private func goOn(
+    page: inout HistoryPage, of subject: HistorySubject, before: HistoryPosition, limit: Int,
+    store: some ReplicaStore
+  ) throws(Fault) {
+    var cursor = before
+    while true {
+      let told = try stored { () throws(StoreError) in
+        try store.journal(before: cursor, countMax: Replica.historyEntriesMax)
+      }
+      guard let oldest = told.last else { return }
+      for entry in told where subject.includes(entry.event) {
+        page.entries.append(entry.event)
+        if page.entries.count == limit {
+          page.next = entry.position
+          return
+        }
+      }
+      cursor = oldest.position
+    }
+  }
+
+  /// What the log tells of what is in no outbox, the latest first; for the journal, before a snapshot
+  /// takes the place of it.
+  ///
+  /// - Complexity: O(log), of `JournalChanges.entriesMax` entries at most.
+  func told(
+    by store: some ReplicaStore, without outbox: Outbox
+  ) throws(Fault) -> [JournalEntry] {
+    var places: [HistoryPosition] = []
+    var events: [HistoryEntry] = []
+    var bound = lastEntry + 1
+    while events.count < JournalChanges.entriesMax {
+      let entries = try stored { () throws(StoreError) in
+        try store.entries(before: bound, countMax: Replica.pageEntries)
+      }
+      guard let oldest = entries.last else { break }
+      bound = oldest.id
+      for entry in entries {
+        let logged = entry.operations.compactMap { outbox.parts(of: $0).logged }
+        for (index, event) in workspace.history(of: logged).enumerated().reversed() {
+          places.append(HistoryPosition(entry: entry.id, index: index))
+          events.append(event)
+        }
+      }
+    }
+    try tellTimes(in: &events, store: store)
+    return zip(places, events).map { JournalEntry(position: $0, event: $1) }
+  }
+
+  /// Typing, cancelling and pausing carry no time; they are at most a second younger than the stamp of
+  /// their replica in front of them, or they have a note. An announcement has the time of what follows.
+  private func tellTimes(
     in events: inout [HistoryEntry], store: some ReplicaStore
   ) throws(Fault) {
     var wanted: [ReplicaID: (first: UInt32, last: UInt32)] = [:]
@@ -83,8 +134,7 @@ extension Replica {
     for index in events.indices where events[index].milliseconds == nil {
       let range = events[index].operations
       events[index].milliseconds =
-        stamps[range.replica].flatMap { Stamped.nearest(to: range, in: $0) }?.milliseconds
-      events[index].isTimeEstimated = events[index].milliseconds != nil
+        stamps[range.replica].flatMap { Stamped.next(to: range, in: $0) }?.milliseconds
     }
   }
 
@@ -93,22 +143,18 @@ extension Replica {
     var seq: UInt32
     var milliseconds: Int64
 
-    /// The one nearest to a range, by sequence numbers; the older of two as near.
+    /// The one in front of a range; where there is none, the one behind it.
     ///
     /// - Complexity: O(log stamps), so that a page of a thousand changes without a time is not a
     ///   thousand walks through the log.
-    static func nearest(to range: OperationRange, in stamps: [Stamped]) -> Stamped? {
+    static func next(to range: OperationRange, in stamps: [Stamped]) -> Stamped? {
       var low = 0
       var high = stamps.count
       while low < high {
         let middle = (low + high) / 2
         if stamps[middle].seq < range.first { low = middle + 1 } else { high = middle }
       }
-      let older = low > 0 ? stamps[low - 1] : nil
-      guard low < stamps.count else { return older }
-      let newer = stamps[low]
-      guard newer.seq > range.last, let older else { return newer }
-      return range.first - older.seq <= newer.seq - range.last ? older : newer
+      return low > 0 ? stamps[low - 1] : stamps.first
     }
   }
 

@@ -99,6 +99,11 @@ extension Replica {
       transaction.base = .install(image)
     }
     transaction.prunedThrough = lastEntry
+    // Without another base, all of the log is appended again.
+    if base != nil {
+      let waiting = renaming.taken.isEmpty ? next.record.outbox : record.outbox
+      transaction.journal.added = try told(by: store, without: waiting)
+    }
     next.number(&log.entries)
     transaction.appended = log.entries
     // What its groups speak of may have other ids.

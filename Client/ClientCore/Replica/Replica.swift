@@ -116,19 +116,30 @@ package struct Replica: Sendable {
     next.clock.observe(workspace.latestStamp)
     let context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), recordsUndo: false)
-    let outcome: CommandOutcome
+    var outcome: CommandOutcome
     do {
       outcome = try body(&next.workspace, context)
     } catch {
       throw .queue(error)
     }
     guard !outcome.operations.isEmpty else { return outcome }
+    next.noteTime(of: &outcome, in: context)
     let undo = next.undo.noteForeign(outcome.operations, in: next.workspace)
     try commitLocal(
       announcement + outcome.operations, undo: undo, waitsForDisk: false, next: &next,
       store: store)
     self = next
     return outcome
+  }
+
+  /// Sees to it that the log can tell when a command was made.
+  private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
+    let note = workspace.noteTime(
+      of: outcome.operations, after: writer?.stamped, in: context)
+    if let note { outcome.operations.append(note) }
+    if outcome.operations.contains(where: { $0.stamp != nil }) {
+      writer?.stamped(context.stamp.milliseconds)
+    }
   }
 
   func commitLocal(
@@ -230,6 +241,8 @@ package struct Replica: Sendable {
       // Nobody has to be announced.
       announcement = []
       (next.workspace, next.writer) = (workspace, writer)
+    } else {
+      next.noteTime(of: &outcome, in: context)
     }
     var ended: SentText?
     var sent: QueuedMessage?

@@ -20,6 +20,8 @@ package protocol ReplicaStore {
   func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
   /// Log entries in front of `before`, the latest first.
   func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
+  /// What the log told before its beginning was removed, in front of a place, the latest first.
+  func journal(before: HistoryPosition, countMax: Int) throws(StoreError) -> [JournalEntry]
   /// The snapshot that the log builds on, where there is one.
   func base() throws(StoreError) -> WorkspaceImage?
   /// The same as a state; its sessions may be packed until something touches them.
@@ -30,6 +32,34 @@ extension ReplicaStore {
   /// For stores that wait for the disk in every commit.
   package var isSynchronized: Bool { true }
   package func synchronize() throws(StoreError) {}
+}
+
+extension ReplicaStore {
+  /// For stores that keep none.
+  package func journal(
+    before: HistoryPosition, countMax: Int
+  ) throws(StoreError) -> [JournalEntry] { [] }
+}
+
+/// One thing that the log told, at the place where it stood there.
+package struct JournalEntry: Hashable, Sendable {
+  package var position: HistoryPosition
+  package var event: HistoryEntry
+
+  package init(position: HistoryPosition, event: HistoryEntry) {
+    self.position = position
+    self.event = event
+  }
+}
+
+/// What changes of what a device can tell of the time before its log begins.
+package struct JournalChanges: Sendable {
+  /// How many entries a store keeps, the latest.
+  package static let entriesMax = 10_000
+
+  package var added: [JournalEntry] = []
+  /// What is older than this, in milliseconds since 1970, goes.
+  package var forgottenBefore: Int64?
 }
 
 /// Operations as they were stored together: one local command, or one delta from the server.
@@ -73,6 +103,8 @@ package struct StoreTransaction: Sendable {
   package var sent: QueuedMessage?
   /// What changed of what can be undone and redone.
   package var undo = UndoHistory.Changes()
+  /// What the entries told that are removed.
+  package var journal = JournalChanges()
   /// What changed of what agents work on here.
   package var intents = IntentChanges()
   /// What the device granted, where it is its own authority.

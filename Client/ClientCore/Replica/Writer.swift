@@ -12,6 +12,8 @@ struct Writer: Hashable, Sendable {
   /// The clocks when it wrote last.
   private var now: Int64
   private var wall: Int64
+  /// The milliseconds of its last stamp; nil before the first.
+  private(set) var stamped: Int64?
 
   /// - Parameter nonce: what the server gave; two copies of one machine may draw the same random
   ///   numbers.
@@ -33,6 +35,11 @@ struct Writer: Hashable, Sendable {
     let (passed, shown) = (context.now &- now, context.deviceWall &- wall)
     return passed >= 0
       && (passed &- shown).magnitude <= UInt64(ClientLimits.clockToleranceMilliseconds)
+  }
+
+  /// Notes that operations with a stamp of these milliseconds were made.
+  mutating func stamped(_ milliseconds: Int64) {
+    stamped = milliseconds
   }
 
   mutating func wrote(at context: EventContext) {

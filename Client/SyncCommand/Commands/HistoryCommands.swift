@@ -61,8 +61,9 @@ struct LogCommand: SessionNaming {
         cospool log -s review -n 200   one session
         cospool log --json             with the operations, and "next" for --before
 
-      A time with ~ is that of a change nearby: typing and cancelling carry none. The
-      log of this device reaches back to the latest snapshot it took from the server.
+      Times are those of the device that made the change, to the second, shown in the
+      time zone of this one. What happened before this device joined is not in its log;
+      what it knew stays, when the server shortens its own.
       """)
   @Argument(help: ArgumentHelp("A message.", valueName: "id"), completion: .messages) var message:
     String?
@@ -76,6 +77,7 @@ struct LogCommand: SessionNaming {
   var limit = 50
   @Option(help: ArgumentHelp("Older than this: the \"next\" of an answer.", valueName: "place"))
   var before: String?
+  @Flag(help: "Show times in UTC, with milliseconds.") var utc = false
   @OptionGroup var options: GlobalOptions
 
   func validate() throws {
@@ -101,6 +103,6 @@ struct LogCommand: SessionNaming {
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     HistoryText.log(
-      try answer.decoded(HistoryAnswer.self), ofMessage: message != nil, style: style)
+      try answer.decoded(HistoryAnswer.self), ofMessage: message != nil, isUTC: utc, style: style)
   }
 }

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 /// How far an attempt to run a message has come; the raw value is the wire's, later ones win.
-public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
+public enum RunPhase: UInt8, Hashable, Sendable, Codable, CaseIterable {
   /// The authority let the prompt out; the agent may have got it.
   case dispatched = 2
   /// The agent has it.

@@ -239,6 +239,9 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
   public static let heldUntil = RegisterField(rawValue: 10)
   /// How a session's host runs its messages: text.
   public static let agent = RegisterField(rawValue: 11)
+  /// When changes in a session were made that carry no stamp: the register's stamp tells it, and its
+  /// number of how many units in front of it.
+  package static let changedAt = RegisterField(rawValue: 12)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
   /// What a person decided about a failed attempt at a message: a number, fenced, see `Resolution`.

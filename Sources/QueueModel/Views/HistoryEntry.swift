@@ -1,15 +1,14 @@
 public import SequenceCRDT
 
 /// One thing that happened in a workspace, as this device's log tells it.
-public struct HistoryEntry: Hashable, Sendable {
+public struct HistoryEntry: Hashable, Sendable, Codable {
   /// The operations that did it.
   public var operations: OperationRange
   /// The device that did it; nil before its announcement is known.
   public var device: DeviceView?
-  /// When, on that device's clock, in milliseconds since 1970; nil where nothing tells.
+  /// When, on that device's clock, in milliseconds since 1970, a second more or less; nil where nothing
+  /// tells.
   public var milliseconds: Int64?
-  /// Whether the time is that of another operation of the same replica, the nearest that has one.
-  public var isTimeEstimated = false
   /// What happened.
   public var action: HistoryAction
   /// The session it happened in; for a message, the queue it was put in, else where it is now.
@@ -19,6 +18,8 @@ public struct HistoryEntry: Hashable, Sendable {
   /// Whether it put a thread into the thread queue, took it out, or moved or locked it there; a
   /// prompt that was sent with the queue on did.
   public var touchesThreadQueue: Bool { action.isOfThreadQueue || queuesThread }
+  /// When the latest part of it was made, where that tells.
+  var latestMilliseconds: Int64?
   /// Whether the requeue of the session's thread is a part of it.
   var queuesThread = false
   /// Whether a session that was known already got a tag that keeps it.
@@ -36,7 +37,7 @@ public struct HistoryEntry: Hashable, Sendable {
 }
 
 /// What can happen in a workspace.
-public enum HistoryAction: Hashable, Sendable {
+public enum HistoryAction: Hashable, Sendable, Codable {
   /// A device joined, or took this name.
   case joined(name: String)
   /// The session was made known.

@@ -50,7 +50,7 @@ public struct ThreadStatistics: Hashable, Sendable {
     for entry in history {
       guard times.count < reviewsMax else { break }
       // A thread that came back by an undo, or was put there by hand, was not answered.
-      guard case .queued = entry.action, let session = entry.session, !entry.isTimeEstimated,
+      guard case .queued = entry.action, let session = entry.session,
         let milliseconds = entry.milliseconds
       else { continue }
       if let next, next.session != session {

@@ -63,7 +63,7 @@ public enum MessageStatus: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 /// A device as the workspace knows it.
-public struct DeviceView: Hashable, Sendable {
+public struct DeviceView: Hashable, Sendable, Codable {
   /// The device's id.
   public var id: DeviceID
   /// Its name at the time of its latest announcement.

@@ -7,6 +7,7 @@ extension Workspace {
   /// - Precondition: the operations are applied here, else their elements cannot be named.
   package func history(of operations: [Operation]) -> [HistoryEntry] {
     var entries: [HistoryEntry] = []
+    let notes = TimeNotes(in: operations)
     for operation in operations {
       if operation.marksAChange, let range = operation.range {
         // What stands behind it may belong to what stands before it.
@@ -18,10 +19,12 @@ extension Workspace {
         continue
       }
       guard var entry = entry(for: operation) else { continue }
+      if entry.milliseconds == nil { entry.milliseconds = notes.milliseconds(of: operation.id) }
       if let last = entries.last, let joined = last.joined(with: entry, operation) {
         entries[entries.count - 1] = joined
       } else {
         entry.device = device(of: operation.id.replica)
+        entries.tellTime(of: entry)
         entries.append(entry)
       }
     }
@@ -107,11 +110,58 @@ extension Workspace {
   }
 }
 
+/// What notes of time among operations say.
+private struct TimeNotes {
+  private struct Note {
+    var units: Range<UInt32>
+    var milliseconds: Int64
+  }
+
+  /// By rising units.
+  private var notes: [ReplicaID: [Note]] = [:]
+
+  init(in operations: [Operation]) {
+    for operation in operations {
+      guard case .setRegister(_, .changedAt, .number(let count), let stamp) = operation.body
+      else { continue }
+      let seq = operation.id.seq
+      let first = seq - UInt32(min(count, UInt64(seq)))
+      notes[operation.id.replica, default: []].append(
+        Note(units: first..<seq, milliseconds: stamp.milliseconds))
+    }
+  }
+
+  /// - Complexity: O(log notes)
+  func milliseconds(of id: OperationID) -> Int64? {
+    guard let notes = notes[id.replica] else { return nil }
+    var low = 0
+    var high = notes.count
+    while low < high {
+      let middle = (low + high) / 2
+      if notes[middle].units.upperBound <= id.seq { low = middle + 1 } else { high = middle }
+    }
+    guard low < notes.count, notes[low].units.contains(id.seq) else { return nil }
+    return notes[low].milliseconds
+  }
+}
+
+extension [HistoryEntry] {
+  /// A session that was just made known is as old as what comes behind it.
+  fileprivate mutating func tellTime(of next: HistoryEntry) {
+    guard let last, last.action == .addedSession, last.milliseconds == nil,
+      last.operations.replica == next.operations.replica,
+      last.operations.last &+ 1 == next.operations.first
+    else { return }
+    self[count - 1].milliseconds = next.milliseconds
+  }
+}
+
 extension Operation {
-  /// Whether it says only that a change begins or has all come.
+  /// Whether it says only that a change begins or has all come, who made it, or when.
   fileprivate var marksAChange: Bool {
     switch body {
-    case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _):
+    case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _),
+      .setRegister(_, .changedAt, _, _):
       true
     default: false
     }
@@ -184,6 +234,11 @@ extension HistoryEntry {
     case (.queued, .queuedThread) where session == next.session: entry.queuesThread = true
     case (.edited(let inserted, let deleted), .edited(let more, let less))
     where message == next.message:
+      if let time = next.milliseconds {
+        let before = latestMilliseconds ?? milliseconds ?? time
+        guard time - before <= Limits.typingPauseMillisecondsMax else { return nil }
+        entry.latestMilliseconds = time
+      }
       entry.action = .edited(inserted: inserted + more, deleted: deleted + less)
     case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored):
       // An addition on its own is told; one that only keeps the session alive is not.

@@ -1,0 +1,73 @@
+import SequenceCRDT
+
+/// When changes were made that carry no stamp: typing, cancelling, pausing and their like.
+extension Workspace {
+  /// How far what carries no stamp may stand behind one of its replica, in milliseconds: what is typed
+  /// costs a note a second.
+  package static let timeStepMilliseconds: Int64 = 1_000
+
+  /// Writes when a command was made, where the log could not tell: a register of the session, behind the
+  /// operations that it speaks of.
+  ///
+  /// - Parameters:
+  ///   - operations: what the command made, the latest of its replica.
+  ///   - latest: the milliseconds of the replica's last stamp before them; nil where it has none.
+  /// - Returns: the write; nil where it is not needed.
+  /// - Complexity: O(operations).
+  package mutating func noteTime(
+    of operations: [Operation], after latest: Int64?, in context: CommandContext
+  ) -> Operation? {
+    if let latest, context.stamp.milliseconds - latest <= Workspace.timeStepMilliseconds {
+      return nil
+    }
+    guard let (index, element) = operations.firstUntimed, let last = operations.last?.lastID,
+      let units = operations[index].id.distance(to: last)
+    else { return nil }
+    var author = Author(context: context)
+    author.recorder = nil
+    emit(
+      .setRegister(
+        element: sessionReference(of: element), field: .changedAt, value: .number(units + 1),
+        stamp: context.stamp),
+      by: &author)
+    return author.operations.first
+  }
+
+  /// The session that an element is or stands in.
+  private func sessionReference(of element: OperationID) -> OperationID {
+    guard sessionKeys[element] == nil, let message = messageKeys[element],
+      let key = messageStates[message]?.session,
+      let reference = sessionStates[key]?.element.references.first
+    else { return element }
+    return reference
+  }
+}
+
+extension [Operation] {
+  /// The first operation with no time of its own and none in front of it, and what it changes.
+  fileprivate var firstUntimed: (index: Int, element: OperationID)? {
+    for (index, operation) in enumerated() {
+      if operation.stamp != nil { return nil }
+      switch operation.body {
+      case .insertText(let insertion): return (index, insertion.message)
+      case .deleteText(let deletion): return (index, deletion.message)
+      case .addTag(let element, let field, _, _) where field != .incomplete && field != .byAgent:
+        return (index, element)
+      case .clearTags(let element, let field, _) where field != .incomplete:
+        return (index, element)
+      // What comes behind it tells when.
+      case .openSession where index + 1 == count || self[index + 1].stamp == nil:
+        return (index, operation.id)
+      default: continue
+      }
+    }
+    return nil
+  }
+}
+
+extension OperationID {
+  /// How many units later another one of the same replica is.
+  fileprivate func distance(to other: OperationID) -> UInt64? {
+    replica == other.replica && seq <= other.seq ? UInt64(other.seq - seq) : nil
+  }
+}
