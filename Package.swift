@@ -110,7 +110,7 @@ let rooms: [Room] = [
     name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
     articles: ["README.md"]),
   Room(name: "AgentFormats", path: "Sources/AgentFormats", articles: ["README.md"]),
-  Room(name: "HeapMemory", path: "Sources/HeapMemory", articles: ["README.md"]),
+  Room(name: "ProcessResources", path: "Sources/ProcessResources", articles: ["README.md"]),
   Room(name: "Systemd", path: "Sources/Systemd", articles: ["README.md"]),
   Room(
     name: "Observability", path: "Sources/Observability", foreign: ["Logging"],
@@ -149,7 +149,7 @@ let rooms: [Room] = [
     name: "ServerStore", path: "Server/ServerStore",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
-      "SQLiteAccess",
+      "SQLiteAccess", "ProcessResources",
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
@@ -160,7 +160,8 @@ let rooms: [Room] = [
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
-      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "HeapMemory", "Observability",
+      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "ProcessResources",
+      "Observability",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
@@ -169,7 +170,7 @@ let rooms: [Room] = [
     kind: .executable(product: "cospool-server"),
     rooms: [
       "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-      "HeapMemory", "Observability", "Systemd",
+      "ProcessResources", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
@@ -188,21 +189,26 @@ let rooms: [Room] = [
     name: "ClientStore", path: "Client/ClientStore",
     rooms: [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ClientCore",
-      "SQLiteAccess",
+      "SQLiteAccess", "ProcessResources",
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
+  Room(
+    name: "OutgoingMessages", path: "Client/OutgoingMessages",
+    rooms: ["QueueModel", "ClientCore", "ClientStore"], foreign: ["Logging"],
+    articles: ["README.md"]),
   Room(
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses",
-      "ClientCore", "ClientStore", "HeapMemory",
+      "ClientCore", "ClientStore", "ProcessResources",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient", "HeapMemory",
+      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
+      "ProcessResources",
       "Observability", "Systemd",
     ],
     foreign: [
@@ -255,8 +261,9 @@ let rooms: [Room] = [
     foreign: ["ArgumentParser"]),
   Room(
     name: "Consumer", path: "Tests/Consumer/Sources",
-    kind: .executable(product: "cospool-consumer"), rooms: ["QueueModel", "SyncClient"],
-    foreign: ["Logging"], seesPackage: false),
+    kind: .executable(product: "cospool-consumer"),
+    rooms: ["QueueModel", "OutgoingMessages", "SyncClient"], foreign: ["Logging"],
+    seesPackage: false),
   test("HostilePeersTests", ["HostilePeers", "SyncServerCommand"]),
   test(
     "FuzzingTests",
@@ -294,7 +301,7 @@ let rooms: [Room] = [
       "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
       "DispatchAuthority", "ServerCore", "ClientCore", "SyncSimulation", "SyncTestSupport",
     ]),
-  test("HeapMemoryTests", ["HeapMemory"]),
+  test("ProcessResourcesTests", ["ProcessResources"]),
   test("ObservabilityTests", ["Observability"], foreign: ["Logging"]),
   test("SystemdTests", ["Systemd"]),
   test("SQLiteAccessTests", ["SQLiteAccess"], foreign: ["GRDB"]),
@@ -302,7 +309,7 @@ let rooms: [Room] = [
     "ServerStoreTests",
     [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "DispatchAuthority", "ServerCore",
-      "ServerStore",
+      "ServerStore", "ProcessResources",
     ],
     foreign: ["GRDB"]),
   test(
@@ -310,7 +317,7 @@ let rooms: [Room] = [
     [
       "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
       "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "SyncServer", "SyncClient",
-      "SyncTestSupport", "PushTestSupport", "Observability",
+      "SyncTestSupport", "PushTestSupport", "Observability", "ProcessResources",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["Certificates"]),
@@ -327,6 +334,7 @@ let rooms: [Room] = [
       "ClientStore",
     ],
     foreign: ["GRDB"]),
+  test("OutgoingMessagesTests", ["QueueModel", "OutgoingMessages"], foreign: ["Logging"]),
   test(
     "SyncClientTests",
     [

@@ -114,7 +114,7 @@ extension ClientCore {
 
 extension ClientCore {
   /// Whether a transport that is being opened is still wanted.
-  package func expects(_ id: ConnectionID) -> Bool { connection.current == id }
+  package func expects(_ id: TransportID) -> Bool { connection.current == id }
 }
 
 extension ClientCore {

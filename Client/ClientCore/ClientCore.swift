@@ -18,11 +18,11 @@ package struct ClientCore: Sendable {
   /// What the driver has to do.
   package enum Action: Hashable, Sendable {
     /// Open a transport to the credentials' server.
-    case connect(ConnectionID)
-    case send(ConnectionID, Frame)
-    case ping(ConnectionID)
+    case connect(TransportID)
+    case send(TransportID, Frame)
+    case ping(TransportID)
     /// Close the transport; no event of it is expected any more.
-    case close(ConnectionID)
+    case close(TransportID)
     /// Tell observers.
     case changed(TouchedQueues)
     /// For the log.
@@ -139,27 +139,27 @@ extension ClientCore {
 
   /// The transport is open.
   package mutating func connectionOpened(
-    _ id: ConnectionID, at context: EventContext, store: some ReplicaStore
+    _ id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     connection.connectionOpened(id, at: context, store: store)
   }
 
   /// The transport could not be opened, broke, or was closed by the server.
   package mutating func connectionLost(
-    _ id: ConnectionID, message: String, at context: EventContext
+    _ id: TransportID, message: String, at context: EventContext
   ) -> [Action] {
     connection.connectionLost(id, message: message, at: context)
   }
 
   /// Any sign of life, such as a pong.
-  package mutating func connectionHeard(_ id: ConnectionID, at context: EventContext) {
+  package mutating func connectionHeard(_ id: TransportID, at context: EventContext) {
     connection.connectionHeard(id, at: context)
   }
 
   /// Frames came in together. What follows from each for the agents is done before the next; what
   /// follows from the last is the driver's to ask for, as after every event.
   package mutating func framesReceived(
-    _ frames: [Frame], on id: ConnectionID, at context: EventContext, store: some ReplicaStore
+    _ frames: [Frame], on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
     for (index, frame) in frames.enumerated() {
@@ -174,7 +174,7 @@ extension ClientCore {
 
   /// A frame came in.
   package mutating func frameReceived(
-    _ frame: Frame, on id: ConnectionID, at context: EventContext, store: some ReplicaStore
+    _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     do throws(Replica.Fault) {
       switch connection.frameReceived(frame, on: id, at: context, store: store) {

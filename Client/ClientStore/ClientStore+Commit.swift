@@ -83,7 +83,7 @@ extension ClientStore {
     waits.withLock { $0 = waitsForDisk }
   }
 
-  private func write(_ entries: [LogEntry], to database: Database) throws {
+  private func write(_ entries: [StoredOperations], to database: Database) throws {
     let insert = try database.cachedStatement(
       sql: "INSERT INTO entries (id, is_local, delta) VALUES (?, ?, ?)")
     for entry in entries {
@@ -93,7 +93,7 @@ extension ClientStore {
     }
   }
 
-  private func writeRanges(of entry: LogEntry, to database: Database) throws {
+  private func writeRanges(of entry: StoredOperations, to database: Database) throws {
     let insert = try database.cachedStatement(
       sql: """
         INSERT INTO entry_ranges (replica, first_seq, last_seq, entry) VALUES (?, ?, ?, ?)

@@ -14,6 +14,8 @@ extension ClientStore {
 
   /// The name of the box of what the sync brings to the server.
   package static let syncBox = ""
+  /// The name of the box of what an app sends to a server of its own.
+  package static let ownBox = "own"
   /// Messages of that box that are kept, delivered ones too, besides up to a hundred more.
   package static let syncBoxMax = 1_000
 

@@ -8,7 +8,7 @@ import WireProtocol
 extension ClientStore {
   package func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
-  ) throws(StoreError) -> [LogEntry] {
+  ) throws(StoreError) -> [StoredOperations] {
     do {
       return try read { database in
         var ids: Set<Int64> = []
@@ -36,7 +36,7 @@ extension ClientStore {
     }
   }
 
-  package func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+  package func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     do {
       return try read { try fetchEntries($0, after: after, countMax: countMax) }
     } catch {
@@ -44,7 +44,7 @@ extension ClientStore {
     }
   }
 
-  package func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+  package func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     do {
       return try read { database in
         try Row.fetchAll(
@@ -117,7 +117,7 @@ private func fetchState(_ database: Database) throws -> (workspace: Workspace, e
 
 private func fetchEntries(
   _ database: Database, after: Int64, countMax: Int?
-) throws -> [LogEntry] {
+) throws -> [StoredOperations] {
   try Row.fetchAll(
     database,
     sql: "SELECT id, is_local, delta FROM entries WHERE id > ? ORDER BY id LIMIT ?",
@@ -125,9 +125,9 @@ private func fetchEntries(
   ).map(entry)
 }
 
-private func entry(_ row: Row) throws -> LogEntry {
+private func entry(_ row: Row) throws -> StoredOperations {
   let delta: Data = row[2]
-  return LogEntry(
+  return StoredOperations(
     id: row[0], isLocal: row[1], operations: try PackedDelta.unpackStored(Array(delta)))
 }
 

@@ -18,6 +18,8 @@ package final class ClientStore: ReplicaStore, Sendable {
 
   /// Why a store cannot be opened.
   package enum OpenError: Error, Hashable, Sendable {
+    /// Another process has the data directory.
+    case locked(path: String)
     /// It was damaged and lies at `keptAt` now; opening again starts fresh.
     case corrupt(path: String, keptAt: String)
     /// A newer version wrote it; it was not touched.

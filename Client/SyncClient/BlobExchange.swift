@@ -1,4 +1,5 @@
 import ClientCore
+import ClientStore
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -33,18 +34,16 @@ struct BlobExchange: Sendable {
 
   /// How far the requests of a connection are.
   private final class Progress: Sendable {
-    private let origin = ContinuousClock.now
+    private let clock = DeviceClock()
     private let pace = Mutex(
       TransferPace(start: 0, graceMilliseconds: BlobExchange.graceMilliseconds))
 
-    private var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
-
-    func moved(_ count: Int) { pace.withLock { $0.moved(count, at: now) } }
+    func moved(_ count: Int) { pace.withLock { $0.moved(count, at: clock.now) } }
 
     /// Returns when the time is over.
     func run() async throws {
       while true {
-        let left = pace.withLock { $0.deadline } - now
+        let left = pace.withLock { $0.deadline } - clock.now
         guard left > 0 else { return }
         try await Task.sleep(for: .milliseconds(left))
       }

@@ -1,4 +1,5 @@
 import ClientCore
+import ClientStore
 import WireProtocol
 
 /// Questions about this device's notifications.
@@ -6,7 +7,7 @@ extension Engine {
   /// Asks the server something about this device's notifications; `.unavailable` where it cannot be
   /// asked, or does not answer in time.
   func inquire(_ request: InboxRequest, within limit: Duration) async -> InboxAnswer {
-    let id = Engine.randomValue()
+    let id = DeviceClock.randomValue()
     guard !state.isClosed, let actions = state.core.inboxQuestionAsked(request, id: id)
     else { return .unavailable }
     return await withTaskCancellationHandler {
@@ -14,7 +15,7 @@ extension Engine {
         state.inquiries[id] = continuation
         settle(actions)
         // Behind the question: a limit that is over at once has to find it.
-        soon(after: Engine.milliseconds(limit)) { $0.giveUp(id) }
+        soon(after: DeviceClock.milliseconds(limit)) { $0.giveUp(id) }
       }
     } onCancel: {
       soon { $0.giveUp(id) }

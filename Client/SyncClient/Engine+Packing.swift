@@ -1,5 +1,5 @@
 import ClientCore
-import HeapMemory
+import ProcessResources
 
 /// Packing what nobody touches, so that memory follows from what waits and not from what was.
 extension Engine {

@@ -21,9 +21,9 @@ actor Engine {
   struct State {
     var core: ClientCore
     var observers: Observers
-    var transports: [ConnectionID: Transport] = [:]
+    var transports: [TransportID: Transport] = [:]
     /// Where connection requests go while somebody runs the sync.
-    var runner: AsyncStream<ConnectionID>.Continuation?
+    var runner: AsyncStream<TransportID>.Continuation?
     var scheduled: Int64?
     /// When the queues changed last, and since when something may be unpacked.
     var changedAt: Int64 = 0
@@ -60,7 +60,7 @@ actor Engine {
   private let tellsDevice: @Sendable (DeviceEvent) -> Void
   private let directory: LockedDirectory
   let queue = EngineQueue()
-  private let origin = ContinuousClock.now
+  private let clock = DeviceClock()
   var state: State
   private let published: Mutex<Published>
 
@@ -80,11 +80,9 @@ actor Engine {
     published = Mutex(Published(of: core, now: 0))
   }
 
-  nonisolated var now: Int64 { Engine.milliseconds(origin.duration(to: .now)) }
+  nonisolated var now: Int64 { clock.now }
 
-  nonisolated func context() -> EventContext {
-    EventContext(now: now, wall: Engine.wallMilliseconds, random: Engine.randomValue())
-  }
+  nonisolated func context() -> EventContext { clock.context }
 
   /// A consistent picture of the latest event's outcome.
   nonisolated var latest: Published { published.withLock { $0 } }
@@ -254,8 +252,8 @@ actor Engine {
 
 extension Engine {
   /// Takes connection requests; nil where somebody else runs the sync already.
-  func beginRunning() -> AsyncStream<ConnectionID>? {
-    let (stream, continuation) = AsyncStream<ConnectionID>.makeStream(bufferingPolicy: .unbounded)
+  func beginRunning() -> AsyncStream<TransportID>? {
+    let (stream, continuation) = AsyncStream<TransportID>.makeStream(bufferingPolicy: .unbounded)
     guard !state.isClosed else {
       continuation.finish()
       return stream
@@ -274,7 +272,7 @@ extension Engine {
   }
 
   /// Registers a transport before it is opened, so that the core can give it up at any time.
-  func register(_ transport: Transport, as id: ConnectionID) -> Bool {
+  func register(_ transport: Transport, as id: TransportID) -> Bool {
     guard !state.isClosed, state.core.expects(id) else { return false }
     state.transports[id] = transport
     return true
@@ -313,7 +311,7 @@ extension Engine {
       ) -> Void
   ) -> AsyncStream<Value> {
     AsyncStream(bufferingPolicy: policy) { continuation in
-      let id = Engine.randomValue()
+      let id = DeviceClock.randomValue()
       // Before it is added: a reader may be gone by then, and its removal comes behind.
       continuation.onTermination = { [weak self] _ in
         self?.soon { $0.state.observers.remove(id) }
@@ -338,7 +336,7 @@ extension Engine {
   /// Asks the authority, behind everything that was done before; `.unavailable` where there is none
   /// now, or none that answers in time.
   func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
-    let id = Engine.randomValue()
+    let id = DeviceClock.randomValue()
     guard !state.isClosed,
       let actions = state.core.questionAsked(request, id: id, at: context(), store: store)
     else { return .unavailable }
@@ -346,7 +344,7 @@ extension Engine {
       state.questions[id] = continuation
       settle(actions)
       // Behind the question: a limit that is over at once has to find it.
-      soon(after: Engine.milliseconds(limit)) {
+      soon(after: DeviceClock.milliseconds(limit)) {
         $0.state.questions.removeValue(forKey: id)?.resume(returning: .unavailable)
       }
     }
@@ -394,7 +392,7 @@ extension Engine {
         state.waiters.tell(answer, .failure(ClientError(error)))
       }
       // Behind the answer: a limit that is over at once has to find it.
-      soon(after: Engine.milliseconds(limit)) {
+      soon(after: DeviceClock.milliseconds(limit)) {
         _ = $0.state.waiters.tell(answer, .success(.waiting))
       }
     }

@@ -24,7 +24,7 @@ extension QueueClient {
   }
 
   /// One connection from its opening to its end.
-  private func serve(_ id: ConnectionID) async {
+  private func serve(_ id: TransportID) async {
     guard let server = engine.latest.status.server else { return }
     let transport: Transport
     do {
@@ -66,7 +66,7 @@ extension QueueClient {
   /// What came together is dealt with in one turn: a message and the word that it may start wait for
   /// no observer between them.
   private func receive(
-    _ incoming: [Transport.Incoming], on id: ConnectionID, from transport: Transport
+    _ incoming: [Transport.Incoming], on id: TransportID, from transport: Transport
   ) async {
     var frames: [Frame] = []
     var fault: String?

@@ -25,8 +25,6 @@ public final class QueueClient: Sendable {
   let keeper: AttachmentStore
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
-  /// The outgoing queues that are open, by name; opened on the engine's queue alone.
-  let outgoingBoxes = OutgoingQueues()
   /// What the store held of executing when it was opened.
   let loadedExecution: LoadedReplica.Execution
 
@@ -51,7 +49,12 @@ public final class QueueClient: Sendable {
   public static func open(
     _ configuration: ClientConfiguration, logger: Logger
   ) async throws(ClientError) -> QueueClient {
-    let directory = try LockedDirectory(path: configuration.dataDirectory)
+    let directory: LockedDirectory
+    do {
+      directory = try LockedDirectory(path: configuration.dataDirectory)
+    } catch {
+      throw ClientError(error)
+    }
     let credentialsFile = CredentialsFile(directory: directory.path)
     let credentials = try credentialsFile.load()
     let device: DeviceID
@@ -60,9 +63,14 @@ public final class QueueClient: Sendable {
     } catch {
       throw ClientError(error)
     }
-    let opened = try openStore(in: directory)
+    let opened: ClientStore.Opened
+    do {
+      opened = try ClientStore.open(directory: directory.path)
+    } catch {
+      throw ClientError(error)
+    }
     let context = EventContext(
-      now: 0, wall: Engine.wallMilliseconds, random: Engine.randomValue())
+      now: 0, wall: DeviceClock.wallMilliseconds, random: DeviceClock.randomValue())
     let replica: Replica
     let drafts: [Draft]
     let attachments: AttachmentStore
@@ -90,7 +98,7 @@ public final class QueueClient: Sendable {
       configuration.settings.notifications.preferences, at: context)
     core.retentionChanged(toDays: configuration.settings.retention, at: context)
     // A number of its own for every opening: cursors of an earlier one are told apart.
-    let feed = FeedLog(opening: Engine.randomValue())
+    let feed = FeedLog(opening: DeviceClock.randomValue())
     let state = DeviceState(
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: feed)
     let engine = Engine(
@@ -101,23 +109,6 @@ public final class QueueClient: Sendable {
       deviceID: replica.record.device, engine: engine, device: state, configuration: configuration,
       credentialsFile: credentialsFile, attachments: attachments,
       execution: opened.loaded.execution)
-  }
-
-  private static func openStore(
-    in directory: LockedDirectory
-  ) throws(ClientError) -> ClientStore.Opened {
-    do {
-      return try ClientStore.open(directory: directory.path)
-    } catch {
-      switch error {
-      case .corrupt(let path, let keptAt):
-        throw .corruptStore(path: path, keptAt: keptAt)
-      case .newer(let path, let found, let supported):
-        throw .newerStore(path: path, found: found, supported: supported)
-      case .storage(let error):
-        throw ClientError(error)
-      }
-    }
   }
 
   /// Operations that can be read but do not fit together are damage too.
@@ -133,7 +124,6 @@ public final class QueueClient: Sendable {
   /// Releases the store and the lock; idempotent. `run()` returns.
   public func close() async {
     await engine.close()
-    for queue in outgoingBoxes.withLock({ $0.values.map { $0 } }) { queue.close() }
     device.finish()
   }
 

@@ -34,13 +34,13 @@ struct Environment: Sendable {
   var ask: (@Sendable (String) -> String?)?
   /// Takes a line for the person while a command goes on.
   var tell: @Sendable (String) -> Void = {
-    StandardOutput.writeLine($0, to: STDOUT_FILENO)
+    DescriptorWriter.writeLine($0, to: STDOUT_FILENO)
   }
   /// How long `cospool doctor` waits.
   var doctorLimits = DoctorLimits()
   /// Takes a line to standard error while a command goes on.
   var complain: @Sendable (String) -> Void = {
-    StandardOutput.writeLine($0, to: STDERR_FILENO)
+    DescriptorWriter.writeLine($0, to: STDERR_FILENO)
   }
 
   /// That of this process.
@@ -51,7 +51,7 @@ struct Environment: Sendable {
       variables: variables, input: StandardInput { try readStandardInput() },
       style: style(variables),
       watching: WatchSurroundings(
-        write: { StandardOutput.write($0, to: STDOUT_FILENO) },
+        write: { DescriptorWriter.write($0, to: STDOUT_FILENO) },
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
         resizes: { Signals.stream(of: [SIGWINCH]) }),
@@ -60,13 +60,13 @@ struct Environment: Sendable {
 
   /// nil at the end of the input.
   private static func askAtTerminal(_ text: String) -> String? {
-    guard StandardOutput.write(text, to: STDERR_FILENO) else { return nil }
+    guard DescriptorWriter.write(text, to: STDERR_FILENO) else { return nil }
     return readLine().map { String($0.drop(while: \.isWhitespace)) }
   }
 
   /// Only a clear yes is one; the end of the input is a no.
   private static func confirmAtTerminal(_ text: String) -> Bool {
-    guard StandardOutput.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
+    guard DescriptorWriter.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
     return ["y", "yes"].contains(readLine()?.lowercased())
   }
 

@@ -19,8 +19,8 @@ struct Main {
     signal(SIGPIPE, SIG_IGN)
     let runner = CommandRunner(environment: .current())
     let outcome = await runner.run(Array(CommandLine.arguments.dropFirst()))
-    let isComplete = StandardOutput.writeLine(outcome.output, to: STDOUT_FILENO)
-    StandardOutput.writeLine(outcome.errors, to: STDERR_FILENO)
+    let isComplete = DescriptorWriter.writeLine(outcome.output, to: STDOUT_FILENO)
+    DescriptorWriter.writeLine(outcome.errors, to: STDERR_FILENO)
     exit(outcome.exitCode == 0 && !isComplete ? 7 : outcome.exitCode)
   }
 }

@@ -36,7 +36,7 @@ extension APIHandlers {
     }
     api.post("asks/:ask/answer") { request, context in
       let named = try parameter("ask", of: context)
-      let body = try await decoded(VerdictRequest.self, from: request)
+      let body = try await decoded(DecisionRequest.self, from: request)
       return CanonicalJSON.response(try await answer(named, body, context))
     }
   }
@@ -94,7 +94,7 @@ extension APIHandlers {
   static let onlyAsk = "only"
 
   private func answer(
-    _ named: String, _ body: VerdictRequest, _ context: Context
+    _ named: String, _ body: DecisionRequest, _ context: Context
   ) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try await awaited(named, verdict)
@@ -282,7 +282,7 @@ extension DecisionAnswer {
   }
 }
 
-extension VerdictRequest {
+extension DecisionRequest {
   func checkedVerdict() throws -> Verdict {
     let choices = Verdict.allCases.filter { $0 != .closed }
     guard let verdict = choices.first(where: { $0.name == verdict }) else {

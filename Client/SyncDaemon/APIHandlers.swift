@@ -80,7 +80,7 @@ struct APIHandlers: Sendable {
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
     api.post("pair") { request, _ in
-      let body = try await decoded(PairRequest.self, from: request)
+      let body = try await decoded(PairServerRequest.self, from: request)
       return CanonicalJSON.response(
         try await client.pair(
           server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))

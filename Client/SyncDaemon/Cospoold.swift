@@ -1,9 +1,9 @@
 import ArgumentParser
 import Basics
 import Foundation
-import HeapMemory
 import Logging
 import Observability
+import ProcessResources
 import SyncClient
 import Systemd
 
@@ -27,7 +27,9 @@ struct Cospoold {
     // Whoever started it may have set this to be ignored, which outlives exec: then the system
     // would fetch the ends of agents, and nobody would learn of them.
     signal(SIGCHLD, SIG_DFL)
-    DescriptorLimit.raise()
+    // Each agent takes about eight, and hundreds of sessions may run at once; one that gets none can
+    // neither be waited for nor stopped.
+    DescriptorLimit.raise(to: 16_384)
     options.logFormat.bootstrap()
     guard
       let directory = DataPath.device.resolve(option: options.data, environment: environment)

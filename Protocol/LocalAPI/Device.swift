@@ -76,7 +76,9 @@ extension PairingResult: APIValue {
   package static var schemaName: String? { "Pairing" }
 }
 
-package struct PairRequest: APIValue {
+package struct PairServerRequest: APIValue {
+  package static let schemaName: String? = "PairRequest"
+
   package var server: String
   package var code: String
   /// The server may be asked without encryption, wherever it is; no where absent.

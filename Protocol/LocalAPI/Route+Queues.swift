@@ -41,7 +41,7 @@ extension Route {
       summary: "The same under a shorter path.", parameters: eventParameters, answer: .events),
     Route(
       method: "POST", path: "/v1/pair", id: "pair", summary: "Pairs with a server.",
-      body: .fields(PairRequest.self, isRequired: true), answer: .json(PairingResult.self),
+      body: .fields(PairServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
       refusals: [409, 422, 502]),
     Route(
       method: "DELETE", path: "/v1/pair", id: "unpair",

@@ -34,7 +34,7 @@ extension Route {
       summary:
         "Answers what a task awaits: by the request's id, its beginning, its session, or `only` "
         + "for the one there is. The first answer counts.",
-      body: .fields(VerdictRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
+      body: .fields(DecisionRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
       refusals: [404, 409, 422]),
   ]
 }

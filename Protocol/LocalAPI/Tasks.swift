@@ -91,7 +91,7 @@ package struct DecisionAnswer: APIValue {
 }
 
 /// What a person decides.
-package struct VerdictRequest: APIValue {
+package struct DecisionRequest: APIValue {
   package static let notes = [
     "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name))
   ]

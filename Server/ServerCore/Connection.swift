@@ -27,7 +27,7 @@ struct Connection: Sendable {
   var frameBytes = 0
   var frames: TokenBucket
   var bytes: TokenBucket
-  var outgoing = OutgoingQueue()
+  var outgoing = SendQueue()
   /// Bytes of batches that wait to be stored.
   var unsettledBytes = 0
   var isReading = true
@@ -86,7 +86,7 @@ struct Session: Hashable, Sendable {
 ///
 /// The core hands the driver no more than a window, so that the driver's buffers stay small and
 /// what a device missed need not count as slowness.
-struct OutgoingQueue: Sendable {
+struct SendQueue: Sendable {
   private var missed: [[UInt8]] = []
   private var missedNext = 0
   private var live: [[UInt8]] = []

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessResources
 import ServerStore
 
 /// Where a serving process says how it can be reached, so that `pair` can print a whole command, and

@@ -1,9 +1,9 @@
-import HeapMemory
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
+import ProcessResources
 import PushDelivery
 import QueueModel
 import ServerCore

@@ -5,6 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import ProcessResources
 import PushDelivery
 import PushNotices
 package import ServerCore

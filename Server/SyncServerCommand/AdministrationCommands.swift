@@ -3,7 +3,7 @@ import Foundation
 import SyncServer
 
 /// Prints a one-time code.
-struct PairCommand: ParsableCommand {
+struct PairingCodeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pair",
     abstract: "Print a one-time code that pairs a new device; works while serving.",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Basics
 import Foundation
-import HeapMemory
+import ProcessResources
 import SyncServer
 
 /// The command line of the server. Logic lives in `SyncServer`; here are words and exit codes.
@@ -48,9 +48,9 @@ struct CospoolServer: AsyncParsableCommand {
       """,
     version: ServerVersion.text,
     subcommands: [
-      ServeCommand.self, PairCommand.self, DevicesCommand.self, RevokeCommand.self,
-      StatusCommand.self, ServerDoctorCommand.self, BackupCommand.self, WorkspaceCommand.self,
-      LogCommand.self, PushCommand.self, ServiceCommand.self,
+      ServeCommand.self, PairingCodeCommand.self, DevicesCommand.self, RevokeCommand.self,
+      ServerStatusCommand.self, ServerDoctorCommand.self, BackupCommand.self, WorkspaceCommand.self,
+      WorkspaceLogCommand.self, PushCommand.self, ServiceCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
 

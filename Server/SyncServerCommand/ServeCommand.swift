@@ -2,6 +2,7 @@ import ArgumentParser
 import Logging
 import NetworkAddresses
 import Observability
+import ProcessResources
 import ServerCore
 import SyncServer
 import Systemd
@@ -123,7 +124,8 @@ struct ServeCommand: AsyncParsableCommand {
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }
-    DescriptorLimit.raise()
+    // Each connection takes one. Where it cannot be raised, what cannot be accepted waits.
+    DescriptorLimit.raise(to: 65_536)
     let service = ServerService(
       options: options, logger: logger, notifier: ServiceNotifier.taken())
     try await service.runUntilSignalled()

@@ -8,12 +8,12 @@ protocol StoreCommand: ParsableCommand {
 }
 
 extension ServeCommand: StoreCommand {}
-extension PairCommand: StoreCommand {}
+extension PairingCodeCommand: StoreCommand {}
 extension DevicesCommand: StoreCommand {}
 extension RevokeCommand: StoreCommand {}
-extension StatusCommand: StoreCommand {}
+extension ServerStatusCommand: StoreCommand {}
 extension ServerDoctorCommand: StoreCommand {}
-extension LogCommand: StoreCommand {}
+extension WorkspaceLogCommand: StoreCommand {}
 extension WorkspaceListCommand: StoreCommand {}
 extension WorkspaceShowCommand: StoreCommand {}
 extension WorkspaceQuotaCommand: StoreCommand {}

@@ -154,7 +154,7 @@ struct WorkspaceDeleteCommand: ParsableCommand {
 }
 
 /// Shows what happened about access.
-struct LogCommand: ParsableCommand {
+struct WorkspaceLogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log",
     abstract: "Show who paired, joined, was refused or revoked, and who decided requests.",

@@ -39,7 +39,7 @@ struct DeviceFiles {
 
   /// Everything that is needed to take up where the store left off.
   func load() throws(StoreError) -> LoadedReplica {
-    var tail: [LogEntry] = []
+    var tail: [StoredOperations] = []
     for entry in database.entries { tail.append(try DeviceFiles.decode(entry)) }
     var loaded = LoadedReplica(
       record: database.record, workspace: try stored(), tail: tail,
@@ -80,8 +80,8 @@ struct DeviceFiles {
     return workspace
   }
 
-  static func decode(_ entry: Database.Entry) throws(StoreError) -> LogEntry {
-    LogEntry(id: entry.id, isLocal: entry.isLocal, operations: try unpack(entry.delta))
+  static func decode(_ entry: Database.Entry) throws(StoreError) -> StoredOperations {
+    StoredOperations(id: entry.id, isLocal: entry.isLocal, operations: try unpack(entry.delta))
   }
 
   static func unpack(_ delta: [UInt8]) throws(StoreError) -> [Operation] {

@@ -154,7 +154,7 @@ final class DeviceStore: ReplicaStore {
     database.record = transaction.record
   }
 
-  private static func stored(_ entry: LogEntry) -> DeviceFiles.Database.Entry {
+  private static func stored(_ entry: StoredOperations) -> DeviceFiles.Database.Entry {
     DeviceFiles.Database.Entry(
       id: entry.id, isLocal: entry.isLocal,
       delta: entry.packed ?? PackedDelta.pack(entry.operations), ranges: entry.operations.ranges)
@@ -162,9 +162,9 @@ final class DeviceStore: ReplicaStore {
 
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
-  ) throws(StoreError) -> [LogEntry] {
+  ) throws(StoreError) -> [StoredOperations] {
     let start = firstIndex(after: after)
-    var found: [LogEntry] = []
+    var found: [StoredOperations] = []
     for entry in files.database.entries[start...] where found.count < countMax {
       let isWanted = entry.ranges.contains { held in
         ranges.contains {
@@ -176,9 +176,9 @@ final class DeviceStore: ReplicaStore {
     return found
   }
 
-  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     let start = firstIndex(after: after)
-    var found: [LogEntry] = []
+    var found: [StoredOperations] = []
     for entry in files.database.entries[start...].prefix(countMax) {
       found.append(try DeviceFiles.decode(entry))
     }

@@ -1,4 +1,6 @@
+import ClientCore
 import QueueOracle
+import ServerCore
 
 /// One connection between a device and the server, as the network sees it.
 ///
@@ -121,8 +123,8 @@ final class Pipe {
 
   let number: Int
   let device: Int
-  let clientID: ClientConnectionID
-  var serverID: ServerConnectionID?
+  let clientID: TransportID
+  var serverID: ConnectionID?
   var lanes = [Lane(), Lane()]
   /// Whether the process at either end still holds its end.
   var clientHolds = true
@@ -140,7 +142,7 @@ final class Pipe {
   private let splitPercent: Int
 
   init(
-    number: Int, device: Int, clientID: ClientConnectionID, generator: SeededGenerator,
+    number: Int, device: Int, clientID: TransportID, generator: SeededGenerator,
     conditions: NetworkConditions
   ) {
     self.number = number

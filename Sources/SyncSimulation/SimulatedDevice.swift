@@ -39,9 +39,9 @@ final class SimulatedDevice {
     /// True time at the start of the monotonic clock.
     var clockOrigin: Int64
     var scheduledWake: Int64?
-    var pipes: [ClientConnectionID: Pipe] = [:]
+    var pipes: [TransportID: Pipe] = [:]
     /// Connections that a copied memory takes for its own, and that are another machine's.
-    var foreignConnections: Set<ClientConnectionID> = []
+    var foreignConnections: Set<TransportID> = []
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
     /// What people here wait to be told of withdrawals and edits, by question.

@@ -13,7 +13,7 @@ final class SimulatedServer {
   struct Process {
     var core: ServerCore
     /// By connection; ids rise, so sorting by them is the order of opening.
-    var pipes: [ServerConnectionID: Pipe] = [:]
+    var pipes: [ConnectionID: Pipe] = [:]
     /// Work for the store's thread, in order.
     var tasks: [PendingTask] = []
     var isStoreBusy = false

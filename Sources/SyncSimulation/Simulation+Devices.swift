@@ -93,7 +93,7 @@ extension Simulation {
   }
 
   /// A connection of a copied memory is found to be broken.
-  func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: ClientConnectionID) {
+  func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: TransportID) {
     guard device.life == life else { return }
     device.process?.foreignConnections.remove(id)
     tell(device) { core, context, _ in
@@ -313,7 +313,7 @@ extension Simulation {
 
   /// A planted bug: what is sent counts as acknowledged.
   private func takeForAcknowledged(
-    _ frame: Frame, _ id: ClientConnectionID, _ device: SimulatedDevice
+    _ frame: Frame, _ id: TransportID, _ device: SimulatedDevice
   ) {
     guard options.planted.contains(.outboxClearedAtSend), case .changes(let changes) = frame
     else { return }

@@ -12,7 +12,7 @@ extension Simulation {
   // MARK: - Opening
 
   /// A device's process opens a connection.
-  func connect(_ device: SimulatedDevice, _ id: ClientConnectionID) {
+  func connect(_ device: SimulatedDevice, _ id: TransportID) {
     pipesMade += 1
     let pipe = Pipe(
       number: pipesMade, device: device.index, clientID: id,
@@ -47,7 +47,7 @@ extension Simulation {
 
   private func accept(_ pipe: Pipe) {
     server.process?.nextConnection += 1
-    let id = ServerConnectionID(
+    let id = ConnectionID(
       rawValue: UInt64(server.life) << 32 | (server.process?.nextConnection ?? 0))
     pipe.serverID = id
     pipe.serverHolds = true
@@ -243,7 +243,7 @@ extension Simulation {
   }
 
   /// Whether the network held up or lost what a connection carried.
-  func isDisturbed(_ id: ServerConnectionID) -> Bool {
+  func isDisturbed(_ id: ConnectionID) -> Bool {
     pipes.contains { $0.serverID == id && $0.isDisturbed }
   }
 

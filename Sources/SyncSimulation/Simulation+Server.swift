@@ -93,7 +93,7 @@ extension Simulation {
     }
   }
 
-  func receiveOnServer(_ bytes: [UInt8], _ id: ServerConnectionID, at moment: ServerTime) {
+  func receiveOnServer(_ bytes: [UInt8], _ id: ConnectionID, at moment: ServerTime) {
     var generator = server.generator
     runServer { $0.frameReceived(bytes, on: id, at: moment, using: &generator) }
     server.generator = generator

@@ -20,14 +20,14 @@ package final class Simulation {
     case serverStart(life: Int)
     case timer(device: Int, life: Int)
     case wake(device: Int, until: Int64)
-    case connectionEnd(device: Int, life: Int, ClientConnectionID)
+    case connectionEnd(device: Int, life: Int, TransportID)
     case agentEnd(device: Int, life: Int, StartOrder)
     case ask(device: Int, life: Int, StartOrder)
     case answer(device: Int, life: Int, AnswerRequest)
     case look(device: Int, life: Int, SessionID, RequestID)
     case push(life: Int)
     /// An acknowledgement that the server never gave, where that bug is planted.
-    case bogusAck(device: Int, life: Int, ClientConnectionID, batch: UInt64)
+    case bogusAck(device: Int, life: Int, TransportID, batch: UInt64)
   }
 
   /// 2026-01-01T00:00:00Z, the true time at the start.

@@ -17,7 +17,7 @@ import WireProtocol
     var fleet = try Fleet(devices: 1, isPaired: false)
     try fleet.start()
     try fleet.note(0) { try $0.paired(Fleet.credentials(), at: $1, store: $2) }
-    #expect(fleet.devices[0].actions == [.connect(ConnectionID(rawValue: 1))])
+    #expect(fleet.devices[0].actions == [.connect(TransportID(rawValue: 1))])
     try fleet.settle()
     try fleet.expectConvergence()
     #expect(fleet.devices[0].store.record?.workspace == ModelServer.workspaceID)
@@ -26,7 +26,7 @@ import WireProtocol
   @Test func openedConnectionSaysHelloWithThePrefixOfTheLog() throws {
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
-    let id = ConnectionID(rawValue: 1)
+    let id = TransportID(rawValue: 1)
     #expect(fleet.devices[0].actions == [.connect(id)])
     fleet.devices[0].actions = []
     fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
@@ -49,7 +49,7 @@ import WireProtocol
     #expect(fleet.devices[0].actions.isEmpty)
     fleet.now += 1
     fleet.note(0) { $0.timePassed(at: $1, store: $2) }
-    #expect(fleet.devices[0].actions.first == .close(ConnectionID(rawValue: 1)))
+    #expect(fleet.devices[0].actions.first == .close(TransportID(rawValue: 1)))
     guard case .waiting = fleet.devices[0].core.condition else {
       Issue.record("the device does not wait")
       return
@@ -58,7 +58,7 @@ import WireProtocol
 
   @Test func wishToSyncStartsATryThatTakesLongOver() throws {
     var fleet = try Fleet(devices: 1)
-    let (first, second) = (ConnectionID(rawValue: 1), ConnectionID(rawValue: 2))
+    let (first, second) = (TransportID(rawValue: 1), TransportID(rawValue: 2))
     fleet.note(0) { $0.started(at: $1, store: $2) }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds - 1
@@ -76,7 +76,7 @@ import WireProtocol
     fleet.now += ClientLimits.patienceMilliseconds
     fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     #expect(
-      fleet.devices[0].actions == [.close(second), .connect(ConnectionID(rawValue: 3))])
+      fleet.devices[0].actions == [.close(second), .connect(TransportID(rawValue: 3))])
   }
 
   @Test func tryThatFailsAfterAWishToSyncIsFollowedByAShortWait() throws {
@@ -322,7 +322,7 @@ import WireProtocol
   @Test func dataBeforeWelcomeEndsTheConnection() throws {
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
-    let id = ConnectionID(rawValue: 1)
+    let id = TransportID(rawValue: 1)
     fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     fleet.devices[0].actions = []
     fleet.note(0) { core, context, store in

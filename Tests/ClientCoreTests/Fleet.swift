@@ -13,7 +13,7 @@ struct Fleet {
     var id: DeviceID
     /// How far the wall clock is from the true time.
     var clockError: Int64 = 0
-    var open: ConnectionID?
+    var open: TransportID?
     var actions: [ClientCore.Action] = []
     var reports: [ConnectionProblem] = []
     /// What agents here were told, and what became of answers that were given here.

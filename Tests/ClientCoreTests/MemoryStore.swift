@@ -6,7 +6,7 @@ import WireProtocol
 
 /// A store in memory that can be told to fail; what it holds is what a file would hold.
 final class MemoryStore: ReplicaStore {
-  private(set) var entries: [LogEntry] = []
+  private(set) var entries: [StoredOperations] = []
   private(set) var baseImage: WorkspaceImage?
   /// The last entry that the base stands for.
   private(set) var prunedThrough: Int64 = 0
@@ -133,7 +133,7 @@ final class MemoryStore: ReplicaStore {
 
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
-  ) throws(StoreError) -> [LogEntry] {
+  ) throws(StoreError) -> [StoredOperations] {
     Array(
       entries.filter { entry in
         entry.id > after
@@ -145,7 +145,7 @@ final class MemoryStore: ReplicaStore {
       }.prefix(countMax))
   }
 
-  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     Array(entries.filter { $0.id > after }.prefix(countMax))
   }
 

@@ -8,7 +8,7 @@ import WireProtocol
 struct ModelServer {
   struct Session {
     var device: DeviceID
-    var connection: ConnectionID
+    var connection: TransportID
     var send: [Frame] = []
   }
 

@@ -15,7 +15,7 @@ import WireProtocol
     var now: Int64 = 1_000
     var random: UInt64 = 0
     var actions: [ClientCore.Action] = []
-    var connection: ConnectionID?
+    var connection: TransportID?
     static let session = SessionID.named("s")
 
     init(store: MemoryStore = MemoryStore()) throws {

@@ -268,7 +268,7 @@ import WireProtocol
   func impossibleServerClocksDoNoHarm(_ milliseconds: Int64) throws {
     var fleet = try Fleet(devices: 1)
     fleet.note(0) { $0.started(at: $1, store: $2) }
-    let id = ConnectionID(rawValue: 1)
+    let id = TransportID(rawValue: 1)
     fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     fleet.note(0) { core, context, store in
       core.frameReceived(

@@ -142,7 +142,7 @@ import WireProtocol
         at: context, store: store)
       var core = ClientCore(
         replica: replica, credentials: Fleet.credentials(), queueSizeMax: 10)
-      let id = ConnectionID(rawValue: 1)
+      let id = TransportID(rawValue: 1)
       _ = core.started(at: context, store: store)
       _ = core.connectionOpened(id, at: context, store: store)
       _ = core.frameReceived(

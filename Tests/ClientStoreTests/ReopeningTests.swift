@@ -103,7 +103,7 @@ import WireProtocol
     let inbox = try Shelf()
     var open = try inbox.open()
     for number in 1...10 as ClosedRange<UInt64> { try inbox.send(number, &open) }
-    var found: [LogEntry] = []
+    var found: [StoredOperations] = []
     while true {
       let page = try open.store.entries(
         in: open.replica.record.outbox.ranges, after: found.last?.id ?? 0, countMax: 3)

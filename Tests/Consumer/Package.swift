@@ -14,6 +14,7 @@ let package = Package(
       name: "Consumer",
       dependencies: [
         .product(name: "SyncClient", package: "cospool"),
+        .product(name: "OutgoingMessages", package: "cospool"),
         .product(name: "QueueModel", package: "cospool"),
         .product(name: "Logging", package: "swift-log"),
       ],

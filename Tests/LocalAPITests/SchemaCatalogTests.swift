@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func namesOfFieldsAreKnown() {
-    #expect(SchemaCatalog.fieldNames(of: PairRequest.self) == ["code", "insecure", "server"])
+    #expect(SchemaCatalog.fieldNames(of: PairServerRequest.self) == ["code", "insecure", "server"])
     #expect(SchemaCatalog.fieldNames(of: SettingRequest.self) == ["value"])
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import ProcessResources
 import ServerCore
 import Testing
 import WireProtocol

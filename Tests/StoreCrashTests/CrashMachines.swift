@@ -27,7 +27,7 @@ final class CrashDevice {
   struct Process {
     var core: ClientCore
     let store: ClientStore
-    var connection: (client: ClientConnectionID, server: ServerConnectionID)?
+    var connection: (client: TransportID, server: ConnectionID)?
   }
 
   struct Durable {
@@ -112,9 +112,9 @@ final class CrashServer {
     CrashFileSystem.mount(disk)
   }
 
-  func nextConnection() -> ServerConnectionID {
+  func nextConnection() -> ConnectionID {
     connections += 1
-    return ServerConnectionID(rawValue: connections)
+    return ConnectionID(rawValue: connections)
   }
 
   func start() throws -> Bool {

@@ -100,7 +100,7 @@ extension CrashWorld {
   /// What a device sent before it went down arrives up to a point; what it was sent does not.
   private func deliverSome(of index: Int) throws {
     var sent: [[UInt8]] = []
-    var connection: ServerConnectionID?
+    var connection: ConnectionID?
     parcels.removeAll {
       switch $0 {
       case .toDevice(index, _, _): return true

@@ -16,8 +16,8 @@ import WireProtocol
 /// machine dies arrives or does not.
 final class CrashWorld {
   enum Parcel {
-    case toServer(device: Int, ServerConnectionID, [UInt8])
-    case toDevice(device: Int, ClientConnectionID, [UInt8])
+    case toServer(device: Int, ConnectionID, [UInt8])
+    case toDevice(device: Int, TransportID, [UInt8])
   }
 
   let seed: UInt64
@@ -199,7 +199,7 @@ final class CrashWorld {
     }
   }
 
-  private func connect(_ index: Int, _ id: ClientConnectionID) throws {
+  private func connect(_ index: Int, _ id: TransportID) throws {
     guard server.process != nil else {
       return try run(on: index) { core, context, _ in
         core.connectionLost(id, message: "refused", at: context)
@@ -234,7 +234,7 @@ final class CrashWorld {
     }
   }
 
-  func deliver(_ bytes: [UInt8], to index: Int, on connection: ClientConnectionID) throws {
+  func deliver(_ bytes: [UInt8], to index: Int, on connection: TransportID) throws {
     guard devices[index].process?.connection?.client == connection else { return }
     let frame = try FrameCodec.decode(bytes)
     try run(on: index) { core, context, store in
@@ -276,7 +276,7 @@ final class CrashWorld {
     }
   }
 
-  private func device(of connection: ServerConnectionID) -> Int? {
+  private func device(of connection: ConnectionID) -> Int? {
     devices.firstIndex { $0.process?.connection?.server == connection }
   }
 

@@ -157,7 +157,7 @@ import Testing
         }
         group.cancelAll()
       }
-      let late = Engine.wallMilliseconds + 31 * day
+      let late = DeviceClock.wallMilliseconds + 31 * day
       if isUploaded {
         await #expect(throws: ClientError.self) { try await client.attachments.tend(now: late) }
         #expect(client.keeper.has(file.hash))

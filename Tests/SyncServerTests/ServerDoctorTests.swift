@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import HealthChecks
+import ProcessResources
 import QueueModel
 import ServerCore
 import ServerStore

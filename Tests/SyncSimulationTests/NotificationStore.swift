@@ -5,7 +5,7 @@ import SequenceCRDT
 /// What a device needs of its store for notifications, in memory: a commit is all or nothing.
 final class NotificationStore: ReplicaStore {
   private(set) var loaded = LoadedReplica()
-  private var entries: [ClientLogEntry] = []
+  private var entries: [StoredOperations] = []
   /// Thrown by the next commits.
   var fault: StoreError?
 
@@ -23,7 +23,7 @@ final class NotificationStore: ReplicaStore {
 
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
-  ) throws(StoreError) -> [ClientLogEntry] {
+  ) throws(StoreError) -> [StoredOperations] {
     Array(
       entries.filter { entry in
         entry.id > after
@@ -35,11 +35,11 @@ final class NotificationStore: ReplicaStore {
       }.prefix(countMax))
   }
 
-  func entries(after: Int64, countMax: Int) throws(StoreError) -> [ClientLogEntry] {
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     Array(entries.filter { $0.id > after }.prefix(countMax))
   }
 
-  func entries(before: Int64, countMax: Int) throws(StoreError) -> [ClientLogEntry] {
+  func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     Array(entries.filter { $0.id < before }.suffix(countMax).reversed())
   }
 

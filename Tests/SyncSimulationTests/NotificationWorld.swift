@@ -24,8 +24,8 @@ struct NotificationWorld {
 
   /// One connection; frames are under way in both directions.
   struct Pipe {
-    var client: ClientConnectionID
-    var server: ServerConnectionID
+    var client: TransportID
+    var server: ConnectionID
     var toServer: [[UInt8]] = []
     var toClient: [[UInt8]] = []
   }
@@ -119,7 +119,7 @@ struct NotificationWorld {
         }
       }
       connections += 1
-      let connection = ServerConnectionID(rawValue: connections)
+      let connection = ConnectionID(rawValue: connections)
       devices[index].pipe = Pipe(client: id, server: connection)
       let moment = moment
       tellServer { $0.connectionOpened(connection, source: "s", acceptedAt: moment, at: moment) }

@@ -28,7 +28,9 @@ enum RoomTable {
     RoomRule(
       name: "AgentFormats", folder: "Sources/AgentFormats",
       system: ["Foundation", "FoundationEssentials"]),
-    RoomRule(name: "HeapMemory", folder: "Sources/HeapMemory", system: ["Glibc"]),
+    RoomRule(
+      name: "ProcessResources", folder: "Sources/ProcessResources",
+      system: ["Glibc", "Musl", "Darwin", "Synchronization"]),
     RoomRule(name: "Systemd", folder: "Sources/Systemd", system: ["Glibc", "Musl", "Darwin"]),
     RoomRule(
       name: "Observability", folder: "Sources/Observability", foreign: ["Logging"],
@@ -52,7 +54,7 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "NetworkAddresses"])),
     RoomRule(
       name: "ServerStore", folder: "Server/ServerStore",
-      rooms: wire.union(["DispatchAuthority", "ServerCore", "SQLiteAccess"]),
+      rooms: wire.union(["DispatchAuthority", "ServerCore", "SQLiteAccess", "ProcessResources"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "PushDelivery", folder: "Server/PushDelivery",
@@ -65,7 +67,7 @@ enum RoomTable {
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
         "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
-        "PushDelivery", "HeapMemory", "Observability",
+        "PushDelivery", "ProcessResources", "Observability",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
@@ -73,7 +75,7 @@ enum RoomTable {
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: [
         "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-        "HeapMemory", "Observability", "Systemd",
+        "ProcessResources", "Observability", "Systemd",
       ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
@@ -83,18 +85,23 @@ enum RoomTable {
       rooms: wire.union(["DispatchAuthority", "QueueOracle", "ServerCore", "ClientCore"])),
     RoomRule(
       name: "ClientStore", folder: "Client/ClientStore",
-      rooms: wire.union(["DispatchAuthority", "ClientCore", "SQLiteAccess"]),
+      rooms: wire.union(["DispatchAuthority", "ClientCore", "SQLiteAccess", "ProcessResources"]),
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
+      name: "OutgoingMessages", folder: "Client/OutgoingMessages",
+      rooms: ["QueueModel", "ClientCore", "ClientStore"], foreign: ["Logging"], system: platform),
+    RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
-      rooms: wire.union(["Basics", "NetworkAddresses", "ClientCore", "ClientStore", "HeapMemory"]),
+      rooms: wire.union([
+        "Basics", "NetworkAddresses", "ClientCore", "ClientStore", "ProcessResources",
+      ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: [
         "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-        "HeapMemory", "Observability", "Systemd",
+        "ProcessResources", "Observability", "Systemd",
       ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",

@@ -2,21 +2,13 @@ import Testing
 
 /// The name of a type means one thing.
 @Suite struct TypeTests {
-  /// Names that still mean two things, and the commands of two programs, each named as what it does
-  /// there. Nothing is added here.
-  private static let namesInTwoRooms: Set<String> = [
-    "ConnectionID", "DescriptorLimit", "LogCommand", "LogEntry", "OutgoingQueue", "PairCommand",
-    "PairRequest", "StandardOutput", "StatusCommand", "TaskText", "VerdictRequest",
-  ]
-
   @Test func noTypeNameStandsInTwoRooms() throws {
     var rooms: [String: Set<String>] = [:]
     for block in try TypeBlock.all() where !block.isPrivate {
       rooms[block.type, default: []].insert(block.room)
     }
     for (type, rooms) in rooms where rooms.count > 1 {
-      #expect(
-        TypeTests.namesInTwoRooms.contains(type), "\(type) stands in \(rooms.sorted())")
+      Issue.record("\(type) stands in \(rooms.sorted())")
     }
   }
 }

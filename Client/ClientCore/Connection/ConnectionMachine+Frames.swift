@@ -16,7 +16,7 @@ enum ReceivedFrame: Sendable {
 extension ConnectionMachine {
   /// A frame came in.
   mutating func frameReceived(
-    _ frame: Frame, on id: ConnectionID, at context: EventContext, store: some ReplicaStore
+    _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> ReceivedFrame {
     // Frames of a connection that was given up may still be under way.
     guard current == id else { return .done([]) }
@@ -135,7 +135,7 @@ extension ConnectionMachine {
     return (hasCaughtUp ? [acknowledgement(on: id)] : []) + sendBatches(at: context, store: store)
   }
 
-  func acknowledgement(on id: ConnectionID) -> Action {
+  func acknowledgement(on id: TransportID) -> Action {
     .send(id, .ack(Ack(batch: 0, prefix: replica.record.prefix)))
   }
 

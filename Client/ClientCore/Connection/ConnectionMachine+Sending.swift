@@ -82,7 +82,7 @@ extension ConnectionMachine {
 
   private func entries(
     in outgoing: [OperationRange], after cursor: Int64, _ store: some ReplicaStore
-  ) throws(Replica.Fault) -> [LogEntry] {
+  ) throws(Replica.Fault) -> [StoredOperations] {
     do throws(StoreError) {
       return try store.entries(
         in: outgoing, after: cursor, countMax: ClientLimits.batchEntriesMax)

@@ -4,7 +4,7 @@ import WireProtocol
 extension ConnectionMachine {
   /// The transport is open.
   mutating func connectionOpened(
-    _ id: ConnectionID, at context: EventContext, store: some ReplicaStore
+    _ id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     // A transport that opens after it was given up is closed by the driver.
     guard case .connecting(id, _) = state, let credentials else { return [.close(id)] }
@@ -23,14 +23,14 @@ extension ConnectionMachine {
 
   /// The transport could not be opened, broke, or was closed by the server.
   mutating func connectionLost(
-    _ id: ConnectionID, message: String, at context: EventContext
+    _ id: TransportID, message: String, at context: EventContext
   ) -> [Action] {
     guard current == id else { return [] }
     return fail(ConnectionProblem(message: message), at: context)
   }
 
   /// Any sign of life, such as a pong.
-  mutating func connectionHeard(_ id: ConnectionID, at context: EventContext) {
+  mutating func connectionHeard(_ id: TransportID, at context: EventContext) {
     guard case .live(var live) = state, live.id == id else { return }
     live.lastHeard = context.now
     state = .live(live)
@@ -58,7 +58,7 @@ extension ConnectionMachine {
       return []
     }
     connections += 1
-    let id = ConnectionID(rawValue: connections)
+    let id = TransportID(rawValue: connections)
     state = .connecting(id, since: context.now)
     return [.connect(id)]
   }

@@ -26,9 +26,9 @@ struct ConnectionMachine: Sendable {
     /// Waits before the next try.
     case waiting(until: Int64)
     /// A transport is being opened.
-    case connecting(ConnectionID, since: Int64)
+    case connecting(TransportID, since: Int64)
     /// `hello` is under way.
-    case greeting(ConnectionID, since: Int64)
+    case greeting(TransportID, since: Int64)
     /// Changes flow.
     case live(LiveConnection)
   }
@@ -73,7 +73,7 @@ struct ConnectionMachine: Sendable {
   }
 
   /// The connection that there is, be it open or not.
-  var current: ConnectionID? {
+  var current: TransportID? {
     switch state {
     case .idle, .waiting: nil
     case .connecting(let id, _), .greeting(let id, _): id
@@ -82,7 +82,7 @@ struct ConnectionMachine: Sendable {
   }
 
   /// The connection over which questions go; nil where there is none.
-  var ready: ConnectionID? {
+  var ready: TransportID? {
     if case .live(let live) = state, live.hasCaughtUp { live.id } else { nil }
   }
 

@@ -3,7 +3,7 @@ import SequenceCRDT
 package import WireProtocol
 
 /// Names one connection; events of an earlier one are dropped by it.
-package struct ConnectionID: RawRepresentable, Hashable, Sendable {
+package struct TransportID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt64
 
   package init(rawValue: UInt64) {

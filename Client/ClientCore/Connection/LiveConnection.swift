@@ -37,7 +37,7 @@ struct LiveConnection: Sendable {
     var bytes: [UInt8]
   }
 
-  let id: ConnectionID
+  let id: TransportID
   let since: Int64
   let sinceWall: Int64
   let pingMilliseconds: Int64

@@ -35,7 +35,7 @@ struct ExecutionMachine: Sendable {
   /// Whether the server decides.
   private var isServerAsked = false
   /// The connection on which the executor's questions were asked.
-  private var asked: ConnectionID?
+  private var asked: TransportID?
   /// What could not be stored and is tried again.
   private var unstored: [(command: Command, then: [Command], intents: IntentChanges)] = []
   /// When `unstored` is tried again.
@@ -120,7 +120,7 @@ extension ExecutionMachine {
   ///
   /// - Returns: nil where what waits was asked over it already.
   mutating func connected(
-    _ id: ConnectionID, over connection: inout ConnectionMachine, at context: EventContext,
+    _ id: TransportID, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action]? {
     guard asked != id else { return nil }

@@ -32,7 +32,7 @@ struct InboxMachine: Sendable {
 
   /// What the server was told on a connection.
   struct Told: Hashable, Sendable {
-    var connection: ConnectionID
+    var connection: TransportID
     var isVisible = false
     var preferences: NotificationPreferences?
   }
@@ -83,7 +83,7 @@ extension InboxMachine {
 
   /// The server delivers a notification: it is stored before the answer goes out.
   mutating func received(
-    _ notification: InboxNotification, on id: ConnectionID,
+    _ notification: InboxNotification, on id: TransportID,
     over connection: ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try taken(notification, connection, at: context, store: store)

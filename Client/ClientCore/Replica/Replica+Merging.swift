@@ -49,7 +49,7 @@ extension Replica {
       next.lastEntry += 1
       let isWhole = outcome.applied == delivery.operations
       transaction.appended = [
-        LogEntry(
+        StoredOperations(
           id: next.lastEntry, isLocal: false, operations: outcome.applied,
           packed: isWhole ? delivery.packed : nil)
       ]

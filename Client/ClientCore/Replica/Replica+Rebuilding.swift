@@ -143,7 +143,7 @@ extension Replica {
   }
 
   /// Gives entries that take the place of the log their ids.
-  mutating func number(_ entries: inout [LogEntry]) {
+  mutating func number(_ entries: inout [StoredOperations]) {
     for index in entries.indices {
       lastEntry += 1
       entries[index].id = lastEntry
@@ -157,7 +157,7 @@ extension Replica {
 struct RebuiltLog {
   private(set) var state: Workspace
   /// Without ids.
-  var entries: [LogEntry] = []
+  var entries: [StoredOperations] = []
 
   init(_ base: Workspace) {
     state = base
@@ -178,7 +178,7 @@ struct RebuiltLog {
     }
     guard outcome.waiting == 0 else { throw .outOfOrder }
     if !outcome.applied.isEmpty {
-      entries.append(LogEntry(id: 0, isLocal: isLocal, operations: outcome.applied))
+      entries.append(StoredOperations(id: 0, isLocal: isLocal, operations: outcome.applied))
     }
     return outcome.applied
   }

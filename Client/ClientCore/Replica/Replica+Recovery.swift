@@ -50,8 +50,8 @@ extension Replica {
   /// Does what another state shows and this one lacks, by ordinary commands of a fresh writer.
   private mutating func entries(
     bringingBack other: Workspace, at context: EventContext
-  ) throws(Fault) -> [LogEntry] {
-    var entries: [LogEntry] = []
+  ) throws(Fault) -> [StoredOperations] {
+    var entries: [StoredOperations] = []
     let commands = StateRecovery(of: other, in: workspace).commands()
     guard !commands.isEmpty else { return [] }
     let start = self
@@ -70,7 +70,7 @@ extension Replica {
         throw .queue(error)
       }
       if !operations.isEmpty {
-        entries.append(LogEntry(id: 0, isLocal: true, operations: operations))
+        entries.append(StoredOperations(id: 0, isLocal: true, operations: operations))
       }
       operations = []
     }

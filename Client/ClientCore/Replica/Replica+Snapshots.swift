@@ -76,9 +76,9 @@ extension Replica {
   }
 
   /// The entries of the log that hold operations of the outbox, and of these that alone.
-  func outgoingEntries(store: some ReplicaStore) throws(Fault) -> [LogEntry] {
+  func outgoingEntries(store: some ReplicaStore) throws(Fault) -> [StoredOperations] {
     try entries(of: store, in: record.outbox.ranges).map { entry in
-      LogEntry(
+      StoredOperations(
         id: entry.id, isLocal: true,
         operations: entry.operations.compactMap { record.outbox.parts(of: $0).waiting })
     }
@@ -87,9 +87,9 @@ extension Replica {
   /// All entries that hold operations of the ranges.
   func entries(
     of store: some ReplicaStore, in ranges: [OperationRange]
-  ) throws(Fault) -> [LogEntry] {
+  ) throws(Fault) -> [StoredOperations] {
     guard !ranges.isEmpty else { return [] }
-    var all: [LogEntry] = []
+    var all: [StoredOperations] = []
     try pages { last throws(StoreError) in
       try store.entries(in: ranges, after: last, countMax: Replica.pageEntries)
     } each: {
@@ -99,8 +99,8 @@ extension Replica {
     return all
   }
 
-  func allEntries(of store: some ReplicaStore) throws(Fault) -> [LogEntry] {
-    var all: [LogEntry] = []
+  func allEntries(of store: some ReplicaStore) throws(Fault) -> [StoredOperations] {
+    var all: [StoredOperations] = []
     try forEachPage(of: store) {
       all += $0
       return true
@@ -110,7 +110,7 @@ extension Replica {
 
   /// Reads the log a page at a time, until `body` says false.
   func forEachPage(
-    of store: some ReplicaStore, _ body: ([LogEntry]) throws(Fault) -> Bool
+    of store: some ReplicaStore, _ body: ([StoredOperations]) throws(Fault) -> Bool
   ) throws(Fault) {
     try pages { last throws(StoreError) in
       try store.entries(after: last, countMax: Replica.pageEntries)
@@ -120,11 +120,12 @@ extension Replica {
   }
 
   private func pages(
-    _ page: (Int64) throws(StoreError) -> [LogEntry], each body: ([LogEntry]) throws(Fault) -> Bool
+    _ page: (Int64) throws(StoreError) -> [StoredOperations],
+    each body: ([StoredOperations]) throws(Fault) -> Bool
   ) throws(Fault) {
     var last: Int64 = 0
     while true {
-      let entries: [LogEntry]
+      let entries: [StoredOperations]
       do {
         entries = try page(last)
       } catch {

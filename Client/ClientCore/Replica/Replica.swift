@@ -24,7 +24,7 @@ package struct Replica: Sendable {
   /// What the server gave for drawing one.
   var nonce: UInt64 = 0
   /// The latest entry where it is a local one, packed as it is stored and sent.
-  var latestLocal: LogEntry?
+  var latestLocal: StoredOperations?
 
   /// Why a replica could not do something; nothing changed.
   package enum Fault: Error, Hashable, Sendable {
@@ -156,7 +156,7 @@ package struct Replica: Sendable {
     if !operations.isEmpty {
       next.lastEntry += 1
       let parts = PackedDelta.pack(operations, bytesMax: .max)
-      let entry = LogEntry(
+      let entry = StoredOperations(
         id: next.lastEntry, isLocal: true, operations: operations,
         packed: parts.count == 1 ? parts[0] : nil)
       transaction.appended = [entry]
@@ -168,7 +168,7 @@ package struct Replica: Sendable {
   }
 
   /// The only entry behind `cursor`, where it was made here a moment ago: nothing has to be read.
-  func onlyEntry(after cursor: Int64) -> LogEntry? {
+  func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal
   }

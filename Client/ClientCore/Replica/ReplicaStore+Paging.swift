@@ -1,7 +1,7 @@
 extension ReplicaStore {
   /// For stores whose log is short: looks through all of it.
-  package func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry] {
-    var latest: [LogEntry] = []
+  package func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
+    var latest: [StoredOperations] = []
     var last: Int64 = 0
     while true {
       let page = try entries(after: last, countMax: 1_000)

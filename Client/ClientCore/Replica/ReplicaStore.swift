@@ -15,11 +15,11 @@ package protocol ReplicaStore {
   /// Log entries behind `after` that hold operations of the ranges, in order of arrival.
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
-  ) throws(StoreError) -> [LogEntry]
+  ) throws(StoreError) -> [StoredOperations]
   /// Log entries behind `after`, in order of arrival.
-  func entries(after: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
+  func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations]
   /// Log entries in front of `before`, the latest first.
-  func entries(before: Int64, countMax: Int) throws(StoreError) -> [LogEntry]
+  func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations]
   /// What the log told before its beginning was removed, in front of a place, the latest first.
   func journal(before: HistoryPosition, countMax: Int) throws(StoreError) -> [JournalEntry]
   /// The snapshot that the log builds on, where there is one.
@@ -63,7 +63,7 @@ package struct JournalChanges: Sendable {
 }
 
 /// Operations as they were stored together: one local command, or one delta from the server.
-package struct LogEntry: Hashable, Sendable {
+package struct StoredOperations: Hashable, Sendable {
   /// Rises with every entry, from 1.
   package var id: Int64
   /// Made on this device, as opposed to received.
@@ -91,7 +91,7 @@ package struct StoreTransaction: Sendable {
   /// Entries up to here are removed first: the base holds what they held, or `appended` holds it
   /// again. The base stands for the log up to here.
   package var prunedThrough: Int64?
-  package var appended: [LogEntry] = []
+  package var appended: [StoredOperations] = []
   package var base = BaseChange.none
   /// What to remember from now on.
   package var record: ReplicaRecord
@@ -154,7 +154,7 @@ package struct LoadedReplica: Sendable {
   /// The stored state; nil where there is none.
   package var workspace: Workspace?
   /// The entries behind the state.
-  package var tail: [LogEntry]
+  package var tail: [StoredOperations]
   package var lastEntry: Int64
   package var receipts: [Receipt]
   /// What can be undone and redone, in whatever order.
@@ -178,7 +178,7 @@ package struct LoadedReplica: Sendable {
   }
 
   package init(
-    record: ReplicaRecord? = nil, workspace: Workspace? = nil, tail: [LogEntry] = [],
+    record: ReplicaRecord? = nil, workspace: Workspace? = nil, tail: [StoredOperations] = [],
     lastEntry: Int64 = 0, receipts: [Receipt] = [],
     undo: [UndoHistory.Entry] = []
   ) {

@@ -127,7 +127,7 @@ struct TaskMachine: Sendable {
   /// What a store that failed did not take, by session; nobody else would say it again.
   var unwritten: [SessionID: Unwritten] = [:]
   /// The connection over which what waits was asked.
-  var asked: ConnectionID?
+  var asked: TransportID?
   /// What this device's person is to be told of its own agents, the latest last; bounded.
   var news: [InboxNotification] = []
   /// Moves of tasks that were refused because they are none.

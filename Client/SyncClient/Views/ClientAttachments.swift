@@ -222,7 +222,8 @@ public struct ClientAttachments: Sendable {
         let isConnected = client.syncStatus().state == .connected
         do {
           try await tend(
-            now: Engine.wallMilliseconds, asksAgain: isConnected && client.device.takeAsksAgain(),
+            now: DeviceClock.wallMilliseconds,
+            asksAgain: isConnected && client.device.takeAsksAgain(),
             isConnected: isConnected)
         } catch {
           client.engine.logger.warning("attachments wait: \(error)")

@@ -1,4 +1,5 @@
 import ClientCore
+import ClientStore
 public import QueueModel
 import WireProtocol
 
@@ -119,7 +120,7 @@ public struct ClientTasks: Sendable {
     let answer = try await client.engine.raise(
       Ask(
         session: session, id: id, matter: ask,
-        patienceMilliseconds: patience.map(Engine.milliseconds), promptsItself: promptsItself))
+        patienceMilliseconds: patience.map(DeviceClock.milliseconds), promptsItself: promptsItself))
     // An agent that works by itself is told, and stops or not.
     if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
     return answer

@@ -72,7 +72,7 @@ struct PairCommand: DaemonCommand {
   func request(input: StandardInput) throws -> APIRequest {
     try APIRequest(
       .post, ["pair"],
-      body: PairRequest(server: server, code: code, insecure: insecure ? true : nil))
+      body: PairServerRequest(server: server, code: code, insecure: insecure ? true : nil))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -34,7 +34,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
+      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
     }
   }
 
@@ -58,7 +58,7 @@ struct TaskCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.show(try answer.decoded(TaskState.self), style: style)
+      ActivityText.show(try answer.decoded(TaskState.self), style: style)
     }
   }
 
@@ -80,7 +80,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      TaskText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
+      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
     }
   }
 }
@@ -113,7 +113,8 @@ extension AnsweringCommand {
     _ verdict: String, _ asked: String?, _ text: String?
   ) throws -> APIRequest {
     try APIRequest(
-      .post, ["asks", asked ?? "only", "answer"], body: VerdictRequest(verdict: verdict, text: text)
+      .post, ["asks", asked ?? "only", "answer"],
+      body: DecisionRequest(verdict: verdict, text: text)
     )
   }
 
@@ -192,7 +193,7 @@ struct ApproveCommand: AnsweringCommand {
         code: "nameNeeded",
         message: "Only a terminal can show and ask. Name what you allow:\n\(named)", exitCode: 1)
     }
-    guard confirm(TaskText.question(of: first.request, in: first.session)) else {
+    guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
         code: "notAllowed", message: "Not allowed. It waits on: cospool deny answers no.",
         exitCode: 1)

@@ -184,7 +184,7 @@ struct Setup {
   }
 
   private func paired(_ server: String, _ code: String) async throws -> SetupStep {
-    let body = PairRequest(
+    let body = PairServerRequest(
       server: server, code: code, insecure: command.insecure ? true : nil)
     let result = try await connection.answer(to: APIRequest(.post, ["pair"], body: body))
       .decoded(PairingResult.self)

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessResources
 import QueueModel
 import ServerStore
 

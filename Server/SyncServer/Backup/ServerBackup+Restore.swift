@@ -1,4 +1,5 @@
 import Foundation
+import ProcessResources
 import ServerStore
 
 /// Bringing a backup back.

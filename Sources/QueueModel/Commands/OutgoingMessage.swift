@@ -128,7 +128,7 @@ extension MessageQueueError: CustomStringConvertible {
       "\(max) outgoing messages wait or failed already. Retry or clear the failed ones."
     case .messageIDTaken(let id):
       "Message \(id) is on its way already, with other content. Use a fresh id."
-    case .persistenceFailed(let fault): "The message cannot be stored: \(fault)."
+    case .persistenceFailed(let fault): "Messages cannot be stored: \(fault)."
     case .closed: "The queue is closed."
     }
   }

@@ -1,12 +1,14 @@
 import Foundation
 import Logging
+import OutgoingMessages
 import QueueModel
 import SyncClient
 
 /// Two devices of one person, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
 ///
 /// It ends with 0 when the phone could send, the desk ran what was sent, the phone answered what the
-/// agent asked, a file went from one to the other, and a sync in the background brought the rest.
+/// agent asked, a file went from one to the other, a sync in the background brought the rest, and a
+/// message was delivered to a server of the app's own.
 @main struct Consumer {
   let desk: QueueClient
   let phone: QueueClient
@@ -30,7 +32,10 @@ import SyncClient
     }
     await consumer.phone.close()
     await consumer.desk.close()
-    print("consumer: sent, observed, ran, answered, attached, synced in the background")
+    try await consumer.within(.seconds(60)) {
+      try await consumer.toAServerOfItsOwn("\(directory)/outgoing")
+    }
+    print("consumer: sent, observed, ran, answered, attached, synced in the background, delivered")
   }
 
   private static func open(_ name: String, in directory: String) async throws -> QueueClient {
@@ -122,6 +127,22 @@ import SyncClient
     }
   }
 
+  /// What is not Cospool's to bring: the app sends it, and the queue keeps it until it is confirmed.
+  private func toAServerOfItsOwn(_ directory: String) async throws {
+    let queue = try await OutgoingMessageQueue.open(
+      directory: directory, logger: Logger(label: "outgoing"))
+    let transport = OwnTransport()
+    queue.setDelegate(transport)
+    let message = OutgoingMessage(id: .random(), session: session, content: "Done")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await queue.run() }
+      try await queue.enqueue(message)
+      try await queue.waitForDelivery(of: message.id)
+      group.cancelAll()
+    }
+    try await queue.close()
+  }
+
   private func sync(_ client: QueueClient) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await client.run() }
@@ -143,6 +164,23 @@ import SyncClient
       try await group.next()
     }
   }
+}
+
+/// A server that has every message at once.
+final class OwnTransport: MessageQueueDelegate {
+  func messageQueue(
+    _ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery
+  ) async {
+    // Where this fails, the queue sends it again.
+    try? await queue.markSent(delivery.message.id, attempt: delivery.attempt)
+    try? await queue.confirmDelivery(delivery.message.id)
+  }
+
+  func messageQueue(_ queue: OutgoingMessageQueue, didDeliver id: MessageID) {}
+
+  func messageQueue(
+    _ queue: OutgoingMessageQueue, didFail id: MessageID, error: MessageQueueError
+  ) {}
 }
 
 struct Failure: Error, CustomStringConvertible {

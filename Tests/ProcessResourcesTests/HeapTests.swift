@@ -1,5 +1,5 @@
 import Foundation
-import HeapMemory
+import ProcessResources
 import Testing
 
 @Suite struct HeapTests {

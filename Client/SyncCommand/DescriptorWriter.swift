@@ -12,7 +12,7 @@ import LocalAPI
 private let unistdWrite: @Sendable (Int32, UnsafeRawPointer?, Int) -> Int = { write($0, $1, $2) }
 
 /// Writing to the descriptors of this process.
-enum StandardOutput {
+enum DescriptorWriter {
   /// Writes text as it is.
   ///
   /// - Returns: false where not all of it could be written.

@@ -2,7 +2,7 @@ import ArgumentParser
 import SyncServer
 
 /// Shows the logs.
-struct StatusCommand: AsyncParsableCommand {
+struct ServerStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Show the server, each workspace's log, whether it can be read, and pushes.")

@@ -1,7 +1,7 @@
 import ClientCore
 import ClientStore
-import Foundation
-import Logging
+import Dispatch
+public import Logging
 public import QueueModel
 import Synchronization
 
@@ -30,22 +30,22 @@ public struct OutgoingDelivery: Hashable, Sendable {
   public var attempt: Int
 }
 
-/// Messages that an app sends over a way of its own, with delivery tracked: stored before `enqueue`
+/// Messages that an app sends to a server of its own, with delivery tracked: stored before `enqueue`
 /// returns, tried again with growing waits, confirmed by the receiver.
 ///
-/// What goes to the workspace needs none of this: a command is stored in the log, and the sync
-/// brings it to the server however long that takes; `ClientQueues.outgoingMessages` shows it in the
-/// same terms.
+/// What goes to a Cospool server needs none of this: a command is stored in the log, and the sync
+/// brings it to the server however long that takes; `ClientQueues.outgoingMessages` of `SyncClient`
+/// shows it in the same terms.
 ///
 /// ```swift
-/// let queue = try await client.outgoingMessageQueue(named: "chat")
+/// let queue = try await OutgoingMessageQueue.open(directory: path, logger: logger)
 /// queue.setDelegate(transport)
 /// async let sending: Void = queue.run()
 /// try await queue.enqueue(.init(id: .random(), session: session, content: "Go on"))
 /// for await messages in queue.updates() { show(messages) }
 /// ```
 ///
-/// Events run one at a time on the client's queue, where storing may block.
+/// Events run one at a time on a thread of its own, where storing may block.
 public final class OutgoingMessageQueue: Sendable {
   private struct State {
     var queue: OutgoingQueue
@@ -61,21 +61,44 @@ public final class OutgoingMessageQueue: Sendable {
   /// The longest `run` sleeps before it looks at the time again, in milliseconds.
   private static let sleepMax: Int64 = 60_000
 
-  private let engine: Engine
-  private let box: String
-  private let origin = ContinuousClock.now
+  private let directory: LockedDirectory
+  private let store: ClientStore
+  private let logger: Logger
+  private let clock = DeviceClock()
+  /// Where events run.
+  private let events = DispatchQueue(label: "cospool.outgoing")
   private let state: Mutex<State>
 
-  init(engine: Engine, box: String, queue: OutgoingQueue) {
-    self.engine = engine
-    self.box = box
+  private init(
+    directory: LockedDirectory, store: ClientStore, queue: OutgoingQueue, logger: Logger
+  ) {
+    self.directory = directory
+    self.store = store
+    self.logger = logger
     state = Mutex(State(queue: queue))
   }
 
-  private func context() -> EventContext {
-    EventContext(
-      now: Engine.milliseconds(origin.duration(to: .now)), wall: Engine.wallMilliseconds,
-      random: Engine.randomValue())
+  /// Opens the queue of a directory of its own, or makes it: one process at a time, and no data
+  /// directory of a `QueueClient`.
+  ///
+  /// - Throws: `persistenceFailed`, which says what is wrong and what to do. A damaged file was set
+  ///   aside then; opening again starts with an empty queue.
+  public static func open(
+    directory path: String, config: MessageQueueConfig = .default, logger: Logger
+  ) async throws(MessageQueueError) -> OutgoingMessageQueue {
+    do throws(ClientStore.OpenError) {
+      let directory = try LockedDirectory(path: path)
+      let store = try ClientStore.open(directory: directory.path).store
+      do {
+        let box = try store.outgoing(in: ClientStore.ownBox)
+        let queue = OutgoingQueue(
+          config: config, stored: box.messages, lastSequence: box.lastSequence)
+        return OutgoingMessageQueue(
+          directory: directory, store: store, queue: queue, logger: logger)
+      } catch { throw .storage(error) }
+    } catch {
+      throw .persistenceFailed(PersistenceFault(error))
+    }
   }
 
   /// What it tries how often.
@@ -114,7 +137,7 @@ public final class OutgoingMessageQueue: Sendable {
         for await _ in wakes {
           await step()
           handover.yield()
-          let now = context().now
+          let now = clock.now
           guard let deadline = state.withLock({ $0.queue.deadline }),
             scheduled <= now || deadline < scheduled
           else { continue }
@@ -136,7 +159,7 @@ public final class OutgoingMessageQueue: Sendable {
 
   /// One look at what is due.
   private func step() async {
-    let context = context()
+    let context = clock.context
     // Where the store refuses, everything is as it was before; a later step tries again.
     let actions =
       (try? await change { queue in
@@ -182,13 +205,9 @@ public final class OutgoingMessageQueue: Sendable {
       @escaping @Sendable (inout OutgoingQueue) throws(MessageQueueError) ->
       [OutgoingQueue.Action]
   ) async throws(MessageQueueError) -> [OutgoingQueue.Action] {
-    let outcome: Result<[OutgoingQueue.Action], MessageQueueError>
-    do {
-      outcome = try await engine.submit { [self] _, _, store throws(Replica.Fault) in
-        (stored(event, in: store), [])
-      }
-    } catch {
-      throw .closed
+    let outcome: Result<[OutgoingQueue.Action], MessageQueueError> = await withCheckedContinuation {
+      continuation in
+      events.async { continuation.resume(returning: self.stored(event)) }
     }
     let actions = try outcome.get()
     tell(actions)
@@ -196,8 +215,7 @@ public final class OutgoingMessageQueue: Sendable {
   }
 
   private func stored(
-    _ event: (inout OutgoingQueue) throws(MessageQueueError) -> [OutgoingQueue.Action],
-    in store: ClientStore
+    _ event: (inout OutgoingQueue) throws(MessageQueueError) -> [OutgoingQueue.Action]
   ) -> Result<[OutgoingQueue.Action], MessageQueueError> {
     state.withLock { state in
       guard !state.isClosed else { return .failure(.closed) }
@@ -206,12 +224,11 @@ public final class OutgoingMessageQueue: Sendable {
         let actions = try event(&next)
         let changes = next.takeChanges()
         do throws(StoreError) {
-          try store.keep(changes, lastSequence: next.lastSequence, in: box)
+          try store.keep(changes, lastSequence: next.lastSequence, in: ClientStore.ownBox)
           if !changes.isEmpty { next.storeTook() }
         } catch {
-          state.queue.storeRefused(at: context())
-          throw .persistenceFailed(
-            PersistenceFault(error.message, isDiskFull: error.code == .full))
+          state.queue.storeRefused(at: clock.context)
+          throw .persistenceFailed(PersistenceFault(error))
         }
         state.queue = next
         for watcher in state.watchers.values { watcher.yield(next.allMessages) }
@@ -231,7 +248,7 @@ public final class OutgoingMessageQueue: Sendable {
       case .failed(let id, let error):
         delegate?.messageQueue(self, didFail: id, error: error)
       case .confirmedLate(let id, let status):
-        engine.logger.notice(
+        logger.notice(
           "outgoing message \(id) was confirmed late; it counted as \(status.rawValue)")
       }
     }
@@ -251,7 +268,7 @@ extension OutgoingMessageQueue {
   public func enqueue(
     _ message: OutgoingMessage
   ) async throws(MessageQueueError) -> QueuedMessage {
-    let context = context()
+    let context = clock.context
     try await change { queue throws(MessageQueueError) in
       _ = try queue.enqueue(message, at: context)
       return []
@@ -265,7 +282,7 @@ extension OutgoingMessageQueue {
   public func markSent(
     _ id: MessageID, attempt: Int? = nil
   ) async throws(MessageQueueError) {
-    let context = context()
+    let context = clock.context
     try await change { queue in
       queue.markSent(id, attempt: attempt, at: context)
       return []
@@ -277,7 +294,7 @@ extension OutgoingMessageQueue {
   /// The receiver has it (S3-26). It counts whatever the message's state is; it is never sent again
   /// (S3-55). An id that is not known is passed over.
   public func confirmDelivery(_ id: MessageID) async throws(MessageQueueError) {
-    let context = context()
+    let context = clock.context
     try await change { queue in queue.confirmDelivery(id, at: context) }
   }
 
@@ -289,7 +306,7 @@ extension OutgoingMessageQueue {
   public func handleSendFailure(
     _ id: MessageID, attempt: Int? = nil, error: (any Error)?, isPermanent: Bool = false
   ) async throws(MessageQueueError) {
-    let context = context()
+    let context = clock.context
     let reason = error.map { "\($0)" }
     try await change { queue in
       queue.sendFailed(
@@ -340,7 +357,7 @@ extension OutgoingMessageQueue {
   }
 
   /// Everything, now and after every change (S3-21); only the newest value is kept for a slow
-  /// reader. Ends when the client is closed.
+  /// reader. Ends when the queue is closed.
   public func updates() -> AsyncStream<[QueuedMessage]> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let id = state.withLock { state -> UInt64? in
@@ -381,8 +398,10 @@ extension OutgoingMessageQueue {
     throw .closed
   }
 
-  /// Ends streams and `run`.
-  func close() {
+  /// Ends streams and `run`, and releases the directory; idempotent.
+  ///
+  /// - Throws: `persistenceFailed` where the file cannot be closed; nothing is lost.
+  public func close() async throws(MessageQueueError) {
     let (watchers, wake) = state.withLock { state in
       state.isClosed = true
       defer { (state.watchers, state.wake) = ([:], nil) }
@@ -390,16 +409,41 @@ extension OutgoingMessageQueue {
     }
     wake?.finish()
     for watcher in watchers.values { watcher.finish() }
+    // Behind what is being stored.
+    let problem: StoreError? = await withCheckedContinuation { continuation in
+      events.async {
+        do throws(StoreError) {
+          try self.store.close()
+          continuation.resume(returning: nil)
+        } catch {
+          continuation.resume(returning: error)
+        }
+      }
+    }
+    directory.release()
+    if let problem { throw .persistenceFailed(PersistenceFault(problem)) }
   }
 }
 
-/// The outgoing queues of one client.
-final class OutgoingQueues: Sendable {
-  private let queues = Mutex<[String: OutgoingMessageQueue]>([:])
+extension PersistenceFault {
+  fileprivate init(_ error: StoreError) {
+    self.init(error.message, isDiskFull: error.code == .full)
+  }
 
-  func withLock<Value: Sendable>(
-    _ body: (inout [String: OutgoingMessageQueue]) -> sending Value
-  ) -> Value {
-    queues.withLock { body(&$0) }
+  fileprivate init(_ error: ClientStore.OpenError) {
+    let words: String
+    switch error {
+    case .locked(let path):
+      words = "\(path) is in use by another process; choose another directory"
+    case .corrupt(let path, let keptAt):
+      words = "\(path) is damaged and kept at \(keptAt); open it again to begin with an empty queue"
+    case .newer(let path, let found, let supported):
+      words =
+        "\(path) has format \(found), and this version reads up to \(supported); install a newer one"
+    case .storage(let error):
+      self.init(error)
+      return
+    }
+    self.init(words, isDiskFull: false)
   }
 }

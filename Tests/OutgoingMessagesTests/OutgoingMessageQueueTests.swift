@@ -1,9 +1,9 @@
 import Foundation
+import Logging
+import OutgoingMessages
 import QueueModel
-import SyncClient
 import Synchronization
 import Testing
-import WireProtocol
 
 /// Notes what a queue asks and tells; a test waits for what it wants to see.
 private final class Notebook: MessageQueueDelegate {
@@ -59,22 +59,36 @@ private final class Notebook: MessageQueueDelegate {
       id: MessageID(high: 3, low: number), session: try SessionID("a"), content: text)
   }
 
-  /// A running queue of a client without a server.
+  private func open(
+    _ directory: String, _ config: MessageQueueConfig = .default
+  ) async throws -> OutgoingMessageQueue {
+    var logger = Logger(label: "test")
+    logger.logLevel = .critical
+    return try await OutgoingMessageQueue.open(
+      directory: directory, config: config, logger: logger)
+  }
+
+  private func withDirectory(_ body: (String) async throws -> Void) async throws {
+    let directory = NSTemporaryDirectory() + "cospool-outgoing-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try await body(directory)
+  }
+
+  /// A running queue.
   private func withQueue(
     _ config: MessageQueueConfig = .default,
     _ body: (OutgoingMessageQueue, Notebook) async throws -> Void
   ) async throws {
-    try await ClientFixture.withServer { fixture in
-      let client = try await fixture.open()
+    try await withDirectory { directory in
       let notebook = Notebook()
-      let queue = try await client.outgoingMessageQueue(named: "chat", config: config)
+      let queue = try await open(directory, config)
       queue.setDelegate(notebook)
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { await queue.run() }
         try await body(queue, notebook)
         group.cancelAll()
       }
-      await client.close()
+      try await queue.close()
     }
   }
 
@@ -257,19 +271,15 @@ private final class Notebook: MessageQueueDelegate {
 
   // S3-49, S3-56, S3-59.
   @Test func everythingIsThereAfterReopening() async throws {
-    try await ClientFixture.withServer { fixture in
-      let client = try await fixture.open()
-      let queue = try await client.outgoingMessageQueue(named: "chat")
+    try await withDirectory { directory in
+      let queue = try await open(directory)
       try await queue.enqueue(message(1, "one\u{0}with a NUL"))
       try await queue.enqueue(message(2, "two"))
       try await queue.confirmDelivery(message(2).id)
-      await client.close()
+      try await queue.close()
       await #expect(throws: MessageQueueError.closed) { try await queue.enqueue(message(3)) }
 
-      let again = try await fixture.open()
-      let other = try await again.outgoingMessageQueue(named: "mail")
-      #expect(other.allMessages().isEmpty)
-      let reopened = try await again.outgoingMessageQueue(named: "chat")
+      let reopened = try await open(directory)
       #expect(reopened.allMessages().map(\.message.content) == ["one\u{0}with a NUL", "two"])
       #expect(reopened.allMessages().map(\.status) == [.queued, .delivered])
       await #expect(throws: MessageQueueError.alreadyDelivered(try message(2).id)) {
@@ -284,35 +294,37 @@ private final class Notebook: MessageQueueDelegate {
         group.cancelAll()
       }
       #expect(notebook.sent.map(\.sequence) == [1, 3])
-      await again.close()
+      try await reopened.close()
     }
   }
-}
 
-/// The sync's own outgoing messages: what became of them follows from what the server has.
-@Suite(.timeLimit(.minutes(2))) struct OutgoingMessagesTests {
-  @Test func offlineIsNoFailureAndTheServersAnswerDelivers() async throws {
-    try await ClientFixture.withServer { fixture in
-      let client = try await fixture.open()
-      try await client.perform(.text("one", 1))
-      try await client.perform(.text("two", 2))
-      var outgoing = try await client.queues.outgoingMessages()
-      #expect(outgoing.map(\.sequence) == [1, 2])
-      #expect(outgoing.map(\.id) == [MessageID(high: 9, low: 1), MessageID(high: 9, low: 2)])
-      #expect(outgoing.allSatisfy { $0.status == .queued && $0.lastError == nil })
-      await client.close()
+  @Test func aDirectoryHasOneQueue() async throws {
+    try await withDirectory { directory in
+      let queue = try await open(directory)
+      let held = PersistenceFault(
+        "\(directory) is in use by another process; choose another directory", isDiskFull: false)
+      await #expect(throws: MessageQueueError.persistenceFailed(held)) { try await open(directory) }
+      try await queue.close()
+      // Twice does no harm.
+      try await queue.close()
+      try await open(directory).close()
+    }
+  }
 
-      try await fixture.running { client in
-        #expect(try await client.queues.outgoingMessages().count == 2)
-        try await client.waitUntilSynced(timeout: ClientFixture.patience)
-        outgoing = try await client.queues.outgoingMessages()
-        #expect(outgoing.map(\.status) == [.delivered, .delivered])
-        try await client.perform(.text("three", 3))
-        try await client.waitUntilSynced(timeout: ClientFixture.patience)
-        outgoing = try await client.queues.outgoingMessages()
-        #expect(outgoing.map(\.sequence) == [1, 2, 3])
-        #expect(outgoing.allSatisfy { $0.status == .delivered })
-      }
+  @Test func aDamagedFileIsSetAside() async throws {
+    try await withDirectory { directory in
+      let queue = try await open(directory)
+      try await queue.enqueue(message(1))
+      try await queue.close()
+      let path = directory + "/cospool.sqlite"
+      try Data(repeating: 7, count: 8_192).write(to: URL(filePath: path))
+      let kept = PersistenceFault(
+        "\(path) is damaged and kept at \(path).corrupt-1; open it again to begin with an empty queue",
+        isDiskFull: false)
+      await #expect(throws: MessageQueueError.persistenceFailed(kept)) { try await open(directory) }
+      let again = try await open(directory)
+      #expect(again.allMessages().isEmpty)
+      try await again.close()
     }
   }
 }

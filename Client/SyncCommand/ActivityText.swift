@@ -1,7 +1,7 @@
 import QueueModel
 
 /// What agents do, for people.
-enum TaskText {
+enum ActivityText {
   static func list(_ tasks: [TaskState], style: TextStyle) -> String {
     guard !tasks.isEmpty else { return "no agent was heard of yet" }
     var table = TextTable([

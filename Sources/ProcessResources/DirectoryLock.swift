@@ -2,33 +2,41 @@ import Synchronization
 
 #if canImport(Glibc)
   import Glibc
+#elseif canImport(Musl)
+  import Musl
 #elseif canImport(Darwin)
   import Darwin
 #endif
 
-/// Keeps a second server process off a data directory, or a second backup off a folder of backups, for
-/// as long as it lives.
+/// Keeps a second process off a directory for as long as it lives.
 ///
 /// The lock is the kernel's and goes with the process, however that ends; the file stays.
 package final class DirectoryLock: Sendable {
+  /// Why the lock could not be taken.
+  package enum Problem: Error, Hashable, Sendable {
+    /// Somebody has it.
+    case held
+    /// The file cannot be opened or locked.
+    case unavailable(reason: String, isFull: Bool)
+
+    init(code: Int32) {
+      self = .unavailable(reason: String(cString: strerror(code)), isFull: code == ENOSPC)
+    }
+  }
+
   private let descriptor: Mutex<Int32?>
 
   /// Takes the lock at once or not at all.
   ///
-  /// - Parameter name: the file of the lock; the server's own where none is given.
-  package init(
-    directory: String, name: String = "server.lock"
-  ) throws(StoreOpeningError) {
-    let path = directory + "/" + name
+  /// - Parameter path: the file of the lock, which is made where there is none, readable by its owner
+  ///   alone.
+  package init(file path: String) throws(Problem) {
     let opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard opened >= 0 else {
-      throw .unavailable(path: path, reason: String(cString: strerror(errno)))
-    }
+    guard opened >= 0 else { throw Problem(code: errno) }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       let reason = errno
       close(opened)
-      if reason == EWOULDBLOCK { throw .locked(path: directory) }
-      throw .unavailable(path: path, reason: String(cString: strerror(reason)))
+      throw reason == EWOULDBLOCK ? .held : Problem(code: reason)
     }
     descriptor = Mutex(opened)
   }

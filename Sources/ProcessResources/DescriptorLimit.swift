@@ -1,16 +1,19 @@
-import Foundation
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// How many files and sockets this process may have open.
-enum DescriptorLimit {
-  /// Each agent takes about eight, and hundreds of sessions may run at once.
-  private static let wanted: rlim_t = 16_384
-
-  /// Raises the limit as far as the system lets it; many systems begin with 1,024, and an agent that
-  /// gets no descriptor can neither be waited for nor stopped.
+package enum DescriptorLimit {
+  /// Raises the limit as far as the system lets it; many systems begin with 1,024.
   ///
+  /// - Parameter wanted: how many would do. A limit that is higher is left alone.
   /// - Returns: the limit from now on; nil where it is not known.
   @discardableResult
-  static func raise() -> UInt64? {
+  package static func raise(to wanted: UInt64) -> UInt64? {
     #if os(Linux)
       let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     #else
@@ -19,7 +22,7 @@ enum DescriptorLimit {
     var limit = rlimit()
     guard getrlimit(files, &limit) == 0 else { return nil }
     var raised = limit
-    raised.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, wanted))
+    raised.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, rlim_t(wanted)))
     return UInt64(setrlimit(files, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur)
   }
 }

@@ -1,0 +1,38 @@
+import ClientCore
+import Foundation
+import ProcessResources
+
+/// The data directory of one process: it makes the directory, readable by its owner alone, where there
+/// is none, and holds its lock.
+package final class LockedDirectory: Sendable {
+  package let path: String
+  private let lock: DirectoryLock
+
+  /// Takes the lock at once or not at all.
+  ///
+  /// - Throws: `.locked`, `.storage`.
+  package init(path: String) throws(ClientStore.OpenError) {
+    self.path = path
+    do {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw .storage(
+        StoreError(code: .failed, message: "cannot make \(path): \(error.localizedDescription)"))
+    }
+    do {
+      lock = try DirectoryLock(file: path + "/lock")
+    } catch {
+      switch error {
+      case .held: throw .locked(path: path)
+      case .unavailable(let reason, let isFull):
+        throw .storage(
+          StoreError(
+            code: isFull ? .full : .failed, message: "cannot open \(path)/lock: \(reason)"))
+      }
+    }
+  }
+
+  /// Lets others in; idempotent.
+  package func release() { lock.release() }
+}

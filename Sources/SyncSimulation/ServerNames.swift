@@ -1,4 +1,0 @@
-import ServerCore
-
-// Both cores have a type of these names; a file that imports both uses these.
-typealias ServerConnectionID = ConnectionID

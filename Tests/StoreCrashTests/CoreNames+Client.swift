@@ -1,4 +1,0 @@
-import ClientCore
-
-// Both cores have a type of this name; a file that imports both uses these.
-typealias ClientConnectionID = ConnectionID
