@@ -23,6 +23,8 @@ extension Engine {
       agents.yield(.stop(session, attempt: attempt))
     case .askConsent(let session):
       agents.yield(.askConsent(session))
+    case .consentSettled(let session):
+      agents.yield(.consentSettled(session))
     case .drained:
       agents.yield(.drained)
       agents.finish()

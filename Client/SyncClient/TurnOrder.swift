@@ -50,6 +50,8 @@ public enum TurnOrder: Hashable, Sendable {
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here.
   case askConsent(SessionID)
+  /// Ask no more: it may, or it is no longer to run here.
+  case consentSettled(SessionID)
   /// Nothing runs any more, and nothing will begin.
   case drained
 }

@@ -78,13 +78,11 @@ extension APIHandlers {
     let running = (try? client.workspace().messageQueue(session))?.messages.first {
       $0.status == .running
     }
-    let wasAsking = try await unconsented().contains(session)
     // Before the session is this device's, so that the word is there when it is looked for.
     if client.workspace().session(session) != nil {
       try await client.execution.setConsent(device == client.deviceID, to: session)
     }
     try await client.perform(.setHost(session, device))
-    if wasAsking { await client.tasks.noteWentOn(in: session) }
     await client.execution.apply(try await AgentService.executionSettings(of: client))
     var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
     let kind = try await client.execution.agentKind(of: session)

@@ -76,7 +76,9 @@ struct APIHandlers: Sendable {
 
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
     api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
-    api.get("status") { _, _ in CanonicalJSON.response(try await status()) }
+    api.get("status") { _, context in
+      CanonicalJSON.response(try await status().naming { mayName($0, context) })
+    }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
     api.post("pair") { request, _ in

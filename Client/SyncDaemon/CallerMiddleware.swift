@@ -21,7 +21,11 @@ struct CallerMiddleware: RouterMiddleware {
     guard let agent = try await agent(asking: request, over: context.channel) else {
       return try await next(request, context)
     }
-    if let route = Route.named(request.method.rawValue, context.endpointPath ?? "") {
+    // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
+    if let path = context.endpointPath {
+      guard let route = Route.named(request.method.rawValue, path) else {
+        throw APIProblem.agentNotAllowed
+      }
       try api.check(route, of: agent, context)
     }
     var context = context
@@ -40,10 +44,13 @@ struct CallerMiddleware: RouterMiddleware {
       return agent
     }
     guard !takesAgentsAlone else { throw APIProblem.turnTokenUnknown }
-    // Where no agent was started yet, none can ask.
-    guard api.turns.hasBegun, let caller = await CallingProcess.of(channel) else { return nil }
+    guard let caller = await CallingProcess.of(channel) else { return nil }
     guard caller.isOfThisUser else { throw APIProblem.foreignUser }
-    guard let agent = caller.agent(of: api.turns.dataDirectory) else { return nil }
+    // Who opened the connection for another one and ended tells nothing of the other.
+    guard let line = caller.lineage() else { throw APIProblem.callerGone }
+    guard let agent = CallingProcess.agent(in: line, of: api.turns.dataDirectory) else {
+      return nil
+    }
     guard api.turns.isRunning(agent) else { throw APIProblem.agentTurnOver }
     return agent
   }
@@ -179,6 +186,11 @@ extension APIProblem {
     .unauthorized, code: "turnTokenUnknown",
     message: "Agents that this daemon started ask here with COSPOOL_TOKEN, while their turn lasts. "
       + "Use cospool.sock.", exitCode: 3)
+
+  static let callerGone = APIProblem(
+    .forbidden, code: "callerGone",
+    message: "The process that opened this connection has ended: ask from one that stays.",
+    exitCode: 3)
 
   static let foreignUser = APIProblem(
     .forbidden, code: "foreignUser", message: "The daemon is another user's.", exitCode: 3)

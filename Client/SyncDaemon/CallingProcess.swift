@@ -38,8 +38,12 @@ struct CallingProcess: Hashable, Sendable {
   /// Whether it is this user's, or root's, who may do everything anyway.
   var isOfThisUser: Bool { user == geteuid() || user == 0 }
 
-  /// The process and those that started it, the nearest first, up to this daemon.
-  func lineage() -> [(id: pid_t, stat: ProcessStat)] {
+  /// The process and those that started it, the nearest first, up to this daemon; nil where it has ended
+  /// and left somebody else its connection. Empty where the system tells nothing of processes.
+  func lineage() -> [(id: pid_t, stat: ProcessStat)]? {
+    guard id == getpid() || CallingProcess.stat(of: id) != nil else {
+      return CallingProcess.stat(of: getpid()) == nil ? [] : nil
+    }
     var line: [(id: pid_t, stat: ProcessStat)] = []
     var next = id
     while next > 1, next != getpid(), line.count < CallingProcess.ancestorsMax,
@@ -51,25 +55,27 @@ struct CallingProcess: Hashable, Sendable {
     return line
   }
 
-  /// The turn that started it: by what stands in its environment, or in an ancestor's, whom it cannot
-  /// change. A process that cleared its own and left its parents behind is not known any more.
+  /// The turn that started one of a line of processes: by what stands in the environment of the farthest
+  /// that says so, whom those after it cannot change. A process that cleared its own and left its parents
+  /// behind is not known any more.
   ///
   /// - Parameter dataDirectory: of the daemon, whose agents are looked for.
-  func agent(of dataDirectory: String) -> CallingAgent? {
-    lineage().lazy.compactMap { CallingAgent(environmentOf: $0.id, dataDirectory) }.first
+  static func agent(
+    in line: [(id: pid_t, stat: ProcessStat)], of dataDirectory: String
+  ) -> CallingAgent? {
+    line.reversed().lazy.compactMap { CallingAgent(environmentOf: $0.id, dataDirectory) }.first
   }
 
   /// The agent that runs this hook or MCP server; nil where it is neither, or that cannot be told.
   func askingAgent() -> AgentProcess? {
-    let line = lineage()
-    guard line.first?.stat.name == "cospool" else { return nil }
+    guard let line = lineage(), line.first?.stat.name == "cospool" else { return nil }
     let agent = line.dropFirst().first { !CallingProcess.shells.contains($0.stat.name) }
     return agent.flatMap { AgentProcess(id: Int($0.id), start: $0.stat.start) }
   }
 
   /// Whether a process is it or one of those that started it.
   func descends(from process: AgentProcess) -> Bool {
-    lineage().contains { $0.id == process.id && $0.stat.start == process.start }
+    lineage()?.contains { $0.id == process.id && $0.stat.start == process.start } ?? true
   }
 
   private static func stat(of process: pid_t) -> ProcessStat? {

@@ -61,6 +61,18 @@ package struct StatusAnswer: APIValue {
       threads: threads.threads.count, threadsReady: threads.ready.count, awaited: awaited,
       unhosted: unhosted.isEmpty ? nil : unhosted, agentless: agentless.isEmpty ? nil : agentless)
   }
+
+  /// The same without the sessions that are not to be named.
+  package func naming(_ isNamed: (SessionID) -> Bool) -> StatusAnswer {
+    var answer = self
+    func kept(_ names: [SessionID]?) -> [SessionID]? {
+      names.map { $0.filter(isNamed) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    answer.queues.unhosted = kept(queues.unhosted)
+    answer.queues.agentless = kept(queues.agentless)
+    answer.unconsented = unconsented.filter(isNamed)
+    return answer
+  }
 }
 
 extension SyncStatus: APIValue {

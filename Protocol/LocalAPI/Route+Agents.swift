@@ -3,7 +3,7 @@ extension Route {
   package enum AgentAccess: Hashable, Sendable {
     /// Nothing of it.
     case refused
-    /// It tells nothing of sessions.
+    /// It tells nothing of sessions, or the handler leaves out what it would tell of others.
     case free
     /// In the agent's own session; in others too where `agentMessages` is `any`.
     case session
@@ -23,7 +23,7 @@ extension Route {
 
   private static let agentAccesses: [String: AgentAccess] = [
     "describe": .free, "readStatus": .free,
-    "readSession": .session, "listQueue": .session, "send": .session, "pause": .session,
+    "readSession": .session, "listQueue": .session, "send": .body, "pause": .session,
     "readTask": .session, "readActivity": .session,
     "readMessage": .message, "edit": .agentsMessage, "setPriority": .agentsMessage,
     "cancel": .body, "move": .body,

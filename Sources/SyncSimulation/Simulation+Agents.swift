@@ -34,7 +34,7 @@ extension Simulation {
       device.process?.agents[session] = agent
       queue.add(
         .agentEnd(device: device.index, life: device.life, agent.order), at: agent.endsAt)
-    case .askConsent, .drained:
+    case .askConsent, .consentSettled, .drained:
       break
     }
   }

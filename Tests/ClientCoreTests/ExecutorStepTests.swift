@@ -15,8 +15,9 @@ struct ExecutorStepTests {
     var leases: UInt64 = 0
     var ended: [Command] = []
     var begun: [StartOrder] = []
-    /// Sessions for which consent was asked.
+    /// Sessions for which consent was asked, and for which it is asked no more.
     var asked: [SessionID] = []
+    var settled: [SessionID] = []
     static let device = DeviceID(high: 0xD, low: 1)
 
     private var context: EventContext {
@@ -67,6 +68,7 @@ struct ExecutorStepTests {
             try host.perform(command)
           }
         case .askConsent(let session): asked.append(session)
+        case .consentSettled(let session): settled.append(session)
         case .stop, .drained: break
         }
       }
@@ -137,6 +139,21 @@ struct ExecutorStepTests {
     scene.executor.settings.consented = [.named("s"), .named("t")]
     try scene.run()
     #expect(scene.begun.map(\.message) == [.numbered(2), .numbered(1)])
+    #expect(scene.asked == [.named("s")] && scene.settled == [.named("s")])
+  }
+
+  /// What is to run elsewhere waits for no word here.
+  @Test func consentIsAskedForAsLongAsTheSessionIsToRunHere() throws {
+    var scene = Scene()
+    scene.executor.settings.consented = []
+    scene.executor.settings.asksForConsent = true
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    for (host, asked, settled) in [(Scene.device, 1, 0), (nil, 1, 1), (Scene.device, 2, 1)] {
+      try scene.host.perform(.setHost(.named("s"), host))
+      for _ in 1...2 { try scene.run() }
+      #expect(scene.asked.count == asked && scene.settled.count == settled)
+    }
+    #expect(scene.begun == [])
   }
 
   /// Where a person's own agent asks for each prompt, that is the consent.

@@ -337,7 +337,7 @@ struct ExecutorWorld {
         for command in [command] + following { execute(index, command) }
       case .perform(let command, let following):
         for command in [command] + following { execute(index, command) }
-      case .askConsent, .drained: break
+      case .askConsent, .consentSettled, .drained: break
       }
     }
   }

@@ -94,7 +94,7 @@ struct MovedRunTests {
             // What the queues refuse, since they changed meanwhile, needs no doing any more.
             _ = try? queues.perform(command)
           }
-        case .stop, .askConsent, .drained: break
+        case .stop, .askConsent, .consentSettled, .drained: break
         }
       }
     }

@@ -82,7 +82,7 @@ struct StandingTests {
             .reportRun(order.message, order.run(.running, milliseconds: 1, note: "")))
         case .end(let command, let following, _), .perform(let command, let following):
           for command in [command] + following { try host.perform(command) }
-        case .stop, .askConsent, .drained: break
+        case .stop, .askConsent, .consentSettled, .drained: break
         }
       }
     }

@@ -58,6 +58,20 @@ extension EndToEnd {
         let scene = try await Scene(
           bed,
           #"""
+          # One process connects and ends, and another one asks over its connection.
+          handed='
+          import os, socket, sys
+          asked = socket.socket(socket.AF_UNIX)
+          if os.fork() == 0:
+            asked.connect(sys.argv[1])
+            os._exit(0)
+          os.wait()
+          body = b"{\"value\":\"touch pwned\"}"
+          asked.sendall(b"PUT /v1/settings/command HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+          answer = asked.recv(9999)
+          print(answer)
+          sys.exit(0 if b" 200 " in answer else 3)
+          '
           try list $cospool queue list -s own
           try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
           try edit $cospool queue edit 1111 "and then that"
@@ -67,7 +81,7 @@ extension EndToEnd {
           try read-other $cospool queue list -s other
           try settings $cospool config set command "touch pwned"
           try pair $cospool pair ws://127.0.0.1:1 CODE
-          try push $cospool push add webhook http://127.0.0.1:1/a#0123456789abcdef
+          try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
           try host $cospool session host other this
           try approve $cospool approve other
           try dump $cospool dump
@@ -76,11 +90,17 @@ extension EndToEnd {
           try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET $cospool config set command "touch pwned"
           try cleared env -i $cospool config set command "touch pwned" --data $COSPOOL_DATA
           try forged env COSPOOL_TOKEN=00 $cospool config set command "touch pwned"
+          try posing env -u COSPOOL_TOKEN -u COSPOOL_SOCKET COSPOOL_ATTEMPT=2 \
+            $cospool config set command "touch pwned"
+          try handed python3 -c "$handed" $COSPOOL_DATA/cospool.sock
+          try status $cospool status --json
           try mcp sh -c 'printf "%s\n" "$1" | $2 mcp' sh \
             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_add","arguments":{"session":"other","text":"a worm"}}}' \
             $cospool
           """#)
         // Behind the first: what its person wrote, and what the agent must leave alone.
+        try await scene.device.cospool("session", "add", "secret")
+        try await scene.device.send("secret", "for no host")
         try await scene.device.cospool("queue", "pause", "-s", "own")
         try await scene.device.send("own", "go")
         try await scene.device.cospool(
@@ -93,12 +113,15 @@ extension EndToEnd {
         }
         for name in [
           "edit-person", "cancel-person", "other", "read-other", "settings", "pair", "push", "host",
-          "approve", "dump", "project", "bare", "cleared", "forged",
+          "approve", "dump", "project", "bare", "cleared", "forged", "posing", "handed",
         ] {
           // Of other sessions it is not even told.
           #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
         }
         #expect(scene.text("mcp.out").contains("agentNotAllowed"))
+        #expect(scene.text("posing.out").contains("not for an agent at work"))
+        #expect(scene.text("handed.out").contains("callerGone"))
+        #expect(scene.code("status") == "0" && !scene.text("status.out").contains("secret"))
         #expect(try await scene.device.contents("other") == [])
         let command = try await scene.device.cospool("config", "get", "command")
         #expect(command.contains("agent.sh"))
@@ -128,6 +151,30 @@ extension EndToEnd {
         #expect(scene.code("other") == (verdict == "approve" ? "0" : "3"))
         let queued = try await scene.device.contents("other")
         #expect(queued == (verdict == "approve" ? ["please"] : []))
+      }
+    }
+
+    /// What an agent left at work stays an agent's, whichever daemon it asks.
+    @Test func whatOutlivesItsTurnAndItsDaemonIsNoPerson() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(
+          bed,
+          #"""
+          export cospool
+          setsid sh -c '
+            while [ ! -e go ]; do sleep 0.1; done
+            $cospool config set command "touch pwned" > late.out 2>&1
+            echo $? > late.code' < /dev/null > /dev/null 2>&1 &
+          """#)
+        let message = try await scene.device.send("own", "go")
+        try await bed.eventually("the turn is over", within: 120) {
+          try await scene.device.message(message).status == "succeeded"
+        }
+        try await scene.device.stop()
+        try await scene.device.start()
+        FileManager.default.createFile(atPath: scene.folder + "/go", contents: nil)
+        try await bed.eventually("it asked", within: 120) { !scene.code("late").isEmpty }
+        #expect(scene.code("late") == "3", "\(scene.text("late.out"))")
       }
     }
 

@@ -32,6 +32,15 @@ extension EndToEnd {
           // It asks for a word at the host, not for one of whoever may answer.
           let late = try await phone.attempt("answer", "night", "yes")
           #expect(late.code == 5, "\(late)")
+          // Nobody is asked for what is to run elsewhere.
+          try await phone.cospool("session", "host", "night", "--none")
+          try await bed.eventually("it is not asked for", within: 90) {
+            try await phone.task("night")?.status == "completed"
+          }
+          try await phone.cospool("session", "host", "night", "host")
+          try await bed.eventually("the phone is told again", within: 90) {
+            try await phone.cospool("task", "list").contains("May night run on host?")
+          }
         }
         // Whatever was to begin by itself would have begun before this.
         try await agent.serve(["other"], on: host)

@@ -11,6 +11,8 @@ package enum AgentOrder: Hashable, Sendable {
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here; it may when the settings say so.
   case askConsent(SessionID)
+  /// Ask no more: it may, or it is no longer to run here.
+  case consentSettled(SessionID)
   /// Nothing runs any more, and nothing will begin.
   case drained
 }
@@ -208,6 +210,8 @@ extension ExecutionMachine {
           command, then: following, IntentChanges(), over: &connection, at: context, store: store)
       case .askConsent(let session):
         actions.append(.agent(.askConsent(session)))
+      case .consentSettled(let session):
+        actions.append(.agent(.consentSettled(session)))
       case .drained:
         actions.append(.agent(.drained))
       }

@@ -26,6 +26,8 @@ package struct Executor: Sendable {
     case perform(Command, then: [Command])
     /// Ask whether the session may run here.
     case askConsent(SessionID)
+    /// Ask no more: it may, or it is no longer to run here.
+    case consentSettled(SessionID)
     /// Nothing runs any more, and no lease is held.
     case drained
   }
@@ -39,7 +41,7 @@ package struct Executor: Sendable {
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
   var opened: Set<SessionID> = []
-  /// Sessions for which consent was asked since the program began.
+  /// Sessions for which this run of the program asks for consent.
   private var consentAsked: Set<SessionID> = []
   /// Whether the authority lets messages out by itself, where it is asked to.
   package var authorityStands = false
@@ -116,14 +118,21 @@ package struct Executor: Sendable {
       if sessions[session]?.question.pause?.endsWithChange == true {
         sessions[session]?.question.endPause()
       }
-      if settings.asksForConsent, settings.lacksConsent(session),
-        workspace.startable(in: session) != nil, consentAsked.insert(session).inserted
-      {
-        actions.append(.askConsent(session))
-      }
+      actions += consent(to: session, in: workspace)
       actions += step(session, in: workspace, at: context)
     }
     return actions
+  }
+
+  /// Whether to ask for consent, which is asked for once, or to ask no more.
+  private mutating func consent(to session: SessionID, in workspace: Workspace) -> [Action] {
+    guard settings.asksForConsent, settings.lacksConsent(session),
+      workspace.host(of: session) == .some(.some(device))
+    else { return consentAsked.remove(session) == nil ? [] : [.consentSettled(session)] }
+    guard workspace.startable(in: session) != nil, consentAsked.insert(session).inserted else {
+      return []
+    }
+    return [.askConsent(session)]
   }
 
   /// Time has passed: to be called at `deadline`.

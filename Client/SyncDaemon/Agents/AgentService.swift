@@ -47,7 +47,9 @@ struct AgentService: Service {
           case .stop(let session, let attempt):
             turns.stop(session, attempt: attempt)
           case .askConsent(let session):
-            group.addTask { await client.tasks.notePrompt(consent(to: session), in: session) }
+            await client.tasks.notePrompt(consent(to: session), in: session)
+          case .consentSettled(let session):
+            await endConsent(to: session)
           case .drained:
             break
           }
@@ -81,6 +83,12 @@ struct AgentService: Service {
     let name = client.syncStatus().deviceName
     return .question(
       "May \(session) run on \(name)? Say there: cospool session host \(session) this", options: [])
+  }
+
+  /// Before whatever begins then, which is told in its turn.
+  private func endConsent(to session: SessionID) async {
+    guard client.workspace().task(of: session)?.status.kind == .awaitingAnswer else { return }
+    await client.tasks.noteEnded(.cancelled, in: session)
   }
 
   private func followSettings() async {

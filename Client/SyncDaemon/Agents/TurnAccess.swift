@@ -11,16 +11,11 @@ struct CallingAgent: Hashable, Sendable {
 /// The turns that run, by the tokens that their processes get: with one they ask the daemon for what
 /// an agent may have (`Route.agentAccess`), and no more.
 final class TurnAccess: Sendable {
-  private struct State {
-    var turns: [String: CallingAgent] = [:]
-    var hasBegun = false
-  }
-
   /// Where requests with a token are served, and no others.
   let socket: String
   /// As it stands in the environment of what the daemon starts.
   let dataDirectory: String
-  private let state = Mutex(State())
+  private let turns = Mutex<[String: CallingAgent]>([:])
 
   init(socket: String, dataDirectory: String) {
     self.socket = socket
@@ -34,22 +29,16 @@ final class TurnAccess: Sendable {
       let digits = String(generator.next(), radix: 16)
       return String(repeating: "0", count: 16 - digits.count) + digits
     }.joined()
-    state.withLock { state in
-      state.turns[token] = agent
-      state.hasBegun = true
-    }
+    turns.withLock { $0[token] = agent }
     return token
   }
 
-  func end(_ token: String) { state.withLock { $0.turns[token] = nil } }
+  func end(_ token: String) { turns.withLock { $0[token] = nil } }
 
   /// nil where the token is that of no turn that runs.
-  func agent(withToken token: String) -> CallingAgent? { state.withLock { $0.turns[token] } }
+  func agent(withToken token: String) -> CallingAgent? { turns.withLock { $0[token] } }
 
   func isRunning(_ agent: CallingAgent) -> Bool {
-    state.withLock { $0.turns.values.contains(agent) }
+    turns.withLock { $0.values.contains(agent) }
   }
-
-  /// Whether anything that this daemon started may ask for something.
-  var hasBegun: Bool { state.withLock { $0.hasBegun } }
 }
