@@ -172,7 +172,7 @@ extension EndToEnd {
         }
         try await scene.device.stop()
         try await scene.device.start()
-        FileManager.default.createFile(atPath: scene.folder + "/go", contents: nil)
+        try Data().write(to: URL(filePath: scene.folder + "/go"))
         try await bed.eventually("it asked", within: 120) { !scene.code("late").isEmpty }
         #expect(scene.code("late") == "3", "\(scene.text("late.out"))")
       }
