@@ -105,6 +105,33 @@ import Testing
       workspace.cancelledMessages(of: .named("a")).map(\.content).sorted() == ["later", "shared"])
   }
 
+  @Test(arguments: [RunPhase.succeeded, .failed, .interrupted, .unknown])
+  func whatEndedIsNotStartedAgain(as phase: RunPhase) throws {
+    var twins = try Twins()
+    try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
+    let run = Run(token: 1, attempt: 1, phase: phase, milliseconds: TestDevice.startOfTime)
+    try twins.fleet.perform(.reportRun(.numbered(1), run), on: twins.first)
+    try twins.fleet.perform(.send("of the other", as: 4, in: "a"), on: twins.second)
+    try twins.connectWithAServerThatIsPutBack()
+    let workspace = twins.fleet.server.workspace
+    #expect(try workspace.message(.numbered(1)).status == .cancelled)
+    #expect(workspace.contents("a").sorted() == ["of the one", "of the other"])
+  }
+
+  @Test func halfOfAMessageIsNotStarted() throws {
+    var author = TestDevice(1)
+    try author.perform(.send(String(repeating: "long", count: 5_000), as: 1, in: "a"))
+    var half = Workspace()
+    _ = try half.merge(author.made.dropLast())
+    var device = TestDevice(2)
+    for command in StateRecovery(of: half, in: device.workspace).commands() {
+      try device.perform(command)
+    }
+    #expect(device.workspace.contents("a").isEmpty)
+    let cancelled = device.workspace.cancelledMessages(of: .named("a"))
+    #expect(cancelled.map(\.content.utf8.count) == [20_000])
+  }
+
   @Test func whatCannotBeStoredChangesNothing() throws {
     var twins = try Twins()
     try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)

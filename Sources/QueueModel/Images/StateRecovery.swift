@@ -18,7 +18,7 @@ package struct StateRecovery {
   /// A text that is not all here comes as a message of its own. Its id follows from the message's and
   /// from the text, so that several who bring the same make one message. Only what would start there
   /// without another word waits here too: all else comes as cancelled. What the other state shows as
-  /// cancelled or paused, as one that knows better, is stopped here.
+  /// cancelled, paused or begun already, as one that knows better, is stopped here.
   ///
   /// - Complexity: O(other state · log).
   package func commands() -> [Command] {
@@ -33,13 +33,13 @@ package struct StateRecovery {
       for message in session.messages {
         guard let view = try? other.message(message.id) else { continue }
         for copy in missingTexts(of: message, view) {
-          if copy.content == view.content, view.startsByItself {
+          if copy.content == view.content, view.startsByItself, !message.isIncomplete {
             section.messages.append(copy)
           } else {
             section.cancelled.append(copy)
           }
         }
-        if isWithdrawn(view) { stops.append(.cancel([message.id])) }
+        if isStopped(view) { stops.append(.cancel([message.id])) }
       }
       let isNew = here.sessionStates[session.key] == nil
       if isNew || !section.messages.isEmpty || !section.cancelled.isEmpty {
@@ -89,12 +89,24 @@ package struct StateRecovery {
     return true
   }
 
-  /// Whether a message that waits here is over in another state, which knows of all that made it wait.
-  private func isWithdrawn(_ view: MessageView) -> Bool {
-    guard view.status == .cancelled, let state = here.messageStates[view.id], state.stands else {
-      return false
+  /// Whether a message that waits here is not to be started because of another state, which knows of all that
+  /// made it wait: it was withdrawn there, or begun and ended, and here nobody knows that it was begun.
+  private func isStopped(_ view: MessageView) -> Bool {
+    guard let state = here.messageStates[view.id], state.stands,
+      state.element.tagIDs(.live).allSatisfy(other.vector.contains)
+    else { return false }
+    return switch view.status {
+    case .cancelled: true
+    case .failed, .interrupted, .unknown, .succeeded, .skipped: state.element.runState.run == nil
+    case .queued, .running: false
     }
-    return state.element.tagIDs(.live).allSatisfy(other.vector.contains)
+  }
+}
+
+extension WorkspaceImage.Message {
+  /// Whether a change of it has not all come.
+  fileprivate var isIncomplete: Bool {
+    tags.contains { $0.field == .incomplete && !$0.tags.isEmpty }
   }
 }
 
