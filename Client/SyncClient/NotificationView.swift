@@ -138,6 +138,8 @@ public struct PushTargetView: Hashable, Sendable, Identifiable {
   public var isValid: Bool
   /// Why it does not, or what went wrong last; empty for nothing.
   public var reason: String
+  /// When the provider last took a push, milliseconds since 1970; nil for not yet.
+  public var deliveredAt: Int64?
 
   init(_ state: PushTargetState) {
     id = state.id
@@ -145,6 +147,7 @@ public struct PushTargetView: Hashable, Sendable, Identifiable {
     address = state.address
     isValid = state.isValid
     reason = state.reason
+    deliveredAt = state.deliveredAt
   }
 }
 

@@ -53,6 +53,26 @@ extension QueueClient {
       server: address.url)
   }
 
+  /// A one-time code that lets a new device into this device's workspace, where the server's owner lets
+  /// devices do that.
+  ///
+  /// - Parameters:
+  ///   - role: what it may do.
+  ///   - accessMilliseconds: how long its access lasts; nil: as long as this device's.
+  /// - Throws: `.notPaired`, `.refused` with the reason, `.unreachable`.
+  public func pairingCode(
+    role: DeviceRole, accessMilliseconds: Int64? = nil
+  ) async throws(ClientError) -> PairingInvitation {
+    guard let server = await engine.read({ $0.server }) else { throw .notPaired }
+    let wish = CodeWish(role: role, accessMilliseconds: accessMilliseconds)
+    let answer = try await inquire(.code(wish)) { .refused(code: "notAllowed", message: $0) }
+    guard case .code(let code, let expiresAt) = answer else {
+      throw .unreachable(message: "the server gave no code")
+    }
+    return PairingInvitation(
+      code: code, server: try ServerAddress(server), role: role, expiresAt: expiresAt)
+  }
+
   private func trade(
     _ request: PairRequest, at address: ServerAddress
   ) async throws(ClientError) -> PairGrant {
@@ -111,5 +131,34 @@ extension QueueClient {
       }
     }
     return .failure(.unreachable(message: transport.reason))
+  }
+}
+
+/// A one-time code with which a new device pairs.
+public struct PairingInvitation: Hashable, Sendable {
+  /// What is typed there: letters in two groups.
+  public var code: String
+  /// The server's address, as this device knows it.
+  public var server: String
+  /// What the new device may do.
+  public var role: DeviceRole
+  /// When the code ends, milliseconds since 1970.
+  public var expiresAt: Int64
+  /// The command to type on the new device.
+  public var command: String
+  /// Why the command may not do there as it is; nil where it does.
+  public var hint: String?
+
+  init(code: String, server: ServerAddress, role: DeviceRole, expiresAt: Int64) {
+    self.code = code
+    self.server = server.url
+    self.role = role
+    self.expiresAt = expiresAt
+    command = "cospool pair \(server.url) \(code)" + (server.isExposed ? " --insecure" : "")
+    if server.isOfThisMachine {
+      hint =
+        "\(server.host) is this machine alone: on another one, type the address by which it reaches "
+        + "the server."
+    }
   }
 }

@@ -43,6 +43,12 @@ struct ServerAddress: Hashable, Sendable {
       && ![".localhost", ".local", ".internal", ".home.arpa"].contains { name.hasSuffix($0) }
   }
 
+  /// Whether no other machine reaches it there.
+  var isOfThisMachine: Bool {
+    InternetAddress(host)?.reach == .loopback
+      || ["localhost", "localhost."].contains(host.lowercased())
+  }
+
   /// The form that is stored and shown.
   var url: String { "\(isSecure ? "wss" : "ws")://\(bracketedHost):\(port)" }
 }

@@ -86,7 +86,8 @@ extension NotificationAnswer {
 extension PushTargetAnswer {
   init(_ view: PushTargetView) {
     self.init(
-      id: view.id, kind: view.kind, address: view.address, valid: view.isValid, reason: view.reason)
+      id: view.id, kind: view.kind, address: view.address, valid: view.isValid, reason: view.reason,
+      deliveredAt: view.deliveredAt)
   }
 }
 

@@ -53,6 +53,7 @@ struct APIHandlers: Sendable {
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
+    PairingRoutes(client: client).add(to: api)
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
@@ -81,25 +82,6 @@ struct APIHandlers: Sendable {
     }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
-    api.post("pair") { request, _ in
-      let body = try await decoded(PairServerRequest.self, from: request)
-      return CanonicalJSON.response(
-        try await client.pair(
-          server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
-    }
-    // The token goes to the new address: the person at this machine says so, and no page.
-    api.delete("pair") { _, context in
-      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
-      try await client.unpair()
-      return CanonicalJSON.response(client.syncStatus())
-    }
-    api.post("server/move") { request, context in
-      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
-      let body = try await decoded(MoveServerRequest.self, from: request)
-      return CanonicalJSON.response(
-        try await client.moveServer(
-          to: body.server, allowsInsecure: body.insecure ?? false))
-    }
     api.put("sync") { request, _ in
       let body = try await decoded(SyncRequest.self, from: request)
       try await client.setSyncEnabled(body.enabled)
@@ -182,27 +164,5 @@ struct APIHandlers: Sendable {
       throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
     }
     return text
-  }
-
-  /// Reads the body; nil where there is none.
-  func decodedIfPresent<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
-  ) async throws -> Body? {
-    let buffer = try await request.body.collect(upTo: bytesMax)
-    guard buffer.readableBytes > 0 else { return nil }
-    do {
-      return try StrictDecoder.decode(type, from: Array(buffer.readableBytesView))
-    } catch let fault as StrictDecoder.Fault {
-      throw APIProblem(fault)
-    }
-  }
-
-  func decoded<Body: Decodable>(
-    _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
-  ) async throws -> Body {
-    guard let body = try await decodedIfPresent(type, from: request, upTo: bytesMax) else {
-      throw APIProblem.badRequest("The request needs a JSON body.")
-    }
-    return body
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 package import QueueModel
 
 /// About the daemon itself.
@@ -111,6 +112,54 @@ package struct MoveServerRequest: APIValue {
   package init(server: String, insecure: Bool? = nil) {
     self.server = server
     self.insecure = insecure
+  }
+}
+
+package struct PairingCodeRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "role": .choice(DeviceRole.allCases.map(\.name)), "accessSeconds": .range(1...accessSecondsMax),
+  ]
+  /// A hundred years.
+  package static let accessSecondsMax = 36_500 * 86_400
+
+  /// What the new device may do; host where nothing is said.
+  package var role: String?
+  /// How long its access lasts; as long as this device's where nothing is said.
+  package var accessSeconds: Int?
+
+  package init(role: String? = nil, accessSeconds: Int? = nil) {
+    self.role = role
+    self.accessSeconds = accessSeconds
+  }
+}
+
+/// A one-time code for a new device.
+package struct PairingCodeAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "expiresAt": .time, "qr": .text("A QR code of the command: its rows, 1 for dark."),
+  ]
+
+  package var code: String
+  package var server: String
+  package var role: String
+  /// What is typed on the new device.
+  package var command: String
+  /// Why the command may not do there as it is; missing where it does.
+  package var hint: String?
+  package var qr: [String]?
+  package var expiresAt: String
+
+  package init(
+    code: String, server: String, role: String, command: String, hint: String?, qr: [String]?,
+    expiresAt: Int64
+  ) {
+    self.code = code
+    self.server = server
+    self.role = role
+    self.command = command
+    self.hint = hint
+    self.qr = qr
+    self.expiresAt = ISOTime.text(milliseconds: expiresAt)
   }
 }
 

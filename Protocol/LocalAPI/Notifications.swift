@@ -92,7 +92,9 @@ package struct NotificationsAnswer: APIValue {
 
 /// Where this device's notifications are pushed to.
 package struct PushTargetAnswer: APIValue {
-  package static let notes = ["address": Note.text("Without its secrets.")]
+  package static let notes = [
+    "address": Note.text("Without its secrets."), "deliveredAt": .time,
+  ]
 
   package var id: PushTargetID
   package var kind: String
@@ -100,13 +102,19 @@ package struct PushTargetAnswer: APIValue {
   package var valid: Bool
   /// Why it is not valid; empty for nothing.
   package var reason: String
+  /// When its provider last took a push; missing for not yet.
+  package var deliveredAt: String?
 
-  package init(id: PushTargetID, kind: String, address: String, valid: Bool, reason: String) {
+  package init(
+    id: PushTargetID, kind: String, address: String, valid: Bool, reason: String,
+    deliveredAt: Int64?
+  ) {
     self.id = id
     self.kind = kind
     self.address = address
     self.valid = valid
     self.reason = reason
+    self.deliveredAt = deliveredAt.map { ISOTime.text(milliseconds: $0) }
   }
 }
 

@@ -53,6 +53,11 @@ extension Route {
       body: .fields(MoveServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
       refusals: [403, 409, 422, 502]),
     Route(
+      method: "POST", path: "/v1/pair/code", id: "makePairingCode",
+      summary: "Makes a one-time code for a new device, where the server's owner allows it.",
+      body: .fields(PairingCodeRequest.self, isRequired: false), status: 201,
+      answer: .json(PairingCodeAnswer.self), refusals: [409, 422, 502]),
+    Route(
       method: "PUT", path: "/v1/sync", id: "switchSync",
       summary: "Turns sync on or off, over restarts.",
       body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncStatus.self)),

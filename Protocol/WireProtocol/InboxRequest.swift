@@ -1,8 +1,8 @@
 import DeltaCodec
 package import QueueModel
 
-/// A request about the notifications of the device that asks; SPECIFICATION.md, section
-/// "Notifications".
+/// A request of a device about itself: its notifications, and whom it lets in; SPECIFICATION.md,
+/// sections "Notifications" and "Pairing".
 package enum InboxRequest: Hashable, Sendable {
   /// Whether the person looks at the device, as far as this connection knows.
   case visibility(Bool)
@@ -13,6 +13,8 @@ package enum InboxRequest: Hashable, Sendable {
   case setPreferences(NotificationPreferences)
   /// To push something there now, and to say what became of it.
   case testTarget(PushTargetID)
+  /// A pairing code for a new device.
+  case code(CodeWish)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -23,7 +25,20 @@ package enum InboxRequest: Hashable, Sendable {
     case .targets: 10
     case .setPreferences: 11
     case .testTarget: 12
+    case .code: 13
     }
+  }
+}
+
+/// What a new device may do that another one lets in.
+package struct CodeWish: Hashable, Sendable {
+  package var role: DeviceRole
+  /// Milliseconds of access; nil: as long as the asking device has it.
+  package var accessMilliseconds: Int64?
+
+  package init(role: DeviceRole, accessMilliseconds: Int64? = nil) {
+    self.role = role
+    self.accessMilliseconds = accessMilliseconds
   }
 }
 
@@ -54,15 +69,19 @@ package struct PushTargetState: Hashable, Sendable {
   package var isValid: Bool
   /// Why it is not valid, in the provider's word, or what went wrong last; empty for nothing.
   package var reason: String
+  /// When its provider last took a push, milliseconds since 1970; nil for not yet.
+  package var deliveredAt: Int64?
 
   package init(
-    id: PushTargetID, kind: String, address: String, isValid: Bool, reason: String = ""
+    id: PushTargetID, kind: String, address: String, isValid: Bool, reason: String = "",
+    deliveredAt: Int64? = nil
   ) {
     self.id = id
     self.kind = kind
     self.address = address
     self.isValid = isValid
     self.reason = reason
+    self.deliveredAt = deliveredAt
   }
 }
 
@@ -70,6 +89,8 @@ package struct PushTargetState: Hashable, Sendable {
 package enum InboxAnswer: Hashable, Sendable {
   case done
   case targets([PushTargetState])
+  /// A pairing code as people type it, and when it ends, in milliseconds since 1970.
+  case code(String, expiresAt: Int64)
   /// The server cannot store now: ask again.
   case unavailable
   /// What is wrong with the request.
@@ -100,6 +121,9 @@ extension InboxRequest {
       for category in preferences.off.sorted() { writer.byte(category.rawValue) }
       writer.byte(preferences.showsDetails ? 1 : 0)
       writer.byte(preferences.showsLiveStatus ? 1 : 0)
+    case .code(let wish):
+      writer.byte(UInt8(wish.role.rawValue))
+      writer.number(UInt64(clamping: wish.accessMilliseconds ?? 0))
     }
     return Request(id: id, kind: kind, payload: writer.bytes)
   }
@@ -126,6 +150,8 @@ extension InboxRequest {
         self = .setPreferences(try reader.preferences())
       case 12:
         self = .testTarget(try reader.identifier(PushTargetID.self))
+      case 13:
+        self = .code(try reader.codeWish())
       default:
         return nil
       }
@@ -149,7 +175,11 @@ extension InboxAnswer {
         writer.text(target.address)
         writer.byte(target.isValid ? 1 : 0)
         writer.message(target.reason)
+        writer.number(UInt64(clamping: target.deliveredAt ?? 0))
       }
+    case .code(let code, let expiresAt):
+      writer.text(code)
+      writer.number(UInt64(clamping: expiresAt))
     case .unusable(let problem):
       writer.message(problem)
     case .done, .unavailable, .unknown:
@@ -160,7 +190,7 @@ extension InboxAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .done, .targets: 0
+    case .done, .targets, .code: 0
     case .unavailable: 11
     case .unusable: 14
     case .unknown(let status): status
@@ -175,6 +205,10 @@ extension InboxAnswer {
     do throws(DecodingFault) {
       switch (response.status, request) {
       case (0, .targets): self = .targets(try reader.pushTargets())
+      case (0, .code):
+        self = .code(
+          try reader.text(max: WireLimits.codeBytesMax, "a code"),
+          expiresAt: Int64(clamping: try reader.number()))
       case (0, _): self = .done
       case (11, _): self = .unavailable
       case (14, _):
@@ -191,6 +225,20 @@ extension InboxAnswer {
 }
 
 extension ByteReader {
+  /// Milliseconds since 1970; nil for 0.
+  private mutating func time() throws(DecodingFault) -> Int64? {
+    let milliseconds = try number()
+    return milliseconds == 0 ? nil : Int64(clamping: milliseconds)
+  }
+
+  fileprivate mutating func codeWish() throws(DecodingFault) -> CodeWish {
+    let offset = position
+    guard let role = DeviceRole(rawValue: Int64(try byte())) else {
+      throw DecodingFault(.invalidValue, at: offset, "no such role")
+    }
+    return CodeWish(role: role, accessMilliseconds: try time())
+  }
+
   fileprivate mutating func pushKind() throws(DecodingFault) -> String {
     try text(max: WireLimits.pushKindBytesMax, "a kind of target")
   }
@@ -218,13 +266,14 @@ extension ByteReader {
   }
 
   fileprivate mutating func pushTargets() throws(DecodingFault) -> [PushTargetState] {
-    let count = try count(ofAtLeast: 20, max: WireLimits.pushTargetsMax, "targets")
+    let count = try count(ofAtLeast: 21, max: WireLimits.pushTargetsMax, "targets")
     var targets: [PushTargetState] = []
     for _ in 0..<count {
       targets.append(
         PushTargetState(
           id: try identifier(PushTargetID.self), kind: try pushKind(), address: try pushAddress(),
-          isValid: try flag(), reason: try text(max: WireLimits.messageBytesMax, "a reason")))
+          isValid: try flag(), reason: try text(max: WireLimits.messageBytesMax, "a reason"),
+          deliveredAt: try time()))
     }
     return targets
   }

@@ -45,7 +45,7 @@ struct Connection: Sendable {
   /// The person looks at the device.
   var isVisible = false
   /// The request whose answer waits for a provider.
-  var test: UInt64?
+  var test: (request: UInt64, target: PushTargetRecord)?
 
   var session: Session? {
     switch phase {

@@ -15,6 +15,8 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var expiresAt: Int64
     package var failures = 0
     package var isUsed = false
+    /// The device that asked for it, and what it asked for; nil: the operator made it.
+    package var proposal: CodeProposal?
   }
 
   /// A device's row.
@@ -134,17 +136,39 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       guard others.count < redemption.devicesMax else { return .tooManyDevices }
       let seen = tables.devices[redemption.device]?.record.seenLogPosition ?? 0
       let wasRevoked = tables.devices[redemption.device]?.isRevoked ?? false
+      if let maker = code.proposal?.device {
+        guard let device = tables.devices[maker], !device.isRevoked, device.record.role == .host
+        else { return .wrong }
+        guard !wasRevoked else { return .revoked }
+      }
       if wasRevoked {
         state.workspaces[code.workspace]?.inboxes.forget(redemption.device)
       }
       state.workspaces[code.workspace]?.devices[redemption.device] = Device(
         record: DeviceRecord(
-          id: redemption.device, name: redemption.deviceName, seenLogPosition: seen))
+          id: redemption.device, name: redemption.deviceName, seenLogPosition: seen,
+          role: code.proposal?.role ?? .host))
       state.tokens = state.tokens.filter { $0.value != (code.workspace, redemption.device) }
       state.tokens[redemption.tokenHash] = (code.workspace, redemption.device)
       state.codes[redemption.codeHash]?.isUsed = true
       return .granted(
-        workspace: code.workspace, workspaceName: tables.name, wasRevoked: wasRevoked)
+        workspace: code.workspace, workspaceName: tables.name, wasRevoked: wasRevoked,
+        letInBy: code.proposal?.device)
+    }
+  }
+
+  package func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome {
+    try write { state in
+      let row = state.workspaces[proposal.workspace]?.devices[proposal.device]
+      guard let row, !row.isRevoked else { return .noAccess }
+      let recent = state.codes.values.count {
+        $0.proposal?.device == proposal.device && $0.expiresAt > proposal.wallMilliseconds
+      }
+      guard recent < proposal.recentMax else { return .tooMany }
+      state.codes[proposal.hash] = Code(
+        workspace: proposal.workspace, expiresAt: proposal.expiresAt, proposal: proposal)
+      state.audit.append(proposal.auditEntry)
+      return .added
     }
   }
 

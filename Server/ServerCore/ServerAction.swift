@@ -46,7 +46,8 @@ package enum CloseCode: UInt16, Hashable, Sendable {
 
 /// What an operator may want to read.
 package enum ServerReport: Hashable, Sendable {
-  case paired(workspace: WorkspaceID, device: DeviceID, name: String, source: String)
+  case paired(
+    workspace: WorkspaceID, device: DeviceID, name: String, letInBy: DeviceID?, source: String)
   case joined(ConnectionID, workspace: WorkspaceID, device: DeviceID, name: String)
   case refused(ConnectionID, RefusalCode, message: String)
   case faulted(ConnectionID, message: String)

@@ -73,10 +73,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var storageRetryMilliseconds: Int64 = 1_000
   /// How long what was found damaged is left alone, unless somebody asks for it.
   package var damageRetryMilliseconds: Int64 = 60_000
-  /// Wrong pairing codes after which a source, and every open code, is done.
-  package var pairingFailuresMax = 5
-  /// How long a source pauses after its wrong codes.
-  package var pairingPauseMilliseconds: Int64 = 60_000
+  package var pairing = PairingRules()
   /// How long a graceful stop may take before connections are closed all the same.
   package var stopMilliseconds: Int64 = 3_000
   /// What `welcome` and `goAway` tell the client.
@@ -84,6 +81,20 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var backoffMillisecondsMin: UInt32 = 500
   package var goAwayMillisecondsMin: UInt32 = 500
   package var goAwayMillisecondsMax: UInt32 = 5_000
+
+  package init() {}
+}
+
+/// Who gets in by a code, and how often it may be guessed.
+package struct PairingRules: Hashable, Sendable {
+  /// Wrong codes after which a source, and every open code, is done.
+  package var failuresMax = 5
+  /// How long a source pauses after its wrong codes, in milliseconds.
+  package var pauseMilliseconds: Int64 = 60_000
+  /// Whether devices with the role of a host get codes for new devices.
+  package var devicesMayPair = false
+  /// Codes that one device gets within the lifetime of one, used or not.
+  package var deviceCodesMax = 8
 
   package init() {}
 }

@@ -21,11 +21,13 @@ struct PendingRequest: Hashable, Sendable {
 extension ServerCore {
   /// A request arrived.
   mutating func requested(
-    _ request: Request, by connection: Connection, _ session: Session, at now: ServerTime
+    _ request: Request, by connection: Connection, _ session: Session, at now: ServerTime,
+    using generator: inout some RandomNumberGenerator
   ) {
     do {
       if let question = try InboxRequest(request) {
-        return requested(question, as: request.id, by: connection, session, at: now)
+        return requested(
+          question, as: request.id, by: connection, session, at: now, using: &generator)
       }
       guard let question = try AuthorityRequest(request) else {
         return send(.response(Response(id: request.id, status: 1, payload: [])), to: connection.id)

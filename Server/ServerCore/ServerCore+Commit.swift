@@ -5,7 +5,8 @@ import WireProtocol
 extension ServerCore {
   /// A frame of a welcomed connection arrived.
   mutating func received(
-    _ frame: Frame, from connection: Connection, _ session: Session, at now: ServerTime
+    _ frame: Frame, from connection: Connection, _ session: Session, at now: ServerTime,
+    using generator: inout some RandomNumberGenerator
   ) {
     let id = connection.id
     workspaces[session.workspace]?.usedAt = now.uptimeMilliseconds
@@ -39,7 +40,7 @@ extension ServerCore {
       presenceDue.insert(session.workspace)
       sendPresenceIfDue(of: session.workspace, at: now)
     case .request(let request):
-      requested(request, by: connection, session, at: now)
+      requested(request, by: connection, session, at: now, using: &generator)
     case .notified(let position):
       notified(through: position, on: id, by: session, at: now)
     case .unknownOptional:
@@ -161,6 +162,8 @@ extension ServerCore {
     case .redeem(let id, let request, let source):
       redeemed(id, by: request, from: source, outcome, at: now)
     case .authenticate(let id): authenticated(id, outcome, at: now)
+    case .addCode(let id, let request, let code, let proposal):
+      codeAdded(code, proposal, for: id, request, outcome, at: now)
     case .findLapsed: foundLapsed(outcome, at: now)
     case .load(let id): loaded(id, outcome, at: now)
     case .catchUp(let id): caughtUp(id, outcome, at: now)

@@ -74,27 +74,17 @@ extension ServerCore {
         id, .tooManyAttempts, "too many wrong codes; wait and get a fresh code",
         retryAfter: UInt32(clamping: pause), at: now)
     }
-    guard isUsableName(request.deviceName) else {
+    guard request.deviceName.isUsableName else {
       return fault(
         id, .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
-    var token: [UInt8] = []
-    for _ in 0..<4 {
-      let word = generator.next()
-      token += (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
-    }
-    let code =
-      PairingCode(typed: request.code)?.stored(by: secretHash)
-      ?? PairingCode.stored(ofWrong: request.code, by: secretHash)
+    let token = PairGrant.token(using: &generator)
     // Before the answer: whoever hangs up meanwhile has guessed as well.
     throttle.attempted(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
     connections[id]?.phase = .pairing(request, token: token)
     ask(
       .redeem(
-        CodeRedemption(
-          codeHash: code, device: request.device, deviceName: request.deviceName,
-          tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
-          failuresMax: configuration.pairingFailuresMax, devicesMax: Limits.devicesMax)),
+        CodeRedemption(request, token: token, by: secretHash, configuration.pairing, at: now)),
       for: .redeem(id, request, source: connection.source))
   }
 
@@ -108,18 +98,13 @@ extension ServerCore {
     guard hello.token.count == 32 else {
       return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
     }
-    guard isUsableName(hello.deviceName) else {
+    guard hello.deviceName.isUsableName else {
       return fault(
         id, .malformed, "hello: the device's name is empty, too long or holds control characters")
     }
     let hash = secretHash(hello.token)
     connections[id]?.phase = .authenticating(hello, nonce: nonce, tokenHash: hash)
     ask(.authenticate(tokenHash: hash), for: .authenticate(id))
-  }
-
-  private func isUsableName(_ name: String) -> Bool {
-    !name.isEmpty && name.utf8.count <= Limits.nameBytesMax
-      && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
   }
 
   private mutating func refuseVersion(
@@ -141,34 +126,26 @@ extension ServerCore {
     // Whoever knew a code did not guess, and a store that failed says nothing of the code.
     default: throttle.forgive(source: source)
     }
-    if case .redemption(.granted(let workspace, _, let wasRevoked)) = outcome {
+    if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
       // Also where nobody is there any more to be given the new token: the older one was replaced,
       // and whoever still uses it is not this device.
       act(
         .report(
           .paired(
             workspace: workspace, device: request.device, name: request.deviceName,
-            source: source)))
+            letInBy: letInBy, source: source)))
       if wasRevoked { forgetInbox(of: request.device, in: workspace) }
-      expel(devices: [request.device], of: workspace, code: .unauthorized, at: now)
+      expel(request.device, of: workspace, at: now)
     }
     guard case .pairing(_, let token)? = connections[id]?.phase else { return }
     switch outcome {
-    case .redemption(.granted(let workspace, let name, _)):
+    case .redemption(.granted(let workspace, let name, _, _)):
       let grant = PairGrant(
         workspace: workspace, workspaceName: name, device: request.device, token: token)
       act(.send(FrameCodec.encode(.paired(grant)), to: [id]))
       close(id, .normal, "paired")
-    case .redemption(.wrong):
-      refuse(
-        id, .wrongCode, "the code is wrong, used or expired; get a fresh one on the server",
-        at: now)
-    case .redemption(.exhausted):
-      refuse(
-        id, .tooManyAttempts, "too many wrong guesses; get a fresh code on the server", at: now)
-    case .redemption(.tooManyDevices):
-      refuse(
-        id, .limitReached, "the workspace holds at most \(Limits.devicesMax) devices", at: now)
+    case .redemption(let refused):
+      if let refusal = refused.refusal { refuse(id, refusal.code, refusal.reason, at: now) }
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(id, at: now)
@@ -196,18 +173,8 @@ extension ServerCore {
     guard let record else {
       return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
     }
-    guard !record.isRevoked else {
-      return refuse(id, .revoked, "the device's access was revoked", at: now)
-    }
-    guard !record.hasExpired(at: now.wallMilliseconds) else {
-      return refuse(
-        id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
-    }
-    guard record.workspace == hello.workspace else {
-      return refuse(id, .wrongWorkspace, "the token is another workspace's", at: now)
-    }
-    guard record.device.id == hello.device else {
-      return refuse(id, .unauthorized, "the token is another device's", at: now)
+    if let refusal = record.refusal(of: hello, at: now.wallMilliseconds) {
+      return refuse(id, refusal.code, refusal.reason, at: now)
     }
     let others = connections.values.count {
       $0.session?.device == hello.device && $0.session?.workspace == hello.workspace
@@ -277,14 +244,79 @@ extension ServerCore {
     if workspaces[workspace]?.hasWork == true { markReady(workspace) }
   }
 
-  private mutating func expel(
-    devices: Set<DeviceID>, of workspace: WorkspaceID, code: RefusalCode, at now: ServerTime
+  private mutating func expel(_ device: DeviceID, of workspace: WorkspaceID, at now: ServerTime) {
+    for (id, connection) in connections.sorted(by: { $0.key < $1.key })
+    where connection.session?.workspace == workspace && connection.session?.device == device {
+      refuse(id, .unauthorized, "the device was paired again and has a fresh token", at: now)
+    }
+  }
+}
+
+extension String {
+  /// Whether a device may be called so.
+  fileprivate var isUsableName: Bool {
+    !isEmpty && utf8.count <= Limits.nameBytesMax
+      && !unicodeScalars.contains { $0.properties.generalCategory == .control }
+  }
+}
+
+extension PairGrant {
+  /// A fresh secret of 32 bytes.
+  fileprivate static func token(using generator: inout some RandomNumberGenerator) -> [UInt8] {
+    (0..<4).flatMap { _ in
+      let word = generator.next()
+      return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) }
+    }
+  }
+}
+
+extension CodeRedemption {
+  fileprivate init(
+    _ request: PairRequest, token: [UInt8], by secretHash: ([UInt8]) -> [UInt8],
+    _ rules: PairingRules, at now: ServerTime
   ) {
-    for id in connections.keys.sorted() {
-      guard let session = connections[id]?.session, session.workspace == workspace,
-        devices.contains(session.device)
-      else { continue }
-      refuse(id, code, "the device was paired again and has a fresh token", at: now)
+    let code =
+      PairingCode(typed: request.code)?.stored(by: secretHash)
+      ?? PairingCode.stored(ofWrong: request.code, by: secretHash)
+    self.init(
+      codeHash: code, device: request.device, deviceName: request.deviceName,
+      tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
+      failuresMax: rules.failuresMax, devicesMax: Limits.devicesMax)
+  }
+}
+
+extension TokenRecord {
+  /// Why a device is not let in with it; nil where it is.
+  fileprivate func refusal(
+    of hello: Hello, at wallMilliseconds: Int64
+  ) -> (code: RefusalCode, reason: String)? {
+    if isRevoked { return (.revoked, "the device's access was revoked") }
+    if hasExpired(at: wallMilliseconds) {
+      return (.revoked, "the device's access has ended, as was said when it was paired")
+    }
+    if workspace != hello.workspace {
+      return (.wrongWorkspace, "the token is another workspace's")
+    }
+    return device.id == hello.device ? nil : (.unauthorized, "the token is another device's")
+  }
+}
+
+extension RedemptionOutcome {
+  /// Why somebody was not let in; nil where it was.
+  fileprivate var refusal: (code: RefusalCode, reason: String)? {
+    switch self {
+    case .granted: nil
+    case .wrong:
+      (.wrongCode, "the code is wrong, used or expired; get a fresh one where you got it")
+    case .exhausted:
+      (.tooManyAttempts, "too many wrong guesses; get a fresh code where you got it")
+    case .tooManyDevices:
+      (.limitReached, "the workspace holds at most \(Limits.devicesMax) devices")
+    case .revoked:
+      (
+        .revoked,
+        "the device's access was revoked: only a code that is made on the server lets it in again"
+      )
     }
   }
 }

@@ -1,4 +1,4 @@
-package import QueueModel
+import QueueModel
 import WireProtocol
 
 /// Telling people: what a batch says goes into the inboxes of devices, in the transaction that
@@ -237,10 +237,10 @@ extension ServerCore {
 
   // MARK: - Requests
 
-  /// A device asks something about its notifications.
+  /// A device asks something about itself.
   mutating func requested(
     _ question: InboxRequest, as request: UInt64, by connection: Connection, _ session: Session,
-    at now: ServerTime
+    at now: ServerTime, using generator: inout some RandomNumberGenerator
   ) {
     guard let resident = workspaces[session.workspace], !resident.bookIsLost,
       resident.inboxAnswers.count < configuration.requestsMax
@@ -259,6 +259,8 @@ extension ServerCore {
       answer = set(id, kind: kind, address: address, session, at: now)
     case .removeTarget(let id):
       workspaces[session.workspace]?.book.removeTarget(id, of: session.device)
+    case .code(let wish):
+      return asked(forCode: wish, as: request, by: connection, session, at: now, using: &generator)
     case .setPreferences(let preferences):
       workspaces[session.workspace]?.book.set(preferences, for: session.device)
     case .testTarget(let id):
@@ -295,7 +297,7 @@ extension ServerCore {
     guard connection.test == nil else {
       return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
     }
-    connections[connection.id]?.test = request
+    connections[connection.id]?.test = (request, target)
     act(.testPush(target, for: connection.id))
   }
 
@@ -303,27 +305,31 @@ extension ServerCore {
   ///
   /// - Parameter problem: what it said where it did not take what was pushed.
   package mutating func pushTested(
-    for id: ConnectionID, problem: String?
+    for id: ConnectionID, problem: String?, at now: ServerTime
   ) -> [ServerAction] {
     // A connection that has ended asks no more.
-    guard let request = connections[id]?.test else { return [] }
+    guard let (request, target) = connections[id]?.test, let session = connections[id]?.session
+    else { return [] }
     connections[id]?.test = nil
+    if problem == nil {
+      note(.tested(target, of: session.workspace, at: now.wallMilliseconds), at: now)
+    }
     let answer = problem.map(InboxAnswer.unusable) ?? .done
     send(.response(answer.response(id: request)), to: id)
     return takeActions()
   }
 
   /// The push service found out something about a target.
-  ///
-  /// - Parameter registeredAt: of the registration that it used; a newer one is not meant.
   package mutating func pushTargetReported(
-    _ target: PushTargetID, of device: DeviceID, in workspace: WorkspaceID, registeredAt: Int64,
-    isValid: Bool, reason: String, at now: ServerTime
+    _ report: PushTargetReport, at now: ServerTime
   ) -> [ServerAction] {
-    workspaces[workspace]?.book.targetReported(
-      target, of: device, registeredAt: registeredAt, isValid: isValid, reason: reason)
-    stageBook(of: workspace, at: now)
+    note(report, at: now)
     return takeActions()
+  }
+
+  private mutating func note(_ report: PushTargetReport, at now: ServerTime) {
+    workspaces[report.workspace]?.book.note(report)
+    stageBook(of: report.workspace, at: now)
   }
 
   /// Stores what changed in the inboxes, as soon as that is possible.

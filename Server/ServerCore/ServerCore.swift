@@ -59,6 +59,8 @@ package struct ServerCore: Sendable {
   enum Purpose: Sendable {
     case redeem(ConnectionID, PairRequest, source: String)
     case authenticate(ConnectionID)
+    /// A code that a device asked for.
+    case addCode(ConnectionID, request: UInt64, PairingCode, CodeProposal)
     case findLapsed
     case load(WorkspaceID)
     case catchUp(ConnectionID)
@@ -120,8 +122,8 @@ package struct ServerCore: Sendable {
     self.secretHash = secretHash
     self.targetCheck = targetCheck
     throttle = PairingThrottle(
-      failuresMax: configuration.pairingFailuresMax,
-      pauseMilliseconds: configuration.pairingPauseMilliseconds)
+      failuresMax: configuration.pairing.failuresMax,
+      pauseMilliseconds: configuration.pairing.pauseMilliseconds)
   }
 
   /// Whether the server can do its work: it is not stopping, and the store works.
@@ -201,7 +203,7 @@ package struct ServerCore: Sendable {
     case .greeting:
       greeted(connection, with: frame, at: now, using: &generator)
     case .joined(let session):
-      received(frame, from: connection, session, at: now)
+      received(frame, from: connection, session, at: now, using: &generator)
     case .pairing, .authenticating, .joining:
       fault(id, .unexpected, "a frame came before the answer to the first one")
     case .closing:
@@ -354,9 +356,8 @@ package struct ServerCore: Sendable {
   mutating func fault(_ id: ConnectionID, _ code: FaultCode, _ message: String) {
     guard connections[id]?.isClosing == false else { return }
     act(.report(.faulted(id, message: message)))
-    act(
-      .send(
-        FrameCodec.encode(.error(ProtocolFault(code: code.rawValue, message: message))), to: [id]))
+    let fault = ProtocolFault(code: code.rawValue, message: message)
+    act(.send(FrameCodec.encode(.error(fault)), to: [id]))
     close(id, code == .tooLarge ? .messageTooBig : .protocolError, message)
   }
 }

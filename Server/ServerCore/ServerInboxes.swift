@@ -266,6 +266,10 @@ struct ServerInboxes: Sendable {
     guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {
       return "a device has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
     }
+    var target = target
+    if let same = known[target.id], same.address == target.address {
+      target.deliveredAt = same.deliveredAt
+    }
     targets[target.device, default: [:]][target.id] = target
     changes.targets.append(.set(target))
     return nil
@@ -276,15 +280,15 @@ struct ServerInboxes: Sendable {
     changes.targets.append(.remove(device, id))
   }
 
-  /// A provider said something of a target; one that was set anew since is not meant.
-  mutating func targetReported(
-    _ id: PushTargetID, of device: DeviceID, registeredAt: Int64, isValid: Bool, reason: String
-  ) {
-    guard var target = targets[device]?[id], target.registeredAt == registeredAt,
-      target.isValid != isValid || target.reason != reason
+  mutating func note(_ report: PushTargetReport) {
+    let (device, id) = (report.target.device, report.target.id)
+    guard let known = targets[device]?[id], known.registeredAt == report.target.registeredAt
     else { return }
-    target.isValid = isValid
-    target.reason = reason
+    var target = known
+    target.isValid = report.isValid
+    target.reason = report.reason
+    target.deliveredAt = report.deliveredAt ?? known.deliveredAt
+    guard target != known else { return }
     targets[device]?[id] = target
     changes.targets.append(.set(target))
   }

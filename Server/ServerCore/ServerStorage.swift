@@ -15,6 +15,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// its name.
   func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
 
+  /// Stores a pairing code that a device asked for, unless that device has no access any more or got too many.
+  func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome
+
   /// Who lost their access since, in the workspaces of the given tokens. Devices that lost it may be
   /// left out where they were named before.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
@@ -164,9 +167,63 @@ package struct CodeRedemption: Hashable, Sendable {
   }
 }
 
+/// A pairing code that a device asked for, to be stored.
+package struct CodeProposal: Hashable, Sendable {
+  /// As it is stored.
+  package var hash: [UInt8]
+  package var workspace: WorkspaceID
+  /// Who asked.
+  package var device: DeviceID
+  package var role: DeviceRole
+  /// How long the new device has access; nil: as long as the one that asked. Never longer than that.
+  package var accessMilliseconds: Int64?
+  package var wallMilliseconds: Int64
+  package var expiresAt: Int64
+  /// Codes of the device that may be younger than their lifetime.
+  package var recentMax: Int
+  /// The address that the request came from.
+  package var source: String
+
+  package init(
+    hash: [UInt8], workspace: WorkspaceID, device: DeviceID, role: DeviceRole,
+    accessMilliseconds: Int64?, wallMilliseconds: Int64, expiresAt: Int64, recentMax: Int,
+    source: String
+  ) {
+    self.hash = hash
+    self.workspace = workspace
+    self.device = device
+    self.role = role
+    self.accessMilliseconds = accessMilliseconds
+    self.wallMilliseconds = wallMilliseconds
+    self.expiresAt = expiresAt
+    self.recentMax = recentMax
+    self.source = source
+  }
+
+  /// What the operator reads of it.
+  package var auditEntry: AuditEntry {
+    AuditEntry(
+      at: wallMilliseconds, event: .code, workspace: workspace, device: device, source: source,
+      detail: "role \(role.name), by the device")
+  }
+}
+
+/// What became of it.
+package enum CodeOutcome: Hashable, Sendable {
+  case added
+  /// The device got as many codes as it may in that time.
+  case tooMany
+  /// The device has no access any more.
+  case noAccess
+}
+
 /// What became of a pairing code.
 package enum RedemptionOutcome: Hashable, Sendable {
-  case granted(workspace: WorkspaceID, workspaceName: String, wasRevoked: Bool = false)
+  case granted(
+    workspace: WorkspaceID, workspaceName: String, wasRevoked: Bool = false,
+    letInBy: DeviceID? = nil)
+  /// The device's access was revoked, and the code is one that another device asked for.
+  case revoked
   /// Unknown, used or expired; the guess was counted.
   case wrong
   /// The code was right but died of wrong guesses.

@@ -6,6 +6,7 @@ package import WireProtocol
 package enum StoreTask: Sendable {
   case authenticate(tokenHash: [UInt8])
   case redeem(CodeRedemption)
+  case addCode(CodeProposal)
   case findLapsed([ConnectedToken])
   case load(WorkspaceID)
   case catchUp(CatchUpTask)
@@ -33,6 +34,7 @@ package struct CatchUpTask: Sendable {
 package enum StoreOutcome: Sendable {
   case token(TokenRecord?)
   case redemption(RedemptionOutcome)
+  case code(CodeOutcome)
   case lapsed(LapsedAccess)
   /// nil where there is no such workspace.
   case workspace(LoadedWorkspace?)
@@ -70,6 +72,8 @@ extension ServerStorage {
         return .token(try token(hash: hash))
       case .redeem(let redemption):
         return .redemption(try redeem(redemption))
+      case .addCode(let proposal):
+        return .code(try addCode(proposal))
       case .findLapsed(let tokens):
         return .lapsed(try lapsedAccess(among: tokens))
       case .load(let workspace):

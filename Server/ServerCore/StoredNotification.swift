@@ -73,10 +73,12 @@ package struct PushTargetRecord: Hashable, Sendable {
   package var reason: String
   /// When the device last said that the address is its own, milliseconds since 1970.
   package var registeredAt: Int64
+  /// When its provider last took a push, milliseconds since 1970; nil for not yet.
+  package var deliveredAt: Int64?
 
   package init(
     device: DeviceID, id: PushTargetID, kind: String, address: String, shownAddress: String,
-    isValid: Bool = true, reason: String = "", registeredAt: Int64
+    isValid: Bool = true, reason: String = "", registeredAt: Int64, deliveredAt: Int64? = nil
   ) {
     self.device = device
     self.id = id
@@ -86,6 +88,7 @@ package struct PushTargetRecord: Hashable, Sendable {
     self.isValid = isValid
     self.reason = reason
     self.registeredAt = registeredAt
+    self.deliveredAt = deliveredAt
   }
 
   /// What stands in the address of a live activity's token.
@@ -99,7 +102,39 @@ package struct PushTargetRecord: Hashable, Sendable {
   /// What the device is told.
   package var state: PushTargetState {
     PushTargetState(
-      id: id, kind: kind, address: shownAddress, isValid: isValid, reason: reason)
+      id: id, kind: kind, address: shownAddress, isValid: isValid, reason: reason,
+      deliveredAt: deliveredAt)
+  }
+}
+
+/// What a provider said of a push target.
+package struct PushTargetReport: Hashable, Sendable {
+  package var workspace: WorkspaceID
+  /// As it was used; one that was set anew since is not meant.
+  package var target: PushTargetRecord
+  package var isValid: Bool
+  package var reason: String
+  /// When it took a push, milliseconds since 1970; nil: it took none.
+  package var deliveredAt: Int64?
+
+  package init(
+    workspace: WorkspaceID, target: PushTargetRecord, isValid: Bool, reason: String,
+    deliveredAt: Int64? = nil
+  ) {
+    self.workspace = workspace
+    self.target = target
+    self.isValid = isValid
+    self.reason = reason
+    self.deliveredAt = deliveredAt
+  }
+
+  /// A test of a target went well.
+  static func tested(
+    _ target: PushTargetRecord, of workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) -> PushTargetReport {
+    PushTargetReport(
+      workspace: workspace, target: target, isValid: target.isValid,
+      reason: target.isValid ? "" : target.reason, deliveredAt: wallMilliseconds)
   }
 }
 

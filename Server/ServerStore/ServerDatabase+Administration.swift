@@ -70,10 +70,7 @@ extension ServerDatabase {
         let row = try Row.fetchOne(
           db, sql: "SELECT number, id FROM workspaces WHERE name = ?", arguments: [proposal.name])
       else { throw StorageFault(code: .internalError, message: "the workspace was not created") }
-      // Long dead codes are of no use to anybody.
-      try db.execute(
-        sql: "DELETE FROM pairing_codes WHERE expires_at < ?",
-        arguments: [proposal.createdAt - 86_400_000])
+      try db.dropDeadCodes(at: proposal.createdAt)
       try db.execute(
         sql: """
           INSERT INTO pairing_codes

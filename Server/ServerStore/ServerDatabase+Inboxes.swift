@@ -209,12 +209,14 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT OR REPLACE INTO push_targets
-            (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at)
-          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE \(ServerDatabase.mayConnect)
+            (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at,
+              delivered_at)
+          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE \(ServerDatabase.mayConnect)
           """
       ).execute(arguments: [
         number, target.device.column, target.id.column, target.kind, target.address,
         target.shownAddress, target.isValid, target.reason, target.registeredAt,
+        target.deliveredAt,
       ])
     case .remove(let device, let id):
       try db.cachedStatement(
@@ -288,7 +290,7 @@ extension PushTargetRecord {
     self.init(
       device: try row.identifier("device"), id: try row.identifier("id"), kind: row["kind"],
       address: row["address"], shownAddress: row["shown_address"], isValid: row["is_valid"],
-      reason: row["reason"], registeredAt: row["registered_at"])
+      reason: row["reason"], registeredAt: row["registered_at"], deliveredAt: row["delivered_at"])
   }
 }
 

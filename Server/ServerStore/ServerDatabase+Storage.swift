@@ -65,21 +65,30 @@ extension ServerDatabase: ServerStorage {
       let code = try Row.fetchOne(
         db,
         sql: """
-          SELECT w.number, w.id, w.name, c.failures, c.role, c.access_milliseconds
+          SELECT w.number, w.id, w.name, c.failures, c.role, c.access_milliseconds, c.maker
           FROM pairing_codes c JOIN workspaces w ON w.number = c.workspace
           WHERE c.hash = ? AND c.used_at IS NULL AND c.expires_at > ?
           """, arguments: [Data(redemption.codeHash), now])
       guard let code else {
-        let name = PairingCode.name(ofStored: redemption.codeHash)
-        try db.execute(
-          sql: """
-            UPDATE pairing_codes SET failures = failures + 1
-            WHERE substr(hash, 1, ?2) = ?1 AND used_at IS NULL AND expires_at > ?3
-            """, arguments: [Data(name), name.count, now])
+        try db.noteWrongCode(redemption.codeHash, at: now)
         return .wrong
       }
       guard code["failures"] < redemption.failuresMax else { return .exhausted }
       let number: Int64 = code["number"]
+      let wasRevoked =
+        try Bool.fetchOne(
+          db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
+          arguments: [number, redemption.device.column]) ?? false
+      var end = (code["access_milliseconds"] as Int64?).map { now + $0 }
+      let letInBy = code["maker"] == nil ? nil : try code.identifier("maker") as DeviceID
+      if let letInBy {
+        // It lets nobody in that it could not let in by now.
+        guard
+          let maker = try db.maker(letInBy, workspace: try code.identifier("id"), at: now)
+        else { return .wrong }
+        guard !wasRevoked else { return .revoked }
+        end = [end, maker.expiresAt].compactMap { $0 }.min()
+      }
       let others =
         try Int.fetchOne(
           db,
@@ -87,26 +96,23 @@ extension ServerDatabase: ServerStorage {
             SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL
             """, arguments: [number, redemption.device.column]) ?? 0
       guard others < redemption.devicesMax else { return .tooManyDevices }
-      let wasRevoked = try grant(redemption, workspace: number, by: code, in: db)
+      // It begins anew, without what the server wrote before it noticed.
+      if wasRevoked { try forgetInbox(of: redemption.device, workspace: number, in: db) }
+      try grant(redemption, workspace: number, role: code["role"], until: end, in: db)
       // Its own writes do not show in the file's version.
       lapsedCheck.forget()
       return .granted(
-        workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked)
+        workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked,
+        letInBy: letInBy)
     }
   }
 
-  /// - Returns: whether the device had its access taken away before.
   private func grant(
-    _ redemption: CodeRedemption, workspace: Int64, by code: Row, in db: Database
-  ) throws -> Bool {
+    _ redemption: CodeRedemption, workspace: Int64, role: Int64, until end: Int64?,
+    in db: Database
+  ) throws {
     let device = redemption.device.column
     let now = redemption.wallMilliseconds
-    let wasRevoked =
-      try Bool.fetchOne(
-        db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
-        arguments: [workspace, device]) ?? false
-    // It begins anew, without what the server wrote before it noticed.
-    if wasRevoked { try forgetInbox(of: redemption.device, workspace: workspace, in: db) }
     try db.execute(
       sql: """
         INSERT INTO devices (workspace, id, name, paired_at) VALUES (?, ?, ?, ?)
@@ -120,15 +126,39 @@ extension ServerDatabase: ServerStorage {
       sql: """
         INSERT INTO tokens (hash, workspace, device, created_at, role, expires_at)
         VALUES (?, ?, ?, ?, ?, ?)
-        """,
-      arguments: [
-        Data(redemption.tokenHash), workspace, device, now, code["role"] as Int64,
-        (code["access_milliseconds"] as Int64?).map { now + $0 },
-      ])
+        """, arguments: [Data(redemption.tokenHash), workspace, device, now, role, end])
     try db.execute(
       sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
       arguments: [now, Data(redemption.codeHash)])
-    return wasRevoked
+  }
+
+  package func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome {
+    try write { db in
+      let now = proposal.wallMilliseconds
+      guard
+        let maker = try db.maker(proposal.device, workspace: proposal.workspace, at: now)
+      else { return .noAccess }
+      try db.dropDeadCodes(at: now)
+      let recent =
+        try Int.fetchOne(
+          db,
+          sql: """
+            SELECT count(*) FROM pairing_codes WHERE workspace = ? AND maker = ? AND expires_at > ?
+            """, arguments: [maker.workspace, proposal.device.column, now]) ?? 0
+      guard recent < proposal.recentMax else { return .tooMany }
+      try db.execute(
+        sql: """
+          INSERT INTO pairing_codes
+            (hash, workspace, created_at, expires_at, role, access_milliseconds, maker)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          Data(proposal.hash), maker.workspace, now, proposal.expiresAt, proposal.role.rawValue,
+          proposal.accessMilliseconds, proposal.device.column,
+        ])
+      try insert(proposal.auditEntry, in: db)
+      return .added
+    }
   }
 
   package func lapsedAccess(
@@ -281,5 +311,41 @@ extension Row {
       bytesMax: self["bytes_max"],
       unitsMax: (self["units_max"] as Int64?).map(UInt64.init(column:)),
       dailyBytesMax: self["daily_bytes_max"], fileBytesMax: self["file_bytes_max"])
+  }
+}
+
+/// Pairing codes.
+extension Database {
+  /// A device that may let others in now: its workspace's number, and when its own access ends; nil: it
+  /// may not.
+  fileprivate func maker(
+    _ device: DeviceID, workspace: WorkspaceID, at now: Int64
+  ) throws -> (workspace: Int64, expiresAt: Int64?)? {
+    try Row.fetchOne(
+      self,
+      sql: """
+        SELECT t.workspace, t.expires_at FROM tokens t
+        JOIN workspaces w ON w.number = t.workspace
+        JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+        WHERE w.id = ? AND t.device = ? AND t.role = ? AND d.revoked_at IS NULL
+          AND (t.expires_at IS NULL OR t.expires_at > ?)
+        """, arguments: [workspace.column, device.column, DeviceRole.host.rawValue, now]
+    ).map { ($0["workspace"], $0["expires_at"]) }
+  }
+
+  /// A wrong guess counts against the open codes of its name.
+  fileprivate func noteWrongCode(_ hash: [UInt8], at now: Int64) throws {
+    let name = PairingCode.name(ofStored: hash)
+    try execute(
+      sql: """
+        UPDATE pairing_codes SET failures = failures + 1
+        WHERE substr(hash, 1, ?2) = ?1 AND used_at IS NULL AND expires_at > ?3
+        """, arguments: [Data(name), name.count, now])
+  }
+
+  /// Codes that are long dead are of no use to anybody.
+  func dropDeadCodes(at now: Int64) throws {
+    try execute(
+      sql: "DELETE FROM pairing_codes WHERE expires_at < ?", arguments: [now - 86_400_000])
   }
 }

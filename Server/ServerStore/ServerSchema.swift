@@ -193,6 +193,8 @@ enum ServerSchema {
       is_valid INTEGER NOT NULL,
       reason TEXT NOT NULL,
       registered_at INTEGER NOT NULL,
+      -- When its provider last took a push; NULL for not yet.
+      delivered_at INTEGER,
       PRIMARY KEY (workspace, device, id)
     ) STRICT, WITHOUT ROWID;
 
@@ -272,6 +274,8 @@ enum ServerSchema {
     ALTER TABLE pairing_codes ADD COLUMN role INTEGER NOT NULL DEFAULT 3
       CHECK (role BETWEEN 1 AND 3);
     ALTER TABLE pairing_codes ADD COLUMN access_milliseconds INTEGER;
+    -- The device that asked for it; NULL where the operator made it.
+    ALTER TABLE pairing_codes ADD COLUMN maker BLOB CHECK (length(maker) = 16);
     ALTER TABLE tokens ADD COLUMN role INTEGER NOT NULL DEFAULT 3 CHECK (role BETWEEN 1 AND 3);
     ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
 

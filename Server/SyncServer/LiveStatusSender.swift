@@ -48,7 +48,7 @@ final class LiveStatusSender {
   private let storeThread: NIOThreadPool
   private let setup: PushSetup
   private let schedule: BackoffSchedule
-  private let report: (PushService.TargetReport) -> Void
+  private let report: (PushTargetReport) -> Void
   private var lines: [PushTargetID: Line] = [:]
   /// The ends that are still to be told, and to how many targets.
   private var ends: [LiveStatusEnd: Int] = [:]
@@ -56,7 +56,7 @@ final class LiveStatusSender {
 
   init(
     loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, setup: PushSetup,
-    schedule: BackoffSchedule, report: @escaping (PushService.TargetReport) -> Void
+    schedule: BackoffSchedule, report: @escaping (PushTargetReport) -> Void
   ) {
     self.loop = loop
     self.queue = queue
@@ -159,7 +159,7 @@ final class LiveStatusSender {
     case .invalidTarget(let reason, _):
       giveUp(id)
       report(
-        PushService.TargetReport(
+        PushTargetReport(
           workspace: line.workspace, target: line.record, isValid: false, reason: reason))
     case .retry(let after, _):
       retry(id, after: after)

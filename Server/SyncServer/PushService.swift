@@ -21,21 +21,13 @@ final class PushService {
   /// How long it waits after a fault of the store, at most.
   static let faultMilliseconds: Int64 = 5_000
 
-  /// What a provider found out about a target, for the core.
-  struct TargetReport {
-    var workspace: WorkspaceID
-    var target: PushTargetRecord
-    var isValid: Bool
-    var reason: String
-  }
-
   private let loop: any EventLoop
   private let queue: any PushQueue
   private let storeThread: NIOThreadPool
   private let setup: PushSetup
   private let schedule: BackoffSchedule
   private let logger: Logger
-  private let report: (TargetReport) -> Void
+  private let report: (PushTargetReport) -> Void
   private let statuses: LiveStatusSender
   /// How often what became of a push.
   private(set) var outcomes: [String: Int] = [:]
@@ -51,7 +43,7 @@ final class PushService {
   init(
     loop: any EventLoop, queue: any PushQueue, storeThread: NIOThreadPool, setup: PushSetup,
     schedule: BackoffSchedule = .standard, logger: Logger,
-    report: @escaping (TargetReport) -> Void
+    report: @escaping (PushTargetReport) -> Void
   ) {
     self.loop = loop
     self.queue = queue
@@ -200,7 +192,10 @@ final class PushService {
     let kind = delivery.target.kind
     switch outcome {
     case .delivered:
-      tell(delivery, isValid: true, reason: "")
+      report(
+        PushTargetReport(
+          workspace: delivery.order.workspace, target: delivery.target, isValid: true, reason: "",
+          deliveredAt: now))
       settle(delivery, .done, solving: kind)
     case .retry(let after, let reason):
       retry(delivery, after: after, reason: reason)
@@ -259,7 +254,7 @@ final class PushService {
   private func tell(_ delivery: DueDelivery, isValid: Bool, reason: String) {
     guard delivery.target.isValid != isValid || delivery.target.reason != reason else { return }
     report(
-      TargetReport(
+      PushTargetReport(
         workspace: delivery.order.workspace, target: delivery.target, isValid: isValid,
         reason: reason))
   }

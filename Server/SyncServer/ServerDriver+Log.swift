@@ -11,13 +11,14 @@ extension ServerDriver {
   func log(_ report: ServerReport) {
     count(report)
     switch report {
-    case .paired(let workspace, let device, let name, let source):
+    case .paired(let workspace, let device, let name, let letInBy, let source):
+      let maker = letInBy.map { "let in by device \($0)" }
       logger.notice(
         """
         paired device \(device) (\(ShownName.text(name))) with workspace \(workspace), \
-        source \(source)
+        \(maker.map { $0 + ", " } ?? "")source \(source)
         """)
-      audit(.paired, workspace, device, source: source)
+      audit(.paired, workspace, device, source: source, detail: maker ?? "")
     case .joined(let id, let workspace, let device, let name):
       let shown = ShownName.text(name)
       logger.debug(

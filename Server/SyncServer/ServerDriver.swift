@@ -95,11 +95,7 @@ final class ServerDriver {
       loop: loop, queue: queue, storeThread: storeThread, setup: setup,
       schedule: options.pushSchedule, logger: logger
     ) { [unowned self] report in
-      run(
-        core.pushTargetReported(
-          report.target.id, of: report.target.device, in: report.workspace,
-          registeredAt: report.target.registeredAt, isValid: report.isValid,
-          reason: report.reason, at: clock.now))
+      run(core.pushTargetReported(report, at: clock.now))
     }
     self.pushes = pushes
     setup.onChange = { [unowned pushes] in pushes.setUpAnew() }
@@ -301,12 +297,12 @@ final class ServerDriver {
 
   private func test(_ target: PushTargetRecord, for id: ConnectionID) {
     guard let pushes else {
-      return run(core.pushTested(for: id, problem: "this server does not push"))
+      return run(core.pushTested(for: id, problem: "this server does not push", at: clock.now))
     }
     let bound = bound
     pushes.test(target) { problem in
       let driver = bound.value
-      driver.run(driver.core.pushTested(for: id, problem: problem))
+      driver.run(driver.core.pushTested(for: id, problem: problem, at: driver.clock.now))
     }
   }
 

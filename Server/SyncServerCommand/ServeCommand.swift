@@ -41,6 +41,9 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(help: "Without a certificate, listen also where others than a private network come from.")
   var insecure = false
 
+  @Flag(help: "Devices that are paired as host may let new ones in, by `cospool pair --show`.")
+  var devicesMayPair = false
+
   @Option(
     help: ArgumentHelp(
       "MiB that the attachments of one workspace may take.", valueName: "n"))
@@ -117,6 +120,7 @@ struct ServeCommand: AsyncParsableCommand {
     logger.logLevel = Logger.Level(rawValue: logLevel) ?? .notice
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.metrics = metrics.flatMap(MetricsAddress.init)
+    options.core.pairing.devicesMayPair = devicesMayPair
     options.blobQuotaBytes = blobQuota << 20
     options.core.workspaceBytesMax = workspaceQuota << 20
     options.core.workspaceDailyBytesMax = dailyQuota << 20

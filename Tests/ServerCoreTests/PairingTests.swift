@@ -176,7 +176,8 @@ import WireProtocol
     #expect(scene.closed[old] == .policyViolation)
     // The code is used up and the device stands in the list: whoever runs the server reads why.
     let report = ServerReport.paired(
-      workspace: ServerScene.workspace, device: device.id, name: "laptop", source: "192.0.2.1")
+      workspace: ServerScene.workspace, device: device.id, name: "laptop", letInBy: nil,
+      source: "192.0.2.1")
     #expect(scene.reports.count { $0 == report } == 1)
   }
 

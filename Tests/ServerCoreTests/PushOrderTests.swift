@@ -165,21 +165,25 @@ import WireProtocol
     }
     #expect(targets.map(\.id.low) == [1, 2])
     #expect(targets.allSatisfy { $0.isValid && !$0.address.contains("https") })
-    let device = pair.phone.id
-    let registered = pair.scene.now.wallMilliseconds
-    pair.scene.run(
-      pair.scene.core.pushTargetReported(
-        PushTargetID(high: 8, low: 1), of: device, in: ServerScene.workspace,
-        registeredAt: registered, isValid: false, reason: "BadDeviceToken", at: pair.scene.now))
+    let used = PushTargetRecord(
+      device: pair.phone.id, id: PushTargetID(high: 8, low: 1), kind: "", address: "",
+      shownAddress: "", registeredAt: pair.scene.now.wallMilliseconds)
+    func report(_ isValid: Bool, _ reason: String, deliveredAt: Int64? = nil) {
+      pair.scene.run(
+        pair.scene.core.pushTargetReported(
+          PushTargetReport(
+            workspace: ServerScene.workspace, target: used, isValid: isValid, reason: reason,
+            deliveredAt: deliveredAt), at: pair.scene.now))
+    }
+    report(true, "", deliveredAt: 77)
+    report(false, "BadDeviceToken")
     guard case .targets(let known)? = try pair.ask(.targets) else { return }
     #expect(known.map(\.isValid) == [false, true])
     #expect(known.map(\.reason) == ["BadDeviceToken", ""])
+    #expect(known.map(\.deliveredAt) == [77, nil], "what went well last stays known")
     pair.scene.now.wallMilliseconds += 1
     try pair.addTarget(1)
-    pair.scene.run(
-      pair.scene.core.pushTargetReported(
-        PushTargetID(high: 8, low: 1), of: device, in: ServerScene.workspace,
-        registeredAt: registered, isValid: false, reason: "Unregistered", at: pair.scene.now))
+    report(false, "Unregistered")
     guard case .targets(let fresh)? = try pair.ask(.targets) else { return }
     #expect(fresh.map(\.isValid) == [true, true], "a registration of before is not meant")
     #expect(try pair.ask(.removeTarget(PushTargetID(high: 8, low: 1))) == .done)
@@ -222,11 +226,22 @@ import WireProtocol
         return try InboxAnswer(response, to: request)
       }
     }
-    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: "410 Gone"))
+    func answer(_ problem: String?) {
+      pair.scene.run(
+        pair.scene.core.pushTested(
+          for: pair.phoneConnection, problem: problem, at: pair.scene.now))
+    }
+    func deliveredAt() throws -> [Int64?] {
+      guard case .targets(let targets)? = try pair.ask(.targets) else { return [] }
+      return targets.map(\.deliveredAt)
+    }
+    answer("410 Gone")
+    #expect(try deliveredAt() == [nil])
     #expect(try told() == [.unusable("410 Gone")])
     #expect(try pair.ask(request, id: 20) == nil)
-    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: nil))
+    answer(nil)
     #expect(try told() == [.done])
+    #expect(try deliveredAt() == [pair.scene.now.wallMilliseconds])
     guard case .unusable? = try pair.ask(.testTarget(PushTargetID(high: 8, low: 2))) else {
       Issue.record("a target that is none was tested")
       return
@@ -234,7 +249,7 @@ import WireProtocol
     // Nobody hears of a test whose connection has ended.
     #expect(try pair.ask(request, id: 22) == nil)
     pair.phoneLeaves()
-    pair.scene.run(pair.scene.core.pushTested(for: pair.phoneConnection, problem: nil))
+    answer(nil)
   }
 
   @Test func answersToRequestsWaitForTheStore() throws {

@@ -16,6 +16,7 @@ import Testing
       target, kind: String(repeating: "k", count: WireLimits.pushKindBytesMax),
       address: String(repeating: "a", count: WireLimits.pushAddressBytesMax)),
     .removeTarget(target), .targets, .testTarget(target),
+    .code(CodeWish(role: .viewer)), .code(CodeWish(role: .host, accessMilliseconds: .max)),
     .setPreferences(NotificationPreferences()),
     .setPreferences(
       NotificationPreferences(
@@ -28,7 +29,8 @@ import Testing
     (
       .targets,
       .targets([
-        PushTargetState(id: target, kind: "apns", address: "…1234", isValid: true),
+        PushTargetState(
+          id: target, kind: "apns", address: "…1234", isValid: true, deliveredAt: 1_790_000_000_000),
         PushTargetState(
           id: PushTargetID(high: 5, low: 6), kind: "webhook", address: "https://hooks.example",
           isValid: false, reason: "410 Gone"),
@@ -38,6 +40,8 @@ import Testing
     (.testTarget(target), .done), (.testTarget(target), .unusable("410 Gone")),
     (.setTarget(target, kind: "x", address: ""), .unusable("no such kind of target")),
     (.targets, .unknown(status: 999)),
+    (.code(CodeWish(role: .author)), .code("BCDF-GHJK", expiresAt: 1_790_000_000_000)),
+    (.code(CodeWish(role: .author)), .unusable("no")),
   ]
 
   private func code(_ kind: UInt16, _ payload: [UInt8]) -> WireError.Code? {
@@ -77,7 +81,7 @@ import Testing
   }
 
   @Test func otherKindsAreOthersBusiness() throws {
-    for kind in [0, 1, 4, 13, 999] as [UInt16] {
+    for kind in [0, 1, 4, 14, 999] as [UInt16] {
       #expect(try InboxRequest(Request(id: 1, kind: kind, payload: [1])) == nil)
     }
   }
@@ -94,6 +98,9 @@ import Testing
     #expect(code(11, [2, 2, 1, 0, 0]) == .malformed, "categories ascend")
     #expect(code(11, [1, 2, 2, 0]) == .malformed, "neither 0 nor 1")
     #expect(code(7, [2]) == .malformed, "neither 0 nor 1")
+    for role in [0, 4, 255] as [UInt8] {
+      #expect(code(13, [role, 0]) == .malformed, "no such role")
+    }
     let nine = [9] + Array(repeating: UInt8(0), count: 400)
     #expect(throws: WireError.self) {
       try InboxAnswer(Response(id: 1, status: 0, payload: nine), to: .targets)
@@ -130,7 +137,7 @@ import Testing
     for _ in 0..<20_000 {
       let bytes = (0..<generator.below(60)).map { _ in UInt8(generator.below(256)) }
       _ = try? InboxRequest(
-        Request(id: 1, kind: UInt16(7 + generator.below(5)), payload: bytes))
+        Request(id: 1, kind: UInt16(7 + generator.below(7)), payload: bytes))
       _ = try? InboxAnswer(Response(id: 1, status: 0, payload: bytes), to: .targets)
     }
   }

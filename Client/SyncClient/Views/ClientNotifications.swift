@@ -17,9 +17,7 @@ import WireProtocol
 public struct ClientNotifications: Sendable {
   let client: QueueClient
 
-  /// How long the server may take to answer.
-  static let inboxAnswerLimit = Duration.seconds(10)
-  /// The same where the server asks a provider before.
+  /// How long the server may take to answer where it asks a provider before.
   static let pushTestLimit = Duration.seconds(40)
   /// For how long one saying of `setVisible` counts at most.
   public static let visibilitySecondsMax = 3_600
@@ -115,16 +113,31 @@ public struct ClientNotifications: Sendable {
   }
 
   private func inquire(
-    _ request: InboxRequest, within limit: Duration = ClientNotifications.inboxAnswerLimit
+    _ request: InboxRequest, within limit: Duration = QueueClient.inquiryLimit
   ) async throws(ClientError) -> InboxAnswer {
-    let answer = await client.engine.inquire(request, within: limit)
+    try await client.inquire(request, within: limit) { .pushTargetRefused(message: $0) }
+  }
+}
+
+extension QueueClient {
+  /// How long the server may take to answer.
+  static let inquiryLimit = Duration.seconds(10)
+
+  /// Asks the server something about this device.
+  ///
+  /// - Parameter refused: what is thrown where the server says what is wrong with the request.
+  func inquire(
+    _ request: InboxRequest, within limit: Duration = QueueClient.inquiryLimit,
+    refused: (String) -> ClientError
+  ) async throws(ClientError) -> InboxAnswer {
+    let answer = await engine.inquire(request, within: limit)
     switch answer {
-    case .done, .targets: return answer
-    case .unusable(let reason): throw .pushTargetRefused(message: reason)
+    case .done, .targets, .code: return answer
+    case .unusable(let reason): throw refused(reason)
     case .unavailable:
       throw .unreachable(message: "the server cannot be asked now; try again when connected")
     case .unknown:
-      throw .unreachable(message: "the server does not push; it needs a newer version")
+      throw .unreachable(message: "the server does not know how; it needs a newer version")
     }
   }
 }

@@ -59,26 +59,94 @@ struct PairCommand: DaemonCommand {
 
       What is queued here already goes to the server; nothing is lost.
 
+        cospool pair --show                           on a paired device: a code for another one
+        cospool pair --show --role viewer --expires 30d
+
+      A paired device lets others in where the server's owner allows it (cospool-server serve
+      --devices-may-pair) and it is a host. The new one never has more access than this one, and a
+      device that was revoked comes back by a code of the server alone.
+
       ws:// is not encrypted. It is taken for this machine and for private networks; for any other \
       server only with --insecure.
       """)
   @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
-  var server: String
-  @Argument(help: "The one-time code.") var code: String
+  var server: String?
+  @Argument(help: "The one-time code.") var code: String?
+  @Flag(help: "Make a one-time code for a new device; on a terminal with a QR code of the command.")
+  var show = false
+  @Option(help: "With --show, what the new device may do: viewer, author or host.")
+  var role: String?
+  @Option(
+    help: ArgumentHelp(
+      "With --show, for how long it has access, such as 30d or 12h; without, as long as this device.",
+      valueName: "time"))
+  var expires: String?
   @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
   var insecure = false
   @OptionGroup var options: GlobalOptions
 
+  func validate() throws {
+    if show {
+      guard server == nil, !insecure else {
+        throw ValidationError("--show makes a code for another device: leave out the rest.")
+      }
+      guard role.map({ DeviceRole(name: $0) != nil }) ?? true else {
+        throw ValidationError("--role takes viewer, author or host.")
+      }
+      guard expires == nil || accessSeconds != nil else {
+        throw ValidationError("--expires takes days or hours, such as 30d or 12h.")
+      }
+    } else {
+      guard server != nil, code != nil else {
+        throw ValidationError(
+          "Give the server's address and a code, or --show for a code that lets another device in.")
+      }
+      guard role == nil, expires == nil else {
+        throw ValidationError("--role and --expires go with --show.")
+      }
+    }
+  }
+
+  private var accessSeconds: Int? {
+    guard let expires, let number = Int(expires.dropLast()), (1...36_500).contains(number) else {
+      return nil
+    }
+    switch expires.last {
+    case "d": return number * 86_400
+    case "h": return number * 3_600
+    default: return nil
+    }
+  }
+
   func request(input: StandardInput) throws -> APIRequest {
-    try APIRequest(
+    guard let server, let code else {
+      return try APIRequest(
+        .post, ["pair", "code"],
+        body: PairingCodeRequest(role: role, accessSeconds: accessSeconds))
+    }
+    return try APIRequest(
       .post, ["pair"],
       body: PairServerRequest(server: server, code: code, insecure: insecure ? true : nil))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
+    if show { return text(of: try answer.decoded(PairingCodeAnswer.self), style: style) }
     let paired = try answer.decoded(PairingResult.self)
     return "paired with \(TextStyle.line(paired.server)), "
       + "workspace \(TextStyle.line(paired.workspaceName))"
+  }
+
+  private func text(of made: PairingCodeAnswer, style: TextStyle) -> String {
+    // A phone reads it from a screen.
+    let picture = style.width == nil ? nil : made.qr.map(QRText.code)
+    let words = """
+      Pairing code for a new \(TextStyle.line(made.role)): \(TextStyle.line(made.code))
+      It works once, within 10 minutes. On the other device, type:
+
+        \(TextStyle.line(made.command))
+      """
+    return [picture, words, made.hint.map(TextStyle.line)].compactMap { $0 }
+      .joined(separator: "\n\n")
   }
 }
 

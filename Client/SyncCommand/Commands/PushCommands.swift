@@ -218,11 +218,12 @@ extension PushCommands.Add {
 enum PushText {
   static func list(_ answer: PushTargetsAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
-    var table = TextTable(["ID", "KIND", "ADDRESS", "STATE"], names: [0])
+    var table = TextTable(["ID", "KIND", "ADDRESS", "PUSHED", "STATE"], numbers: [3], names: [0])
     table.rows = answer.targets.map { target in
       let state = target.valid ? "valid" : "invalid"
       return [
         .init(target.id.description), .init(target.kind), .init(target.address),
+        .init(target.deliveredAt.map { style.age($0) } ?? "never"),
         .init(target.reason.isEmpty ? state : "\(state): \(target.reason)"),
       ]
     }

@@ -107,9 +107,7 @@ extension APIHandlers {
     let url = served.address.isLoopback ? "http://\(served.address)/#t=\(ticket)" : elsewhere
     return WebTicketAnswer(
       address: served.address.description, url: url ?? "", elsewhere: elsewhere,
-      code: elsewhere.flatMap(QRCode.init)?.rows.map { row in
-        String(row.map { $0 ? "1" : "0" })
-      }, expiresAt: end)
+      code: elsewhere.flatMap(QRCode.init)?.text, expiresAt: end)
   }
 }
 

@@ -6,6 +6,9 @@ struct QRCode: Equatable {
   /// Rows of modules from the top, true for dark, without the light margin of four modules around.
   private(set) var rows: [[Bool]]
 
+  /// The rows as the local API gives them, 1 for dark.
+  var text: [String] { rows.map { row in String(row.map { $0 ? "1" : "0" }) } }
+
   /// - Returns: nil where the text is longer than `bytesMax` bytes.
   init?(_ text: String) {
     let bytes = Array(text.utf8)

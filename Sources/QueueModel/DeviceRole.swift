@@ -1,5 +1,5 @@
 /// What a device may do in its workspace; given with the pairing code.
-package enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
+public enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
   /// Reads.
   case viewer = 1
   /// Reads, queues and edits, answers requests; runs nothing.
@@ -8,7 +8,7 @@ package enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
   case host = 3
 
   /// The name that people and scripts use.
-  package var name: String {
+  public var name: String {
     switch self {
     case .viewer: "viewer"
     case .author: "author"
@@ -16,7 +16,8 @@ package enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
     }
   }
 
-  package init?(name: String) {
+  /// The role of that name; nil where there is none.
+  public init?(name: String) {
     guard let role = DeviceRole.allCases.first(where: { $0.name == name }) else { return nil }
     self = role
   }

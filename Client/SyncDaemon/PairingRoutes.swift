@@ -1,0 +1,56 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+/// Which server this device belongs to, and whom it lets in there.
+struct PairingRoutes: Sendable {
+  let client: QueueClient
+
+  func add(to api: RouterGroup<APIHandlers.Context>) {
+    let client = client
+    api.post("pair") { request, _ in
+      let body = try await decoded(PairServerRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await client.pair(
+          server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
+    }
+    api.post("pair/code") { request, _ in
+      let body = try await decodedIfPresent(PairingCodeRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await code(for: body ?? PairingCodeRequest()), status: .created)
+    }
+    // The token goes to the new address: the person at this machine says so, and no page.
+    api.delete("pair") { _, context in
+      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+      try await client.unpair()
+      return CanonicalJSON.response(client.syncStatus())
+    }
+    api.post("server/move") { request, context in
+      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+      let body = try await decoded(MoveServerRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await client.moveServer(
+          to: body.server, allowsInsecure: body.insecure ?? false))
+    }
+  }
+
+  private func code(for body: PairingCodeRequest) async throws -> PairingCodeAnswer {
+    let name = body.role ?? DeviceRole.host.name
+    guard let role = DeviceRole(name: name) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidRole",
+        message: "There is no role \"\(name)\": a device is viewer, author or host.", exitCode: 2)
+    }
+    guard (1...PairingCodeRequest.accessSecondsMax).contains(body.accessSeconds ?? 1) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidAccess",
+        message: "Access that ends lasts a second to a hundred years.", exitCode: 2)
+    }
+    let made = try await client.pairingCode(
+      role: role, accessMilliseconds: body.accessSeconds.map { Int64($0) * 1_000 })
+    return PairingCodeAnswer(
+      code: made.code, server: made.server, role: role.name, command: made.command,
+      hint: made.hint, qr: QRCode(made.command)?.text, expiresAt: made.expiresAt)
+  }
+}

@@ -1,0 +1,168 @@
+import QueueModel
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// A new device that another one lets in.
+@Suite struct DeviceCodeTests {
+  private static let newcomer = DeviceID(high: 9, low: 50)
+
+  private struct House {
+    var scene = ServerScene { $0.pairing.devicesMayPair = true }
+    var host: ScriptedDevice
+    var connection: ConnectionID
+    private var asked: UInt64 = 0
+
+    init(_ adjust: (inout ServerConfiguration) -> Void = { $0.pairing.devicesMayPair = true })
+      throws
+    {
+      scene = ServerScene(adjust)
+      host = scene.device(1)
+      connection = try scene.join(&host)
+    }
+
+    mutating func ask(
+      _ wish: CodeWish = CodeWish(role: .host), on connection: ConnectionID? = nil
+    ) throws -> InboxAnswer? {
+      asked += 1
+      let request = InboxRequest.code(wish)
+      scene.send(.request(request.request(id: asked)), on: connection ?? self.connection)
+      for case .response(let response) in scene.take(connection ?? self.connection) {
+        return try InboxAnswer(response, to: request)
+      }
+      return nil
+    }
+
+    mutating func code(_ wish: CodeWish = CodeWish(role: .host)) throws -> String {
+      guard case .code(let code, _)? = try ask(wish) else {
+        Issue.record("no code")
+        return ""
+      }
+      return code
+    }
+
+    mutating func pair(
+      _ code: String, as device: DeviceID = newcomer, from source: String = "192.0.2.1"
+    ) -> [Frame] {
+      let id = scene.open(source: source)
+      scene.send(
+        .pair(PairRequest(versions: 1...1, code: code, device: device, deviceName: "new")), on: id)
+      return scene.take(id)
+    }
+
+    func change(_ device: DeviceID, _ body: (inout MemoryStorage.Device) -> Void) {
+      scene.storage.withState {
+        guard var row = $0.workspaces[ServerScene.workspace]?.devices[device] else { return }
+        body(&row)
+        $0.workspaces[ServerScene.workspace]?.devices[device] = row
+      }
+    }
+  }
+
+  private func reason(_ answer: InboxAnswer?) -> String? {
+    guard case .unusable(let reason)? = answer else { return nil }
+    return reason
+  }
+
+  @Test func aHostLetsAnotherDeviceIn() throws {
+    var house = try House()
+    let code = try house.code(CodeWish(role: .author))
+    let grant = try #require(house.pair(code).grants.first)
+    #expect(grant.workspace == ServerScene.workspace && grant.device == Self.newcomer)
+    var hello = ScriptedDevice(number: 50, workspace: grant.workspace).hello
+    hello.token = grant.token
+    let session = house.scene.open()
+    house.scene.send(.hello(hello), on: session)
+    #expect(house.scene.take(session).welcomes.count == 1)
+    let record = house.scene.storage.withState {
+      $0.workspaces[grant.workspace]?.devices[Self.newcomer]?.record
+    }
+    #expect(record?.role == .author)
+    // Whoever runs the server reads who asked and who let in whom.
+    let audit = house.scene.storage.withState(\.audit)
+    #expect(audit.map(\.event) == [.code])
+    #expect(audit.map(\.device) == [house.host.id])
+    #expect(audit.map(\.detail) == ["role author, by the device"])
+    let report = ServerReport.paired(
+      workspace: grant.workspace, device: Self.newcomer, name: "new", letInBy: house.host.id,
+      source: "192.0.2.1")
+    #expect(house.scene.reports.contains(report))
+  }
+
+  @Test func theOwnerSaysNoUnlessToldOtherwise() throws {
+    var house = try House { _ in }
+    let reason = try #require(reason(try house.ask()))
+    #expect(reason.contains("--devices-may-pair") && reason.contains("cospool-server pair"))
+    #expect(house.scene.storage.withState(\.codes).isEmpty)
+  }
+
+  @Test(arguments: [DeviceRole.viewer, .author])
+  func onlyHostsLetOthersIn(role: DeviceRole) throws {
+    var house = try House()
+    var other = house.scene.device(2)
+    house.change(other.id) { $0.record.role = role }
+    let connection = try house.scene.join(&other)
+    let reason = try #require(reason(try house.ask(CodeWish(role: .viewer), on: connection)))
+    #expect(reason.contains(role.name))
+    #expect(house.scene.storage.withState(\.codes).isEmpty)
+  }
+
+  @Test func aCodeWorksOnceAndForTenMinutes() throws {
+    var house = try House()
+    let used = try house.code()
+    #expect(house.pair(used).grants.count == 1)
+    #expect(house.pair(used, as: DeviceID(high: 9, low: 51)).refusals.map(\.code) == [.wrongCode])
+    let late = try house.code()
+    house.scene.pass(PairingCode.lifetimeMilliseconds)
+    #expect(house.pair(late, from: "192.0.2.2").refusals.map(\.code) == [.wrongCode])
+  }
+
+  @Test func aCodeIsGuessedAsSeldomAsAnyOther() throws {
+    var house = try House()
+    let code = try house.code()
+    for source in 0..<5 {
+      _ = house.pair(code.prefix(2) + "BB-BBBB", from: "192.0.2.\(source)")
+    }
+    #expect(house.pair(code, from: "198.51.100.1").refusals.map(\.code) == [.tooManyAttempts])
+  }
+
+  @Test func whoLostItsAccessLetsNobodyIn() throws {
+    var house = try House()
+    let (first, second) = (try house.code(), try house.code())
+    house.change(house.host.id) { $0.record.role = .viewer }
+    #expect(house.pair(first).refusals.map(\.code) == [.wrongCode])
+    house.change(house.host.id) {
+      $0.record.role = .host
+      $0.isRevoked = true
+    }
+    #expect(house.pair(second).refusals.map(\.code) == [.wrongCode])
+    #expect(reason(try house.ask()) != nil, "its connection is not closed yet")
+  }
+
+  @Test func aRevokedDeviceDoesNotComeBackByAnother() throws {
+    var house = try House()
+    let lost = house.scene.device(2)
+    house.scene.storage.revoke(lost.id, in: ServerScene.workspace)
+    let code = try house.code()
+    #expect(house.pair(code, as: lost.id).refusals.map(\.code) == [.revoked])
+    #expect(house.pair(code).grants.count == 1, "the code is good for others")
+  }
+
+  @Test func aDeviceGetsOnlySoManyCodesInTenMinutes() throws {
+    var house = try House()
+    for _ in 0..<8 { _ = house.pair(try house.code()) }
+    #expect(reason(try house.ask())?.contains("8") == true)
+    house.scene.pass(PairingCode.lifetimeMilliseconds)
+    _ = try house.code()
+  }
+
+  @Test func aStoreThatFailsGivesNoCode() throws {
+    var house = try House()
+    house.scene.storage.withState {
+      $0.writeFault = StorageFault(code: .unavailable, message: "the disk did not answer")
+    }
+    #expect(try house.ask() == .unavailable)
+  }
+}
