@@ -7,9 +7,14 @@ final class Server: Sendable {
   let data: String
   private let state = Mutex<(process: ChildProcess?, port: Int)>((nil, 0))
 
-  /// - Parameter port: 0 lets the system choose.
-  init(_ bed: TestBed, data: String? = nil, port: Int = 0) {
+  private let options: [String]
+
+  /// - Parameters:
+  ///   - port: 0 lets the system choose.
+  ///   - options: more of what an owner says.
+  init(_ bed: TestBed, data: String? = nil, port: Int = 0, options: [String] = []) {
     self.bed = bed
+    self.options = options
     self.data = data ?? bed.path("server")
     state.withLock { $0.port = port }
   }
@@ -21,7 +26,8 @@ final class Server: Sendable {
   /// Starts it: on a port of the system's choice first, on the same one later.
   func start() async throws {
     let process = try bed.start(
-      "cospool-server", ["serve", "--data", data, "--host", "127.0.0.1", "--port", "\(port)"])
+      "cospool-server",
+      ["serve", "--data", data, "--host", "127.0.0.1", "--port", "\(port)"] + options)
     let line = try await process.line(holding: "listening on ws://")
     guard let address = line.firstMatch(of: #/ws://[^:/ ]+:([0-9]+)/#), let port = Int(address.1)
     else { throw ProcessFailure("no port in: \(line)") }

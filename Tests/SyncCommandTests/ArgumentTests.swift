@@ -40,7 +40,7 @@ import Testing
       ["thread", "remove", "a"], ["thread", "clear"], ["thread", "unlock", "a"],
       ["session", "list"], ["session", "add", "a"], ["session", "rename", "a", "b"],
       ["session", "delete", "a"], ["status"], ["dump"], ["pair", "ws://h:1", "CODE"],
-      ["sync", "on"], ["sync", "off"], ["sync", "now"], ["sync", "wait"],
+      ["pair", "--show"], ["sync", "on"], ["sync", "off"], ["sync", "now"], ["sync", "wait"],
     ]
     for words in commands {
       for arguments in [["--data", "/d", "--json"] + words, words + ["--json", "--data", "/d"]] {
@@ -124,6 +124,9 @@ import Testing
     ["sync", "wait", "--timeout", "x"],
     ["sync", "wait", "--timeout", "nan"], ["sync", "wait", "--timeout", "inf"],
     ["sync", "wait", "--timeout", "86401"], ["pair", "ws://h:1"], ["status", "--data"],
+    ["pair"], ["pair", "--show", "ws://h:1"], ["pair", "--show", "--role", "king"],
+    ["pair", "--show", "--expires", "soon"], ["pair", "--show", "--expires", "0d"],
+    ["pair", "ws://h:1", "CODE", "--role", "viewer"],
   ])
   func wrongUsageExitsWithTwo(arguments: [String]) async {
     let outcome = await CommandFixture.cospool(arguments)

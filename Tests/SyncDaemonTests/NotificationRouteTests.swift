@@ -67,6 +67,19 @@ import Testing
     }
   }
 
+  @Test func codesForNewDevicesNeedAServerAndARole() async throws {
+    try await RunningDaemon.run { daemon in
+      for (body, status, code) in [
+        ("", 409, "notPaired"), (#"{"role":"viewer"}"#, 409, "notPaired"),
+        (#"{"role":"king"}"#, 422, "invalidRole"), (#"{"accessSeconds":0}"#, 422, "invalidAccess"),
+        (#"{"accessSeconds":9223372036854775807}"#, 422, "invalidAccess"),
+      ] {
+        let reply = try await daemon.request("POST", "/v1/pair/code", body)
+        #expect(reply.status == status && reply.body.contains(code), "\(body): \(reply.body)")
+      }
+    }
+  }
+
   @Test func wishesAreSettings() async throws {
     // N-6, N-10
     try await RunningDaemon.run { daemon in
