@@ -250,13 +250,19 @@ extension ResidentWorkspace {
   }
 
   /// Validates and applies the first waiting batch.
-  mutating func stageNext(_ configuration: ServerConfiguration, at now: ServerTime) -> Staging {
+  ///
+  /// - Parameter work: grows by what it holds: one, and its operations.
+  mutating func stageNext(
+    _ configuration: ServerConfiguration, work: inout Int, at now: ServerTime
+  ) -> Staging {
     guard let batch = inbox.first else { return .nothingWaits }
     guard let vector = content?.vector else { return .needsContent }
+    work += 1
     let operations: [Operation]
     let examination: BatchExamination
     do {
       operations = try PackedDelta.unpack(batch.delta)
+      work += operations.count
       examination = try BatchExamination(operations, given: vector)
     } catch let error as WireError {
       return refuseFirst(.invalid(error.message))

@@ -74,9 +74,7 @@ extension ServerCore {
       return
     }
     var commit = CommitInFlight()
-    let waiting = ready
-    ready = []
-    for workspace in waiting { stage(workspace, into: &commit, at: now) }
+    let isFull = stageReady(into: &commit, at: now)
     let touchesAreDue =
       !commit.entries.isEmpty || stopping != nil
       || now.uptimeMilliseconds - touchedAt >= configuration.touchMilliseconds
@@ -84,7 +82,8 @@ extension ServerCore {
       touchedAt = now.uptimeMilliseconds
       commit.touches = takeTouches(at: now)
     }
-    guard !commit.isEmpty else {
+    // Where all was refused and more waits, the store's answer to nothing is the next turn.
+    guard !commit.isEmpty || isFull else {
       deliver(commit.answers)
       return settle(commit.posts)
     }
@@ -97,44 +96,63 @@ extension ServerCore {
     ask(.commit(batch), for: .commit)
   }
 
-  private mutating func stage(
-    _ id: WorkspaceID, into commit: inout CommitInFlight, at now: ServerTime
-  ) {
-    while true {
-      guard commit.entries.count < configuration.commitBatchesMax,
-        commit.bytes < configuration.commitBytesMax
-      else { return markReady(id) }
-      guard
-        workspaces[id]?.isJoining != true,
-        let staging = workspaces[id]?.stageNext(configuration, at: now)
-      else { return }
-      switch staging {
-      case .nothingWaits:
-        stageRequests(id, into: &commit, at: now)
-        return stageInboxes(id, into: &commit)
-      case .needsContent:
-        return load(id)
-      case .blockedUntilDurable:
-        return markReady(id)
-      case .refused(let batch, let refusal):
-        refuse(
-          batch, refusal.code, refusal.message, retryAfter: refusal.retryAfterMilliseconds, at: now)
-      case .duplicate(let batch, let prefix):
-        acknowledge(batch, at: prefix)
-      case .staged(let batch, let append, let news):
-        commit.bytes += append.delta.count
-        commit.entries.append((batch, append))
-        post(news, to: id, at: now)
-        stageTasks(of: id, at: now)
-        stageInboxes(id, into: &commit)
-      case .contentBroken(let batch):
-        refuse(
-          batch, .invalidChanges, "the operations are not causally ready", at: now)
-        // Read again after the commit in flight; until then nothing more is staged.
-        workspaces[id]?.content = nil
-        return markReady(id)
+  /// Stages a batch of each workspace in turn until nothing waits or the commit is full; who was not
+  /// reached is first next time. So one that always has something waiting holds nobody up.
+  ///
+  /// - Returns: whether it is full.
+  private mutating func stageReady(into commit: inout CommitInFlight, at now: ServerTime) -> Bool {
+    var waiting = ready
+    ready = []
+    while let id = waiting.first {
+      guard !commit.isFull(configuration) else {
+        ready = waiting + ready
+        return true
       }
+      waiting.removeFirst()
+      if stageOne(of: id, into: &commit, at: now) { waiting.append(id) }
     }
+    return false
+  }
+
+  /// - Returns: whether more of it may wait that can be staged now.
+  private mutating func stageOne(
+    of id: WorkspaceID, into commit: inout CommitInFlight, at now: ServerTime
+  ) -> Bool {
+    guard
+      workspaces[id]?.isJoining != true,
+      let staging = workspaces[id]?.stageNext(configuration, work: &commit.work, at: now)
+    else { return false }
+    switch staging {
+    case .nothingWaits:
+      stageRequests(id, into: &commit, at: now)
+      stageInboxes(id, into: &commit)
+      return false
+    case .needsContent:
+      load(id)
+      return false
+    case .blockedUntilDurable:
+      markReady(id)
+      return false
+    case .refused(let batch, let refusal):
+      refuse(
+        batch, refusal.code, refusal.message, retryAfter: refusal.retryAfterMilliseconds, at: now)
+    case .duplicate(let batch, let prefix):
+      acknowledge(batch, at: prefix)
+    case .staged(let batch, let append, let news):
+      commit.bytes += append.delta.count
+      commit.entries.append((batch, append))
+      post(news, to: id, at: now)
+      stageTasks(of: id, at: now)
+      stageInboxes(id, into: &commit)
+    case .contentBroken(let batch):
+      refuse(
+        batch, .invalidChanges, "the operations are not causally ready", at: now)
+      // Read again after the commit in flight; until then nothing more is staged.
+      workspaces[id]?.content = nil
+      markReady(id)
+      return false
+    }
+    return true
   }
 
   private mutating func takeTouches(at now: ServerTime) -> [DeviceTouch] {

@@ -20,6 +20,19 @@ package enum StoreTask: Sendable {
   case record([AuditEntry])
 }
 
+extension StoreTask {
+  /// Whether it is long and only packs what is durable already: it is done beside the others, which do
+  /// not wait for it. Loading is not such a task: it has to see what was asked for before.
+  package var isPacking: Bool {
+    switch self {
+    case .catchUp, .packSnapshot: true
+    case .authenticate, .redeem, .findLapsed, .load, .commit, .saveSnapshot, .join, .findUnpushed,
+      .probe, .record:
+      false
+    }
+  }
+}
+
 /// What a device lacks, to be packed into frames.
 package struct CatchUpTask: Sendable {
   package var workspace: WorkspaceID
@@ -64,7 +77,7 @@ package struct LoadedWorkspace: Sendable {
 }
 
 extension ServerStorage {
-  /// Does a task; called on the store's thread.
+  /// Does a task; called on the store's thread, or on the one beside it for `isPacking`.
   package func perform(_ task: StoreTask) -> StoreOutcome {
     do throws(StorageFault) {
       switch task {

@@ -9,7 +9,7 @@ extension ServerDatabase {
   package func latestSnapshot(
     of workspace: WorkspaceID, notBehind position: UInt64
   ) throws(StorageFault) -> StoredSnapshot? {
-    try read { db in
+    try readBeside { db in
       try Row.fetchOne(
         db,
         sql: """
@@ -24,7 +24,7 @@ extension ServerDatabase {
   package func chain(
     of workspace: WorkspaceID, at position: UInt64
   ) throws(StorageFault) -> UInt64? {
-    try read { db in
+    try readBeside { db in
       let number = try number(of: workspace, in: db)
       let chain = try Int64.fetchOne(
         db,
@@ -39,7 +39,7 @@ extension ServerDatabase {
   package func entries(
     of workspace: WorkspaceID, after position: UInt64, limit: Int
   ) throws(StorageFault) -> [LogEntry] {
-    try read { db in
+    try readBeside { db in
       try Row.fetchAll(
         db,
         sql: """

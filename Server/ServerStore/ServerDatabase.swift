@@ -6,9 +6,9 @@ package import ServerCore
 
 /// The server's durable store: one SQLite file, `cospool.sqlite`, in the data directory.
 ///
-/// WAL with `synchronous = FULL`: a transaction that has returned survives a power failure. One
-/// connection object; the serving process calls it from one thread, and commands like `pair` open
-/// the same file from other processes.
+/// WAL with `synchronous = FULL`: a transaction that has returned survives a power failure. The serving
+/// process has a connection for everything, and one that reads logs and snapshots for devices that were
+/// away, on another thread; commands like `pair` open the same file from other processes.
 package final class ServerDatabase: Sendable {
   /// The file's name within the data directory.
   package static let fileName = "cospool.sqlite"
@@ -16,6 +16,8 @@ package final class ServerDatabase: Sendable {
   /// The file.
   package let path: String
   let queue: DatabaseQueue
+  /// A connection that reads logs and snapshots beside a transaction; nil where nobody needs that.
+  private let reader: DatabaseQueue?
   /// What the last look for lapsed tokens found; used by the store's thread only, and always inside
   /// `queue`.
   let lapsedCheck = LapsedCheck()
@@ -31,9 +33,12 @@ package final class ServerDatabase: Sendable {
     case copy
   }
 
-  private init(path: String, queue: DatabaseQueue, freeSpace: FreeSpace) {
+  private init(
+    path: String, queue: DatabaseQueue, reader: DatabaseQueue? = nil, freeSpace: FreeSpace
+  ) {
     self.path = path
     self.queue = queue
+    self.reader = reader
     self.freeSpace = freeSpace
   }
 
@@ -51,8 +56,9 @@ package final class ServerDatabase: Sendable {
     try prepare(directory: directory)
     let path = directory + "/" + fileName
     do {
+      let queue = try openQueue(path: path, for: purpose)
       return ServerDatabase(
-        path: path, queue: try openQueue(path: path, for: purpose),
+        path: path, queue: queue, reader: purpose == .serving ? try openReader(path: path) : nil,
         freeSpace: freeSpace ?? FreeSpace(of: directory))
     } catch let error as StoreOpeningError {
       guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
@@ -76,7 +82,10 @@ package final class ServerDatabase: Sendable {
 
   /// Closes the file; nothing may be called afterwards.
   package func close() throws(StorageFault) {
-    do { try queue.close() } catch { throw StorageFault(error) }
+    do {
+      try reader?.close()
+      try queue.close()
+    } catch { throw StorageFault(error) }
   }
 
   /// Creates the directory and an empty file, both for their owner alone. A directory that is there
@@ -128,6 +137,18 @@ package final class ServerDatabase: Sendable {
         try? queue.close()
         throw error
       }
+    } catch let error as DatabaseError {
+      throw openingError(error, path: path)
+    }
+  }
+
+  private static func openReader(path: String) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.label = "cospool.server.reader"
+    configuration.busyMode = .timeout(5)
+    configuration.readonly = true
+    do {
+      return try DatabaseQueue(path: path, configuration: configuration)
     } catch let error as DatabaseError {
       throw openingError(error, path: path)
     }
@@ -193,6 +214,11 @@ package final class ServerDatabase: Sendable {
 
   func read<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
     do { return try queue.read(body) } catch { throw StorageFault(error) }
+  }
+
+  /// Reads what is durable, beside a transaction that may be under way.
+  func readBeside<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
+    do { return try (reader ?? queue).read(body) } catch { throw StorageFault(error) }
   }
 }
 

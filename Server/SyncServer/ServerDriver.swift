@@ -12,7 +12,8 @@ import WireProtocol
 /// Runs the core on one event loop: sockets' events go in, actions come out and are done in order.
 ///
 /// Everything here happens on `loop`; closures that leave it carry the driver in a `NIOLoopBound`.
-/// The store works on a thread of its own, one task after the other.
+/// The store works on a thread of its own, one task after the other, and a second one
+/// packs what devices lack that were away, which holds up no commit.
 final class ServerDriver {
   /// A WebSocket connection as the driver holds it.
   private struct Peer {
@@ -30,7 +31,7 @@ final class ServerDriver {
   let options: SyncServerOptions
   let clock = ProcessClock()
   let storage: any ServerStorage
-  let storeThread: NIOThreadPool
+  let storeThreads: StoreThreads
   let blobs: BlobStore
   let blobThread: NIOThreadPool
   /// The certificate of new connections; nil where TLS is none of the server's.
@@ -69,13 +70,13 @@ final class ServerDriver {
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, pushing: PushSetup.Reading,
+    storeThreads: StoreThreads, blobThread: NIOThreadPool, pushing: PushSetup.Reading,
     security: CertificateReloader.Reading?, logger: Logger
   ) {
     self.loop = loop
     self.options = options
     self.storage = storage
-    self.storeThread = storeThread
+    self.storeThreads = storeThreads
     self.blobThread = blobThread
     blobs = BlobStore(
       dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes,
@@ -88,11 +89,11 @@ final class ServerDriver {
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
     setup = PushSetup(
-      loop: loop, directory: options.dataDirectory, storeThread: storeThread, first: pushing,
+      loop: loop, directory: options.dataDirectory, storeThread: storeThreads.tasks, first: pushing,
       logger: logger)
     guard let queue = storage as? any PushQueue else { return }
     let pushes = PushService(
-      loop: loop, queue: queue, storeThread: storeThread, setup: setup,
+      loop: loop, queue: queue, storeThread: storeThreads.tasks, setup: setup,
       schedule: options.pushSchedule, logger: logger
     ) { [unowned self] report in
       run(core.pushTargetReported(report, at: clock.now))
@@ -101,6 +102,7 @@ final class ServerDriver {
     setup.onChange = { [unowned pushes] in pushes.setUpAnew() }
   }
 
+  var storeThread: NIOThreadPool { storeThreads.tasks }
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
   /// Whether the server does its work: also the store's thread, of which a question that waits too long
   /// tells. The loop tells by answering at all.
@@ -354,7 +356,8 @@ final class ServerDriver {
     let storage = storage
     let bound = bound
     storeTasks[id] = clock.now.uptimeMilliseconds
-    storeThread.runIfActive(eventLoop: loop) {
+    let thread = task.isPacking ? storeThreads.packing : storeThread
+    thread.runIfActive(eventLoop: loop) {
       let start = ContinuousClock.now
       return (storage.perform(task), start.duration(to: .now))
     }.whenComplete { result in

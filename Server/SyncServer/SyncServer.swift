@@ -28,7 +28,7 @@ package final class SyncServer: Sendable {
   package let port: Int
   private let isSecure: Bool
   private let group: MultiThreadedEventLoopGroup
-  private let storeThread: NIOThreadPool
+  private let storeThreads: StoreThreads
   private let blobThread: NIOThreadPool
   private let listener: any Channel
   private let metricsListener: (any Channel)?
@@ -40,7 +40,7 @@ package final class SyncServer: Sendable {
 
   private init(
     options: SyncServerOptions, port: Int, group: MultiThreadedEventLoopGroup,
-    storeThread: NIOThreadPool, blobThread: NIOThreadPool, listener: any Channel,
+    storeThreads: StoreThreads, blobThread: NIOThreadPool, listener: any Channel,
     metricsListener: (any Channel)?, driver: NIOLoopBound<ServerDriver>,
     onStop: @escaping @Sendable () -> Void
   ) {
@@ -48,7 +48,7 @@ package final class SyncServer: Sendable {
     self.port = port
     isSecure = options.certificate != nil
     self.group = group
-    self.storeThread = storeThread
+    self.storeThreads = storeThreads
     self.blobThread = blobThread
     self.listener = listener
     self.metricsListener = metricsListener
@@ -161,8 +161,7 @@ package final class SyncServer: Sendable {
     storage: any ServerStorage, logger: Logger, onStop: @escaping @Sendable () -> Void
   ) async throws(SyncServerError) -> SyncServer {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let storeThread = NIOThreadPool(numberOfThreads: 1)
-    storeThread.start()
+    let storeThreads = StoreThreads()
     let blobThread = NIOThreadPool(numberOfThreads: 1)
     blobThread.start()
     let loop = group.next()
@@ -170,8 +169,9 @@ package final class SyncServer: Sendable {
     do {
       let driver = try await loop.submit {
         let driver = ServerDriver(
-          loop: loop, options: options, storage: storage, storeThread: storeThread,
-          blobThread: blobThread, pushing: pushing, security: security, logger: logger)
+          loop: loop, options: options, storage: storage, storeThreads: storeThreads,
+          blobThread: blobThread, pushing: pushing, security: security,
+          logger: logger)
         driver.start()
         return driver.bound
       }.get()
@@ -181,12 +181,13 @@ package final class SyncServer: Sendable {
       ).get()
       return SyncServer(
         options: options, port: listener.localAddress?.port ?? options.port, group: group,
-        storeThread: storeThread, blobThread: blobThread, listener: listener,
+        storeThreads: storeThreads, blobThread: blobThread,
+        listener: listener,
         metricsListener: metrics, driver: driver, onStop: onStop)
     } catch {
       await pushing.sender.shutDown()
       try? await group.shutdownGracefully()
-      try? await storeThread.shutdownGracefully()
+      await storeThreads.shutDown()
       try? await blobThread.shutdownGracefully()
       onStop()
       throw listeningError(error, options)
@@ -330,7 +331,7 @@ package final class SyncServer: Sendable {
     try? await loop.flatSubmit { driver.value.setup.stop() }.get()
     enter(.store)
     try? await loop.flatSubmit { driver.value.finishAudit() }.get()
-    try? await storeThread.shutdownGracefully()
+    await storeThreads.shutDown()
     enter(.files)
     try? await blobThread.shutdownGracefully()
     enter(.sockets)

@@ -85,6 +85,42 @@ import WireProtocol
     #expect(author.send(Array(repeating: add, count: 100)) == nil)
   }
 
+  /// One workspace always has more waiting than a transaction takes, of batches that are taken, or that
+  /// are refused after they were looked at.
+  @Test(arguments: [true, false])
+  func aWorkspaceThatAlwaysHasMoreHoldsNobodyUp(isTaken: Bool) throws {
+    var scene = ServerScene {
+      $0.commitBatchesMax = 4
+      $0.commitOperationsMax = 100
+    }
+    var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
+    let connection = try scene.join(&device)
+    let elsewhere = try scene.join(&other)
+    scene.holdsTasks = true
+    func flood() throws {
+      for _ in 0..<10 {
+        for _ in 0..<(isTaken ? 1 : 40) { try device.write("text") }
+        // Of a writer that has not begun it is refused as a whole.
+        if !isTaken { device.outgoing.removeFirst() }
+        scene.send(device.changes(), on: connection)
+        if !isTaken { device.beginRun() }
+      }
+    }
+    try flood()
+    try other.write("text")
+    scene.send(other.changes(), on: elsewhere)
+    for _ in 1...2 {
+      scene.finishOneTask()
+      try flood()
+    }
+    #expect(scene.take(elsewhere).acks.count == 1)
+    let answered = { (frames: [Frame]) in frames.acks.count + frames.refusals.count }
+    #expect(answered(scene.take(connection)) < 20)
+    // All of it has its turn.
+    scene.finishTasks()
+    #expect(answered(scene.take(connection)) > 10)
+  }
+
   @Test(arguments: [true, false])
   func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
     var scene = ServerScene {

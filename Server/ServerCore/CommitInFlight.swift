@@ -1,0 +1,40 @@
+import DispatchAuthority
+import QueueModel
+import WireProtocol
+
+/// The transaction being stored.
+struct CommitInFlight: Sendable {
+  var entries: [(batch: PendingBatch, append: LogAppend)] = []
+  var touches: [DeviceTouch] = []
+  var bytes = 0
+  /// Operations that were looked at for it, and one more for each batch.
+  var work = 0
+  /// Leases and dispatches that are granted with it.
+  var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
+  /// Requests of tasks that were answered with it, and by whose connection.
+  var verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)] = []
+  /// What changes in inboxes with it.
+  var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
+  /// What is told once it is durable.
+  var answers: [(connection: ConnectionID, response: Response)] = []
+  /// Answers that came without a connection, as they were decided.
+  var posts: [Post] = []
+
+  struct Post: Sendable {
+    var id: PostedAnswerID
+    var workspace: WorkspaceID
+    var answer: AuthorityAnswer
+    /// It was not taken before.
+    var isNew: Bool
+  }
+
+  var isEmpty: Bool {
+    entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
+  }
+
+  /// Whether nothing more goes into it.
+  func isFull(_ configuration: ServerConfiguration) -> Bool {
+    entries.count >= configuration.commitBatchesMax || bytes >= configuration.commitBytesMax
+      || work >= configuration.commitOperationsMax
+  }
+}
