@@ -26,8 +26,8 @@ extension StoreTask {
   package var isPacking: Bool {
     switch self {
     case .catchUp, .packSnapshot: true
-    case .authenticate, .redeem, .findLapsed, .load, .commit, .saveSnapshot, .join, .findUnpushed,
-      .probe, .record:
+    case .authenticate, .redeem, .addCode, .findLapsed, .load, .commit, .saveSnapshot, .join,
+      .findUnpushed, .probe, .record:
       false
     }
   }
