@@ -115,19 +115,6 @@ extension APIHandlers {
       .filter(settings.lacksConsent)
   }
 
-  private func devices() -> [(id: DeviceID, name: String)] {
-    let status = client.syncStatus()
-    var devices = status.devices.map { (id: $0.id, name: $0.name) }
-    if !devices.contains(where: { $0.id == client.deviceID }) {
-      devices.append((client.deviceID, status.deviceName))
-    }
-    return devices
-  }
-
-  func name(of device: DeviceID) -> String {
-    devices().first { $0.id == device }?.name ?? device.description
-  }
-
   /// `this`, a name, or the beginning of an id.
   private func device(named text: String) throws -> DeviceID {
     if text == "this" { return client.deviceID }

@@ -23,7 +23,7 @@ struct APIContext: RequestContext {
 }
 
 /// The routes of the local API, version 1. README.md of this folder lists them for people.
-struct APIHandlers: Sendable {
+struct APIHandlers: RouteHandlers {
   var client: QueueClient
   var settings: SettingsStore
   var output: OutputFolder
@@ -36,8 +36,9 @@ struct APIHandlers: Sendable {
   var eventReaders = EventReaders()
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
 
-  typealias Context = APIContext
   typealias Handler = @Sendable (Request, Context) async throws -> Response
+
+  var tasks: TaskHandlers { TaskHandlers(client: client, askers: askers, ends: ends) }
 
   /// - Parameter takesAgentsAlone: whether it is the socket of the agents that the daemon starts.
   func router(takesAgentsAlone: Bool = false) -> Router<Context> {
@@ -57,18 +58,18 @@ struct APIHandlers: Sendable {
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
-    addThreadRoutes(to: api)
-    addHistoryRoutes(to: api)
-    addSettingsRoutes(to: api)
+    ThreadHandlers(client: client).addRoutes(to: api)
+    HistoryHandlers(client: client, output: output).addRoutes(to: api)
+    SettingsHandlers(api: self).addRoutes(to: api)
     addSignalRoutes(to: api)
     addDraftRoutes(to: api)
     addAttachmentRoutes(to: api)
     addQueueFileRoutes(to: api)
     addExecutionRoutes(to: api)
-    addFeedingRoutes(to: api)
-    addAgentRoutes(to: api)
-    addTaskRoutes(to: api)
-    addNotificationRoutes(to: api)
+    HookHandlers(client: client, slots: slots, ends: ends).addRoutes(to: api)
+    AgentKindHandlers(client: client).addRoutes(to: api)
+    tasks.addRoutes(to: api)
+    NotificationHandlers(client: client).addRoutes(to: api)
     addWebRoutes(to: api)
     addMetricsRoutes(to: api)
   }
@@ -138,31 +139,5 @@ struct APIHandlers: Sendable {
     case .disabled: throw ClientError.syncDisabled
     case .connecting, .connected, .waiting, .refused: return
     }
-  }
-
-  // MARK: - What routes share
-
-  /// Does a command and answers with its receipt.
-  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
-    CanonicalJSON.response(
-      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
-  }
-
-  func session(_ context: Context) throws -> SessionID {
-    try SessionID(try parameter("session", of: context))
-  }
-
-  /// The message that the path names, by its id or a unique prefix.
-  func message(_ context: Context) throws -> MessageID {
-    try client.workspace().messageID(fromPrefix: try parameter("message", of: context))
-  }
-
-  func parameter(_ name: String, of context: Context) throws -> String {
-    let raw = try context.parameters.require(name)
-    guard raw.utf8.contains(UInt8(ascii: "%")) else { return raw }
-    guard let text = raw.removingPercentEncoding else {
-      throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
-    }
-    return text
   }
 }

@@ -145,7 +145,7 @@ extension APIHandlers {
         details: send.text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax))
       let patience = Duration.seconds(
         min(client.settings.approvalPatience, APIHandlers.agentPatienceSecondsMax))
-      let answer = try await waiting(for: ask, in: agent.session, patience, context)
+      let answer = try await tasks.waiting(for: ask, in: agent.session, patience, context)
       guard answer.ending == .allowed else { throw APIProblem.agentDenied }
     }
   }

@@ -33,7 +33,6 @@ import Testing
     .init(room: "Server/ServerCore", type: "ServerCore"): (1_650, 26),
     .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 28),
     .init(room: "Server/ServerCore", type: "Connection"): (1_000, 19),
-    .init(room: "Client/SyncDaemon", type: "APIHandlers"): (1_570, 15),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),
     .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 43),
     .init(room: "Server/ServerStore", type: "ServerDatabase"): (1_150, 15),

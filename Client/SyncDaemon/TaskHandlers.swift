@@ -5,10 +5,13 @@ import QueueModel
 import ServiceLifecycle
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Tasks, and what they wait for
+/// What agents do, what they ask, and the answers.
+struct TaskHandlers: RouteHandlers {
+  var client: QueueClient
+  let askers: Askers
+  let ends: ConnectionEnds
 
-  func addTaskRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks.all())) }
     api.get("sessions/:session/task") { _, context in
       CanonicalJSON.response(try task(of: try session(context)))
@@ -132,7 +135,7 @@ extension APIHandlers {
     }
     let name = named.lowercased()
     let found: [AwaitedRequest]
-    if name == APIHandlers.onlyAsk {
+    if name == TaskHandlers.onlyAsk {
       found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
     } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
       let asked = all.filter { $0.session == session }
@@ -148,7 +151,7 @@ extension APIHandlers {
     try refuseIfEnded(named)
     throw APIProblem(
       .notFound, code: "askNotFound",
-      message: name == APIHandlers.onlyAsk
+      message: name == TaskHandlers.onlyAsk
         ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
         : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
   }

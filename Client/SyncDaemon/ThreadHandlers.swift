@@ -3,10 +3,11 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - The thread queue
+/// The thread queue.
+struct ThreadHandlers: RouteHandlers {
+  var client: QueueClient
 
-  func addThreadRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("threads") { request, _ in
       let query = request.uri.queryParameters
       return CanonicalJSON.response(try threads(ofProject: query.get("project"), asked: query))

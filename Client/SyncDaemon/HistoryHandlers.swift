@@ -5,13 +5,15 @@ import NIOCore
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
+/// Undo, history, and the workspace as a document.
+struct HistoryHandlers: RouteHandlers {
+  var client: QueueClient
+  var output: OutputFolder
+
   /// Entries of one page of the log where nothing is said.
   static let historyLimitDefault = 50
 
-  // MARK: - Undo, history, documents
-
-  func addHistoryRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(client.undoState)) }
     api.post("undo") { _, _ in try await perform(.undo) }
     api.post("redo") { _, _ in try await perform(.redo) }
@@ -47,7 +49,7 @@ extension APIHandlers {
       subject = .message(try client.workspace().messageID(fromPrefix: message))
     default: throw APIProblem.badRequest("Give session or message, not both.")
     }
-    var limit = APIHandlers.historyLimitDefault
+    var limit = HistoryHandlers.historyLimitDefault
     if let text = query.get("limit") {
       guard let number = Int(text), (1...1_000).contains(number) else {
         throw APIProblem.badRequest("limit must be 1 to 1000.")

@@ -5,10 +5,15 @@ import LocalAPI
 import NIOCore
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Settings of this device
+/// Settings of this device.
+struct SettingsHandlers: RouteHandlers {
+  /// Which follows what the settings say of the page.
+  var api: APIHandlers
 
-  func addSettingsRoutes(to api: RouterGroup<Context>) {
+  var client: QueueClient { api.client }
+  private var settings: SettingsStore { api.settings }
+
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("settings") { _, _ in CanonicalJSON.response(settingsAnswer()) }
     api.post("settings/check") { request, _ in
       let buffer = try await request.body.collect(upTo: Route.bodyBytesMax)
@@ -19,7 +24,7 @@ extension APIHandlers {
     }
     api.post("settings/reload") { _, context in
       try settings.reload(apply: client.apply)
-      await followWeb(context)
+      await self.api.followWeb(context)
       return CanonicalJSON.response(settingsAnswer())
     }
     api.get("settings/:setting") { _, context in
@@ -88,8 +93,8 @@ extension APIHandlers {
         path: ProcessInfo.processInfo.environment["PATH"] ?? "")
     }
     if SettingName.ofPage.contains(name) {
-      await followWeb(context)
-      answer.warning = web.problem
+      await self.api.followWeb(context)
+      answer.warning = api.web.problem
     }
     return answer
   }

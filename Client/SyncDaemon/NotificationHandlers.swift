@@ -3,10 +3,11 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Notifications of this device
+/// The device's inbox, and where it is pushed to.
+struct NotificationHandlers: RouteHandlers {
+  var client: QueueClient
 
-  func addNotificationRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("notifications") { _, _ in
       CanonicalJSON.response(
         NotificationsAnswer(

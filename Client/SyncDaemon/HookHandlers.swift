@@ -4,10 +4,13 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Agents that a person works with
+/// Hooks of agents that a person works with.
+struct HookHandlers: RouteHandlers {
+  var client: QueueClient
+  let slots: HookSlots
+  let ends: ConnectionEnds
 
-  func addFeedingRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.post("sessions/:session/feed") { request, context in
       let session = try session(context)
       let body = try await decoded(FeedRequest.self, from: request)
@@ -26,42 +29,6 @@ extension APIHandlers {
         return CanonicalJSON.response(try await feed(session, body, context))
       }
     }
-  }
-
-  func addAgentRoutes(to api: RouterGroup<Context>) {
-    api.get("sessions/:session/agent") { _, context in
-      let session = try session(context)
-      guard client.workspace().session(session) != nil else {
-        throw QueueError.sessionNotFound(id: session.rawValue)
-      }
-      return CanonicalJSON.response(try await agent(of: session))
-    }
-    api.put("sessions/:session/agent") { request, context in
-      let body = try await decoded(AgentRequest.self, from: request)
-      guard let kind = AgentKind(rawValue: body.agent), kind != .none else {
-        let names = AgentKind.allCases.filter { $0 != .none }.map(\.rawValue)
-        throw APIProblem(
-          .unprocessableContent, code: "invalidAgent",
-          message: "There is no agent \"\(body.agent)\": choose from "
-            + names.joined(separator: ", ") + ".", exitCode: 2)
-      }
-      return try await setAgent(kind, of: try session(context))
-    }
-    api.delete("sessions/:session/agent") { _, context in
-      try await setAgent(nil, of: try session(context))
-    }
-  }
-
-  private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
-    try await client.execution.setAgentKind(kind, of: session)
-    await client.execution.apply(try await AgentService.executionSettings(of: client))
-    return CanonicalJSON.response(try await agent(of: session))
-  }
-
-  private func agent(of session: SessionID) async throws -> AgentAnswer {
-    let kind = try await client.execution.agentKind(of: session)
-    let isOwn = try await client.execution.agentKinds()[session] != nil
-    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
   }
 
   /// The longest a hook may wait for a prompt.
@@ -89,7 +56,7 @@ extension APIHandlers {
       _ = slots.close(session, number: slot.number)
       return FeedAnswer()
     }
-    let seconds = min(max(0.1, body.waitSeconds ?? 2), APIHandlers.feedSecondsMax)
+    let seconds = min(max(0.1, body.waitSeconds ?? 2), HookHandlers.feedSecondsMax)
     // A hook that was killed gets nothing any more.
     let text = await ends.during(
       context.channel.closeFuture,

@@ -1,0 +1,45 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+/// Which agent runs a session.
+struct AgentKindHandlers: RouteHandlers {
+  var client: QueueClient
+
+  func addRoutes(to api: RouterGroup<Context>) {
+    api.get("sessions/:session/agent") { _, context in
+      let session = try session(context)
+      guard client.workspace().session(session) != nil else {
+        throw QueueError.sessionNotFound(id: session.rawValue)
+      }
+      return CanonicalJSON.response(try await agent(of: session))
+    }
+    api.put("sessions/:session/agent") { request, context in
+      let body = try await decoded(AgentRequest.self, from: request)
+      guard let kind = AgentKind(rawValue: body.agent), kind != .none else {
+        let names = AgentKind.allCases.filter { $0 != .none }.map(\.rawValue)
+        throw APIProblem(
+          .unprocessableContent, code: "invalidAgent",
+          message: "There is no agent \"\(body.agent)\": choose from "
+            + names.joined(separator: ", ") + ".", exitCode: 2)
+      }
+      return try await setAgent(kind, of: try session(context))
+    }
+    api.delete("sessions/:session/agent") { _, context in
+      try await setAgent(nil, of: try session(context))
+    }
+  }
+
+  private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
+    try await client.execution.setAgentKind(kind, of: session)
+    await client.execution.apply(try await AgentService.executionSettings(of: client))
+    return CanonicalJSON.response(try await agent(of: session))
+  }
+
+  private func agent(of session: SessionID) async throws -> AgentAnswer {
+    let kind = try await client.execution.agentKind(of: session)
+    let isOwn = try await client.execution.agentKinds()[session] != nil
+    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
+  }
+}

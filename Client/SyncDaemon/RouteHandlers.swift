@@ -1,0 +1,52 @@
+import Foundation
+import Hummingbird
+import LocalAPI
+import NIOCore
+import QueueModel
+import SyncClient
+
+/// The handlers of one subject, and what those of all subjects share.
+protocol RouteHandlers: Sendable {
+  var client: QueueClient { get }
+}
+
+extension RouteHandlers {
+  typealias Context = APIContext
+
+  /// Does a command and answers with its receipt.
+  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
+    CanonicalJSON.response(
+      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
+  }
+
+  func session(_ context: Context) throws -> SessionID {
+    try SessionID(try parameter("session", of: context))
+  }
+
+  /// The message that the path names, by its id or a unique prefix.
+  func message(_ context: Context) throws -> MessageID {
+    try client.workspace().messageID(fromPrefix: try parameter("message", of: context))
+  }
+
+  func parameter(_ name: String, of context: Context) throws -> String {
+    let raw = try context.parameters.require(name)
+    guard raw.utf8.contains(UInt8(ascii: "%")) else { return raw }
+    guard let text = raw.removingPercentEncoding else {
+      throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
+    }
+    return text
+  }
+
+  func name(of device: DeviceID) -> String {
+    devices().first { $0.id == device }?.name ?? device.description
+  }
+
+  func devices() -> [(id: DeviceID, name: String)] {
+    let status = client.syncStatus()
+    var devices = status.devices.map { (id: $0.id, name: $0.name) }
+    if !devices.contains(where: { $0.id == client.deviceID }) {
+      devices.append((client.deviceID, status.deviceName))
+    }
+    return devices
+  }
+}
