@@ -4,8 +4,10 @@ import { failed, lock, model, perform, source } from './app.js'
 import { ago, counted, h, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
+const ROLES = { host: 'that also runs agents', author: 'that queues and answers', viewer: 'that only reads' }
+
 export class DevicesView extends HTMLElement {
-  #over
+  #over; #codeOver
 
   open() {
     this.state = h('p')
@@ -13,6 +15,10 @@ export class DevicesView extends HTMLElement {
     this.toggle = h('button', { type: 'button', onclick: () => perform('sync', { enabled: model.sync.state === 'disabled' }) })
     this.others = h('ul.plain')
     this.adding = h('p.quiet', { hidden: true })
+    this.role = h('select', { id: 'role' }, ...Object.entries(ROLES).map(([value, words]) => h('option', { value }, words)))
+    this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'A new device '), this.role,
+      h('button', { type: 'button', onclick: (event) => this.#letIn(event.currentTarget) }, 'Show a code for it'))
+    this.code = h('div.invite', { hidden: true })
     this.pairing = this.#pairing()
     this.push = h('ul.plain')
     this.browsers = h('ul.plain')
@@ -23,7 +29,7 @@ export class DevicesView extends HTMLElement {
     this.replaceChildren(
       h('h1', {}, 'Devices'),
       h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
-      h('section', {}, h('h2', {}, 'Other devices'), this.others, this.adding),
+      h('section', {}, h('h2', {}, 'Other devices'), this.others, this.letIn, this.code, this.adding),
       h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
       h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers,
         this.alone, h('div.buttons', {}, this.inviting), this.invite),
@@ -48,7 +54,7 @@ export class DevicesView extends HTMLElement {
   #showTargets(targets) {
     this.push.replaceChildren(...(targets.length ? targets : [null]).map((target) => target
       ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}`),
-        h('span.meta', {}, target.reason ? `${target.valid ? 'the latest failed' : 'not used any more'}: ${target.reason}` : 'works, as far as known'),
+        h('span.meta', {}, pushWords(target)),
         h('button.link', { type: 'button', 'aria-label': `Send a test to ${target.address}`, onclick: (event) => this.#test(target, event.currentTarget) }, 'Send a test'),
         h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))
       : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')))
@@ -84,7 +90,7 @@ export class DevicesView extends HTMLElement {
       const { elsewhere, code, expiresAt } = await source.act('ticket')
       const left = new Date(expiresAt) - Date.now()
       this.invite.replaceChildren(
-        code ? qrCode(code) : h('p', {}, 'The link is too long for a QR code.'),
+        code ? qrCode(code, 'QR code of the link') : h('p', {}, 'The link is too long for a QR code.'),
         h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere),
         h('p.quiet', {}, 'It lets one browser in, within a minute. Whom you let in goes when this browser is revoked.'))
       show(this.invite, true)
@@ -96,7 +102,35 @@ export class DevicesView extends HTMLElement {
     }
   }
 
-  disconnectedCallback() { clearTimeout(this.#over) }
+  /** Shows a code that lets one device in, until it is worth nothing any more. */
+  async #letIn(button) {
+    button.disabled = true
+    clearTimeout(this.#codeOver)
+    const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
+    try {
+      const { code, command, hint, qr, expiresAt } = await source.act('pairCode', { role: this.role.value })
+      this.code.replaceChildren(
+        qr ? qrCode(qr, 'QR code of the command') : h('p', {}, 'The command is too long for a QR code.'),
+        h('p', {}, 'Type this on the new device; it works once, within ten minutes:'), h('p', {}, h('code', {}, command)),
+        hint && h('p.note.error', {}, hint))
+      say(`The code is ${code}`)
+      this.#codeOver = setTimeout(() => over('The code has ended.'), Math.max(0, new Date(expiresAt) - Date.now()))
+    } catch (error) {
+      if (error.status === 401) failed(error)
+      else {
+        over(error.message)
+        say(error.message)
+      }
+    } finally {
+      button.disabled = false
+    }
+    show(this.code, true)
+  }
+
+  disconnectedCallback() {
+    clearTimeout(this.#over)
+    clearTimeout(this.#codeOver)
+  }
 
   async #revoke(browser) {
     await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`)
@@ -140,7 +174,9 @@ export class DevicesView extends HTMLElement {
     const paired = sync.state !== 'notPaired'
     show(this.pairing, !paired)
     show(this.adding, paired)
-    text(this.adding, `To add one: cospool-server pair on the server prints a code, then on the device: cospool pair ${sync.server} CODE`)
+    show(this.letIn, paired)
+    if (!paired) show(this.code, false)
+    text(this.adding, `Or, on the server, “cospool-server pair” prints a code; then on the device: cospool pair ${sync.server} CODE`)
     show(this.toggle, paired)
     show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
     text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')
@@ -159,12 +195,18 @@ export class DevicesView extends HTMLElement {
 }
 
 /** Dark on light whatever the colours of the page are, with the margin that readers need. */
-function qrCode(rows) {
+function qrCode(rows, words) {
   const size = rows.length + 8
   const dark = rows.flatMap((row, y) => [...row].map((module, x) => (module === '1' ? `M${x + 4} ${y + 4}h1v1h-1z` : '')))
-  const picture = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'qr', role: 'img', 'aria-label': 'QR code of the link' })
+  const picture = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'qr', role: 'img', 'aria-label': words })
   picture.append(svg('rect', { width: size, height: size, class: 'light' }), svg('path', { d: dark.join(''), class: 'dark' }))
   return picture
+}
+
+/** What is known of an address that notifications go to. */
+function pushWords({ valid, reason, deliveredAt }) {
+  const last = deliveredAt ? `last taken ${ago(deliveredAt)}` : 'nothing was taken there yet'
+  return reason ? `${valid ? 'the latest failed' : 'not used any more'}: ${reason} · ${last}` : last
 }
 
 /** Where sync stands, in a few words. */

@@ -40,6 +40,7 @@ async function begin() {
   model.addEventListener('event', ({ detail }) => {
     if (detail.name === 'present') deliverAll()
     if (detail.name === 'sync') readUnsent()
+    if (model.consentsStale) readConsents()
   })
   addEventListener('hashchange', async () => {
     if (location.hash.startsWith('#t=')) {
@@ -56,7 +57,12 @@ async function begin() {
     if (name) location.hash = `#/s/${encodeURIComponent(name)}`
     field.value = ''
   })
-  setInterval(() => !document.hidden && model.touch(), 5000)
+  setInterval(() => {
+    if (document.hidden) return
+    model.touch()
+    // A word that was given elsewhere on this machine changes nothing of a session.
+    if (model.unconsented.size) readConsents()
+  }, 5000)
   setInterval(saySeen, 45_000)
   for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, () => (saySeen.at = Date.now()), { passive: true })
   go()
@@ -80,6 +86,22 @@ async function readUnsent() {
   model.touch()
 }
 
+/** Asks which sessions wait for leave to run here, once for all that changes meanwhile. */
+async function readConsents() {
+  if (readConsents.busy || model.link !== 'live') return
+  Object.assign(readConsents, { busy: true })
+  model.consentsStale = false
+  const status = await source.list('status').catch(() => null)
+  readConsents.busy = false
+  if (status) takeConsents(status)
+  if (model.consentsStale) readConsents()
+}
+
+function takeConsents({ unconsented }) {
+  model.unconsented = new Set(unconsented)
+  model.touch()
+}
+
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
   model.link = link
@@ -90,6 +112,7 @@ async function linkChanged(link, error) {
   if (status.status === 'fulfilled') {
     model.daemon = status.value.daemon
     model.takeSync(status.value.sync)
+    takeConsents(status.value)
     readUnsent()
     deliverAll()
   }
@@ -169,7 +192,7 @@ function fillSessions(list) {
       const task = model.tasks.get(session.id)
       const [dot, name, count, words] = row.firstChild.children
       const running = model.running(session.id)
-      const asks = task?.request || task?.question
+      const asks = task?.request || task?.question || model.unconsented.has(session.id)
       dot.className = `dot ${asks ? 'ask' : running || task?.status === 'processing' ? 'on' : session.paused ? 'paused' : ''}`
       text(name, session.name || session.id)
       show(count, session.waiting > 0)

@@ -31,6 +31,10 @@ export class Model extends EventTarget {
   decided = new Map()
   /** Requests that are put off in this browser: until when. */
   later = new Map(JSON.parse(localStorage.getItem('cospool.later') ?? '[]'))
+  /** Sessions that another device gave this one, and that nobody here let run yet. */
+  unconsented = new Set()
+  /** Whether that may not be so any more. */
+  consentsStale = true
   #scheduled = false
 
   /** Tells the views, once for all that happened in a frame. */
@@ -58,6 +62,7 @@ export class Model extends EventTarget {
       },
       present: () => (this.ready = true),
       session: () => {
+        if (this.sessions.get(data.id)?.host !== (data.host ?? null)) this.consentsStale = true
         // Its place in the thread queue is told by the steps of `threads` alone.
         this.sessions.set(data.id, { ...data, host: data.host ?? null })
       },
@@ -79,6 +84,7 @@ export class Model extends EventTarget {
       settings: () => (this.settings = { ...this.settings, ...data }),
       answer: () => this.#takeAnswer(data),
     }[name]
+    if (name === 'settings' || this.unconsented.has(data?.session ?? data?.sessionId ?? data?.id)) this.consentsStale = true
     how?.()
     this.dispatchEvent(new CustomEvent('event', { detail: { name, data } }))
     this.touch()
@@ -183,20 +189,28 @@ export class Model extends EventTarget {
   }
 
   /** What a session's agent asks, and what was decided on a moment ago. */
-  asked(session) { return this.withDecided(asks(this.tasks.get(session)), session) }
+  asked(session) { return this.withDecided(this.#asks(session), session) }
+
+  /** The same of what is open; where a session waits for leave to run here, that alone. */
+  #asks(session) {
+    if (!this.unconsented.has(session)) return asks(this.tasks.get(session))
+    const name = this.sessions.get(session)?.name || session
+    return [{ id: `consent.${session}`, session, consent: true, question: { question: `May ${name} run on this device?` } }]
+  }
 
   /** Requests that are open, among those that were decided on a moment ago. */
   withDecided(open, session) {
     const over = [...this.decided].filter(([id, each]) => each.asked && (!session || each.session === session)
       && !open.some((request) => request.id === id)).map(([id, each]) => ({ ...each.asked, id, over: true }))
-    return [...open, ...over].sort((left, right) => left.at - right.at)
+    return [...open, ...over].sort((left, right) => (left.at ?? 0) - (right.at ?? 0))
   }
 
   /** What waits for this person, the oldest request first. */
   needs() {
     const now = Date.now()
-    const requests = [...this.tasks.values()]
+    const requests = [...this.tasks.values()].filter((task) => !this.unconsented.has(task.sessionId))
       .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime).flatMap(asks)
+      .concat([...this.unconsented].flatMap((session) => this.#asks(session)))
     const open = requests.filter((each) => !(this.later.get(each.id) > now))
     const stuck = []
     for (const [session, queue] of this.queues) {

@@ -1,7 +1,7 @@
 // What an agent asks: leave for something, or an answer.
 
-import { drafts, failed, model, source } from './app.js'
-import { age, h, say, show, text } from './dom.js'
+import { drafts, failed, model, perform, source } from './app.js'
+import { age, h, say, show, text, toast } from './dom.js'
 
 export class RequestCard extends HTMLElement {
   #id; #session; #asked
@@ -37,7 +37,8 @@ export class RequestCard extends HTMLElement {
       this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
-      this.#fill(request, question)
+      show(this.remark, !asked.consent)
+      this.#fill(request, question, asked.consent)
     }
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
@@ -56,11 +57,12 @@ export class RequestCard extends HTMLElement {
     text(this.outcome, decision?.words ?? note?.words ?? '')
   }
 
-  #fill(request, question) {
+  #fill(request, question, consent) {
     const button = (label, verdict, kind, words) => h(`button${kind}`, {
       type: 'button', 'data-verdict': verdict, onclick: () => this.decide(verdict, words),
     }, label)
-    const choices = request
+    const choices = consent
+      ? [button('Let it run here', 'allowed', '.main'), button('Not here', 'denied', '.danger')] : request
       ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
       : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
         button('Answer', 'answered', '.main'), button('Decline', 'cancelled', '')]
@@ -74,6 +76,7 @@ export class RequestCard extends HTMLElement {
   async decide(verdict, words = this.remark.value) {
     const id = this.#id
     if (model.notes.get(id)?.state === 'busy' || model.decided.has(id)) return
+    if (this.#asked.consent) return this.#settleConsent(verdict)
     if (verdict === 'answered' && !words.trim()) return this.remark.focus()
     model.notes.set(id, { state: 'busy', words: 'sending …' })
     model.touch()
@@ -95,6 +98,17 @@ export class RequestCard extends HTMLElement {
         failed(error, id)
       }
     }
+  }
+
+  /** Another device gave the session to this one: only somebody here says that it may run. */
+  async #settleConsent(verdict) {
+    const [id, session, asked] = [this.#id, this.#session, this.#asked]
+    const words = verdict === 'allowed' ? 'It runs here' : 'No device runs it now'
+    const answer = await perform('host', { session, device: verdict === 'allowed' ? 'this' : undefined }, { id, done: words })
+    if (!answer) return
+    if (answer.warning) toast(answer.warning)
+    model.unconsented.delete(session)
+    model.decide(id, { session, asked, words })
   }
 }
 

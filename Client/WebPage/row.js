@@ -73,7 +73,7 @@ export class QueueRow extends HTMLElement {
       held ? 'somebody edits it' : null,
       message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
       message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
-      state === 'queued' ? this.shownPlace : null, message.device, age(message.createdAt), message.lastError,
+      state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt), message.lastError,
     ].filter(Boolean).join(' · '))
     this.#showFiles(message)
     this.#showNote(note)

@@ -154,6 +154,7 @@ const ACTIONS = {
   dismiss: (v) => ['POST', 'notifications/dismiss', { ids: v.ids }],
   visible: () => ['POST', 'device/visibility', { visible: true, forSeconds: 60 }],
   pair: (v) => ['POST', 'pair', { server: v.server, code: v.code }],
+  pairCode: (v) => ['POST', 'pair/code', { role: v.role }],
   sync: (v) => ['PUT', 'sync', { enabled: v.enabled }],
   syncNow: () => ['POST', 'sync/now'],
   testPush: (v) => ['POST', `push/targets/${v.id}/test`],

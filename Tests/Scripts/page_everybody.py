@@ -2,6 +2,7 @@
 
 import io
 import pathlib
+import re
 import statistics
 import time
 
@@ -11,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect as shown
 
 from page_common import go, p99, picture
-from page_house import expect, until
+from page_house import Device, expect, until
 
 
 # Size and speed
@@ -168,6 +169,38 @@ def check_elsewhere(browser, house, figures):
         laptop.api("DELETE", "web")
         for name in ("webCertificate", "webKey"):
             laptop.api("DELETE", f"settings/{name}")
+
+
+def check_new_device(browser, house, figures):
+    """A code for a new device; the QR code says the command to type there; and no more codes than are good."""
+    page = browser.page()
+    go(page, "#/devices")
+    page.get_by_label("A new device").select_option("viewer")
+    button = page.get_by_role("button", name="Show a code for it")
+    button.click()
+    command = page.locator(".invite code")
+    shown(command).to_have_text(re.compile(r"^cospool pair ws://127\.0\.0\.1:[0-9]+ [A-Z]{4}-[A-Z]{4}$"))
+    shown(page.locator(".invite")).to_contain_text("127.0.0.1 is this machine alone")
+    picture(page, "new-device")
+    read = zxingcpp.read_barcodes(Image.open(io.BytesIO(page.locator("svg.qr").screenshot())))[0].text
+    expect(read == command.inner_text(), f"the code says {read}")
+    guest = Device(house, "guest")
+    try:
+        guest.cli(*read.split()[1:])
+        shown(page.locator("devices-view li", has_text="guest")).to_be_visible()
+        refused = Device(house, "late")
+        try:
+            refused.cli(*read.split()[1:], fails=True)
+        finally:
+            refused.stop()
+        browser.excused = True
+        for _ in range(8):
+            button.click()
+            shown(button).to_be_enabled()
+        shown(page.locator("devices-view")).to_contain_text("this device got 8 codes within ten minutes")
+        expect(page.locator("svg.qr").count() == 0, "a code of before is still shown")
+    finally:
+        guest.stop()
 
 
 def check_secrets(browser, house, figures):
@@ -327,3 +360,10 @@ def check_many_rows(browser, house, figures):
     figures["scrolling 990 rows, longest frame ms"] = round(frames)
     figures["events among 990 rows, longest task ms"] = round(page.evaluate("window.longest"))
     expect(p99(shares) < 1000, "events come too late")
+    if house.long:
+        # So long nothing changes until a device packs its sessions.
+        time.sleep(12)
+    begin = time.monotonic()
+    house.desk.api("DELETE", "sessions/many/queue")
+    shown(page.locator("queue-row")).to_have_count(0)
+    figures["clearing 990 rows until they are gone, s"] = round(time.monotonic() - begin, 2)

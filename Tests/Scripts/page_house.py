@@ -195,7 +195,7 @@ class House:
     def start_server(self):
         self.server = Process(
             [house_bin(self, "cospool-server"), "serve", "--data", str(self.folder / "server"),
-             "--host", "127.0.0.1", "--port", str(self.port)], r"listening on (ws://[^ ]*:(\d+))",
+             "--host", "127.0.0.1", "--port", str(self.port), "--devices-may-pair"], r"listening on (ws://[^ ]*:(\d+))",
             self.folder / "server.log")
         self.port = int(self.server.found[2])
 

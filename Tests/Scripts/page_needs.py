@@ -59,6 +59,29 @@ def check_requests(browser, house, figures):
     until(lambda: one.get("ending") == "allowed", "the first is allowed")
 
 
+def check_consent(browser, house, figures):
+    """What another device gives this one waits for a word here: by a button, by a key, or from the command line."""
+    page = browser.page()
+    for name in ("given-a", "given-b", "given-c"):
+        house.laptop.send(name, "work for the desk")
+        house.laptop.api("PUT", f"sessions/{name}/host", {"device": "desk"})
+    cards = {name: page.locator("request-card", has_text=f"May {name} run on this device?") for name in ("given-a", "given-b", "given-c")}
+    for card in cards.values():
+        shown(card).to_be_visible()
+    waiting = lambda: set(house.desk.api("GET", "status")["unconsented"])
+    # Twice, as an impatient finger does.
+    cards["given-a"].get_by_role("button", name="Let it run here").dblclick()
+    shown(cards["given-a"]).to_contain_text("It runs here")
+    until(lambda: "given-a" not in waiting(), "it may run")
+    cards["given-b"].get_by_role("button", name="Let it run here").focus()
+    page.keyboard.press("d")
+    shown(cards["given-b"]).to_contain_text("No device runs it now")
+    until(lambda: house.laptop.api("GET", "sessions/given-b").get("host") is None, "no device runs it")
+    house.desk.cli("session", "host", "given-c", "this")
+    shown(cards["given-c"]).to_have_count(0)
+    expect(not waiting() & {"given-a", "given-b", "given-c"}, f"{waiting()} wait")
+
+
 def check_many_requests(browser, house, figures):
     """Ten subagents of one session ask at once: eight are shown, the rest counted, each is answered."""
     page = browser.page()

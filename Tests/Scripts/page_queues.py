@@ -62,6 +62,17 @@ def check_send(browser, house, figures):
     expect(field.input_value() == "", "the field is not empty")
 
 
+def check_by_agent(browser, house, figures):
+    """Who queued it is told: the person of a device, or an agent there."""
+    house.desk.send("by-agent", "an agent's idea", byAgent=True)
+    house.laptop.send("by-agent", "a person's idea")
+    page = browser.page()
+    go(page, "#/s/by-agent")
+    shown(row(page, "an agent's idea").locator(".meta")).to_contain_text("an agent on desk")
+    shown(row(page, "a person's idea").locator(".meta")).to_contain_text("laptop")
+    shown(row(page, "a person's idea").locator(".meta")).not_to_contain_text("agent")
+
+
 def check_draft(browser, house, figures):
     page = browser.page()
     go(page, "#/s/review")

@@ -119,7 +119,7 @@ import WireProtocol
     let target = PushTargetRecord(
       device: Self.phone, id: PushTargetID(high: 1, low: 2), kind: "ntfy",
       address: "https://secret", shownAddress: "https://…", isValid: false, reason: "gone",
-      registeredAt: 12)
+      registeredAt: 12, deliveredAt: 11)
     let preferences = NotificationPreferences(
       off: [.threadReady, .taskComplete], showsDetails: true, showsLiveStatus: false)
     try database.commit(

@@ -99,17 +99,20 @@ struct MessageTable: Sendable {
     touchedSessions.contains(index)
   }
 
-  /// An untouched message's place in the snapshot.
+  /// An untouched message's place in the snapshot. One that was taken out of a session that is kept here
+  /// has none: to unpack the session again would be in vain.
   func coldPlace(of id: MessageID) -> (session: Int, message: Int)? {
-    guard let cold, !warm.contains(id) else { return nil }
-    return cold.place(of: id)
+    guard let cold, !warm.contains(id), let place = cold.place(of: id),
+      !touchedSessions.contains(place.session)
+    else { return nil }
+    return place
   }
 
   subscript(id: MessageID) -> MessageState? {
     get {
       if let state = warm[id] { return state }
-      guard let cold, let place = cold.place(of: id) else { return nil }
-      return try? cold.thaw(place.session).messages[place.message]
+      guard let place = coldPlace(of: id) else { return nil }
+      return try? cold?.thaw(place.session).messages[place.message]
     }
     _modify {
       if cold != nil { warmUp(id) }

@@ -1,0 +1,50 @@
+import QueueModel
+import SyncTestSupport
+import Synchronization
+import Testing
+
+@testable import DeltaCodec
+
+/// How often a packed session is unpacked: that takes as long as the session is large.
+struct UnpackingTests {
+  private final class Readings: Sendable {
+    let count = Mutex(0)
+  }
+
+  /// Packed sessions that count how often one is read.
+  private struct CountedSessions: PackedSessions {
+    var sessions: SnapshotSessions
+    var readings = Readings()
+
+    var count: Int { sessions.count }
+    func head(of index: Int) -> WorkspaceImage.Session { sessions.head(of: index) }
+    func outline(of index: Int) -> WorkspaceImage.Session { sessions.outline(of: index) }
+    func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session {
+      readings.count.withLock { $0 += 1 }
+      return try sessions.session(at: index)
+    }
+  }
+
+  private static let ids = (UInt64(1)...40).map(MessageID.numbered)
+
+  /// Clearing a queue of 990 messages took minutes once it was packed: each message was taken out of the
+  /// session and unpacked the session again when it was put back.
+  @Test(arguments: [
+    Command.cancel(ids), .clear(.named("a")), .move(ids, to: .position(1)),
+    .deleteSession(.named("a")),
+  ])
+  func aChangeOfManyMessagesUnpacksTheirSessionOnce(command: Command) throws {
+    var device = TestDevice(1)
+    for number in UInt64(1)...40 { try device.perform(.send("text", as: number, in: "a")) }
+    var plain = device
+    try device.restoreFromSnapshot()
+    let sessions = CountedSessions(
+      sessions: try #require(device.workspace.packedSessions as? SnapshotSessions))
+    try device.workspace.pack(into: sessions, summaries: try sessions.sessions.summaries())
+    try device.perform(command)
+    #expect(sessions.readings.count.withLock(\.self) == 1)
+    try plain.perform(command)
+    #expect(device.workspace.dump() == plain.workspace.dump())
+    try device.workspace.checkInvariants()
+  }
+}
