@@ -249,7 +249,9 @@ let rooms: [Room] = [
   Room(
     name: "Fuzzing", path: "Tests/Fuzzing",
     rooms: [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
+      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "LocalAPI",
+      "NetworkAddresses", "SyncTestSupport",
     ],
     articles: ["README.md", "Corpus", "Failures"]),
   Room(
@@ -268,8 +270,9 @@ let rooms: [Room] = [
   test(
     "FuzzingTests",
     [
-      "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol", "SyncTestSupport",
-      "Fuzzing",
+      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
+      "LocalAPI",
+      "NetworkAddresses", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
+import NetworkAddresses
 import ProcessResources
 import PushDelivery
 import QueueModel

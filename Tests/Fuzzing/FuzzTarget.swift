@@ -10,6 +10,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case envelopes
   /// Programs of sequence operations on three replicas, beside the explicit tree.
   case sequences
+  /// JSON of settings, documents and requests.
+  case json
+  /// Bodies of requests to the local API.
+  case requests
+  /// Addresses as settings and proxies write them.
+  case addresses
 
   /// Runs one input; whatever is refused in the documented way is no finding.
   package func run(_ bytes: [UInt8]) throws(FuzzFinding) {
@@ -19,6 +25,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .frames: try FrameTarget.run(bytes)
     case .envelopes: try EnvelopeTarget.run(bytes)
     case .sequences: try SequenceTarget.run(bytes)
+    case .json: try JSONTarget.run(bytes)
+    case .requests: try RequestTarget.run(bytes)
+    case .addresses: try AddressTarget.run(bytes)
     }
   }
 }

@@ -202,6 +202,11 @@ private final class SwitchableStorage: ServerStorage {
     return try base.redeem(redemption)
   }
 
+  func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome {
+    try check()
+    return try base.addCode(proposal)
+  }
+
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess {
     try base.lapsedAccess(among: tokens)
   }

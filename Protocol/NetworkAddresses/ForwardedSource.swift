@@ -1,14 +1,14 @@
-import NetworkAddresses
-
 /// Where a request comes from that proxies passed on.
-enum ForwardedSource {
+package enum ForwardedSource {
   /// Each proxy adds at the right whom it got the request from, so that the first address from the right
   /// that is no trusted proxy's is the last one that can be believed.
   ///
   /// - Parameters:
   ///   - peer: whom the connection is with.
   ///   - forwarded: the fields `X-Forwarded-For`, in order.
-  static func find(peer: String, forwarded: [String], trusted: [AddressRange]) -> String {
+  package static func find(
+    peer: String, forwarded: [String], trusted: [AddressRange]
+  ) -> String {
     func isTrusted(_ address: InternetAddress) -> Bool { trusted.contains { $0.contains(address) } }
     guard var source = InternetAddress(peer), isTrusted(source) else { return peer }
     let hops = forwarded.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
