@@ -129,7 +129,8 @@ let rooms: [Room] = [
   Room(
     name: "LocalAPI", path: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"],
     articles: ["README.md"]),
-  Room(name: "PushNotices", path: "Protocol/PushNotices", articles: ["README.md"]),
+  Room(
+    name: "PushNotices", path: "Protocol/PushNotices", rooms: ["Basics"], articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
   Room(
     name: "HealthChecks", path: "Protocol/HealthChecks",
@@ -153,13 +154,15 @@ let rooms: [Room] = [
     ],
     foreign: ["GRDB"], articles: ["README.md"]),
   Room(
-    name: "PushDelivery", path: "Server/PushDelivery", rooms: ["PushNotices", "NetworkAddresses"],
+    name: "PushDelivery", path: "Server/PushDelivery",
+    rooms: ["Basics", "PushNotices", "NetworkAddresses"],
     foreign: ["AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL"],
     articles: ["README.md", "SETTING-UP.md", "PRIVACY.md"]),
   Room(
     name: "SyncServer", path: "Server/SyncServer",
     rooms: [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
+      "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices",
+      "NetworkAddresses",
       "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "ProcessResources",
       "Observability",
     ],

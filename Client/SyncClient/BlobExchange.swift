@@ -1,3 +1,4 @@
+import Basics
 import ClientCore
 import ClientStore
 import NIOCore
@@ -98,11 +99,7 @@ struct BlobExchange: Sendable {
     _ replies: inout Inbound.AsyncIterator, _ progress: Progress
   ) async throws -> (status: Int, body: ByteBuffer) {
     var headers: HTTPHeaders = ["host": address.hostField]
-    let digits = token.map { byte in
-      let text = String(byte, radix: 16)
-      return text.utf8.count == 1 ? "0" + text : text
-    }.joined()
-    headers.add(name: "authorization", value: "Bearer \(digits)")
+    headers.add(name: "authorization", value: "Bearer \(Hex.text(token))")
     if method == .PUT { headers.add(name: "content-length", value: "\(body.count)") }
     let head = HTTPRequestHead(
       version: .http1_1, method: method, uri: "/v1/blobs/\(hash)", headers: headers)

@@ -1,3 +1,4 @@
+import Basics
 public import QueueModel
 
 /// Why the client library could not do what was asked; what to do is in `description`.
@@ -73,30 +74,32 @@ public enum ClientError: Error, Hashable, Sendable {
   /// 5 conflict, 6 corrupt data, 7 disk, 75 try again later.
   public var exitCode: Int32 {
     switch self {
-    case .queue(.messageIDTaken): 5
+    case .queue(.messageIDTaken): ExitStatus.conflict
     case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL,
       .notEncrypted, .pushTargetRefused:
-      2
-    case .queue(.persistenceFailed): 7
-    case .invalidDocument: 6
-    case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed: 1
-    case .attachmentMissing(_, let isPaired): isPaired ? 75 : 1
-    case .locked, .timeout: 75
-    case .corruptStore: 6
-    case .storage, .diskUnconfirmed: 7
-    case .authentication: 3
-    case .unreachable: 4
+      ExitStatus.usage
+    case .queue(.persistenceFailed): ExitStatus.disk
+    case .invalidDocument: ExitStatus.corrupt
+    case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed:
+      ExitStatus.failed
+    case .attachmentMissing(_, let isPaired): isPaired ? ExitStatus.tryLater : ExitStatus.failed
+    case .locked, .timeout: ExitStatus.tryLater
+    case .corruptStore: ExitStatus.corrupt
+    case .storage, .diskUnconfirmed: ExitStatus.disk
+    case .authentication: ExitStatus.authentication
+    case .unreachable: ExitStatus.unreachable
     case .refused(let code, _): ClientError.exitCode(ofRefusal: code)
     }
   }
 
   private static func exitCode(ofRefusal code: String) -> Int32 {
     switch code {
-    case "unauthorized", "revoked", "wrongWorkspace", "wrongCode": 3
-    case "damagedAttachment": 6
-    case "blobQuota": 7
-    case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections": 75
-    default: 1
+    case "unauthorized", "revoked", "wrongWorkspace", "wrongCode": ExitStatus.authentication
+    case "damagedAttachment": ExitStatus.corrupt
+    case "blobQuota": ExitStatus.disk
+    case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections":
+      ExitStatus.tryLater
+    default: ExitStatus.failed
     }
   }
 }

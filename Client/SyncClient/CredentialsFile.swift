@@ -1,3 +1,4 @@
+import Basics
 import ClientCore
 import ClientStore
 import Foundation
@@ -29,7 +30,7 @@ struct CredentialsFile: Sendable {
     }
     guard let text else { return nil }
     guard let content = try? JSONDecoder().decode(Content.self, from: Data(text.utf8)),
-      let token = bytes(ofHexadecimal: content.token)
+      let token = Hex.bytes(content.token)
     else {
       throw .storage(
         message: "\(path) cannot be read; remove it and pair the device again", isFull: false)
@@ -44,7 +45,7 @@ struct CredentialsFile: Sendable {
     let content = Content(
       server: credentials.server, workspace: credentials.workspace,
       workspaceName: credentials.workspaceName,
-      token: credentials.token.map { hexadecimal($0) }.joined())
+      token: Hex.text(credentials.token))
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     do {
@@ -61,22 +62,5 @@ struct CredentialsFile: Sendable {
   func remove() throws(ClientError) {
     guard unlink(path) != 0, errno != ENOENT else { return }
     throw .storage(message: "\(path): \(String(cString: strerror(errno)))", isFull: false)
-  }
-
-  private func hexadecimal(_ byte: UInt8) -> String {
-    let digits = String(byte, radix: 16)
-    return digits.utf8.count == 1 ? "0" + digits : digits
-  }
-
-  private func bytes(ofHexadecimal text: String) -> [UInt8]? {
-    let digits = Array(text.utf8)
-    guard digits.count.isMultiple(of: 2) else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      let pair = String(decoding: digits[index..<(index + 2)], as: UTF8.self)
-      guard let byte = UInt8(pair, radix: 16) else { return nil }
-      bytes.append(byte)
-    }
-    return bytes
   }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -29,7 +31,7 @@ struct APIRequest: Equatable, Sendable {
   /// Puts a request together; `path` holds the components, not encoded yet.
   init(_ method: Method, _ path: [String]) {
     self.method = method
-    self.path = path.map(APIRequest.encoded).joined(separator: "/")
+    self.path = path.map { ASCII.percentEncoded($0) }.joined(separator: "/")
   }
 
   init(_ method: Method, _ path: [String], body: some Encodable) throws {
@@ -43,7 +45,7 @@ struct APIRequest: Equatable, Sendable {
   init(_ method: Method, _ path: [String], query: [(name: String, value: String?)]) {
     self.init(method, path)
     let fields = query.compactMap { field in
-      field.value.map { "\(field.name)=\(APIRequest.encoded($0))" }
+      field.value.map { "\(field.name)=\(ASCII.percentEncoded($0))" }
     }
     if !fields.isEmpty { self.path += "?" + fields.joined(separator: "&") }
   }
@@ -52,23 +54,6 @@ struct APIRequest: Equatable, Sendable {
   var hasEmptyPart: Bool {
     path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
       .contains(where: \.isEmpty)
-  }
-
-  /// Leaves alone only what needs no encoding anywhere in a URL (RFC 3986, section 2.3).
-  static func encoded(_ component: String) -> String {
-    var text = ""
-    for byte in component.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-        UInt8(ascii: "_"), UInt8(ascii: "~"):
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let digits = String(byte, radix: 16, uppercase: true)
-        text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-      }
-    }
-    return text
   }
 }
 
@@ -96,7 +81,7 @@ struct CommandFailure: Error, Equatable, Codable {
   var candidates: [String]?
 
   static func usage(_ message: String) -> CommandFailure {
-    CommandFailure(code: "usage", message: message, exitCode: 2)
+    CommandFailure(code: "usage", message: message, exitCode: ExitStatus.usage)
   }
 
   /// For people, on stderr; names of devices and sessions may stand in it.

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -54,7 +55,7 @@ struct ProblemMiddleware: RouterMiddleware {
 
   /// Nothing where there is no such queue, which the refusal says itself.
   private func queue(_ name: String?) -> CurrentAnswer? {
-    guard let name = name?.removingPercentEncoding, let session = try? SessionID(name),
+    guard let name = name.flatMap({ ASCII.percentDecoded($0) }), let session = try? SessionID(name),
       let view = try? client.workspace().messageQueue(session)
     else { return nil }
     return CurrentAnswer(queue: QueueAnswer(view))

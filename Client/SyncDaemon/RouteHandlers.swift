@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -31,7 +32,7 @@ extension RouteHandlers {
   func parameter(_ name: String, of context: Context) throws -> String {
     let raw = try context.parameters.require(name)
     guard raw.utf8.contains(UInt8(ascii: "%")) else { return raw }
-    guard let text = raw.removingPercentEncoding else {
+    guard let text = ASCII.percentDecoded(raw) else {
       throw APIProblem.badRequest("\"\(raw)\" in the path is not percent-encoded UTF-8.")
     }
     return text

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 
 /// Where the daemon's socket is: in the data directory, or, where that path is too long for a
@@ -99,7 +100,6 @@ struct SocketPath: Equatable {
     let hash = text.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) { hash, byte in
       (hash ^ UInt64(byte)) &* 0x100_0000_01B3
     }
-    let digits = String(hash, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    return Hex.text(hash)
   }
 }

@@ -17,6 +17,21 @@ package struct DoctorReport: Encodable, Sendable {
     worst = findings.map(\.severity).max() ?? .ok
   }
 
+  /// Looks; where it may, corrects what can be corrected safely, and looks again.
+  package static func looking(
+    repairing: Bool, _ look: () async -> [DoctorFinding]
+  ) async -> DoctorReport {
+    let findings = await look()
+    guard repairing else { return DoctorReport(findings) }
+    let repaired = findings.filter { $0.repair?.done() == true }.map(\.what)
+    return DoctorReport(repaired.isEmpty ? findings : await look(), repaired: repaired)
+  }
+
+  /// Whether the program ends with a failure.
+  ///
+  /// - Parameter strict: whether a warning is one, too.
+  package func isBad(strict: Bool) -> Bool { worst >= (strict ? .warning : .error) }
+
   /// One line of JSON; it only ever gains fields.
   package func json() throws -> String {
     let encoder = JSONEncoder()

@@ -1,3 +1,5 @@
+import Basics
+
 // The text form of an address:
 //
 //   apns://BUNDLE-ID/TOKEN?environment=development|production&purpose=alert|live-activity|live-activity-start

@@ -1,3 +1,5 @@
+import Basics
+
 /// What is to be pushed.
 package enum Push: Hashable, Sendable {
   /// Something a person should see.

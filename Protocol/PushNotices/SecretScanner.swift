@@ -1,3 +1,5 @@
+import Basics
+
 /// Finds what looks like a secret in a text.
 ///
 /// Five rules, each by the form and not by a list of services alone: blocks of PEM; what follows a

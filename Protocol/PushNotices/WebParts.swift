@@ -1,3 +1,5 @@
+import Basics
+
 /// The parts of an http or https URL (RFC 3986) without user name and fragment.
 package struct WebParts: Hashable, Sendable {
   package var scheme: String

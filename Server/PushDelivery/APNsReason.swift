@@ -1,3 +1,4 @@
+import Basics
 import PushNotices
 
 /// Every reason that Apple documents for refusing a push ("Handling notification responses from

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Basics
 import Crypto
 import Foundation
 import NIOCore
@@ -256,8 +257,7 @@ struct APNsRequest: Sendable {
     let digest = SHA256.hash(data: Array("\(kind) \(push.collapseID) \(target.id)".utf8))
     let bytes = Array(digest.prefix(16))
     return bytes.enumerated().map { index, byte in
-      let digits = String(byte, radix: 16)
-      return ([4, 6, 8, 10].contains(index) ? "-" : "") + (digits.count == 1 ? "0" : "") + digits
+      ([4, 6, 8, 10].contains(index) ? "-" : "") + Hex.text([byte])
     }.joined()
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Crypto
 import Foundation
 package import PushNotices
@@ -118,24 +119,5 @@ package struct NtfyAnswering: Sendable {
     var decision: String
     var expiresAt: Int64
     var signature: String
-  }
-}
-
-/// Bytes as pairs of hexadecimal digits.
-package enum Hex {
-  package static func text(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.count == 1 ? "0" + digits : digits
-    }.joined()
-  }
-
-  /// Nil where `text` is not pairs of hexadecimal digits.
-  package static func bytes(_ text: String) -> [UInt8]? {
-    let digits = Array(text.utf8)
-    guard digits.count.isMultiple(of: 2), digits.allSatisfy(ASCII.isHexDigit) else { return nil }
-    return stride(from: 0, to: digits.count, by: 2).compactMap { index in
-      UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16)
-    }
   }
 }

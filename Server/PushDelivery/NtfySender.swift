@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Basics
 import NIOCore
 import NIOHTTP1
 import PushNotices

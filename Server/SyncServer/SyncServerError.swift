@@ -1,3 +1,4 @@
+import Basics
 import ServerCore
 import ServerStore
 
@@ -43,11 +44,11 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
   /// The exit code of the process.
   package var exitCode: Int32 {
     switch code {
-    case .failed: 1
-    case .usage: 2
-    case .corrupt: 6
-    case .disk: 7
-    case .tryLater: 75
+    case .failed: ExitStatus.failed
+    case .usage: ExitStatus.usage
+    case .corrupt: ExitStatus.corrupt
+    case .disk: ExitStatus.disk
+    case .tryLater: ExitStatus.tryLater
     }
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import HealthChecks
 import SyncServer
@@ -44,20 +45,12 @@ struct ServerDoctorCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    var findings = await look()
-    var repaired: [String] = []
-    if fix {
-      repaired = findings.compactMap { finding in
-        finding.repair.flatMap { $0.done() ? finding.what : nil }
-      }
-      if !repaired.isEmpty { findings = await look() }
-    }
-    let report = DoctorReport(findings, repaired: repaired)
+    let report = await DoctorReport.looking(repairing: fix, look)
     try StandardOutput.write(
       json
         ? try report.json()
         : report.text(showsAll: all, marked: \.rawValue, line: ShownName.text))
-    if report.worst >= (strict ? .warning : .error) { throw ExitCode(1) }
+    if report.isBad(strict: strict) { throw ExitCode(ExitStatus.failed) }
   }
 
   private func look() async -> [DoctorFinding] {

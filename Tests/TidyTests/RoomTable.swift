@@ -43,7 +43,7 @@ enum RoomTable {
     RoomRule(
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
     RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
-    RoomRule(name: "PushNotices", folder: "Protocol/PushNotices"),
+    RoomRule(name: "PushNotices", folder: "Protocol/PushNotices", rooms: ["Basics"]),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
     RoomRule(
       name: "HealthChecks", folder: "Protocol/HealthChecks",
@@ -58,7 +58,7 @@ enum RoomTable {
       foreign: ["GRDB"], system: platform, mayHoldSQL: true),
     RoomRule(
       name: "PushDelivery", folder: "Server/PushDelivery",
-      rooms: ["PushNotices", "NetworkAddresses"],
+      rooms: ["Basics", "PushNotices", "NetworkAddresses"],
       foreign: [
         "AsyncHTTPClient", "Crypto", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
       ],
@@ -66,7 +66,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
-        "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
+        "Basics", "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
         "PushDelivery", "ProcessResources", "Observability",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],

@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import Basics
 import HealthChecks
 
 #if canImport(FoundationEssentials)
@@ -37,23 +38,14 @@ struct DoctorCommand: LocalCommand {
   func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
     let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
     let program = Self.program(environment.variables)
-    func look() async -> [DoctorFinding] {
+    let report = await DoctorReport.looking(repairing: fix) {
       let context = await DoctorContext.gathered(
         dataDirectory: directory, variables: environment.variables, program: program,
         now: environment.style.now, limits: environment.doctorLimits)
       return await Doctor(context: context).findings()
     }
-    var findings = await look()
-    var repaired: [String] = []
-    if fix {
-      repaired = findings.compactMap { finding in
-        finding.repair.flatMap { $0.done() ? finding.what : nil }
-      }
-      if !repaired.isEmpty { findings = await look() }
-    }
-    let report = DoctorReport(findings, repaired: repaired)
     return CommandRunner.Outcome(
-      exitCode: report.worst >= (strict ? .warning : .error) ? 1 : 0,
+      exitCode: report.isBad(strict: strict) ? ExitStatus.failed : 0,
       output: options.json
         ? try report.json() : Self.text(report, showsAll: all, style: environment.style))
   }

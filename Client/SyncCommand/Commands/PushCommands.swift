@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -24,7 +25,7 @@ struct PushCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  struct List: DaemonCommand {
+  struct List: PushTargetsCommand {
     static let configuration = CommandConfiguration(
       abstract: "The addresses, without their secrets, and whether they work.",
       discussion: """
@@ -35,10 +36,6 @@ struct PushCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.get, ["push", "targets"])
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -61,7 +58,7 @@ struct PushCommands: ParsableCommand {
     }
   }
 
-  struct Remove: DaemonCommand {
+  struct Remove: PushTargetsCommand {
     static let configuration = CommandConfiguration(
       abstract: "Push nothing there any more.",
       discussion: """
@@ -73,10 +70,6 @@ struct PushCommands: ParsableCommand {
 
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.delete, ["push", "targets", id])
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
     }
   }
 
@@ -97,6 +90,15 @@ struct PushCommands: ParsableCommand {
   }
 }
 
+/// A command whose answer is the list of addresses.
+protocol PushTargetsCommand: DaemonCommand {}
+
+extension PushTargetsCommand {
+  func text(of answer: Answer, style: TextStyle) throws -> String {
+    PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
+  }
+}
+
 /// What all commands that add an address take.
 struct PushTargetOption: ParsableArguments {
   @Option(
@@ -113,7 +115,7 @@ struct PushTargetOption: ParsableArguments {
 }
 
 extension PushCommands.Add {
-  struct Ntfy: DaemonCommand {
+  struct Ntfy: PushTargetsCommand {
     static let configuration = CommandConfiguration(
       commandName: "ntfy", abstract: "A topic of an ntfy server.",
       discussion: """
@@ -131,13 +133,9 @@ extension PushCommands.Add {
     func request(input: StandardInput) throws -> APIRequest {
       try target.request(kind: "ntfy", address: "ntfy+" + url + (token.map { "#" + $0 } ?? ""))
     }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
-    }
   }
 
-  struct Webhook: DaemonCommand {
+  struct Webhook: PushTargetsCommand {
     static let configuration = CommandConfiguration(
       commandName: "webhook", abstract: "An address that takes signed posts.",
       discussion: """
@@ -154,13 +152,9 @@ extension PushCommands.Add {
     func request(input: StandardInput) throws -> APIRequest {
       try target.request(kind: "webhook", address: "webhook+" + url + "#" + secret)
     }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
-    }
   }
 
-  struct APNs: DaemonCommand {
+  struct APNs: PushTargetsCommand {
     static let configuration = CommandConfiguration(
       commandName: "apns", abstract: "An app on one of Apple's devices.",
       discussion: """
@@ -206,11 +200,7 @@ extension PushCommands.Add {
       return try target.request(
         kind: "apns",
         address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)"
-          + (session.map { "&session=" + APIRequest.encoded($0) } ?? ""))
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
+          + (session.map { "&session=" + ASCII.percentEncoded($0) } ?? ""))
     }
   }
 }

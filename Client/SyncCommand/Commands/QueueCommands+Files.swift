@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -160,7 +161,7 @@ extension QueueCommands {
     func request(input: StandardInput) throws -> APIRequest {
       var request = APIRequest(.post, ["queue-files"])
       var query = dryRun ? ["dryRun=true"] : []
-      if let session { query.append("session=" + APIRequest.encoded(session)) }
+      if let session { query.append("session=" + ASCII.percentEncoded(session)) }
       if !query.isEmpty { request.path += "?" + query.joined(separator: "&") }
       request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
       request.timeoutSeconds = APIRequest.documentTimeoutSeconds

@@ -1,3 +1,4 @@
+import Basics
 import QueueModel
 import Synchronization
 
@@ -25,10 +26,7 @@ final class TurnAccess: Sendable {
   /// - Returns: the token of the turn, 64 hexadecimal digits.
   func begin(_ agent: CallingAgent) -> String {
     var generator = SystemRandomNumberGenerator()
-    let token = (0..<4).map { _ in
-      let digits = String(generator.next(), radix: 16)
-      return String(repeating: "0", count: 16 - digits.count) + digits
-    }.joined()
+    let token = (0..<4).map { _ in Hex.text(generator.next()) }.joined()
     turns.withLock { $0[token] = agent }
     return token
   }

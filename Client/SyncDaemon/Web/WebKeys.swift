@@ -1,3 +1,4 @@
+import Basics
 import Crypto
 import Foundation
 import Hummingbird
@@ -82,7 +83,7 @@ final class WebKeys: Sendable {
       browsers.sort { ($0.lastUsedAt, $0.id) < ($1.lastUsedAt, $1.id) }
       browsers.removeFirst(max(0, browsers.count - WebKeys.browsersMax + 1))
       let browser = Browser(
-        id: WebKeys.hex(WebKeys.randomBytes(4)), name: WebKeys.free(name, among: browsers),
+        id: Hex.text(WebKeys.randomBytes(4)), name: WebKeys.free(name, among: browsers),
         hash: WebKeys.hash(of: key), createdAt: now, lastUsedAt: now, by: by)
       try write(browsers + [browser])
       content.browsers = browsers + [browser]
@@ -168,11 +169,7 @@ final class WebKeys: Sendable {
   }
 
   static func hash(of secret: String) -> String {
-    hex(SHA256.hash(data: Data(secret.utf8)))
-  }
-
-  private static func hex(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    Hex.text(SHA256.hash(data: Data(secret.utf8)))
   }
 
   private static func randomBytes(_ count: Int) -> [UInt8] {

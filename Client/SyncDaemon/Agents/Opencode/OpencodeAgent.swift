@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import Foundation
 import NIOHTTP1
 import QueueModel
@@ -213,7 +214,7 @@ struct OpencodeAgent: Agent {
   func call(
     _ method: HTTPMethod, _ path: String, _ body: String? = nil, of turn: AgentTurn
   ) -> HTTPCall {
-    let query = turn.folder.map { "?directory=\(Self.encoded($0))" } ?? ""
+    let query = turn.folder.map { "?directory=\(ASCII.percentEncoded($0))" } ?? ""
     return HTTPCall(
       host: host, port: port, method: method, path: path + query, body: body,
       authorization: authorization)
@@ -237,10 +238,6 @@ struct OpencodeAgent: Agent {
       !id.isEmpty, id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
     else { throw HTTPCall.Failure.broken("it gave no session id") }
     return id
-  }
-
-  private static func encoded(_ text: String) -> String {
-    text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
   }
 
   func messages(of conversation: String, _ turn: AgentTurn) async throws -> JSONTree {

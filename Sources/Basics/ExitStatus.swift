@@ -1,0 +1,15 @@
+/// What the programs end with, and what a refusal of the local API tells the command line to end with.
+package enum ExitStatus {
+  package static let failed: Int32 = 1
+  /// What was asked for cannot be meant.
+  package static let usage: Int32 = 2
+  package static let authentication: Int32 = 3
+  package static let unreachable: Int32 = 4
+  /// Somebody else was first.
+  package static let conflict: Int32 = 5
+  /// Data that cannot be read.
+  package static let corrupt: Int32 = 6
+  package static let disk: Int32 = 7
+  /// It may work later (`EX_TEMPFAIL` of sysexits.h).
+  package static let tryLater: Int32 = 75
+}

@@ -1,0 +1,17 @@
+import Basics
+import Testing
+
+@Suite struct TextFormTests {
+  @Test func bytesAreTwoDigitsEachAndComeBack() {
+    #expect(Hex.text([0, 9, 0xAB]) == "0009ab")
+    #expect(Hex.text(0x1F as UInt64) == "000000000000001f")
+    #expect(Hex.bytes("0009aB") == [0, 9, 0xAB])
+    for text in ["0", "0g", "+1", " 1", "é"] { #expect(Hex.bytes(text) == nil, "\(text)") }
+  }
+
+  @Test func whatIsReservedIsEncoded() {
+    #expect(ASCII.percentEncoded("a-b._~/é") == "a-b._~%2F%C3%A9")
+    #expect(ASCII.percentDecoded("a-b._~%2F%C3%A9") == "a-b._~/é")
+    for text in ["%", "%2", "%+1", "%FF"] { #expect(ASCII.percentDecoded(text) == nil, "\(text)") }
+  }
+}
