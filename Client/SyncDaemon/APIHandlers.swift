@@ -54,7 +54,7 @@ struct APIHandlers: RouteHandlers {
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
-    PairingRoutes(client: client).add(to: api)
+    PairingHandlers(client: client).addRoutes(to: api)
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)

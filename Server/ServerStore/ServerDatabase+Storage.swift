@@ -89,47 +89,17 @@ extension ServerDatabase: ServerStorage {
         guard !wasRevoked else { return .revoked }
         end = [end, maker.expiresAt].compactMap { $0 }.min()
       }
-      let others =
-        try Int.fetchOne(
-          db,
-          sql: """
-            SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL
-            """, arguments: [number, redemption.device.column]) ?? 0
+      let others = try db.deviceCount(besides: redemption.device, in: number)
       guard others < redemption.devicesMax else { return .tooManyDevices }
       // It begins anew, without what the server wrote before it noticed.
       if wasRevoked { try forgetInbox(of: redemption.device, workspace: number, in: db) }
-      try grant(redemption, workspace: number, role: code["role"], until: end, in: db)
+      try db.grant(redemption, workspace: number, role: code["role"], until: end)
       // Its own writes do not show in the file's version.
       lapsedCheck.forget()
       return .granted(
         workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked,
         letInBy: letInBy)
     }
-  }
-
-  private func grant(
-    _ redemption: CodeRedemption, workspace: Int64, role: Int64, until end: Int64?,
-    in db: Database
-  ) throws {
-    let device = redemption.device.column
-    let now = redemption.wallMilliseconds
-    try db.execute(
-      sql: """
-        INSERT INTO devices (workspace, id, name, paired_at) VALUES (?, ?, ?, ?)
-        ON CONFLICT (workspace, id) DO UPDATE
-        SET name = excluded.name, paired_at = excluded.paired_at, revoked_at = NULL
-        """, arguments: [workspace, device, redemption.deviceName, now])
-    try db.execute(
-      sql: "DELETE FROM tokens WHERE workspace = ? AND device = ?",
-      arguments: [workspace, device])
-    try db.execute(
-      sql: """
-        INSERT INTO tokens (hash, workspace, device, created_at, role, expires_at)
-        VALUES (?, ?, ?, ?, ?, ?)
-        """, arguments: [Data(redemption.tokenHash), workspace, device, now, role, end])
-    try db.execute(
-      sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
-      arguments: [now, Data(redemption.codeHash)])
   }
 
   package func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome {
@@ -331,6 +301,39 @@ extension Database {
           AND (t.expires_at IS NULL OR t.expires_at > ?)
         """, arguments: [workspace.column, device.column, DeviceRole.host.rawValue, now]
     ).map { ($0["workspace"], $0["expires_at"]) }
+  }
+
+  /// How many other devices of a workspace may connect.
+  fileprivate func deviceCount(besides device: DeviceID, in workspace: Int64) throws -> Int {
+    try Int.fetchOne(
+      self,
+      sql: "SELECT count(*) FROM devices WHERE workspace = ? AND id <> ? AND revoked_at IS NULL",
+      arguments: [workspace, device.column]) ?? 0
+  }
+
+  /// Lets a device in, with a fresh token in the place of what it had; the code is used.
+  fileprivate func grant(
+    _ redemption: CodeRedemption, workspace: Int64, role: Int64, until end: Int64?
+  ) throws {
+    let device = redemption.device.column
+    let now = redemption.wallMilliseconds
+    try execute(
+      sql: """
+        INSERT INTO devices (workspace, id, name, paired_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT (workspace, id) DO UPDATE
+        SET name = excluded.name, paired_at = excluded.paired_at, revoked_at = NULL
+        """, arguments: [workspace, device, redemption.deviceName, now])
+    try execute(
+      sql: "DELETE FROM tokens WHERE workspace = ? AND device = ?",
+      arguments: [workspace, device])
+    try execute(
+      sql: """
+        INSERT INTO tokens (hash, workspace, device, created_at, role, expires_at)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """, arguments: [Data(redemption.tokenHash), workspace, device, now, role, end])
+    try execute(
+      sql: "UPDATE pairing_codes SET used_at = ? WHERE hash = ?",
+      arguments: [now, Data(redemption.codeHash)])
   }
 
   /// A wrong guess counts against the open codes of its name.

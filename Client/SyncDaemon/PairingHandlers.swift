@@ -4,11 +4,10 @@ import QueueModel
 import SyncClient
 
 /// Which server this device belongs to, and whom it lets in there.
-struct PairingRoutes: Sendable {
-  let client: QueueClient
+struct PairingHandlers: RouteHandlers {
+  var client: QueueClient
 
-  func add(to api: RouterGroup<APIHandlers.Context>) {
-    let client = client
+  func addRoutes(to api: RouterGroup<Context>) {
     api.post("pair") { request, _ in
       let body = try await decoded(PairServerRequest.self, from: request)
       return CanonicalJSON.response(
