@@ -2,6 +2,7 @@
 
 import { say, toast } from './dom.js'
 import { Model } from './model.js'
+import { kept } from './shelf.js'
 import { DaemonSource, Refusal, Unreachable } from './source.js'
 
 export const model = new Model()
@@ -68,7 +69,7 @@ export async function send(session, text, { urgent, attachments, progress } = {}
     session, text, attachments, priority: urgent ? 'urgent' : 'normal', createdAt: new Date().toISOString(),
     attachmentNames: attachments?.map((file) => file.name),
   })
-  model.keepSending()
+  await model.keepSending(id)
   model.touch()
   await deliver(id, progress)
   return id
@@ -104,9 +105,8 @@ export async function deliverAll() {
 }
 
 export function discard(id) {
-  model.sending.delete(id)
+  model.settle(id)
   model.notes.delete(id)
-  model.keepSending()
   model.touch()
 }
 
@@ -114,8 +114,8 @@ export function discard(id) {
 export const drafts = {
   get: (name) => localStorage.getItem(`cospool.draft.${name}`) ?? '',
   set(name, text) {
-    if (text) localStorage.setItem(`cospool.draft.${name}`, text)
-    else localStorage.removeItem(`cospool.draft.${name}`)
+    if (!text) localStorage.removeItem(`cospool.draft.${name}`)
+    else if (!kept(`cospool.draft.${name}`, text)) toast('This browser keeps no more: what you type is here as long as the page is.')
   },
 }
 

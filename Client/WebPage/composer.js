@@ -5,7 +5,7 @@ import { h, show, size, text, toast } from './dom.js'
 import { shelf } from './shelf.js'
 
 export class Composer extends HTMLElement {
-  #session; #files = []; #timer
+  #session; #files = []; #timer; #packing = false
 
   open(session) {
     this.#session = session
@@ -126,12 +126,17 @@ export class Composer extends HTMLElement {
 
   async #send() {
     const typed = this.field.value
+    // Files take a moment, in which a second press sends nothing twice.
+    if (this.#packing) return
     if (!typed.trim()) return this.field.focus()
     let attachments
+    this.#packing = true
     try {
       attachments = this.#files.length ? await Promise.all(this.#files.map(packed)) : undefined
     } catch (error) {
       return toast(error.message)
+    } finally {
+      this.#packing = false
     }
     const progress = attachments && ((part) => {
       show(this.bar, part < 1)

@@ -90,6 +90,8 @@ export class Editor {
 
   async #save() {
     const typed = this.field.value
+    // Saved twice against one base, what was typed would be in it twice.
+    if (this.save.disabled || this.#closed) return
     if (!typed.trim()) return this.#trouble('A message cannot be empty. Cancel it instead.')
     this.save.disabled = true
     this.save.textContent = 'Saving …'
@@ -132,10 +134,10 @@ export class Editor {
 
   async #asNew() {
     const session = [...model.queues].find(([, queue]) => queue.some((each) => each.id === this.#message.id))?.[0]
-      ?? location.hash.split('/')[2]
+      ?? decodeURIComponent(location.hash.split('/')[2] ?? '')
     const text = this.field.value
     this.#close()
-    await send(decodeURIComponent(session), text)
+    await send(session, text)
   }
 
   #drop() {

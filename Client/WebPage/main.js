@@ -124,16 +124,26 @@ async function linkChanged(link, error) {
 // Views.
 
 async function go() {
-  const [, name = 'needs', id] = location.hash.slice(1).split('/')
-  const kind = { needs: 'needs-view', s: 'session-view', devices: 'devices-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
+  const [, name = 'needs', part] = location.hash.slice(1).split('/')
+  const id = decoded(part)
+  const kind = name === 's' && !id ? 'sessions-view' : { needs: 'needs-view', s: 'session-view', devices: 'devices-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
   const next = document.createElement(kind)
   main.replaceChildren(next)
   view = next
-  view.open(id && decodeURIComponent(id))
+  view.open(id)
   if (document.activeElement === document.body || go.wasHere) main.focus({ preventScroll: true })
   go.wasHere = true
   scrollTo(0, 0)
   update()
+}
+
+/** A name as an address has it; as it stands where nobody encoded it. */
+function decoded(part) {
+  try {
+    return part && decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 customElements.define('sessions-view', class extends HTMLElement {

@@ -1,6 +1,8 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
-import { shelf } from './shelf.js'
+import { kept, shelf } from './shelf.js'
+
+const SENDING = 'cospool.sending.'
 
 /** The states in which a message stands in front of its queue until a person decides. */
 export const STUCK = ['failed', 'interrupted', 'unknown']
@@ -22,7 +24,7 @@ export class Model extends EventTarget {
   /** What this page says of a message besides: `{state, words}` by its id. */
   notes = new Map()
   /** Messages that were typed here and not taken by the daemon yet, by their ids. */
-  sending = new Map(JSON.parse(localStorage.getItem('cospool.sending') ?? '[]'))
+  sending = new Map()
   /** Moves that are on their way, by session: which message, `before` or `after` which. */
   moves = new Map()
   /** Messages that the server is not known to have: `{delivery, error}` by their ids. */
@@ -71,7 +73,7 @@ export class Model extends EventTarget {
         const queue = [...(this.queues.get(data.session) ?? [])]
         for (const step of data.changes) apply(queue, step)
         this.queues.set(data.session, queue)
-        for (const { item } of data.changes) if (item) this.#settle(item.id)
+        for (const { item } of data.changes) if (item) this.settle(item.id)
         this.moves.delete(data.session)
       },
       threads: () => {
@@ -90,20 +92,29 @@ export class Model extends EventTarget {
     this.touch()
   }
 
-  /** The daemon has it. */
-  #settle(id) {
-    if (this.sending.delete(id)) this.keepSending()
+  /** The daemon has it, or is not to have it. */
+  settle(id) {
+    if (!this.sending.delete(id)) return
+    localStorage.removeItem(SENDING + id)
+    shelf.put(SENDING + id, [])
   }
 
-  keepSending() {
-    const all = [...this.sending]
-    localStorage.setItem('cospool.sending', JSON.stringify(all.filter(([, each]) => !each.attachments)))
-    shelf.put('sending', all.filter(([, each]) => each.attachments))
+  /** Each by itself: other tabs of this browser keep their own. */
+  async keepSending(id) {
+    const { attachments, ...message } = this.sending.get(id)
+    // The files first: without them it is not to be sent.
+    if (attachments) await shelf.put(SENDING + id, attachments)
+    if (!this.sending.has(id)) return shelf.put(SENDING + id, [])
+    kept(SENDING + id, JSON.stringify({ ...message, hasFiles: Boolean(attachments) }))
   }
 
-  /** Takes back what was not sent with its files before the page was closed. */
+  /** Takes back what was not sent before a page of this browser was closed. */
   async restoreSending() {
-    for (const [id, each] of await shelf.get('sending')) if (!this.sending.has(id)) this.sending.set(id, each)
+    for (const key of Object.keys(localStorage).filter((each) => each.startsWith(SENDING))) {
+      const { hasFiles, ...message } = JSON.parse(localStorage.getItem(key))
+      if (hasFiles) message.attachments = await shelf.get(key)
+      if (!hasFiles || message.attachments.length) this.sending.set(key.slice(SENDING.length), message)
+    }
     this.touch()
   }
 

@@ -97,6 +97,7 @@ export class NeedsView extends HTMLElement {
     if (button.getAttribute('aria-disabled') === 'true') return say(name === 'up' ? 'It is the first' : 'It is the last')
     const threads = model.threads
     const here = threads.findIndex((each) => each.session === session)
+    if (here < 0) return say('It is not there any more')
     const same = threads.filter((each) => each.locked === threads[here].locked)
     const place = same.findIndex((each) => each.session === session)
     const steps = {

@@ -20,3 +20,13 @@ export const shelf = {
   get: (name) => use('readonly', (store) => store.get(name)).then((list) => list ?? [], () => []),
   put: (name, list) => use('readwrite', (store) => (list.length ? store.put(list, name) : store.delete(name))).catch(() => {}),
 }
+
+/** Keeps a text over reload and crash; whether the browser had room for it. */
+export function kept(name, text) {
+  try {
+    localStorage.setItem(name, text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -7,6 +7,11 @@ from page_common import go, picture, row
 from page_house import expect, until
 
 
+def kept(page):
+    """What this browser keeps of messages that the daemon did not take yet."""
+    return page.evaluate("Object.entries(localStorage).filter(([key]) => key.startsWith('cospool.sending.')).join()")
+
+
 def check_daemon_away(browser, house, figures):
     browser.excused = True
     page = browser.page()
@@ -25,11 +30,15 @@ def check_daemon_away(browser, house, figures):
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "with a file, without a daemon")).to_be_visible()
     # Also over a reload of the page, which the daemon cannot serve now: only what is stored counts.
-    stored = page.evaluate("localStorage.getItem('cospool.sending')")
-    expect("typed without a daemon" in stored, "it is not kept")
-    until(lambda: page.evaluate("""async () => {
-      const [[, message]] = await (await import('/shelf.js')).shelf.get('sending')
-      return message.attachments[0].name === 'plan.txt' }"""), "the file is not kept")
+    expect("typed without a daemon" in kept(page), "it is not kept")
+    until(lambda: "with a file, without a daemon" in kept(page), "the file is not kept")
+    # Another tab of this browser keeps its own, and takes nothing of the first.
+    page.evaluate("""async () => {
+      const { Model } = await import('/model.js')
+      const tab = new Model()
+      tab.sending.set('00000000-0000-4000-8000-0000000000aa', { session: 'away', text: 'from another tab', createdAt: '2200' })
+      await tab.keepSending('00000000-0000-4000-8000-0000000000aa') }""")
+    expect("typed without a daemon" in kept(page), "the other tab took it")
     # As after a crash: another page of this browser finds all of it.
     page.goto("about:blank")
     house.desk.start()
@@ -37,7 +46,7 @@ def check_daemon_away(browser, house, figures):
     page.goto(f"http://{address}/#/s/away")
     shown(row(page, "with a file, without a daemon").get_by_role("button", name="plan.txt (6 B)")).to_be_visible()
     until(lambda: house.desk.contents("away")
-          == ["before", "typed without a daemon", "with a file, without a daemon"],
+          == ["before", "typed without a daemon", "with a file, without a daemon", "from another tab"],
           "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
