@@ -29,22 +29,17 @@ package enum SnapshotCodec {
   ) throws(DecodingFault) -> Workspace {
     var reader = reader
     let offset = reader.position
+    let layout = try reader.number()
+    guard layout == SnapshotFormat.layout else { throw unknown(layout, at: offset) }
+    let snapshot = try SnapshotDecoder(reader, budget: budget)
+    var own = try snapshot.part(0)
+    let (replicas, threadSlots) = try own.readWorkspace()
+    let sessions = SnapshotSessions(snapshot, known: replicas)
+    try sessions.checkKnown(own)
+    let summaries = try sessions.summaries()
     do {
-      switch try reader.number() {
-      case SnapshotFormat.layout:
-        let snapshot = try SnapshotDecoder(reader, budget: budget)
-        var own = try snapshot.part(0)
-        let (replicas, threadSlots) = try own.readWorkspace()
-        let sessions = SnapshotSessions(snapshot, known: replicas)
-        try sessions.checkKnown(own)
-        return try Workspace(
-          replicas: replicas, threadSlots: threadSlots, sessions: sessions,
-          summaries: try sessions.summaries())
-      case let layout:
-        throw unknown(layout, at: offset)
-      }
-    } catch let fault as DecodingFault {
-      throw fault
+      return try Workspace(
+        replicas: replicas, threadSlots: threadSlots, sessions: sessions, summaries: summaries)
     } catch {
       throw DecodingFault(.invalidValue, at: offset, "\(error)")
     }

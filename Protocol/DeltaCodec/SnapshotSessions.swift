@@ -2,7 +2,7 @@ package import QueueModel
 import SequenceCRDT
 
 /// The sessions of an opened snapshot as they stand in its bytes.
-package struct SnapshotSessions: PackedSessions {
+package final class SnapshotSessions: PackedSessions {
   let snapshot: SnapshotDecoder
   /// How far each replica is known; nothing may name more.
   private let known: [ReplicaID: UInt32]

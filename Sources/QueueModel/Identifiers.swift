@@ -110,6 +110,11 @@ private func hexadecimalValue(of byte: UInt8) -> UInt8? {
   }
 }
 
+/// All 16 digits of a number, in lower case.
+func hexadecimalText(_ value: UInt64) -> String {
+  String(decoding: hexadecimalDigits(value), as: UTF8.self)
+}
+
 private func hexadecimalDigits(_ value: UInt64) -> [UInt8] {
   let alphabet = Array("0123456789abcdef".utf8)
   return (0..<16).map { alphabet[Int(value >> UInt64(60 - 4 * $0) & 0xF)] }

@@ -7,20 +7,18 @@ import Testing
 
 /// How often a packed session is unpacked: that takes as long as the session is large.
 struct UnpackingTests {
-  private final class Readings: Sendable {
-    let count = Mutex(0)
-  }
-
   /// Packed sessions that count how often one is read.
-  private struct CountedSessions: PackedSessions {
-    var sessions: SnapshotSessions
-    var readings = Readings()
+  private final class CountedSessions: PackedSessions {
+    let sessions: SnapshotSessions
+    let readings = Mutex(0)
+
+    init(_ sessions: SnapshotSessions) { self.sessions = sessions }
 
     var count: Int { sessions.count }
     func head(of index: Int) -> WorkspaceImage.Session { sessions.head(of: index) }
     func outline(of index: Int) -> WorkspaceImage.Session { sessions.outline(of: index) }
     func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session {
-      readings.count.withLock { $0 += 1 }
+      readings.withLock { $0 += 1 }
       return try sessions.session(at: index)
     }
   }
@@ -39,10 +37,10 @@ struct UnpackingTests {
     var plain = device
     try device.restoreFromSnapshot()
     let sessions = CountedSessions(
-      sessions: try #require(device.workspace.packedSessions as? SnapshotSessions))
+      try #require(device.workspace.packedSessions as? SnapshotSessions))
     try device.workspace.pack(into: sessions, summaries: try sessions.sessions.summaries())
     try device.perform(command)
-    #expect(sessions.readings.count.withLock(\.self) == 1)
+    #expect(sessions.readings.withLock(\.self) == 1)
     try plain.perform(command)
     #expect(device.workspace.dump() == plain.workspace.dump())
     try device.workspace.checkInvariants()

@@ -90,7 +90,7 @@ extension Workspace {
       replicas: vector.sorted.map { entry in
         let device = device(of: entry.replica)
         return WorkspaceDump.Replica(
-          replica: hexadecimal(entry.replica.rawValue), seq: entry.seq, device: device?.id,
+          replica: hexadecimalText(entry.replica.rawValue), seq: entry.seq, device: device?.id,
           deviceName: device?.name)
       },
       threads: threadQueue().threads.map {
@@ -116,10 +116,5 @@ extension Workspace {
       lastError: message.lastError,
       attachments: message.attachments.isEmpty ? nil : message.attachments,
       byAgent: message.isByAgent ? true : nil)
-  }
-
-  private func hexadecimal(_ value: UInt64) -> String {
-    let digits = String(value, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
   }
 }

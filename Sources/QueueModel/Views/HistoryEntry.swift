@@ -26,10 +26,7 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
   var isSignOfLife = false
 
   /// The replica that did it, as 16 hexadecimal digits.
-  public var replicaName: String {
-    let digits = String(operations.replica.rawValue, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
+  public var replicaName: String { hexadecimalText(operations.replica.rawValue) }
   /// The sequence number of the first operation.
   public var firstSeq: UInt32 { operations.first }
   /// The sequence number of the last operation.

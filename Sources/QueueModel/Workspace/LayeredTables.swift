@@ -65,7 +65,7 @@ struct SessionTable: Sendable {
   /// All sessions, in no particular order; untouched ones are unpacked one by one.
   var values: some Sequence<SessionState> {
     let untouched = (cold?.keys ?? []).lazy.filter { !warm.contains($0) }.compactMap { self[$0] }
-    return [AnySequence(warm.values), AnySequence(untouched)].lazy.joined()
+    return Concatenation(warm.values, untouched)
   }
 
   /// Whether something touched any.
@@ -143,13 +143,13 @@ struct MessageTable: Sendable {
   var values: some Sequence<MessageState> {
     let untouched = (0..<(cold?.keys.count ?? 0)).lazy.filter { !touchedSessions.contains($0) }
       .flatMap { index in (try? cold?.thaw(index).messages) ?? [] }
-    return [AnySequence(warm.values), AnySequence(untouched)].lazy.joined()
+    return Concatenation(warm.values, untouched)
   }
 
   /// All ids, in no particular order.
   var keys: some Sequence<MessageID> {
     let untouched = (cold?.messages ?? []).lazy.filter { !warm.contains($0) }
-    return [AnySequence(warm.keys), AnySequence(untouched)].lazy.joined()
+    return Concatenation(warm.keys, untouched)
   }
 }
 
@@ -171,5 +171,24 @@ struct ReferenceTable<Key: Sendable>: Sendable {
   subscript(id: OperationID) -> Key? {
     get { warm[id] ?? cold.flatMap { coldKey($0, id) } }
     set { warm[id] = newValue }
+  }
+}
+
+/// What one sequence holds, and then what another does.
+private struct Concatenation<First: Sequence, Second: Sequence<First.Element>>: Sequence,
+  IteratorProtocol
+{
+  private var first: First.Iterator?
+  private var second: Second.Iterator
+
+  init(_ first: First, _ second: Second) {
+    self.first = first.makeIterator()
+    self.second = second.makeIterator()
+  }
+
+  mutating func next() -> First.Element? {
+    if let element = first?.next() { return element }
+    first = nil
+    return second.next()
   }
 }

@@ -4,7 +4,7 @@ package import SequenceCRDT
 ///
 /// Sessions are numbered from 0 in the order of their ids. Whoever opens a snapshot has checked
 /// everything but the runs, so that only what needs them can fail.
-package protocol PackedSessions: Sendable {
+package protocol PackedSessions: AnyObject, Sendable {
   /// How many sessions there are.
   var count: Int { get }
   /// A session without slots and messages.
