@@ -191,7 +191,7 @@ public struct PushTargetID: UniqueIdentifier {
 }
 
 /// Names a session (a *thread*, seen from the thread queue): 1 to 128 bytes, lower-cased.
-public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The lower-cased name.
   public let rawValue: String
 
@@ -243,7 +243,9 @@ public struct SessionID: Hashable, Comparable, Sendable, Codable, CustomStringCo
   public static func < (left: SessionID, right: SessionID) -> Bool {
     left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
   }
+}
 
+extension SessionID: Codable {
   /// Reads and checks a single string.
   public init(from decoder: any Decoder) throws {
     try self.init(decoder.singleValueContainer().decode(String.self))

@@ -1,5 +1,5 @@
 /// The outcome of pairing.
-public struct PairingResult: Hashable, Sendable, Codable {
+public struct PairingResult: Hashable, Sendable {
   /// The workspace the device belongs to now.
   public var workspace: WorkspaceID
   /// What people call the workspace.
@@ -18,9 +18,9 @@ public struct PairingResult: Hashable, Sendable, Codable {
 }
 
 /// Where sync stands; its JSON is what `cospool status` shows.
-public struct SyncStatus: Hashable, Sendable, Codable {
+public struct SyncStatus: Hashable, Sendable {
   /// The states of the connection.
-  public enum State: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum State: String, Hashable, Sendable, CaseIterable {
     /// No server is paired; everything works on this device.
     case notPaired
     /// A person turned sync off.
@@ -36,7 +36,7 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   }
 
   /// Another device of the workspace, as the server told last.
-  public struct Device: Hashable, Sendable, Codable {
+  public struct Device: Hashable, Sendable {
     /// Its id.
     public var id: DeviceID
     /// Its name.
@@ -91,3 +91,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
     self.deviceName = deviceName
   }
 }
+
+extension PairingResult: Codable {}
+extension SyncStatus: Codable {}
+extension SyncStatus.State: Codable {}
+extension SyncStatus.Device: Codable {}

@@ -2,7 +2,7 @@
 ///
 /// A restored or cloned store takes a new replica id, so that an operation id never names two
 /// different operations.
-public struct ReplicaID: RawRepresentable, Hashable, Comparable, Sendable, Codable {
+public struct ReplicaID: RawRepresentable, Hashable, Comparable, Sendable {
   /// The number; 0 is reserved and never a replica.
   public var rawValue: UInt64
 
@@ -20,7 +20,7 @@ public struct ReplicaID: RawRepresentable, Hashable, Comparable, Sendable, Codab
 /// The name of one operation: its replica, and its place in that replica's dense count from 1.
 ///
 /// Slots and text scalars carry the id of the operation that inserted them.
-public struct OperationID: Hashable, Comparable, Sendable, Codable {
+public struct OperationID: Hashable, Comparable, Sendable {
   /// The author.
   public var replica: ReplicaID
   /// 1 for the author's first operation, without gaps.
@@ -46,7 +46,7 @@ public struct OperationID: Hashable, Comparable, Sendable, Codable {
 }
 
 /// A stretch of consecutive operation ids of one replica.
-public struct OperationRange: Hashable, Sendable, Codable {
+public struct OperationRange: Hashable, Sendable {
   /// The author.
   public var replica: ReplicaID
   /// The first sequence number, at least 1.
@@ -62,6 +62,16 @@ public struct OperationRange: Hashable, Sendable, Codable {
     self.last = last
   }
 
+  /// How many ids the range holds.
+  public var count: Int { Int(last) - Int(first) + 1 }
+
+  /// Whether the range holds `id`.
+  public func contains(_ id: OperationID) -> Bool {
+    id.replica == replica && id.seq >= first && id.seq <= last
+  }
+}
+
+extension OperationRange: Codable {
   private enum CodingKeys: CodingKey {
     case replica, first, last
   }
@@ -77,12 +87,7 @@ public struct OperationRange: Hashable, Sendable, Codable {
         forKey: .last, in: container, debugDescription: "\(first) to \(last) is no range of ids")
     }
   }
-
-  /// How many ids the range holds.
-  public var count: Int { Int(last) - Int(first) + 1 }
-
-  /// Whether the range holds `id`.
-  public func contains(_ id: OperationID) -> Bool {
-    id.replica == replica && id.seq >= first && id.seq <= last
-  }
 }
+
+extension ReplicaID: Codable {}
+extension OperationID: Codable {}

@@ -2,7 +2,7 @@
 ///
 /// Stamps order register writes; ties go by replica, then by sequence number. They never expire
 /// anything. Source: Kulkarni et al., "Logical Physical Clocks", 2014.
-public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable, Codable {
+public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
   /// Milliseconds in the upper 48 bits, the counter in the lower 16.
   public var rawValue: UInt64
 
@@ -62,3 +62,5 @@ package struct HybridClock: Hashable, Sendable {
     latest = max(latest, stamp)
   }
 }
+
+extension Stamp: Codable {}

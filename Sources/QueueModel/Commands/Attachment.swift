@@ -1,6 +1,6 @@
 /// A file that goes with a message: what is replicated of it. Its bytes are kept by their hash,
 /// beside the log.
-public struct Attachment: Hashable, Sendable, Codable {
+public struct Attachment: Hashable, Sendable {
   /// The SHA-256 of the bytes: the attachment's name for ever.
   public let hash: ContentHash
   /// What people call it.
@@ -35,20 +35,6 @@ public struct Attachment: Hashable, Sendable, Codable {
     self.size = size
   }
 
-  /// Reads parts, checked as when they are made.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    try self.init(
-      hash: container.decode(ContentHash.self, forKey: .hash),
-      name: container.decode(String.self, forKey: .name),
-      mediaType: container.decode(String.self, forKey: .mediaType),
-      size: container.decode(Int.self, forKey: .size))
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case hash, name, mediaType, size
-  }
-
   /// Reads the note of an attachment's tag; nil where it is something else.
   package init?(note: String) {
     let parts = note.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
@@ -81,8 +67,24 @@ public struct Attachment: Hashable, Sendable, Codable {
   }
 }
 
+extension Attachment: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case hash, name, mediaType, size
+  }
+
+  /// Reads parts, checked as when they are made.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    try self.init(
+      hash: container.decode(ContentHash.self, forKey: .hash),
+      name: container.decode(String.self, forKey: .name),
+      mediaType: container.decode(String.self, forKey: .mediaType),
+      size: container.decode(Int.self, forKey: .size))
+  }
+}
+
 /// A SHA-256: 64 hexadecimal digits in lower case.
-public struct ContentHash: Hashable, Comparable, Sendable, Codable, LosslessStringConvertible {
+public struct ContentHash: Hashable, Comparable, Sendable, LosslessStringConvertible {
   /// The digits.
   public let description: String
 
@@ -117,6 +119,13 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, LosslessStri
     description = digits
   }
 
+  /// Orders by digits.
+  public static func < (left: ContentHash, right: ContentHash) -> Bool {
+    left.description < right.description
+  }
+}
+
+extension ContentHash: Codable {
   /// Reads a string of digits.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -132,11 +141,6 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, LosslessStri
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
-  }
-
-  /// Orders by digits.
-  public static func < (left: ContentHash, right: ContentHash) -> Bool {
-    left.description < right.description
   }
 }
 

@@ -1,5 +1,5 @@
 /// What leaves a device: a prompt, and where it goes.
-public struct OutgoingMessage: Hashable, Sendable, Identifiable, Codable {
+public struct OutgoingMessage: Hashable, Sendable, Identifiable {
   /// Never changes, whatever becomes of the message; the receiver tells repetitions by it (S3-58).
   public var id: MessageID
   /// The session it is for.
@@ -16,7 +16,7 @@ public struct OutgoingMessage: Hashable, Sendable, Identifiable, Codable {
 }
 
 /// How far a message has come on its way out (S3-12).
-public enum QueueStatus: String, Hashable, Sendable, Codable, CaseIterable {
+public enum QueueStatus: String, Hashable, Sendable, CaseIterable {
   /// Waits to be sent, possibly until its next attempt is due.
   case queued
   /// Is being handed to the transport.
@@ -133,3 +133,6 @@ extension MessageQueueError: CustomStringConvertible {
     }
   }
 }
+
+extension OutgoingMessage: Codable {}
+extension QueueStatus: Codable {}

@@ -65,7 +65,7 @@ public enum StartMode: Hashable, Sendable {
 /// What to do with an attempt that ended and of which nobody says how it went, be it that nobody
 /// knows or that its agent is known to have died or been stopped. Where the agent is a person's own
 /// (`StartMode.gated`), that person decides.
-public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable, Codable {
+public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
   /// A person decides.
   case ask
   /// Go on without it.
@@ -75,7 +75,7 @@ public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable, Codable {
 }
 
 /// Counts of what a device ran since the program began.
-public struct ExecutionCounts: Hashable, Sendable, Codable {
+public struct ExecutionCounts: Hashable, Sendable {
   /// Leases asked for.
   public var claims = 0
   /// Agents started.
@@ -88,3 +88,6 @@ public struct ExecutionCounts: Hashable, Sendable, Codable {
   /// Nothing yet.
   public init() {}
 }
+
+extension UnknownPolicy: Codable {}
+extension ExecutionCounts: Codable {}

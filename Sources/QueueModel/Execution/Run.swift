@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 /// How far an attempt to run a message has come; the raw value is the wire's, later ones win.
-public enum RunPhase: UInt8, Hashable, Sendable, Codable, CaseIterable {
+public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
   /// The authority let the prompt out; the agent may have got it.
   case dispatched = 2
   /// The agent has it.
@@ -255,3 +255,5 @@ extension ElementState {
         resolution: registers[.resolution]?.value))
   }
 }
+
+extension RunPhase: Codable {}

@@ -2,7 +2,7 @@
 ///
 /// It holds no operation ids and no replicas; messages are named by their ids, so importing twice
 /// adds nothing twice. Times are milliseconds since 1970. Deleted sessions are left out.
-public struct WorkspaceDocument: Hashable, Sendable, Codable {
+public struct WorkspaceDocument: Hashable, Sendable {
   /// The kind of document: always `cospool-workspace`.
   public var format: String
   /// The version of this form; only 1 is known.
@@ -26,7 +26,7 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
   }
 
   /// A session with its messages.
-  public struct Session: Hashable, Sendable, Codable {
+  public struct Session: Hashable, Sendable {
     /// The session's id.
     public var id: SessionID
     /// Its display name, where one was given.
@@ -60,7 +60,7 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
   }
 
   /// A message.
-  public struct Message: Hashable, Sendable, Codable {
+  public struct Message: Hashable, Sendable {
     /// The message's name for ever.
     public var id: MessageID
     /// The prompt.
@@ -95,7 +95,7 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
   }
 
   /// An entry of the thread queue.
-  public struct Thread: Hashable, Sendable, Codable {
+  public struct Thread: Hashable, Sendable {
     /// The session.
     public var session: SessionID
     /// When it was queued.
@@ -115,7 +115,7 @@ public struct WorkspaceDocument: Hashable, Sendable, Codable {
 }
 
 /// What an import brought.
-public struct ImportCounts: Hashable, Sendable, Codable {
+public struct ImportCounts: Hashable, Sendable {
   /// Sessions that were not there.
   public var sessions = 0
   /// Messages that were not there.
@@ -229,3 +229,9 @@ extension WorkspaceDocument.Message {
     return nil
   }
 }
+
+extension WorkspaceDocument: Codable {}
+extension WorkspaceDocument.Session: Codable {}
+extension WorkspaceDocument.Message: Codable {}
+extension WorkspaceDocument.Thread: Codable {}
+extension ImportCounts: Codable {}

@@ -2,9 +2,9 @@ import SequenceCRDT
 
 /// The whole workspace for people and scripts: equal on two devices exactly if they know the same
 /// operations. Written with sorted keys it is canonical JSON.
-public struct WorkspaceDump: Hashable, Sendable, Codable {
+public struct WorkspaceDump: Hashable, Sendable {
   /// How far a replica is known, and whose it is.
-  public struct Replica: Hashable, Sendable, Codable {
+  public struct Replica: Hashable, Sendable {
     /// The replica id, 16 hexadecimal digits.
     public var replica: String
     /// Its last applied operation.
@@ -16,7 +16,7 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
   }
 
   /// One thread of the thread queue.
-  public struct Thread: Hashable, Sendable, Codable {
+  public struct Thread: Hashable, Sendable {
     /// The session.
     public var session: SessionID
     /// Place from 1.
@@ -28,7 +28,7 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
   }
 
   /// One session with its messages.
-  public struct Session: Hashable, Sendable, Codable {
+  public struct Session: Hashable, Sendable {
     /// The session's id.
     public var session: SessionID
     /// Its display name.
@@ -48,7 +48,7 @@ public struct WorkspaceDump: Hashable, Sendable, Codable {
   }
 
   /// One message.
-  public struct Message: Hashable, Sendable, Codable {
+  public struct Message: Hashable, Sendable {
     /// The message's id.
     public var id: MessageID
     /// The prompt.
@@ -118,3 +118,9 @@ extension Workspace {
       byAgent: message.isByAgent ? true : nil)
   }
 }
+
+extension WorkspaceDump: Codable {}
+extension WorkspaceDump.Replica: Codable {}
+extension WorkspaceDump.Thread: Codable {}
+extension WorkspaceDump.Session: Codable {}
+extension WorkspaceDump.Message: Codable {}

@@ -1,5 +1,5 @@
 /// What merging operations of others did.
-public struct ImportStatus: Hashable, Sendable, Codable {
+public struct ImportStatus: Hashable, Sendable {
   /// Operations that were applied.
   public var applied = 0
   /// Operations that were known already.
@@ -14,3 +14,5 @@ public struct ImportStatus: Hashable, Sendable, Codable {
     alreadyKnown += outcome.duplicates
   }
 }
+
+extension ImportStatus: Codable {}

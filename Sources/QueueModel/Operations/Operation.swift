@@ -174,7 +174,7 @@ public struct Operation: Hashable, Sendable {
 }
 
 /// Which observed-remove tag set of an element an operation speaks of.
-public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
+public struct TagField: RawRepresentable, Hashable, Sendable {
   /// The number on the wire.
   public var rawValue: UInt8
 
@@ -203,7 +203,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable, Codable {
 }
 
 /// Which last-writer-wins register of an element an operation writes.
-public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, Codable {
+public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// The number on the wire.
   public var rawValue: UInt8
 
@@ -255,7 +255,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable, C
 }
 
 /// What a register can hold.
-public enum RegisterValue: Hashable, Sendable, Codable {
+public enum RegisterValue: Hashable, Sendable {
   /// A number.
   case number(UInt64)
   /// Text of at most `Limits.nameBytesMax` bytes.
@@ -263,7 +263,7 @@ public enum RegisterValue: Hashable, Sendable, Codable {
 }
 
 /// How urgent a message is; the raw value is the wire's.
-public enum Priority: UInt8, Hashable, Sendable, Codable, CaseIterable {
+public enum Priority: UInt8, Hashable, Sendable, CaseIterable {
   /// Waits its turn.
   case normal = 0
   /// Goes before all normal messages, behind earlier urgent ones.
@@ -285,3 +285,8 @@ public enum Priority: UInt8, Hashable, Sendable, Codable, CaseIterable {
     self = value
   }
 }
+
+extension TagField: Codable {}
+extension RegisterField: Codable {}
+extension RegisterValue: Codable {}
+extension Priority: Codable {}

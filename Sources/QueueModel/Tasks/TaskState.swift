@@ -59,7 +59,7 @@ public struct TaskState: Hashable, Sendable {
 }
 
 /// How far an agent is with what it set itself (S4-27).
-public struct TodoProgress: Hashable, Sendable, Codable {
+public struct TodoProgress: Hashable, Sendable {
   /// How many points are done.
   public var completed: Int
   /// How many there are.
@@ -85,7 +85,7 @@ public struct AskOutcome: Hashable, Sendable {
   public var device: DeviceID?
 
   /// The ways a request ends; the raw values are those of the register.
-  public enum Ending: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Ending: String, Hashable, Sendable, CaseIterable {
     /// A device allowed it.
     case allowed
     /// A device denied it.
@@ -150,3 +150,6 @@ public struct TaskReport: Hashable, Sendable {
   /// All that it waits for, in the order it was asked.
   package var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 }
+
+extension TodoProgress: Codable {}
+extension AskOutcome.Ending: Codable {}

@@ -14,7 +14,7 @@ public enum TaskStatus: Hashable, Sendable {
   case error(message: String)
 
   /// A status without what belongs to it; the raw values are those of files and answers.
-  public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// See `TaskStatus`.
     case idle, processing, awaitingApproval, awaitingAnswer, completed, error
   }
@@ -126,3 +126,5 @@ public enum TaskResult: Hashable, Sendable {
   /// A person stopped it.
   case cancelled
 }
+
+extension TaskStatus.Kind: Codable {}

@@ -6,9 +6,9 @@ public import SequenceCRDT
 /// It holds on to one scalar and sits on one side of it. When the scalar is deleted, the place is
 /// where it stood, next to the nearest scalars that are left. When even its trace is gone, after a
 /// compaction, the scalar that was on the other side takes its place.
-public struct TextAnchor: Hashable, Sendable, Codable {
+public struct TextAnchor: Hashable, Sendable {
   /// Which scalar an anchor holds on to.
-  public enum Side: String, Hashable, Sendable, Codable {
+  public enum Side: String, Hashable, Sendable {
     /// The scalar in front: text typed at the place comes behind the anchor.
     case behind
     /// The scalar after it: text typed at the place comes before the anchor.
@@ -120,3 +120,6 @@ extension RunSequence {
     return side == .behind && isVisible(content: number) ? before + 1 : before
   }
 }
+
+extension TextAnchor: Codable {}
+extension TextAnchor.Side: Codable {}

@@ -173,9 +173,9 @@ package struct UndoGroup: Hashable, Sendable {
 }
 
 /// What an undoable command did, for people.
-public struct UndoLabel: Hashable, Sendable, Codable, CustomStringConvertible {
+public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
   /// What kind of command.
-  public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// Queued a prompt.
     case sent
     /// Changed a prompt's text.
@@ -305,3 +305,6 @@ extension Command {
     }
   }
 }
+
+extension UndoLabel: Codable {}
+extension UndoLabel.Kind: Codable {}

@@ -1,7 +1,7 @@
 public import SequenceCRDT
 
 /// One thing that happened in a workspace, as this device's log tells it.
-public struct HistoryEntry: Hashable, Sendable, Codable {
+public struct HistoryEntry: Hashable, Sendable {
   /// The operations that did it.
   public var operations: OperationRange
   /// The device that did it; nil before its announcement is known.
@@ -34,7 +34,7 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
 }
 
 /// What can happen in a workspace.
-public enum HistoryAction: Hashable, Sendable, Codable {
+public enum HistoryAction: Hashable, Sendable {
   /// A device joined, or took this name.
   case joined(name: String)
   /// The session was made known.
@@ -251,3 +251,6 @@ public struct HistoryPage: Hashable, Sendable {
     self.next = next
   }
 }
+
+extension HistoryEntry: Codable {}
+extension HistoryAction: Codable {}

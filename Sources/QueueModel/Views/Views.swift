@@ -35,7 +35,7 @@ public struct MessageView: Hashable, Sendable, Identifiable {
 }
 
 /// What became of a message.
-public enum MessageStatus: String, Hashable, Sendable, Codable, CaseIterable {
+public enum MessageStatus: String, Hashable, Sendable, CaseIterable {
   /// Waits in its queue.
   case queued
   /// Was withdrawn; `restore` brings it back.
@@ -63,7 +63,7 @@ public enum MessageStatus: String, Hashable, Sendable, Codable, CaseIterable {
 }
 
 /// A device as the workspace knows it.
-public struct DeviceView: Hashable, Sendable, Codable {
+public struct DeviceView: Hashable, Sendable {
   /// The device's id.
   public var id: DeviceID
   /// Its name at the time of its latest announcement.
@@ -162,3 +162,6 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   /// What its agent does; nil where nobody ever said.
   public var task: TaskState?
 }
+
+extension MessageStatus: Codable {}
+extension DeviceView: Codable {}
