@@ -51,6 +51,48 @@ def check_daemon_away(browser, house, figures):
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
 
+# Ctrl and Enter three times in one moment, as a hand does that sees nothing happen.
+IMPATIENT = """field => { for (let press = 0; press < 3; press++) {
+  field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true })) } }"""
+
+
+def check_impatient(browser, house, figures):
+    """What is pressed several times is done once."""
+    page = browser.page()
+    go(page, "#/s/hasty")
+    composer = page.get_by_label("New message")
+    composer.fill("once")
+    composer.evaluate(IMPATIENT)
+    shown(row(page, "once")).to_be_visible()
+    page.locator("#composer-files").set_input_files(
+        {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan " * 200_000})
+    composer.fill("with a file")
+    composer.evaluate(IMPATIENT)
+    until(lambda: "with a file" in house.desk.contents("hasty"), "it is queued")
+    line = row(page, "once")
+    line.get_by_role("button", name="Edit").click()
+    field = page.get_by_label("Text of the message")
+    until(lambda: field.input_value() == "once", "the editor is open")
+    field.fill("once and more")
+    field.evaluate(IMPATIENT)
+    shown(page.locator("#toast")).to_contain_text("Saved")
+    shown(row(page, "once and more")).to_be_visible()
+    # Whatever was pressed is behind the daemon by the time it answers this.
+    composer.fill("the last")
+    composer.press("Control+Enter")
+    until(lambda: "the last" in house.desk.contents("hasty"), "it is queued")
+    expect(house.desk.contents("hasty") == ["once and more", "with a file", "the last"],
+           f"there is {house.desk.contents('hasty')}")
+
+
+def check_odd_addresses(browser, house, figures):
+    """Whatever stands behind the address leads to a view."""
+    page = browser.page()
+    for place in ("#/s/%E0%A4%A", "#/s/", "#/s/100%25", "#/nothing/at/all", "#", "#/s/a/b/c"):
+        go(page, place)
+        shown(page.locator("main h1")).to_be_visible()
+
+
 def check_server_away(browser, house, figures):
     page = browser.page()
     go(page, "#/s/offline")
