@@ -43,10 +43,11 @@ struct SettingsHandlers: RouteHandlers {
     }
   }
 
-  /// Where the page is served, a page cannot change.
+  /// Where the page is served, and what runs on the machine, a page cannot change.
   private func changeableSetting(_ context: Context) throws -> SettingName {
     let name = try setting(context)
-    guard context.browser == nil || !SettingName.ofPage.contains(name) else {
+    let atMachine = SettingName.ofPage.union(SettingName.ofMachine)
+    guard context.browser == nil || !atMachine.contains(name) else {
       throw APIProblem.notOverTheWeb
     }
     return name

@@ -165,9 +165,13 @@ import Testing
       phone.key = try made.decoded(WebKeyAnswer.self).key
       let browsers = try await phone.request("GET", "/v1/web").decoded(WebAnswer.self).browsers
       #expect(browsers.first { $0.name == "phone" }?.letInBy == "laptop")
-      // A browser lets others in, and changes nothing of where the page is.
+      // A browser lets others in, and changes nothing of where the page is, nor of what runs here.
       #expect(try await phone.request("POST", "/v1/web", "{}").status == 403)
-      for (method, name) in [("PUT", "web"), ("PUT", "webURL"), ("DELETE", "webCertificate")] {
+      for (method, name) in [
+        ("PUT", "web"), ("PUT", "webURL"), ("DELETE", "webCertificate"), ("PUT", "command"),
+        ("PUT", "hosts"), ("DELETE", "projectRoots"), ("PUT", "notifyCommand"),
+        ("PUT", "agentMessages"),
+      ] {
         let body = method == "PUT" ? #"{"value":"off"}"# : nil
         let reply = try await phone.request(method, "/v1/settings/\(name)", body)
         #expect(reply.status == 403 && reply.body.contains("notOverTheWeb"))

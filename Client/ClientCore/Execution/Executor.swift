@@ -111,6 +111,7 @@ package struct Executor: Sendable {
   ) -> [Action] {
     var actions: [Action] = []
     for session in changed.sorted() {
+      actions += consent(to: session, in: workspace)
       if sessions[session] == nil {
         guard workspace.host(of: session) == .some(.some(device)) else { continue }
         sessions[session] = SessionRun(session: session)
@@ -118,7 +119,6 @@ package struct Executor: Sendable {
       if sessions[session]?.question.pause?.endsWithChange == true {
         sessions[session]?.question.endPause()
       }
-      actions += consent(to: session, in: workspace)
       actions += step(session, in: workspace, at: context)
     }
     return actions

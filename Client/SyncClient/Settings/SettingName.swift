@@ -57,6 +57,10 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
 
   /// Those that say how the page is served.
   public static let ofPage: Set<SettingName> = [.web, .webURL, .webCertificate, .webKey]
+  /// Which programs run here, whose word starts them, and where: only somebody at the device says that.
+  public static let ofMachine: Set<SettingName> = [
+    .command, .notifyCommand, .hosts, .projectRoots, .agentMessages,
+  ]
 
   /// What a setting can be.
   public enum Kind: Hashable, Sendable {
