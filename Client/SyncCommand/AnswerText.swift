@@ -128,6 +128,7 @@ enum ThreadText {
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
     if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }
+    if let lifted = thread.lifted { return .init(lifted, .yellow) }
     return thread.locked ? .init("locked", .dim) : .init("ready", .green)
   }
 

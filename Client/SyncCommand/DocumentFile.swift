@@ -1,3 +1,10 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -29,7 +36,23 @@ enum DocumentFile {
   }
 
   /// In place of what was there at once, so that a full disk leaves the old document.
-  static func write(_ data: Data, to path: String) throws {
+  ///
+  /// - Parameter replaces: whether a file that is there may go. What is no plain file never does.
+  static func write(_ data: Data, to path: String, replaces: Bool) throws {
+    var status = stat()
+    if lstat(path, &status) == 0 {
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        throw CommandFailure(
+          code: "unwritableFile",
+          message: "\(path) is no plain file, and stays. Say - for the standard output.",
+          exitCode: 1)
+      }
+      guard replaces else {
+        throw CommandFailure(
+          code: "fileExists", message: "\(path) is there already; --force replaces it.",
+          exitCode: 1)
+      }
+    }
     do {
       try data.write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {

@@ -128,7 +128,8 @@ struct APIHandlers: RouteHandlers {
     daemon.queueSizeMax = client.settings.maxQueueSize
     return StatusAnswer(
       daemon: daemon, sync: client.syncStatus(), sessions: sessions,
-      threads: workspace.threadQueue(), awaited: await client.tasks.awaitedRequests().count,
+      threads: try await client.threads.queue(),
+      awaited: await client.tasks.awaitedRequests().count,
       agentless: agentless.map(\.id), unconsented: try await unconsented())
   }
 

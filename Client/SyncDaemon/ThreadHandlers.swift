@@ -10,11 +10,12 @@ struct ThreadHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("threads") { request, _ in
       let query = request.uri.queryParameters
-      return CanonicalJSON.response(try threads(ofProject: query.get("project"), asked: query))
+      return CanonicalJSON.response(
+        try await threads(ofProject: query.get("project"), asked: query))
     }
     api.get("threads/:session") { _, context in
       let id = try session(context)
-      let threads = client.workspace().threadQueue().threads
+      let threads = try await client.threads.queue().threads
       guard let thread = threads.first(where: { $0.session == id }) else {
         throw QueueError.threadNotQueued(session: id.rawValue)
       }
@@ -67,17 +68,29 @@ struct ThreadHandlers: RouteHandlers {
   /// Off hides the queue; nothing is forgotten (S2-45).
   private func threads(
     ofProject project: String?, asked query: Parameters
-  ) throws -> ThreadsAnswer {
+  ) async throws -> ThreadsAnswer {
     let isOn = client.settings.queueEnabled
-    var view = isOn ? client.workspace().threadQueue() : ThreadQueueView(threads: [])
+    let lifted = try await client.threads.liftedLocks()
+    var view =
+      isOn
+      ? client.workspace().threadQueue().showing(lifted.keys) : ThreadQueueView(threads: [])
     if let project { view = view.inProject(project) }
     let page = try Page(of: view.threads, asked: query, \.session.rawValue)
     let threads = page.items.map { thread in
       var answer = ThreadAnswer(thread)
       answer.awaits = client.workspace().task(of: thread.session)?.status.kind.awaited
+      answer.lifted = lifted[thread.session].map(words)
       return answer
     }
     return ThreadsAnswer(enabled: isOn, threads: threads, next: page.next)
+  }
+
+  private func words(_ lifted: LiftedLock) -> String {
+    switch lifted {
+    case .noHost: "no host"
+    case .noAgent: "no agent"
+    case .hostAway(let device): "\(name(of: device)) is away"
+    }
   }
 
   /// What is added while the queue is off would not be seen, and what is hidden is not looked at.

@@ -51,6 +51,8 @@ package struct ThreadAnswer: APIValue {
   package var locked: Bool
   /// `approval` or `answer`, where its task waits for one; left out where it does not, and in steps.
   package var awaits: String?
+  /// Why it shows though it is locked: nobody can be at work in it. Left out in steps.
+  package var lifted: String?
 
   package init(_ view: ThreadView) {
     session = view.session

@@ -172,6 +172,8 @@ import WireProtocol
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.now += 60_000
     try fleet.perform(.cancel([.numbered(1)]), on: 1)
     try fleet.settle()
     fleet.cut(0)
@@ -183,7 +185,7 @@ import WireProtocol
     #expect(store.baseImage != nil)
     let page = try replica.history(
       of: .message(.numbered(1)), before: nil, limit: 10, store: store)
-    #expect(page.entries.map(\.action.name) == ["queued"])
+    #expect(page.entries.map(\.action.name) == ["cancelled", "queued"])
     #expect(page.entries.allSatisfy { $0.milliseconds != nil && $0.device != nil })
     let own = try replica.history(
       of: .message(.numbered(3)), before: nil, limit: 10, store: store)

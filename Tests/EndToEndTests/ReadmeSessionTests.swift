@@ -92,6 +92,10 @@ extension EndToEnd {
         // The laptop dies; the desk takes the session over and tries what failed again.
         try await desk.synchronise()
         try await laptop.kill()
+        // What it had begun is hidden no more: somebody has to see to it.
+        try await bed.eventually("its threads show", within: 90) {
+          try await desk.cospool("thread", "list", "--all").contains("locked") == false
+        }
         _ = try await at(desk, "session", "host", "login", "this")
         agents[desk.name]?.mend()
         let left = try await at(desk, "queue", "list", "-s", "login")

@@ -269,19 +269,23 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
-  // S3-49, S3-56, S3-59.
+  // S3-10, S3-49, S3-56, S3-59.
   @Test func everythingIsThereAfterReopening() async throws {
     try await withDirectory { directory in
       let queue = try await open(directory)
       try await queue.enqueue(message(1, "one\u{0}with a NUL"))
       try await queue.enqueue(message(2, "two"))
       try await queue.confirmDelivery(message(2).id)
+      let times = queue.allMessages().map(\.queuedAt)
+      let now = Int64(Date().timeIntervalSince1970 * 1_000)
+      #expect(times.allSatisfy { (now - 600_000...now).contains($0) } && times == times.sorted())
       try await queue.close()
       await #expect(throws: MessageQueueError.closed) { try await queue.enqueue(message(3)) }
 
       let reopened = try await open(directory)
       #expect(reopened.allMessages().map(\.message.content) == ["one\u{0}with a NUL", "two"])
       #expect(reopened.allMessages().map(\.status) == [.queued, .delivered])
+      #expect(reopened.allMessages().map(\.queuedAt) == times)
       await #expect(throws: MessageQueueError.alreadyDelivered(try message(2).id)) {
         try await reopened.enqueue(message(2, "two"))
       }

@@ -20,6 +20,10 @@ struct MessageCommandTests {
     #expect(
       outcome.notice == .queued(.numbered(3), position: 3, count: 3, warning: false))
     #expect(device.workspace.contents("s") == ["text 1", "text 2", "third"])
+    // C-15: the same text again is another message.
+    try device.perform(.send("third", as: 4, in: "s"))
+    #expect(device.workspace.contents("s").suffix(2) == ["third", "third"])
+    try device.perform(.cancel([.numbered(4)]))
     let view = try device.workspace.message(.numbered(3))
     #expect(view.position == 3)
     #expect(view.status == .queued)
@@ -38,7 +42,8 @@ struct MessageCommandTests {
 
   // S0-6, S0-57, S0-61, S1-10.
   @Test func atTheCapALocalEnqueueIsRefused() throws {
-    var device = TestDevice(1, queueSizeMax: 10)
+    #expect(Limits.queueSizeDefault == 10)
+    var device = TestDevice(1, queueSizeMax: Limits.queueSizeDefault)
     for number in UInt64(1)...10 {
       let outcome = try device.perform(.send("text", as: number, in: "s"))
       #expect(

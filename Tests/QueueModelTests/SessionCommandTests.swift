@@ -111,6 +111,12 @@ struct SessionCommandTests {
     #expect(sessions.map(\.waiting) == [1, 1])
     #expect(sessions.map(\.threadPosition) == [1, 2])
     #expect(sessions.map(\.locked) == [true, true])
+    // S2-14, S2-15, S2-21: by default in no queue, at no place, not locked.
+    try device.perform(.addSession(.named("c"), name: nil, project: nil))
+    let fresh = try #require(device.workspace.session(.named("c")))
+    #expect(fresh.threadPosition == nil && !fresh.locked)
+    try device.perform(.unlockThread(.named("a")))
+    #expect(device.workspace.sessions().filter(\.locked).map(\.id.rawValue) == ["b"])
   }
 
   // S2-23.

@@ -98,6 +98,7 @@ struct TaskTests {
     let task = try #require(device.workspace.session(.named("s"))?.task)
     #expect(task.projectPath == "/src/api" && task.startTime == 5 && task.lastUpdateTime == 9)
     #expect(task.todoProgress?.currentTask == "write tests")
+    #expect(task.lastUpdateTime - task.startTime == 4, "the time it took is derived")
     try device.perform(report(.completed(.failure(error: "exit code 3")), at: 11))
     try device.perform(report(.processing(operation: nil), at: 20))
     let next = try #require(device.workspace.session(.named("s"))?.task)

@@ -38,8 +38,11 @@ struct ThreadCommandTests {
   // S2-5, S2-32, S2-62, S2-70.
   @Test func sendingAgainMovesAThreadToTheEnd() throws {
     var device = try device("a", "b", "c", "d")
+    device.now += 1_000
     try device.perform(.send("again", as: 9, in: "b"))
     #expect(positions(device) == ["a": 1, "c": 2, "d": 3, "b": 4])
+    let times = device.workspace.threadQueue().threads.map(\.queuedAt)
+    #expect(times[3] == device.now && times[0] < device.now)
   }
 
   @Test func typingAtTheAgentsPromptRequeuesAndLocksAsASendDoes() throws {

@@ -518,6 +518,8 @@ def main(binaries, claude, codex, *wanted):
     programs = {name: os.path.realpath(f"{binaries}/{name}") for name in ("cospool", "cospoold")}
     programs.update(claude=os.path.realpath(claude), codex=os.path.realpath(codex))
     names = [name for name in CHECKS if not wanted or name.startswith(wanted)]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, House.end_all)
     start = time.monotonic()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:

@@ -42,6 +42,9 @@ class SocketConnection(http.client.HTTPConnection):
 
 
 class House:
+    # Those that are in use, for a signal.
+    opened = set()
+
     def __init__(self, programs):
         self.programs = programs
         # Short: a socket's path has 107 bytes. Not in /tmp/…: Codex makes no helpers there.
@@ -80,6 +83,7 @@ stream_max_retries = 0
         }))
         self.processes = []
         self.daemon = None
+        House.opened.add(self)
 
     def plain(self):
         return {"HOME": self.home, "PATH": f"{self.bin}:/usr/bin:/bin", "TMPDIR": self.folder,
@@ -97,10 +101,22 @@ stream_max_retries = 0
 
     def __exit__(self, *error):
         self.model.close()
+        self.end(error)
+        House.opened.discard(self)
+
+    @classmethod
+    def end_all(cls, *_):
+        """For a signal that ends the checks: nothing that they started stays."""
+        for house in list(cls.opened):
+            house.end((None,), waits=False)
+        os._exit(143)
+
+    def end(self, error, waits=True):
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            if waits:
+                process.wait()
         if error[0] is not None and self.daemon:
             with open(f"{self.folder}/daemon.log") as log:
                 print("".join(log.readlines()[-20:]), end="")

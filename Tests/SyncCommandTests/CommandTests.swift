@@ -28,7 +28,8 @@ import Testing
       let threads = await house.cospool("thread", "list", "--json")
       #expect(
         threads.output.replacing(Self.time, with: "TIME")
-          == #"{"enabled":true,"threads":[{"locked":true,"name":"review","position":1,"#
+          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"name":"review","#
+          + #""position":1,"#
           + #""project":"","queuedAt":"TIME","session":"review"}]}"#)
     }
   }
@@ -97,6 +98,8 @@ import Testing
         (["queue", "show", "ffff"], 1, "No message ffff"),
         (["queue", "show", "1111"], 1, Self.second),
         (["queue", "move", "11111", "--to", "9"], 1, "choose 1 to 2"),
+        (["queue", "cancel", "ffff"], 1, "No message ffff"),
+        (["thread", "remove", "nobody"], 1, "No session nobody"),
         (["queue", "list", "-s", " "], 2, "cannot be a session id"),
         (["sync", "wait", "--timeout", "1"], 1, "not paired"),
         (["sync", "now"], 1, "not paired"),

@@ -26,6 +26,14 @@ import Testing
       let fetched = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
       #expect(fetched.exitCode == 0, "\(fetched)")
       #expect(try Data(contentsOf: URL(filePath: copy)) == Data([0x89, 0x50, 0x4E, 0x47]))
+      let twice = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
+      #expect(twice.exitCode == 1)
+      #expect(twice.errors.contains("--force replaces it"), "\(twice)")
+      let forced = await house.cospool(
+        "queue", "fetch", "1111", "my picture.png", "-o", copy, "--force")
+      #expect(forced.exitCode == 0, "\(forced)")
+      let binary = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", "-")
+      #expect(binary.errors.contains("no text"), "\(binary)")
       #expect(
         await house.cospool("queue", "detach", "1111", "my picture.png").output
           == "detached 1 file")

@@ -118,7 +118,7 @@ import Testing
       #expect(try content(first[4])["busy"] == false)
       #expect(try content(first[4])["task"] == nil, "its agent was not heard of")
       _ = try content(first[5])
-      // A send locks its thread until the turn ends, so it is listed as locked.
+      // Nobody works in it, so it shows.
       #expect(try content(first[6])["threads"]?.elements.first?["session"] == "review")
 
       let second = try await serve(

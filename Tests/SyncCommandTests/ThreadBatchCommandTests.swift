@@ -71,7 +71,7 @@ import Testing
       #expect(try await names(house, "--project", "/none") == [])
       #expect(
         await house.cospool("thread", "stats", "--project", "shop").output
-          .hasPrefix("threads    2 in the queue, 1 ready, 1 locked\noldest     "))
+          .hasPrefix("threads    2 in the queue, 2 ready, 0 locked\noldest     "))
       let json = await house.cospool("thread", "stats", "--json").output
       let numbers = try JSONDecoder().decode(ThreadStatisticsAnswer.self, from: Data(json.utf8))
       #expect(numbers.count == 3)
@@ -84,7 +84,14 @@ import Testing
   @Test func lookingAtAThreadRemovesItWhereThatIsSet() async throws {
     try await CommandFixture.run { house async throws in
       #expect(await house.cospool("thread", "next").output == "no thread needs you")
-      for name in ["a", "b"] { _ = await house.cospool("send", "-s", name, "go") }
+      _ = await house.cospool("config", "set", "command", "true")
+      _ = await house.cospool("config", "set", "agent", "command")
+      for name in ["a", "b"] {
+        _ = await house.cospool("session", "add", name)
+        _ = await house.cospool("queue", "pause", "-s", name)
+        _ = await house.cospool("session", "host", name, "this")
+        _ = await house.cospool("send", "-s", name, "go")
+      }
       _ = await house.cospool("thread", "unlock", "b")
       let seen = await house.cospool("thread", "next").output
       #expect(seen.hasPrefix("thread   b\nqueued   ") && seen.hasSuffix("waiting  1 message"))

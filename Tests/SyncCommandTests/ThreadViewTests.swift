@@ -27,8 +27,14 @@ import Testing
       .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
   }
 
+  /// In sessions that run here, which are paused, so that nothing ends their locks.
   private func send(_ names: String..., in house: CommandFixture) async {
+    _ = await house.cospool("config", "set", "command", "true")
+    _ = await house.cospool("config", "set", "agent", "command")
     for name in names {
+      _ = await house.cospool("session", "add", name)
+      _ = await house.cospool("queue", "pause", "-s", name)
+      _ = await house.cospool("session", "host", name, "this")
       let outcome = await house.cospool("send", "-s", name, "go on")
       #expect(outcome.exitCode == 0, "\(outcome.errors)")
     }
@@ -129,6 +135,23 @@ import Testing
           Shown(name: "c", position: 1, locked: false), Shown(name: "a", position: 2, locked: true),
           Shown(name: "b", position: 3, locked: true),
         ])
+    }
+  }
+
+  // S2-54: what is not worked on is not hidden.
+  @Test func aLockWithNothingBehindItShows() async throws {
+    try await CommandFixture.run { house async throws in
+      _ = await house.cospool("send", "-s", "a", "go on")
+      #expect(await house.cospool("thread", "list").output.contains("no host"))
+      #expect(try await shown(house).map(\.locked) == [false])
+      #expect(await house.cospool("thread", "next").output.hasPrefix("thread   a\n"))
+      _ = await house.cospool("session", "host", "a", "this")
+      #expect(await house.cospool("thread", "list").output.contains("no agent"))
+      _ = await house.cospool("queue", "pause", "-s", "a")
+      _ = await house.cospool("config", "set", "command", "true")
+      _ = await house.cospool("config", "set", "agent", "command")
+      #expect(try await shown(house).map(\.locked) == [true])
+      #expect(await house.cospool("thread", "next").output == "no thread needs you")
     }
   }
 

@@ -103,9 +103,22 @@ import Testing
       _ = await house.cospool("session", "rename", "review", "Review")
       let exported = await house.cospool("export", file)
       #expect(exported.output.hasPrefix("written to \(file), "), "\(exported)")
-      let shown = await house.cospool("export")
       let written = try String(contentsOfFile: file, encoding: .utf8)
-      #expect(shown.output == written)
+      for arguments in [["export"], ["export", "-"]] {
+        let shown = await CommandFixture.cospool(
+          arguments, variables: ["COSPOOL_DATA": house.directory])
+        #expect(shown.output == written)
+      }
+      let link = file + "-link"
+      defer { try? FileManager.default.removeItem(atPath: link) }
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+      for (path, words) in [(file, "--force"), (link, "no plain file"), ("/dev/full", "no plain")] {
+        let refused = await house.cospool("export", path)
+        #expect(refused.exitCode == 1)
+        #expect(refused.errors.contains(words), "\(refused)")
+      }
+      #expect(await house.cospool("export", link, "--force").exitCode == 1)
+      #expect(await house.cospool("export", file, "--force").exitCode == 0)
       let again = await house.cospool("import", file)
       #expect(again.output == "imported 0 messages, 0 sessions, 0 threads; 2 known already")
     }

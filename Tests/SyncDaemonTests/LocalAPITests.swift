@@ -53,7 +53,8 @@ import Testing
       let threads = try await daemon.request("GET", "/v1/threads")
       #expect(
         threads.body.replacing(form, with: "TIME")
-          == #"{"enabled":true,"threads":[{"locked":true,"name":"review","position":1,"#
+          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"name":"review","#
+          + #""position":1,"#
           + #""project":"","queuedAt":"TIME","session":"review"}]}"#)
     }
   }
@@ -123,7 +124,7 @@ import Testing
         try await daemon.request("DELETE", "/v1/threads/docs/lock").body == #"{"result":"done"}"#)
       let threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.session.rawValue) == ["docs", "review"])
-      #expect(threads.threads.map(\.locked) == [false, true])
+      #expect(threads.threads.map(\.lifted) == [nil, "no host"])
       _ = try await daemon.request("PUT", "/v1/sessions/docs/pause", #"{"reason":"holiday"}"#)
       _ = try await daemon.request("PUT", "/v1/sessions/review/pause")
       let queue = try await daemon.request("GET", "/v1/sessions/docs/queue")

@@ -36,7 +36,7 @@ public struct ClientThreads: Sendable {
     guard let summary = workspace.session(session) else {
       throw .queue(.sessionNotFound(id: session.rawValue))
     }
-    guard let thread = workspace.threadQueue().threads.first(where: { $0.session == session })
+    guard let thread = try await queue().threads.first(where: { $0.session == session })
     else { throw .queue(.threadNotQueued(session: session.rawValue)) }
     let removes = client.settings.autoRemoveOnView && !thread.locked
     if removes { try await client.perform(.removeThreads([session])) }
@@ -48,7 +48,7 @@ public struct ClientThreads: Sendable {
   /// - Parameter project: only the threads of this project.
   /// - Throws: as `view`.
   public func viewNext(project: String? = nil) async throws(ClientError) -> ThreadVisit? {
-    var view = client.workspace().threadQueue()
+    var view = try await queue()
     if let project { view = view.inProject(project) }
     guard let first = view.ready.first else { return nil }
     return try await self.view(first.session)
@@ -63,7 +63,7 @@ public struct ClientThreads: Sendable {
   /// - Parameter project: only the threads of this project, as `ThreadQueueView.inProject` says.
   /// - Throws: `.storage`, `.closed`.
   public func statistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics {
-    var view = client.workspace().threadQueue()
+    var view = try await queue()
     if let project { view = view.inProject(project) }
     var page = HistoryPage()
     repeat {

@@ -15,8 +15,10 @@ struct ExportCommand: DaemonCommand {
       time, the order of queues and threads. It is complete for a person; it is not a
       backup of the sync (that is the data directory).
       """)
-  @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("Where to; - or none: stdout.", valueName: "file"), completion: .file())
   var file: String?
+  @Flag(help: "Replace a file that is there.") var force = false
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -26,11 +28,12 @@ struct ExportCommand: DaemonCommand {
   }
 
   func received(_ answer: Answer) throws {
-    if let file { try DocumentFile.write(answer.json, to: file) }
+    guard let file, file != "-" else { return }
+    try DocumentFile.write(answer.json, to: file, replaces: force)
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    guard let file else { return String(decoding: answer.json, as: UTF8.self) }
+    guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
     return "written to \(TextStyle.line(file)), "
       + ReceiptText.counted(answer.json.count, "byte")
   }

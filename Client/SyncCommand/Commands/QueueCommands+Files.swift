@@ -83,13 +83,18 @@ extension QueueCommands {
       abstract: "Write a file of a message to disk, from the server where it is not here.",
       discussion: """
         EXAMPLES
-          cospool queue fetch 3f2a screenshot.png -o screenshot.png
+          cospool queue fetch 3f2a screenshot.png
+          cospool queue fetch 3f2a screenshot.png -o /tmp/shot.png --force
+          cospool queue fetch 3f2a notes.txt -o -
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
     @Argument(help: "The file's name, or the beginning of its hash.") var file: String
-    @Option(name: [.short, .long], help: ArgumentHelp("Where to.", valueName: "file"))
-    var output: String
+    @Option(
+      name: [.short, .long],
+      help: ArgumentHelp("Where to; - is stdout. Else here, by its name.", valueName: "file"))
+    var output: String?
+    @Flag(help: "Replace a file that is there.") var force = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -102,10 +107,25 @@ extension QueueCommands {
       return request
     }
 
-    func received(_ answer: Answer) throws { try DocumentFile.write(answer.json, to: output) }
+    /// Without a path of its own the file comes here, whatever its name has in it.
+    private var path: String { output ?? String(file.split(separator: "/").last ?? "file") }
+
+    func received(_ answer: Answer) throws {
+      guard path != "-" else { return }
+      try DocumentFile.write(answer.json, to: path, replaces: force)
+    }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      "written to \(TextStyle.line(output)), " + ReceiptText.counted(answer.json.count, "byte")
+      // Bytes that are no text go to a file.
+      guard path != "-" else {
+        guard let text = String(validating: answer.json, as: UTF8.self) else {
+          throw CommandFailure(
+            code: "notText", message: "It is no text: name a file with -o.", exitCode: 1)
+        }
+        return text
+      }
+      return "written to \(TextStyle.line(path)), "
+        + ReceiptText.counted(answer.json.count, "byte")
     }
   }
 
@@ -119,7 +139,9 @@ extension QueueCommands {
         The versioned object that apps keep; import reads it back without loss.
         """)
     @OptionGroup var session: SessionOption
-    @Argument(help: ArgumentHelp("Where to; else stdout.", valueName: "file")) var file: String?
+    @Argument(help: ArgumentHelp("Where to; - or none: stdout.", valueName: "file"))
+    var file: String?
+    @Flag(help: "Replace a file that is there.") var force = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -129,11 +151,12 @@ extension QueueCommands {
     }
 
     func received(_ answer: Answer) throws {
-      if let file { try DocumentFile.write(answer.json, to: file) }
+      guard let file, file != "-" else { return }
+      try DocumentFile.write(answer.json, to: file, replaces: force)
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      guard let file else { return String(decoding: answer.json, as: UTF8.self) }
+      guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
       return "written to \(TextStyle.line(file)), "
         + ReceiptText.counted(answer.json.count, "byte")
     }

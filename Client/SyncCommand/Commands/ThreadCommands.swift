@@ -17,7 +17,7 @@ struct ThreadCommands: ParsableCommand {
         cospool thread stats
 
       Sending in a session puts its thread at the end. While it is worked on, it is locked and
-      hidden.
+      hidden; where nobody can be at work (no host, no agent, the host away), it shows with that.
       """,
     subcommands: [
       List.self, Next.self, View.self, Add.self, Move.self, Remove.self, Clear.self, Unlock.self,

@@ -1,0 +1,67 @@
+import ClientCore
+public import QueueModel
+
+/// Why nothing stands behind the lock of a thread.
+public enum LiftedLock: Hashable, Sendable {
+  /// No device runs the session, and no agent works in it.
+  case noHost
+  /// This device runs the session, and has no agent for it.
+  case noAgent
+  /// The device that runs it is not connected: its lease is gone, or ends within seconds.
+  case hostAway(DeviceID)
+}
+
+extension ThreadQueueView {
+  /// The queue with the threads shown whose locks count no more.
+  public func showing(_ lifted: some Sequence<SessionID>) -> ThreadQueueView {
+    let shown = Set(lifted)
+    var view = self
+    for index in view.threads.indices where shown.contains(view.threads[index].session) {
+      view.threads[index].locked = false
+    }
+    return view
+  }
+}
+
+extension ClientThreads {
+  /// The thread queue now. A thread is locked while its agent works or is about to: where that cannot
+  /// be, it shows.
+  ///
+  /// - Throws: `.storage`, `.closed`.
+  public func queue() async throws(ClientError) -> ThreadQueueView {
+    client.workspace().threadQueue().showing(try await liftedLocks().keys)
+  }
+
+  /// The threads whose locks count no more (S2-54), with the reason. The locks end when the agent works
+  /// and is done, or when somebody takes them away.
+  ///
+  /// - Throws: `.storage`, `.closed`.
+  public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
+    let workspace = client.workspace()
+    let kinds = try await client.execution.agentKinds()
+    let sync = client.syncStatus()
+    // Who is not connected itself knows nothing of others.
+    let devices = sync.state == .connected ? sync.devices : []
+    let away = Set(devices.lazy.filter { !$0.connected && $0.id != client.deviceID }.map(\.id))
+    var lifted: [SessionID: LiftedLock] = [:]
+    for thread in workspace.threadQueue().threads where thread.locked {
+      guard let session = workspace.session(thread.session) else { continue }
+      lifted[session.id] = lift(
+        of: session, kinds[session.id] ?? client.settings.agents.kind, away: away)
+    }
+    return lifted
+  }
+
+  private func lift(
+    of session: SessionView, _ kind: AgentKind, away: Set<DeviceID>
+  ) -> LiftedLock? {
+    if let host = session.host, away.contains(host) { return .hostAway(host) }
+    // Somebody works with an agent at its own prompt.
+    if session.task?.status.kind.isUnderWay == true { return nil }
+    switch session.host {
+    case nil: return .noHost
+    case client.deviceID where kind == AgentKind.none: return .noAgent
+    case _?: return nil
+    }
+  }
+}
