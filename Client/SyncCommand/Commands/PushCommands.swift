@@ -25,7 +25,7 @@ struct PushCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  struct List: PushTargetsCommand {
+  struct List: PushAddressesCommand {
     static let configuration = CommandConfiguration(
       abstract: "The addresses, without their secrets, and whether they work.",
       discussion: """
@@ -58,7 +58,7 @@ struct PushCommands: ParsableCommand {
     }
   }
 
-  struct Remove: PushTargetsCommand {
+  struct Remove: PushAddressesCommand {
     static let configuration = CommandConfiguration(
       abstract: "Push nothing there any more.",
       discussion: """
@@ -91,9 +91,9 @@ struct PushCommands: ParsableCommand {
 }
 
 /// A command whose answer is the list of addresses.
-protocol PushTargetsCommand: DaemonCommand {}
+protocol PushAddressesCommand: DaemonCommand {}
 
-extension PushTargetsCommand {
+extension PushAddressesCommand {
   func text(of answer: Answer, style: TextStyle) throws -> String {
     PushText.list(try answer.decoded(PushTargetsAnswer.self), style: style)
   }
@@ -115,7 +115,7 @@ struct PushTargetOption: ParsableArguments {
 }
 
 extension PushCommands.Add {
-  struct Ntfy: PushTargetsCommand {
+  struct Ntfy: PushAddressesCommand {
     static let configuration = CommandConfiguration(
       commandName: "ntfy", abstract: "A topic of an ntfy server.",
       discussion: """
@@ -135,7 +135,7 @@ extension PushCommands.Add {
     }
   }
 
-  struct Webhook: PushTargetsCommand {
+  struct Webhook: PushAddressesCommand {
     static let configuration = CommandConfiguration(
       commandName: "webhook", abstract: "An address that takes signed posts.",
       discussion: """
@@ -154,7 +154,7 @@ extension PushCommands.Add {
     }
   }
 
-  struct APNs: PushTargetsCommand {
+  struct APNs: PushAddressesCommand {
     static let configuration = CommandConfiguration(
       commandName: "apns", abstract: "An app on one of Apple's devices.",
       discussion: """
