@@ -31,46 +31,6 @@ package struct LiveActivityPush: Hashable, Sendable {
   }
 }
 
-/// The state of one task. Elapsed time is derived from `startedAt` where it is shown.
-package struct ActivityContent: Hashable, Sendable {
-  package enum Status: String, Hashable, Sendable, CaseIterable {
-    case idle
-    case processing
-    case awaitingApproval
-    case awaitingAnswer
-    case completed
-    case error
-  }
-
-  package struct Progress: Hashable, Sendable {
-    package var completed: Int
-    package var total: Int
-    package var currentTask: String?
-
-    package init(completed: Int, total: Int, currentTask: String? = nil) {
-      self.completed = completed
-      self.total = total
-      self.currentTask = currentTask
-    }
-  }
-
-  package var status: Status
-  /// What it is at, in a few words.
-  package var operation: String?
-  package var progress: Progress?
-  /// Milliseconds since 1970.
-  package var startedAt: Int64
-
-  package init(
-    status: Status, operation: String? = nil, progress: Progress? = nil, startedAt: Int64
-  ) {
-    self.status = status
-    self.operation = operation
-    self.progress = progress
-    self.startedAt = startedAt
-  }
-}
-
 extension LiveActivityPush.Event {
   package var word: String {
     switch self {

@@ -45,6 +45,11 @@ enum APNsPayload {
       return Activity(tried)
     }
     push.content.progress?.currentTask = task
+    push.content.question = try fitted(push.content.question) { text in
+      var tried = push
+      tried.content.question = text
+      return Activity(tried)
+    }
     push.content.operation = try fitted(push.content.operation) { text in
       var tried = push
       tried.content.operation = text
@@ -99,9 +104,12 @@ private struct Alert: Encodable {
     var threadID: String
     var sound = "default"
     var interruptionLevel: String
+    /// An extension of the app may say on the device what is not pushed.
+    var mutableContent = 1
 
     enum CodingKeys: String, CodingKey {
       case alert, category, sound
+      case mutableContent = "mutable-content"
       case threadID = "thread-id"
       case interruptionLevel = "interruption-level"
     }
@@ -148,24 +156,6 @@ private struct Retraction: Encodable {
 
 private struct Activity: Encodable {
   struct APS: Encodable {
-    struct State: Encodable {
-      struct Progress: Encodable {
-        var completed: Int
-        var total: Int
-        var currentTask: String?
-      }
-
-      var status: String
-      var operation: String?
-      var progress: Progress?
-      /// Milliseconds since 1970; a number, so that the app's date strategy does not matter.
-      var startedAt: Int64
-    }
-
-    struct Attributes: Encodable {
-      var sessionId: String
-    }
-
     struct Text: Encodable {
       var title: String
       var body: String
@@ -173,11 +163,13 @@ private struct Activity: Encodable {
 
     var timestamp: Int64
     var event: String
-    var contentState: State
+    var contentState: ActivityContent
     var staleDate: Int64?
     var dismissalDate: Int64?
     var attributesType: String?
-    var attributes: Attributes?
+    var attributes: CospoolTaskAttributes?
+    /// The system makes a token for its updates, which the app hands on; iOS 18 does so only then.
+    var inputPushToken: Int?
     var alert: Text?
 
     enum CodingKeys: String, CodingKey {
@@ -186,6 +178,7 @@ private struct Activity: Encodable {
       case staleDate = "stale-date"
       case dismissalDate = "dismissal-date"
       case attributesType = "attributes-type"
+      case inputPushToken = "input-push-token"
     }
   }
 
@@ -193,20 +186,14 @@ private struct Activity: Encodable {
 
   /// Apple takes seconds.
   init(_ push: LiveActivityPush) {
-    let content = push.content
-    let state = APS.State(
-      status: content.status.rawValue, operation: content.operation,
-      progress: content.progress.map {
-        APS.State.Progress(
-          completed: $0.completed, total: $0.total, currentTask: $0.currentTask)
-      }, startedAt: content.startedAt)
     aps = APS(
-      timestamp: push.timestamp / 1_000, event: push.event.word, contentState: state,
+      timestamp: push.timestamp / 1_000, event: push.event.word, contentState: push.content,
       staleDate: push.staleAt.map { $0 / 1_000 })
     switch push.event {
     case .start(let type):
       aps.attributesType = type
-      aps.attributes = APS.Attributes(sessionId: push.sessionID)
+      aps.attributes = CospoolTaskAttributes(sessionId: push.sessionID)
+      aps.inputPushToken = 1
       // Without an alert the system does not start it.
       aps.alert = APS.Text(title: "Task Running", body: "An agent works on a task.")
     case .update: break

@@ -204,7 +204,12 @@ extension ActivityContent {
       case .processing: operation ?? "Working"
       case .awaitingApproval: "Waits for an approval"
       case .awaitingAnswer: "Waits for an answer"
-      case .completed: "Complete"
+      case .completed:
+        switch outcome {
+        case .failure: "Failed"
+        case .cancelled: "Stopped"
+        case .success, nil: "Complete"
+        }
       case .error: "Failed"
       }
     guard let progress else { return state }

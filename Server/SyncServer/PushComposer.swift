@@ -113,6 +113,10 @@ enum PushComposer {
   /// A state that nothing was heard of for so long counts as old.
   static let staleMilliseconds: Int64 = 3_600_000
 
+  /// Answers that an activity has room for.
+  private static let optionsMax = 4
+  private static let optionCharactersMax = 40
+
   private static func content(_ task: TaskState, showsDetails: Bool) -> ActivityContent {
     let status: ActivityContent.Status =
       switch task.status {
@@ -132,7 +136,23 @@ enum PushComposer {
         completed: todo.completed, total: todo.total,
         currentTask: showsDetails ? todo.currentTask.map { Redaction.shown($0) } : nil)
     }
-    return ActivityContent(
+    var content = ActivityContent(
       status: status, operation: operation, progress: progress, startedAt: task.startTime)
+    content.requestId = task.status.request?.id.description
+    switch task.status {
+    case .awaitingApproval(let request) where showsDetails:
+      content.tool = Redaction.shown(request.toolName)
+      content.question = Redaction.shown(request.summary)
+    case .awaitingAnswer(let question) where showsDetails:
+      content.question = Redaction.shown(question.question)
+      content.options = question.options.prefix(optionsMax).map {
+        Redaction.shown($0, charactersMax: optionCharactersMax)
+      }
+    case .completed(.success): content.outcome = .success
+    case .completed(.failure), .error: content.outcome = .failure
+    case .completed(.cancelled): content.outcome = .cancelled
+    case .idle, .processing, .awaitingApproval, .awaitingAnswer: break
+    }
+    return content
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PushDelivery
 import PushNotices
 import PushTestSupport
@@ -26,6 +27,10 @@ import Testing
       #expect(aps["category"] as? String == "APPROVAL_REQUEST")
       #expect(aps["thread-id"] as? String == "session-1")
       #expect(aps["interruption-level"] as? String == "time-sensitive")
+      #expect(aps["mutable-content"] as? Int == 1)
+      let read = try JSONDecoder().decode(
+        PushPayload.self, from: JSONSerialization.data(withJSONObject: request.json))
+      #expect(read.requestId == "request-1" && read.clearApprovalId == nil)
       #expect(request.json["requestId"] as? String == "request-1")
       #expect(request.json["link"] as? String == "cospool://session/session-1")
       #expect(request.json["details"] as? String == "more")
@@ -72,6 +77,7 @@ import Testing
       #expect(bodies.map { $0["event"] as? String } == ["start", "update", "update", "end"])
       #expect(bodies[0]["attributes-type"] as? String == "TaskAttributes")
       #expect(bodies[0]["attributes"] as? [String: String] == ["sessionId": "session-1"])
+      #expect(bodies.map { $0["input-push-token"] as? Int } == [1, nil, nil, nil])
       #expect(bodies[1]["attributes-type"] == nil)
       #expect(bodies[3]["dismissal-date"] as? Int64 == PushBed.start / 1_000 + 5)
       #expect(bodies[1]["stale-date"] as? Int64 == PushBed.start / 1_000 + 60)
@@ -79,6 +85,11 @@ import Testing
       #expect(state["status"] as? String == "processing")
       #expect(state["operation"] as? String == "Editing")
       #expect(state["startedAt"] as? Int64 == PushBed.start)
+      // S4-8: an app reads with the public types what the server writes.
+      let read = try JSONDecoder().decode(
+        CospoolTaskAttributes.ContentState.self, from: JSONSerialization.data(withJSONObject: state)
+      )
+      #expect(read.status == .processing && read.progress?.total == 5)
     }
   }
 

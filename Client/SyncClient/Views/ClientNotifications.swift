@@ -49,7 +49,7 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// Somebody looks at the device, or does not any more: while it is looked at, nothing is pushed
+  /// Somebody looks at the device, or does not any more: while it is looked at, no notice is pushed
   /// to it (N-13).
   ///
   /// - Parameter seconds: for how long that counts unless it is said again; at most

@@ -18,7 +18,8 @@ struct PushCommands: ParsableCommand {
         cospool push remove ID
         cospool config set notifyDetails on
 
-      Nothing is pushed while the device takes its notifications itself, or while you look at it.
+      No notice is pushed while the device takes its notifications itself, or while you look at it;
+      live statuses begin and end in any case, unless liveStatus is off.
       What is pushed says only what kind of thing happened, unless notifyDetails is on.
       """,
     subcommands: [Add.self, List.self, Test.self, Remove.self])
