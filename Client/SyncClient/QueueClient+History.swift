@@ -29,13 +29,44 @@ extension QueueClient {
   ///
   /// - Throws: `.queue(.nothingToUndo)`, `.storage`, `.closed`.
   @discardableResult
-  public func undo() async throws(ClientError) -> CommandReceipt { try await perform(.undo) }
+  public func undo() async throws(ClientError) -> CommandReceipt {
+    try await step(.undo) { $0.undoable.last?.group }
+  }
 
   /// Does again what the latest undo took back.
   ///
   /// - Throws: `.queue(.nothingToRedo)`, `.storage`, `.closed`.
   @discardableResult
-  public func redo() async throws(ClientError) -> CommandReceipt { try await perform(.redo) }
+  public func redo() async throws(ClientError) -> CommandReceipt {
+    try await step(.redo) { $0.redoable.last?.group }
+  }
+
+  /// Imports within so many milliseconds of each other count as one.
+  private static let importPauseMilliseconds: UInt64 = 5_000
+
+  /// One step of undo or redo. An import is done in parts, of which each is a group: they go together.
+  private func step(
+    _ command: Command, _ next: @escaping @Sendable (UndoHistory) -> UndoGroup?
+  ) async throws(ClientError) -> CommandReceipt {
+    var count = 0
+    while true {
+      let group = await engine.read { next($0.replica.undo) }
+      var receipt = try await perform(command)
+      guard let group, group.label.kind == .imported else { return receipt }
+      switch receipt.notice {
+      case .undone(var label), .redone(var label):
+        count += label.count
+        label.count = count
+        receipt.notice = command == .undo ? .undone(label) : .redone(label)
+      default: break
+      }
+      let following = await engine.read { next($0.replica.undo) }
+      guard let following, following.label.kind == .imported,
+        (following.milliseconds &- group.milliseconds).magnitude
+          <= QueueClient.importPauseMilliseconds
+      else { return receipt }
+    }
+  }
 
   /// What can be undone and redone now.
   public var undoState: UndoState { engine.latest.undo }

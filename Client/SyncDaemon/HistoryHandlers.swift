@@ -15,8 +15,12 @@ struct HistoryHandlers: RouteHandlers {
 
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(client.undoState)) }
-    api.post("undo") { _, _ in try await perform(.undo) }
-    api.post("redo") { _, _ in try await perform(.redo) }
+    api.post("undo") { _, _ in
+      CanonicalJSON.response(ReceiptAnswer(try await client.undo().notice))
+    }
+    api.post("redo") { _, _ in
+      CanonicalJSON.response(ReceiptAnswer(try await client.redo().notice))
+    }
     api.get("history") { request, _ in
       CanonicalJSON.response(try await history(request.uri.queryParameters))
     }
