@@ -269,6 +269,22 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
+  // S3-20.
+  @Test func theQueueDoesNotKeepItsDelegateAlive() async throws {
+    try await withDirectory { directory in
+      let queue = try await open(directory)
+      weak var kept: Notebook?
+      do {
+        let notebook = Notebook()
+        kept = notebook
+        queue.setDelegate(notebook)
+        #expect(kept != nil)
+      }
+      #expect(kept == nil)
+      try await queue.close()
+    }
+  }
+
   // S3-10, S3-49, S3-56, S3-59.
   @Test func everythingIsThereAfterReopening() async throws {
     try await withDirectory { directory in
