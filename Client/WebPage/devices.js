@@ -15,8 +15,8 @@ export class DevicesView extends HTMLElement {
     this.toggle = h('button', { type: 'button', onclick: () => perform('sync', { enabled: model.sync.state === 'disabled' }) })
     this.others = h('ul.plain')
     this.adding = h('p.quiet', { hidden: true })
-    this.role = h('select', { id: 'role' }, ...Object.entries(ROLES).map(([value, words]) => h('option', { value }, words)))
-    this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'A new device '), this.role,
+    this.newRole = h('select', { id: 'role' }, ...Object.entries(ROLES).map(([value, words]) => h('option', { value }, words)))
+    this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'A new device '), this.newRole,
       h('button', { type: 'button', onclick: (event) => this.#letIn(event.currentTarget) }, 'Show a code for it'))
     this.code = h('div.invite', { hidden: true })
     this.pairing = this.#pairing()
@@ -108,7 +108,7 @@ export class DevicesView extends HTMLElement {
     clearTimeout(this.#codeOver)
     const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
     try {
-      const { code, command, hint, qr, expiresAt } = await source.act('pairCode', { role: this.role.value })
+      const { code, command, hint, qr, expiresAt } = await source.act('pairCode', { role: this.newRole.value })
       this.code.replaceChildren(
         qr ? qrCode(qr, 'QR code of the command') : h('p', {}, 'The command is too long for a QR code.'),
         h('p', {}, 'Type this on the new device; it works once, within ten minutes:'), h('p', {}, h('code', {}, command)),

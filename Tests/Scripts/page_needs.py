@@ -61,6 +61,8 @@ def check_requests(browser, house, figures):
 
 def check_consent(browser, house, figures):
     """What another device gives this one waits for a word here: by a button, by a key, or from the command line."""
+    house.desk.api("PUT", "settings/command", {"value": "true"})
+    house.desk.api("PUT", "settings/agent", {"value": "command"})
     page = browser.page()
     for name in ("given-a", "given-b", "given-c"):
         house.laptop.send(name, "work for the desk")
@@ -80,6 +82,9 @@ def check_consent(browser, house, figures):
     house.desk.cli("session", "host", "given-c", "this")
     shown(cards["given-c"]).to_have_count(0)
     expect(not waiting() & {"given-a", "given-b", "given-c"}, f"{waiting()} wait")
+    until(lambda: not house.desk.contents("given-a") + house.desk.contents("given-c"), "what may run has run")
+    expect(len(house.desk.contents("given-b")) == 1, "what may not run has run")
+    house.desk.api("PUT", "settings/agent", {"value": "none"})
 
 
 def check_many_requests(browser, house, figures):

@@ -62,8 +62,8 @@ struct PairCommand: DaemonCommand {
         cospool pair --show                           on a paired device: a code for another one
         cospool pair --show --role viewer --expires 30d
 
-      A paired device lets others in where the server's owner allows it (cospool-server serve
-      --devices-may-pair) and it is a host. The new one never has more access than this one, and a
+      A paired device lets others in where the server's owner allows it (cospool-server serve \
+      --devices-may-pair) and it is a host. The new one never has more access than this one, and a \
       device that was revoked comes back by a code of the server alone.
 
       ws:// is not encrypted. It is taken for this machine and for private networks; for any other \
