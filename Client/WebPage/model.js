@@ -184,7 +184,8 @@ export class Model extends EventTarget {
     const queue = moved(this.queues.get(session) ?? [], this.moves.get(session))
     const known = new Set(queue.map((message) => message.id))
     const unsent = [...this.sending].filter(([id, each]) => each.session === session && !known.has(id))
-    return [...queue, ...unsent.map(([id, each]) => ({ id, status: 'sending', content: each.text, ...each }))]
+    // Of its files only the names are shown: nothing of them can be fetched yet.
+    return [...queue, ...unsent.map(([id, { attachments, ...each }]) => ({ id, status: 'sending', content: each.text, ...each }))]
   }
 
   message(id) {
