@@ -24,8 +24,8 @@ package enum InboxRequest: Hashable, Sendable {
     case .removeTarget: 9
     case .targets: 10
     case .setPreferences: 11
-    case .testTarget: 12
-    case .code: 13
+    case .testTarget: 15
+    case .code: 16
     }
   }
 }
@@ -148,9 +148,9 @@ extension InboxRequest {
         self = .targets
       case 11:
         self = .setPreferences(try reader.preferences())
-      case 12:
+      case 15:
         self = .testTarget(try reader.identifier(PushTargetID.self))
-      case 13:
+      case 16:
         self = .code(try reader.codeWish())
       default:
         return nil

@@ -97,9 +97,11 @@ import WireProtocol
     let connection = try scene.join(&device)
     let elsewhere = try scene.join(&other)
     scene.holdsTasks = true
+    var session = 0
     func flood() throws {
       for _ in 0..<10 {
-        for _ in 0..<(isTaken ? 1 : 40) { try device.write("text") }
+        session += 1
+        for _ in 0..<(isTaken ? 1 : 40) { try device.write("text", in: "session \(session)") }
         // Of a writer that has not begun it is refused as a whole.
         if !isTaken { device.outgoing.removeFirst() }
         scene.send(device.changes(), on: connection)
@@ -109,7 +111,7 @@ import WireProtocol
     try flood()
     try other.write("text")
     scene.send(other.changes(), on: elsewhere)
-    for _ in 1...2 {
+    for _ in 1...3 {
       scene.finishOneTask()
       try flood()
     }

@@ -53,6 +53,20 @@ import Testing
     }
   }
 
+  /// A number means one request: what one kind reads, another leaves alone.
+  @Test func numbersAreOfOneRequestEach() throws {
+    for request in InboxRequestTests.requests {
+      #expect(try AuthorityRequest(request.request(id: 9)) == nil, "\(request)")
+    }
+    let id = MessageID(high: 1, low: 2)
+    for request in try [
+      AuthorityRequest.whereabouts(id), .next(session: SessionID("s"), token: 7), .outcome(id),
+      .withdraw(SessionID("s")), .lease(session: SessionID("s"), token: 7),
+    ] {
+      #expect(try InboxRequest(request.request(id: 9)) == nil, "\(request)")
+    }
+  }
+
   @Test func whatIsWrittenIsRead() throws {
     for request in InboxRequestTests.requests {
       #expect(try InboxRequest(request.request(id: 9)) == request)
@@ -99,7 +113,7 @@ import Testing
     #expect(code(11, [1, 2, 2, 0]) == .malformed, "neither 0 nor 1")
     #expect(code(7, [2]) == .malformed, "neither 0 nor 1")
     for role in [0, 4, 255] as [UInt8] {
-      #expect(code(13, [role, 0]) == .malformed, "no such role")
+      #expect(code(16, [role, 0]) == .malformed, "no such role")
     }
     let nine = [9] + Array(repeating: UInt8(0), count: 400)
     #expect(throws: WireError.self) {
