@@ -236,8 +236,9 @@ import WireProtocol
       return targets.map(\.deliveredAt)
     }
     answer("410 Gone")
-    #expect(try deliveredAt() == [nil])
+    // Asking takes what else came to the connection.
     #expect(try told() == [.unusable("410 Gone")])
+    #expect(try deliveredAt() == [nil])
     #expect(try pair.ask(request, id: 20) == nil)
     answer(nil)
     #expect(try told() == [.done])
