@@ -32,7 +32,7 @@ struct UnpackingTests {
     .deleteSession(.named("a")),
   ])
   func aChangeOfManyMessagesUnpacksTheirSessionOnce(command: Command) throws {
-    var device = TestDevice(1)
+    var device = TestDevice(1, queueSizeMax: 40)
     for number in UInt64(1)...40 { try device.perform(.send("text", as: number, in: "a")) }
     var plain = device
     try device.restoreFromSnapshot()
