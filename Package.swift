@@ -352,8 +352,8 @@ let rooms: [Room] = [
     "SyncDaemonTests",
     ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
     foreign: [
-      "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOPosix",
-      "NIOSSL", "SystemPackage",
+      "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1",
+      "NIOPosix", "NIOSSL", "SystemPackage",
     ]),
   test(
     "SyncCommandTests",

@@ -81,11 +81,7 @@ struct Daemon: Sendable {
       dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false))
     let api = APIHandlers(
       client: client, settings: settings, output: output, slots: slots, web: web, turns: turns,
-      daemon: DaemonAnswer(
-        version: Version.number, processID: Int(getpid()),
-        dataDirectory: dataDirectory, socket: place.path,
-        threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize),
-      heartbeatPeriod: heartbeatPeriod)
+      daemon: answer(of: client, at: place), heartbeatPeriod: heartbeatPeriod)
     let (agentsWait, agentsMayStart) = AsyncStream<Void>.makeStream()
     let (noticesWait, noticesMayStart) = AsyncStream<Void>.makeStream()
     let (webWaits, webMayStart) = AsyncStream<Void>.makeStream()
@@ -143,6 +139,14 @@ struct Daemon: Sendable {
 }
 
 extension Daemon {
+  /// What it says of itself.
+  private func answer(of client: QueueClient, at place: SocketPath) -> DaemonAnswer {
+    DaemonAnswer(
+      version: Version.number, processID: Int(getpid()),
+      dataDirectory: dataDirectory, socket: place.path,
+      threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize)
+  }
+
   /// What the HTTP server calls information is detail here.
   private var apiLogger: Logger {
     var apiLogger = logger

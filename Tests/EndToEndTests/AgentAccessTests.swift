@@ -53,51 +53,52 @@ extension EndToEnd {
       func code(_ name: String) -> String { text(name + ".code") }
     }
 
+    private static let whatAnAgentTries =
+      #"""
+      # One process connects and ends, and another one asks over its connection.
+      handed='
+      import os, socket, sys
+      asked = socket.socket(socket.AF_UNIX)
+      if os.fork() == 0:
+        asked.connect(sys.argv[1])
+        os._exit(0)
+      os.wait()
+      body = b"{\"value\":\"touch pwned\"}"
+      asked.sendall(b"PUT /v1/settings/command HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+      answer = asked.recv(9999)
+      print(answer)
+      sys.exit(0 if b" 200 " in answer else 3)
+      '
+      try list $cospool queue list -s own
+      try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
+      try edit $cospool queue edit 1111 "and then that"
+      try edit-person $cospool queue edit 2222 "something else"
+      try cancel-person $cospool queue cancel 2222
+      try other $cospool send -s other "a worm"
+      try read-other $cospool queue list -s other
+      try settings $cospool config set command "touch pwned"
+      try pair $cospool pair ws://127.0.0.1:1 CODE
+      try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
+      try host $cospool session host other this
+      try approve $cospool approve other
+      try dump $cospool dump
+      try project $cospool send -s own --project /tmp/evil "elsewhere"
+      # Without what it was given, and over the socket of its person.
+      try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET $cospool config set command "touch pwned"
+      try cleared env -i $cospool config set command "touch pwned" --data $COSPOOL_DATA
+      try forged env COSPOOL_TOKEN=00 $cospool config set command "touch pwned"
+      try posing env -u COSPOOL_TOKEN -u COSPOOL_SOCKET COSPOOL_ATTEMPT=2 \
+        $cospool config set command "touch pwned"
+      try handed python3 -c "$handed" $COSPOOL_DATA/cospool.sock
+      try status $cospool status --json
+      try mcp sh -c 'printf "%s\n" "$1" | $2 mcp' sh \
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_add","arguments":{"session":"other","text":"a worm"}}}' \
+        $cospool
+      """#
+
     @Test func anAgentIsNotItsPerson() async throws {
       try await TestBed.run { bed in
-        let scene = try await Scene(
-          bed,
-          #"""
-          # One process connects and ends, and another one asks over its connection.
-          handed='
-          import os, socket, sys
-          asked = socket.socket(socket.AF_UNIX)
-          if os.fork() == 0:
-            asked.connect(sys.argv[1])
-            os._exit(0)
-          os.wait()
-          body = b"{\"value\":\"touch pwned\"}"
-          asked.sendall(b"PUT /v1/settings/command HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-          answer = asked.recv(9999)
-          print(answer)
-          sys.exit(0 if b" 200 " in answer else 3)
-          '
-          try list $cospool queue list -s own
-          try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
-          try edit $cospool queue edit 1111 "and then that"
-          try edit-person $cospool queue edit 2222 "something else"
-          try cancel-person $cospool queue cancel 2222
-          try other $cospool send -s other "a worm"
-          try read-other $cospool queue list -s other
-          try settings $cospool config set command "touch pwned"
-          try pair $cospool pair ws://127.0.0.1:1 CODE
-          try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
-          try host $cospool session host other this
-          try approve $cospool approve other
-          try dump $cospool dump
-          try project $cospool send -s own --project /tmp/evil "elsewhere"
-          # Without what it was given, and over the socket of its person.
-          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET $cospool config set command "touch pwned"
-          try cleared env -i $cospool config set command "touch pwned" --data $COSPOOL_DATA
-          try forged env COSPOOL_TOKEN=00 $cospool config set command "touch pwned"
-          try posing env -u COSPOOL_TOKEN -u COSPOOL_SOCKET COSPOOL_ATTEMPT=2 \
-            $cospool config set command "touch pwned"
-          try handed python3 -c "$handed" $COSPOOL_DATA/cospool.sock
-          try status $cospool status --json
-          try mcp sh -c 'printf "%s\n" "$1" | $2 mcp' sh \
-            '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_add","arguments":{"session":"other","text":"a worm"}}}' \
-            $cospool
-          """#)
+        let scene = try await Scene(bed, Self.whatAnAgentTries)
         // Behind the first: what its person wrote, and what the agent must leave alone.
         try await scene.device.cospool("session", "add", "secret")
         try await scene.device.send("secret", "for no host")

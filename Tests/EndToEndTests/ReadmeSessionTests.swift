@@ -53,11 +53,6 @@ extension EndToEnd {
           typed.append(words.joined(separator: " "))
           return try await device.attempt(words).succeeded().standardOutput
         }
-        /// The beginning of the id of the message with these words, as a list shows it.
-        func id(_ words: String, in list: String) throws -> String {
-          let line = try #require(list.split(separator: "\n").first { $0.contains(words) })
-          return String(try #require(line.firstMatch(of: /[0-9a-f]{8}/)).0.prefix(6))
-        }
         for device in [laptop, desk] {
           let agent = try #require(agents[device.name])
           _ = try await at(device, "config", "set", "command", "\(agent.path) {}")
@@ -112,6 +107,12 @@ extension EndToEnd {
         #expect(typed.count <= 20, "\(typed)")
         #expect(!typed.contains { $0.contains(/[0-9a-f]{8}-/) }, "\(typed)")
       }
+    }
+
+    /// The beginning of the id of the message with these words, as a list shows it.
+    private func id(_ words: String, in list: String) throws -> String {
+      let line = try #require(list.split(separator: "\n").first { $0.contains(words) })
+      return String(try #require(line.firstMatch(of: /[0-9a-f]{8}/)).0.prefix(6))
     }
 
     private func run(_ command: String, in bed: TestBed, data: String) async throws -> String {
