@@ -92,12 +92,8 @@ extension Replica {
     next.clock = HybridClock(latest: next.workspace.latestStamp)
     var transaction = StoreTransaction(record: next.record)
     transaction.forgetsReceipts = base != nil
-    transaction.base = .clear
-    if let base {
-      transaction.base = .install(base.image)
-    } else if let image = try storedImage(store) {
-      transaction.base = .install(image)
-    }
+    let image: WorkspaceImage? = if let base { base.image } else { try storedImage(store) }
+    transaction.base = image.map { .install($0) } ?? .clear
     transaction.prunedThrough = lastEntry
     // Without another base, all of the log is appended again.
     if base != nil {
