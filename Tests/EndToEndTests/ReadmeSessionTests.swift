@@ -163,7 +163,7 @@ extension EndToEnd {
       line
         .replacing(home, with: "HOME")
         .replacing(#/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/#, with: "UUID")
-        .replacing(#/\d{4}-\d\d-\d\dT[\d:.]+Z/#, with: "TIME")
+        .replacing(#/\d{4}-\d\d-\d\d[T ][\d:.]+Z?/#, with: "TIME")
         .replacing(#/\b[0-9a-f]{8}\b/#, with: "ID")
         .replacing(#/process \d+/#, with: "process N")
         .replacing(#/wss?://[^ ]+/#, with: "URL")

@@ -179,7 +179,8 @@ import Testing
         "deviceName":"desk","devices":[{"connected":true,
         "id":"22222222-2222-4222-8222-222222222222","name":"phone",
         "seenEverything":false}],"lastSyncedAt":1767311995000,"outgoing":1,"repairs":0,
-        "server":"ws://h:1","state":"connected","synced":false,"workspace":"w"}}
+        "server":"ws://h:1","state":"connected","synced":false,"workspace":"w"},
+       "unconsented":[]}
       """#
     #expect(
       try text("status", of: json) == """

@@ -209,7 +209,10 @@ extension PushCommands.Add {
 enum PushText {
   static func list(_ answer: PushTargetsAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
-    var table = TextTable(["ID", "KIND", "ADDRESS", "PUSHED", "STATE"], numbers: [3], names: [0])
+    var table = TextTable([
+      .init(title: "ID", isName: true), .init(title: "KIND"), .init(title: "ADDRESS"),
+      .init(title: "PUSHED", isNumber: true, goes: 1), .init(title: "STATE"),
+    ])
     table.rows = answer.targets.map { target in
       let state = target.valid ? "valid" : "invalid"
       return [
