@@ -30,7 +30,6 @@ extension Replica {
     var transaction = StoreTransaction(record: record)
     transaction.base = .install(base.image())
     transaction.prunedThrough = last
-    transaction.shortensHistory = true
     transaction.journal.forgottenBefore = milliseconds
     transaction.undo = next.undo.forget(before: milliseconds)
     try commit(transaction, to: store)

@@ -92,14 +92,15 @@ extension Replica {
     next.clock = HybridClock(latest: next.workspace.latestStamp)
     var transaction = StoreTransaction(record: next.record)
     transaction.forgetsReceipts = base != nil
-    let image: WorkspaceImage? = if let base { base.image } else { try storedImage(store) }
-    transaction.base = image.map { .install($0) } ?? .clear
-    transaction.prunedThrough = lastEntry
-    // Without another base, all of the log is appended again.
-    if base != nil {
-      let waiting = renaming.taken.isEmpty ? next.record.outbox : record.outbox
-      transaction.journal.added = try told(by: store, without: waiting)
+    transaction.base = .clear
+    if let base {
+      transaction.base = .install(base.image)
+      transaction.journal.added = try told(
+        by: store, without: renaming.taken.isEmpty ? next.record.outbox : record.outbox)
+    } else if let image = try storedImage(store) {
+      transaction.base = .install(image)
     }
+    transaction.prunedThrough = lastEntry
     next.number(&log.entries)
     transaction.appended = log.entries
     // What its groups speak of may have other ids.

@@ -134,8 +134,8 @@ package struct Replica: Sendable {
 
   /// Sees to it that the log can tell when a command was made.
   private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
-    let note = workspace.noteTime(
-      of: outcome.operations, after: writer?.stamped, in: context)
+    let note = TimeNote.write(
+      of: outcome.operations, after: writer?.stamped, in: context, to: &workspace)
     if let note { outcome.operations.append(note) }
     if outcome.operations.contains(where: { $0.stamp != nil }) {
       writer?.stamped(context.stamp.milliseconds)

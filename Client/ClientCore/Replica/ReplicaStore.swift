@@ -58,7 +58,7 @@ package struct JournalChanges: Sendable {
   package static let entriesMax = 10_000
 
   package var added: [JournalEntry] = []
-  /// What is older than this, in milliseconds since 1970, goes.
+  /// What is older than this, in milliseconds since 1970, goes, as it goes from the log.
   package var forgottenBefore: Int64?
 }
 
@@ -123,7 +123,7 @@ package struct StoreTransaction: Sendable {
   }
 
   /// The base takes the place of entries that it was made of, and nothing else changes.
-  package var shortensHistory = false
+  package var shortensHistory: Bool { journal.forgottenBefore != nil }
 
   /// Whether a state derived from the log before does not follow by appending alone.
   package var rewritesHistory: Bool {

@@ -1,10 +1,10 @@
 import SequenceCRDT
 
 /// When changes were made that carry no stamp: typing, cancelling, pausing and their like.
-extension Workspace {
+package enum TimeNote {
   /// How far what carries no stamp may stand behind one of its replica, in milliseconds: what is typed
   /// costs a note a second.
-  package static let timeStepMilliseconds: Int64 = 1_000
+  package static let stepMilliseconds: Int64 = 1_000
 
   /// Writes when a command was made, where the log could not tell: a register of the session, behind the
   /// operations that it speaks of.
@@ -12,32 +12,36 @@ extension Workspace {
   /// - Parameters:
   ///   - operations: what the command made, the latest of its replica.
   ///   - latest: the milliseconds of the replica's last stamp before them; nil where it has none.
+  ///   - workspace: takes the write.
   /// - Returns: the write; nil where it is not needed.
   /// - Complexity: O(operations).
-  package mutating func noteTime(
-    of operations: [Operation], after latest: Int64?, in context: CommandContext
+  package static func write(
+    of operations: [Operation], after latest: Int64?, in context: CommandContext,
+    to workspace: inout Workspace
   ) -> Operation? {
-    if let latest, context.stamp.milliseconds - latest <= Workspace.timeStepMilliseconds {
+    if let latest, context.stamp.milliseconds - latest <= stepMilliseconds {
       return nil
     }
     guard let (index, element) = operations.firstUntimed, let last = operations.last?.lastID,
       let units = operations[index].id.distance(to: last)
     else { return nil }
-    var author = Author(context: context)
+    var author = Workspace.Author(context: context)
     author.recorder = nil
-    emit(
+    workspace.emit(
       .setRegister(
-        element: sessionReference(of: element), field: .changedAt, value: .number(units + 1),
+        element: session(of: element, in: workspace), field: .changedAt, value: .number(units + 1),
         stamp: context.stamp),
       by: &author)
     return author.operations.first
   }
 
   /// The session that an element is or stands in.
-  private func sessionReference(of element: OperationID) -> OperationID {
-    guard sessionKeys[element] == nil, let message = messageKeys[element],
-      let key = messageStates[message]?.session,
-      let reference = sessionStates[key]?.element.references.first
+  private static func session(
+    of element: OperationID, in workspace: Workspace
+  ) -> OperationID {
+    guard workspace.sessionKeys[element] == nil, let message = workspace.messageKeys[element],
+      let key = workspace.messageStates[message]?.session,
+      let reference = workspace.sessionStates[key]?.element.references.first
     else { return element }
     return reference
   }
