@@ -28,10 +28,9 @@ import Testing
   /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
   /// within the rule.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
-    .init(room: "Sources/QueueModel", type: "Workspace"): (2_870, 15),
+    .init(room: "Sources/QueueModel", type: "Workspace"): (2_850, 15),
     .init(room: "Sources/SyncSimulation", type: "Simulation"): (1_700, 23),
     .init(room: "Server/ServerCore", type: "ServerCore"): (1_650, 26),
-    .init(room: "Client/ClientCore", type: "StoreTransaction"): (1_000, 16),
     .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 28),
     .init(room: "Server/ServerCore", type: "Connection"): (1_000, 19),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),

@@ -8,7 +8,7 @@ extension Replica {
   /// Log entries read at once.
   static let pageEntries = 128
   /// How far around an operation without a stamp one is looked for, in sequence numbers.
-  private static let stampDistanceMax: UInt32 = 512
+  static let stampDistanceMax: UInt32 = 512
 
   /// What happened to a subject, the newest first.
   ///

@@ -135,10 +135,11 @@ package struct Replica: Sendable {
   /// Sees to it that the log can tell when a command was made.
   private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
     let note = TimeNote.write(
-      of: outcome.operations, after: writer?.stamped, in: context, to: &workspace)
+      of: outcome.operations, after: writer?.stamp(near: outcome.operations), in: context,
+      to: &workspace)
     if let note { outcome.operations.append(note) }
-    if outcome.operations.contains(where: { $0.stamp != nil }) {
-      writer?.stamped(context.stamp.milliseconds)
+    if let last = outcome.operations.last(where: { $0.stamp != nil }) {
+      writer?.stamped(context.stamp.milliseconds, at: last.id.seq)
     }
   }
 

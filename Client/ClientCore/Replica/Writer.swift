@@ -12,8 +12,13 @@ struct Writer: Hashable, Sendable {
   /// The clocks when it wrote last.
   private var now: Int64
   private var wall: Int64
-  /// The milliseconds of its last stamp; nil before the first.
-  private(set) var stamped: Int64?
+  /// Its last stamp's place and milliseconds; nil before the first.
+  private var stamped: Stamped?
+
+  private struct Stamped: Hashable {
+    var seq: UInt32
+    var milliseconds: Int64
+  }
 
   /// - Parameter nonce: what the server gave; two copies of one machine may draw the same random
   ///   numbers.
@@ -37,9 +42,18 @@ struct Writer: Hashable, Sendable {
       && (passed &- shown).magnitude <= UInt64(ClientLimits.clockToleranceMilliseconds)
   }
 
-  /// Notes that operations with a stamp of these milliseconds were made.
-  mutating func stamped(_ milliseconds: Int64) {
-    stamped = milliseconds
+  /// Notes that an operation with a stamp of these milliseconds was made.
+  mutating func stamped(_ milliseconds: Int64, at seq: UInt32) {
+    stamped = Stamped(seq: seq, milliseconds: milliseconds)
+  }
+
+  /// The milliseconds of the last stamp in front of operations; nil where a log does not look so far back
+  /// for it.
+  func stamp(near operations: [Operation]) -> Int64? {
+    guard let stamped, let last = operations.last?.lastID?.seq,
+      last &- stamped.seq <= Replica.stampDistanceMax
+    else { return nil }
+    return stamped.milliseconds
   }
 
   mutating func wrote(at context: EventContext) {
