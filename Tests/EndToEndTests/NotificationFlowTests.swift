@@ -156,9 +156,8 @@ extension EndToEnd {
           ((try? String(contentsOfFile: log, encoding: .utf8)) ?? "").split(separator: "\n")
             .map(String.init)
         }
-        let asking = try bed.start(
-          "cospool",
-          ["hook", "-s", "work", "--approvals", "300", "--data", host.data], name: "agent",
+        let asking = try bed.underAgent(
+          ["hook", "-s", "work", "--approvals", "300", "--data", host.data],
           input: """
             {"hook_event_name":"PermissionRequest","session_id":"x","tool_name":"Bash",
              "tool_input":{"command":"swift test"}}
