@@ -33,7 +33,10 @@ export async function perform(name, values, { id = values.id, busy, done, undoab
 /** Shows an error where it belongs, with a way out. */
 export function failed(error, id, again) {
   if (!(error instanceof Refusal || error instanceof Unreachable)) throw error
-  if (error.status === 401) return lock(error)
+  if (error.status === 401) {
+    if (id) model.notes.delete(id)
+    return lock(error)
+  }
   if (id) model.notes.set(id, { state: 'error', words: error.message, again })
   else toast(error.message, again && { label: 'Try again', run: again })
   say(error.message)
@@ -75,25 +78,29 @@ export async function send(session, text, { urgent, attachments, progress } = {}
   return id
 }
 
-/** Those that are on their way at this moment. */
-const delivering = new Set()
+/** What is on its way at this moment, and when it ends. */
+const delivering = new Map()
 
-export async function deliver(id, progress) {
+export function deliver(id, progress) {
+  if (!delivering.has(id)) delivering.set(id, deliverOnce(id, progress).finally(() => delivering.delete(id)))
+  return delivering.get(id)
+}
+
+async function deliverOnce(id, progress) {
   const message = model.sending.get(id)
-  if (!message || delivering.has(id)) return
-  delivering.add(id)
+  if (!message) return
   model.notes.set(id, { state: 'busy', words: 'sending …' })
   model.touch()
   try {
     const answer = await source.act('send', { id, ...message }, progress && { progress })
     model.notes.delete(id)
-    say(`Queued, position ${answer.position} of ${answer.count}`)
+    // What is over stands in no queue: no event will name it.
+    if (answer.status !== 'queued') model.settle(id)
+    else say(`Queued, position ${answer.position} of ${answer.count}`)
     if (answer.warning) toast(answer.warning)
     await model.place(id, source)
   } catch (error) {
     failed(error, id, () => deliver(id, progress))
-  } finally {
-    delivering.delete(id)
   }
 }
 

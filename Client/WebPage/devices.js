@@ -133,15 +133,17 @@ export class DevicesView extends HTMLElement {
   }
 
   async #revoke(browser) {
-    await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`)
-    if (browser.current) lock({ message: 'You revoked this browser.' })
+    const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`, { reads: !browser.current })
+    if (isDone && browser.current) lock({ message: 'You revoked this browser.' })
   }
 
-  async #then(name, values, words) {
+  /** Gives `true` back where it was done. */
+  async #then(name, values, words, { reads = true } = {}) {
     try {
       await source.act(name, values)
       toast(words)
-      await this.#read()
+      if (reads) await this.#read()
+      return true
     } catch (error) {
       failed(error)
     }

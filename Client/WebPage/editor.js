@@ -5,6 +5,12 @@ import { h, say, show, toast } from './dom.js'
 
 const HOLD_SECONDS = 20
 
+/** Messages whose edit this page keeps: begun here, or before it was loaded. What another tab edits is that tab's. */
+const own = new Set(Object.keys(localStorage).filter((key) => key.startsWith('cospool.draft.edit.')).map((key) => key.slice(19)))
+
+/** Whether an edit that was begun in this page is to go on. */
+export function isBegun(message) { return own.has(message) && drafts.get(`edit.${message}`) !== '' }
+
 export class Editor {
   #message; #end; #base; #shown; #renewing; #closed = false
 
@@ -68,6 +74,7 @@ export class Editor {
   }
 
   #keep() {
+    own.add(this.#message.id)
     drafts.set(this.#name, JSON.stringify({ text: this.field.value, base: this.#base, shown: this.#shown }))
   }
 
@@ -143,17 +150,19 @@ export class Editor {
   #drop() {
     const changed = this.field.value !== this.#shown
     const text = this.field.value
-    const name = this.#name
+    const [name, id] = [this.#name, this.#message.id]
     this.#close()
     if (changed) {
       toast('Left as it was', { label: 'Go on editing', run: () => {
+        own.add(id)
         drafts.set(name, JSON.stringify({ text, base: this.#base, shown: this.#shown }))
-        model.touch()
+        document.querySelector(`queue-row[data-id="${id}"]`)?.run('edit')
       } })
     }
   }
 
   #close() {
+    own.delete(this.#message.id)
     drafts.set(this.#name, '')
     this.leave()
     this.element.remove()

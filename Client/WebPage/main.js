@@ -65,6 +65,14 @@ async function begin() {
   }, 5000)
   setInterval(saySeen, 45_000)
   for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, () => (saySeen.at = Date.now()), { passive: true })
+  addEventListener('pointerdown', () => (keys.typedAt = 0), { passive: true })
+  document.querySelector('.skip').addEventListener('click', (event) => {
+    // The address is the view's.
+    event.preventDefault()
+    main.focus()
+  })
+  // Another tab sent it, or threw it away.
+  addEventListener('storage', ({ key, newValue }) => key && newValue === null && model.sentElsewhere(key))
   go()
 }
 
@@ -167,7 +175,7 @@ function update() {
   const locked = model.link === 'locked'
   show(banner, model.link === 'down' && go.seen === true || locked)
   if (model.link === 'live') go.seen = true
-  else setTimeout(() => (go.seen = true, model.link === 'down' && model.touch()), 800)
+  else if (!go.seen) go.waits ??= setTimeout(() => (go.seen = true, model.touch()), 800)
   const words = locked ? model.lockWords ?? 'This browser has no key.' : 'The daemon does not answer. What you type is kept here and sent when it is back.'
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
@@ -190,7 +198,7 @@ function update() {
     here ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current')
   }
   if (!locked) view?.update()
-  if (needs.count) document.title = `(${needs.count}) ${document.title}`
+  if (!locked && needs.count) document.title = `(${needs.count}) ${document.title}`
 }
 
 function fillSessions(list) {
@@ -215,8 +223,17 @@ function fillSessions(list) {
 }
 
 function keys(event) {
-  const typing = event.target.closest?.('input, textarea, select, [contenteditable]')
-  if (typing || event.altKey) return
+  const types = (event.key.length === 1 || event.key === 'Enter') && !event.ctrlKey && !event.metaKey
+  if (event.target.closest?.('input, textarea, select, [contenteditable]')) {
+    keys.typedAt = types ? Date.now() : 0
+    return
+  }
+  if (event.altKey) return
+  // The field under somebody's fingers may go, with what it answers: what is still typed decides nothing.
+  if (types && Date.now() - keys.typedAt < STILL_TYPING) {
+    keys.typedAt = Date.now()
+    return event.preventDefault()
+  }
   if ((event.ctrlKey || event.metaKey) && event.key === 'z') {
     event.preventDefault()
     undo()
@@ -224,5 +241,9 @@ function keys(event) {
     event.preventDefault()
   }
 }
+
+keys.typedAt = 0
+/** How long keys belong to a text after the last one of it, in milliseconds. */
+const STILL_TYPING = 2000
 
 begin()

@@ -99,6 +99,11 @@ export class Model extends EventTarget {
     shelf.put(SENDING + id, [])
   }
 
+  /** Another tab of this browser has done with what stood under this key. */
+  sentElsewhere(key) {
+    if (key.startsWith(SENDING) && this.sending.delete(key.slice(SENDING.length))) this.touch()
+  }
+
   /** Each by itself: other tabs of this browser keep their own. */
   async keepSending(id) {
     const { attachments, ...message } = this.sending.get(id)
@@ -111,7 +116,10 @@ export class Model extends EventTarget {
   /** Takes back what was not sent before a page of this browser was closed. */
   async restoreSending() {
     for (const key of Object.keys(localStorage).filter((each) => each.startsWith(SENDING))) {
-      const { hasFiles, ...message } = JSON.parse(localStorage.getItem(key))
+      const stored = localStorage.getItem(key)
+      // Another tab was faster.
+      if (!stored) continue
+      const { hasFiles, ...message } = JSON.parse(stored)
       if (hasFiles) message.attachments = await shelf.get(key)
       if (!hasFiles || message.attachments.length) this.sending.set(key.slice(SENDING.length), message)
     }
@@ -134,33 +142,37 @@ export class Model extends EventTarget {
     const asked = asks(before).find((each) => each.id === outcome?.request)
     if (!asked || asks(task).some((each) => each.id === asked.id)) return
     const decision = this.decided.get(asked.id)
+    const isOwn = decision?.own && outcome.device === this.sync?.device
     this.decide(asked.id, {
-      session: task.sessionId, asked,
-      words: decision?.own && outcome.device === this.sync?.device
-        ? decision.words : endingWords(outcome, this.deviceName(outcome.device)),
+      session: task.sessionId, asked, own: isOwn,
+      words: isOwn && !decision.stays ? decision.words : endingWords(outcome, this.deviceName(outcome.device)),
     })
   }
 
   #takeAnswer({ request, session, verdict, text, result }) {
     const words = {
-      taken: null,
+      taken: this.decided.get(request)?.stays ? 'It counted.' : null,
       answeredAlready: 'Somebody else was first; your answer did not count.',
       tooLate: 'There was no connection in time; your answer was not sent.',
       notAwaited: 'Nobody waits for it any more; your answer did not count.',
     }[result]
     if (!words) return
-    this.decide(request, { session, words: words + (text ? ` Your words: “${text}”` : ''), stays: true, verdict })
+    const counted = result === 'taken'
+    this.decide(request, { session, words: words + (text && !counted ? ` Your words: “${text}”` : ''), stays: !counted, verdict })
   }
 
-  /** Shows for a moment how a request ended. */
+  /** Shows for a moment how a request ended; where it `stays`, until somebody has read it. */
   decide(id, decision) {
-    this.decided.set(id, { ...this.decided.get(id), ...decision })
-    if (!decision.stays) {
-      setTimeout(() => {
-        this.decided.delete(id)
-        this.touch()
-      }, 8000)
-    }
+    const before = this.decided.get(id)
+    clearTimeout(before?.timer)
+    const timer = decision.stays ? null : setTimeout(() => this.forgetDecision(id), 8000)
+    this.decided.set(id, { ...before, stays: false, ...decision, timer })
+    this.touch()
+  }
+
+  forgetDecision(id) {
+    clearTimeout(this.decided.get(id)?.timer)
+    this.decided.delete(id)
     this.touch()
   }
 

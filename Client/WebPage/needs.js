@@ -18,6 +18,11 @@ export class NeedsView extends HTMLElement {
       ...[this.requests, this.stuck, this.ready, this.locked].map((each) => each.box),
       this.hint = h('p.keys', {}, h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next and previous · ', h('kbd', {}, 'a'), ' allow · ',
         h('kbd', {}, 'd'), ' deny · ', h('kbd', {}, 'Enter'), ' open'))
+    // Its output is shown in its session.
+    this.addEventListener('output', ({ detail }) => {
+      const session = [...model.queues].find(([, queue]) => queue.some(({ id }) => id === detail.id))?.[0]
+      if (session) location.hash = `#/s/${encodeURIComponent(session)}`
+    })
     this.update()
   }
 

@@ -15,7 +15,8 @@ export class RequestCard extends HTMLElement {
     this.remark = h('textarea', { rows: 1, oninput: () => drafts.set(`answer.${this.#id}`, this.remark.value) })
     this.buttons = h('div.buttons')
     this.outcome = h('p.note', { hidden: true, role: 'status' })
-    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome)
+    this.read = h('button.dismiss', { type: 'button', hidden: true, onclick: () => this.#dismiss() }, 'Dismiss')
+    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome, this.read)
   }
 
   /** Shows one of `asks`, or one that was decided on and is over. */
@@ -45,13 +46,20 @@ export class RequestCard extends HTMLElement {
       count > 1 && !asked.over ? `${place} of ${count}` : null, name, model.deviceName(model.sessions.get(session)?.host), asked.at && age(asked.at),
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
-    const decision = model.decided.get(id)
+    let decision = model.decided.get(id)
+    const unsaid = decision && !decision.own && !decision.stays && drafts.get(`answer.${id}`).trim()
+    // Somebody else was faster, or nobody asks any more: what was typed here is not to go with the card.
+    if (unsaid) {
+      model.decide(id, { words: `${decision.words}. Your words: “${unsaid}”`, stays: true })
+      decision = model.decided.get(id)
+    }
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
     const over = asked.over || Boolean(decision)
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) button.disabled = busy || over
     this.remark.disabled = over
+    show(this.read, Boolean(decision?.stays))
     show(this.outcome, Boolean(decision || note))
     this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
     text(this.outcome, decision?.words ?? note?.words ?? '')
@@ -73,6 +81,11 @@ export class RequestCard extends HTMLElement {
       }, minutes === 5 ? 'Later: 5 min' : `${minutes} min`)))
   }
 
+  #dismiss() {
+    drafts.set(`answer.${this.#id}`, '')
+    model.forgetDecision(this.#id)
+  }
+
   async decide(verdict, words = this.remark.value) {
     const id = this.#id
     if (model.notes.get(id)?.state === 'busy' || model.decided.has(id)) return
@@ -87,7 +100,7 @@ export class RequestCard extends HTMLElement {
       const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
       const told = answer.result === 'waiting'
         ? `${done} here; it counts when there is a connection, within two minutes.` : `${done} by you`
-      model.decide(id, { session: this.#session, asked: this.#asked, words: told, own: true })
+      model.decide(id, { session: this.#session, asked: this.#asked, words: told, own: true, stays: answer.result === 'waiting' })
       say(told)
     } catch (error) {
       model.notes.delete(id)

@@ -3,7 +3,7 @@
 import { LABELS, WORDS, actionsOf } from './actions.js'
 import { deliver, discard, drafts, failed, filesProblem, model, offerUndo, packed, perform, source } from './app.js'
 import { age, h, say, show, size, text, toast } from './dom.js'
-import { Editor } from './editor.js'
+import { Editor, isBegun } from './editor.js'
 import { STUCK } from './model.js'
 
 const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'restore', 'resend', 'discard', 'cancel']
@@ -90,8 +90,11 @@ export class QueueRow extends HTMLElement {
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
     this.#editor?.changed(message)
-    if (drafts.get(`edit.${message.id}`) && !this.#editor && state === 'queued') this.#openEditor()
+    if (isBegun(message.id) && !this.#editor && state === 'queued') this.#openEditor()
   }
+
+  /** The message while somebody edits it here. */
+  get edited() { return this.#editor ? this.#message : null }
 
   #showFiles(message) {
     const files = message.attachments ?? []

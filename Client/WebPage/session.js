@@ -47,6 +47,10 @@ export class SessionView extends HTMLElement {
     const session = model.sessions.get(this.#id)
     const task = model.tasks.get(this.#id)
     const rows = model.rows(this.#id)
+    // What somebody edits here stays, with what was typed, where it left the queue meanwhile.
+    for (const { edited } of this.list.children) {
+      if (edited && !rows.some(({ id }) => id === edited.id)) rows.push({ ...edited, position: null, status: 'cancelled' })
+    }
     const host = session?.host && session.host !== model.sync?.device ? model.deviceName(session.host) : null
     text(this.heading, session?.name || this.#id)
     document.title = `${session?.name || this.#id} · Cospool`

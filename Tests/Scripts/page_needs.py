@@ -59,6 +59,24 @@ def check_requests(browser, house, figures):
     until(lambda: one.get("ending") == "allowed", "the first is allowed")
 
 
+def check_lost_words(browser, house, figures):
+    """Who types words while somebody else answers keeps them, and decides nothing else with what is still typed."""
+    page = browser.page()
+    house.desk.ask("ask-k", kind="approval", toolName="Bash", summary="the first of these")
+    _, other = house.desk.ask("ask-l", kind="approval", toolName="Bash", summary="the other of these")
+    lost, left = (page.locator("request-card", has_text=f"the {each} of these") for each in ("first", "other"))
+    shown(left).to_be_visible()
+    lost.get_by_label("Words to deny with").press_sequentially("a better ")
+    house.desk.cli("approve", "ask-k")
+    shown(lost).to_contain_text("Your words: “a better”")
+    page.keyboard.type("a ada a a")
+    expect("ending" not in other, f"what was typed decided: {other}")
+    lost.get_by_role("button", name="Dismiss").click()
+    shown(lost).to_have_count(0)
+    left.get_by_role("button", name="Deny").click()
+    until(lambda: other.get("ending") == "denied", "the other is denied")
+
+
 def check_consent(browser, house, figures):
     """What another device gives this one waits for a word here: by a button, by a key, or from the command line."""
     house.desk.api("PUT", "settings/command", {"value": "true"})

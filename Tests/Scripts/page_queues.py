@@ -110,6 +110,23 @@ def check_merge(browser, house, figures):
           "it is let go")
 
 
+def check_edit_of_a_gone_message(browser, house, figures):
+    """What is typed stays where its message leaves the queue, and is queued as a new one."""
+    message = house.desk.send("gone", "one two")
+    page = browser.page()
+    go(page, "#/s/gone")
+    row(page, "one two").get_by_role("button", name="Edit").click()
+    field = page.get_by_label("Text of the message")
+    field.press("End")
+    field.press_sequentially(" three")
+    house.desk.cli("queue", "cancel", message)
+    shown(page.get_by_text("It can no longer be edited")).to_be_visible()
+    shown(field).to_have_value("one two three")
+    page.get_by_role("button", name="Queue it as a new message").click()
+    until(lambda: house.desk.contents("gone") == ["one two three"], "it is queued")
+    shown(page.locator("queue-row")).to_have_count(1)
+
+
 def check_reload_in_edit(browser, house, figures):
     message = house.desk.send("reload", "one two three")
     page = browser.page()

@@ -120,7 +120,10 @@ final class WebKeys: Sendable {
   /// - Returns: their ids, its own first; none where there is no such browser.
   func revoke(_ named: String) throws -> [String] {
     try content.withLock { content in
-      guard let first = content.browsers.first(where: { $0.id == named || $0.name == named })
+      let browsers = content.browsers
+      guard
+        let first = browsers.first(where: { $0.id == named })
+          ?? browsers.first(where: { $0.name == named })
       else { return [] }
       var ids = [first.id]
       // Whoever stands behind in the list of ids is asked for those that it let in, too.
@@ -130,9 +133,9 @@ final class WebKeys: Sendable {
         ids += more.map(\.id)
         asked += 1
       }
-      let browsers = content.browsers.filter { !ids.contains($0.id) }
-      try write(browsers)
-      content.browsers = browsers
+      let rest = content.browsers.filter { !ids.contains($0.id) }
+      try write(rest)
+      content.browsers = rest
       content.tickets.removeAll { ticket in ticket.by.map { ids.contains($0) } ?? false }
       return ids
     }
