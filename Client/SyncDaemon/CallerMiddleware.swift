@@ -137,6 +137,10 @@ extension APIHandlers {
     case .any: return
     case .own: throw APIProblem.agentNotAllowed
     case .ask:
+      // Who allows it sees all of it.
+      guard send.text.utf8.count <= Limits.taskDetailsBytesMax, (send.attachments ?? []).isEmpty,
+        (send.priority ?? "normal") == "normal"
+      else { throw APIProblem.agentAsksTooMuch }
       let line = send.text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
       let ask = AgentAsk.approval(
         toolName: "queue_add",
@@ -171,6 +175,11 @@ extension APIProblem {
   static let agentDenied = APIProblem(
     .forbidden, code: "agentDenied",
     message: "Nobody allowed to queue that in another session.", exitCode: 3)
+
+  static let agentAsksTooMuch = APIProblem(
+    .forbidden, code: "agentAsksTooMuch",
+    message: "A person allows what it sees: for another session that is a text of at most "
+      + "\(Limits.taskDetailsBytesMax) bytes, not urgent, without files.", exitCode: 3)
 
   static let ownRequest = APIProblem(
     .forbidden, code: "ownRequest",

@@ -42,7 +42,9 @@ struct CallingProcess: Hashable, Sendable {
   /// and left somebody else its connection. Empty where the system tells nothing of processes.
   func lineage() -> [(id: pid_t, stat: ProcessStat)]? {
     guard id == getpid() || CallingProcess.stat(of: id) != nil else {
-      return CallingProcess.stat(of: getpid()) == nil ? [] : nil
+      // Where the system hides processes of others (`hidepid`), it is none of them that ended.
+      let isHidden = kill(id, 0) == 0 || errno == EPERM
+      return isHidden || CallingProcess.stat(of: getpid()) == nil ? [] : nil
     }
     var line: [(id: pid_t, stat: ProcessStat)] = []
     var next = id
@@ -66,11 +68,18 @@ struct CallingProcess: Hashable, Sendable {
     line.reversed().lazy.compactMap { CallingAgent(environmentOf: $0.id, dataDirectory) }.first
   }
 
-  /// The agent that runs this hook or MCP server; nil where it is neither, or that cannot be told.
+  /// The agent that runs this hook or MCP server; nil where it is neither, or that cannot be told: what a
+  /// person types in a terminal, or the system starts by itself, is no agent's.
   func askingAgent() -> AgentProcess? {
     guard let line = lineage(), line.first?.stat.name == "cospool" else { return nil }
-    let agent = line.dropFirst().first { !CallingProcess.shells.contains($0.stat.name) }
-    return agent.flatMap { AgentProcess(id: Int($0.id), start: $0.stat.start) }
+    for (process, stat) in line {
+      guard process == id || CallingProcess.shells.contains(stat.name) else {
+        return stat.name == "systemd" ? nil : AgentProcess(id: Int(process), start: stat.start)
+      }
+      // Behind the shell that leads a terminal stands what opened it, for all of its windows.
+      if stat.session == process, stat.hasTerminal { return nil }
+    }
+    return nil
   }
 
   /// Whether a process is it or one of those that started it.

@@ -140,6 +140,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
         guard let device = tables.devices[maker], !device.isRevoked, device.record.role == .host
         else { return .wrong }
         guard !wasRevoked else { return .revoked }
+        guard redemption.device == maker || tables.devices[redemption.device] == nil else {
+          return .known
+        }
       }
       if wasRevoked {
         state.workspaces[code.workspace]?.inboxes.forget(redemption.device)

@@ -310,6 +310,12 @@ extension RedemptionOutcome {
       (.wrongCode, "the code is wrong, used or expired; get a fresh one where you got it")
     case .exhausted:
       (.tooManyAttempts, "too many wrong guesses; get a fresh code where you got it")
+    case .known:
+      (
+        .wrongCode,
+        "the code lets in devices that are new: this one gets a fresh token by a code of its own, "
+          + "or by one that is made on the server"
+      )
     case .tooManyDevices:
       (.limitReached, "the workspace holds at most \(Limits.devicesMax) devices")
     case .revoked:

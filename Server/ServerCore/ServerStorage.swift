@@ -224,6 +224,8 @@ package enum RedemptionOutcome: Hashable, Sendable {
     letInBy: DeviceID? = nil)
   /// The device's access was revoked, and the code is one that another device asked for.
   case revoked
+  /// The workspace knows the device already, and the code is one that yet another device asked for.
+  case known
   /// Unknown, used or expired; the guess was counted.
   case wrong
   /// The code was right but died of wrong guesses.

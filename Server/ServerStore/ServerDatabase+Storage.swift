@@ -75,10 +75,10 @@ extension ServerDatabase: ServerStorage {
       }
       guard code["failures"] < redemption.failuresMax else { return .exhausted }
       let number: Int64 = code["number"]
-      let wasRevoked =
-        try Bool.fetchOne(
-          db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
-          arguments: [number, redemption.device.column]) ?? false
+      let revocation = try Bool.fetchOne(
+        db, sql: "SELECT revoked_at IS NOT NULL FROM devices WHERE workspace = ? AND id = ?",
+        arguments: [number, redemption.device.column])
+      let wasRevoked = revocation == true
       var end = (code["access_milliseconds"] as Int64?).map { now + $0 }
       let letInBy = code["maker"] == nil ? nil : try code.identifier("maker") as DeviceID
       if let letInBy {
@@ -87,6 +87,8 @@ extension ServerDatabase: ServerStorage {
           let maker = try db.maker(letInBy, workspace: try code.identifier("id"), at: now)
         else { return .wrong }
         guard !wasRevoked else { return .revoked }
+        // Else it could take the place of any other.
+        guard revocation == nil || redemption.device == letInBy else { return .known }
         end = [end, maker.expiresAt].compactMap { $0 }.min()
       }
       let others = try db.deviceCount(besides: redemption.device, in: number)

@@ -11,12 +11,19 @@ import Testing
     let stat = try #require(ProcessStat(line(name)))
     #expect(stat.name == name)
     #expect(stat.parent == 42)
+    #expect(stat.session == 71 && !stat.hasTerminal)
     #expect(stat.start == 9_381_234)
     #expect(!stat.isZombie)
   }
 
   @Test func whatEndedIsAZombie() {
     #expect(ProcessStat(line("node", "Z"))?.isZombie == true)
+  }
+
+  @Test func aTerminalHasANumber() {
+    let shell = line("bash").replacing("71 71 0 -1", with: "71 70 34816 71")
+    #expect(ProcessStat(shell)?.session == 70)
+    #expect(ProcessStat(shell)?.hasTerminal == true)
   }
 
   @Test func whatIsCutOffIsNone() {

@@ -150,6 +150,15 @@ import WireProtocol
     #expect(house.pair(code).grants.count == 1, "the code is good for others")
   }
 
+  @Test func aKnownDeviceIsNotLetInByAnother() throws {
+    var house = try House()
+    var second = house.scene.device(2)
+    let connection = try house.scene.join(&second)
+    let code = try house.code(CodeWish(role: .viewer))
+    #expect(house.pair(code, as: second.id).refusals.map(\.code) == [.wrongCode])
+    #expect(try house.ask(on: connection) != nil, "it is still in")
+  }
+
   @Test func aDeviceGetsOnlySoManyCodesInTenMinutes() throws {
     var house = try House()
     for _ in 0..<8 { _ = house.pair(try house.code()) }

@@ -102,6 +102,20 @@ import Testing
         == .granted(workspace: workspace, workspaceName: "default", wasRevoked: true))
   }
 
+  /// Nobody takes the place of another device; who asked for the code may renew its own token.
+  @Test func aKnownDeviceIsNotLetInByAnother() throws {
+    let folder = try StoreFolder()
+    let (database, workspace) = try paired(folder)
+    _ = try database.addPairingCode(hash: [2], for: Sample.proposal("default"), expiresAt: .max)
+    _ = try redeem([2], in: database)
+    #expect(try database.addCode(proposal([3], in: workspace, role: .viewer)) == .added)
+    #expect(try redeem([3], in: database) == .known)
+    #expect(try database.token(hash: [8, 8])?.device.role == .host)
+    #expect(
+      try redeem([3], as: Sample.device, in: database)
+        == .granted(workspace: workspace, workspaceName: "default", letInBy: Sample.device))
+  }
+
   @Test func usedCodesCountUntilTheirTimeIsOver() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)

@@ -99,6 +99,15 @@ import Testing
     }
   }
 
+  @Test(arguments: ["9223372036854775807.1", "9223372036854775807.0", "-1.0", "1.-1", "1", "x.y"])
+  func aPlaceInTheLogThatIsNoneIsRefused(place: String) async throws {
+    try await RunningDaemon.run { daemon in
+      let reply = try await daemon.request("GET", "/v1/history?before=\(place)")
+      #expect((400..<500).contains(reply.status), "\(reply.body)")
+      try await daemon.requireAnswer()
+    }
+  }
+
   @Test func whatAPersonWroteIsTakenOverOrRefusedWithItsLine() async throws {
     try await RunningDaemon.run(queueSizeMax: nil) { daemon in
       let path = daemon.directory + "/config.json"

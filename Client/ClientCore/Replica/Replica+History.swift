@@ -121,14 +121,19 @@ extension Replica {
         replica: replica, first: max(1, known.first - min(known.first, Replica.stampDistanceMax)),
         last: known.last &+ Replica.stampDistanceMax)
     }
-    let entries = try stored { () throws(StoreError) in
-      try store.entries(in: around, after: 0, countMax: Replica.historyEntriesMax)
-    }
     var stamps: [ReplicaID: [Stamped]] = [:]
-    for operation in entries.flatMap(\.operations) {
-      guard let stamp = operation.stamp else { continue }
-      stamps[operation.id.replica, default: []].append(
-        Stamped(seq: operation.id.seq, milliseconds: stamp.milliseconds))
+    var last: Int64 = 0
+    while true {
+      let page = try stored { () throws(StoreError) in
+        try store.entries(in: around, after: last, countMax: Replica.historyEntriesMax)
+      }
+      guard let end = page.last else { break }
+      last = end.id
+      for operation in page.flatMap(\.operations) {
+        guard let stamp = operation.stamp else { continue }
+        stamps[operation.id.replica, default: []].append(
+          Stamped(seq: operation.id.seq, milliseconds: stamp.milliseconds))
+      }
     }
     for replica in stamps.keys { stamps[replica]?.sort { $0.seq < $1.seq } }
     for index in events.indices where events[index].milliseconds == nil {

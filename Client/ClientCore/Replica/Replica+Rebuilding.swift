@@ -95,8 +95,9 @@ extension Replica {
     transaction.base = .clear
     if let base {
       transaction.base = .install(base.image)
-      transaction.journal.added = try told(
-        by: store, without: renaming.taken.isEmpty ? next.record.outbox : record.outbox)
+      // A log that cannot be read tells nothing, and the snapshot takes its place.
+      let outbox = renaming.taken.isEmpty ? next.record.outbox : record.outbox
+      transaction.journal.added = (try? told(by: store, without: outbox)) ?? []
     } else if let image = try storedImage(store) {
       transaction.base = .install(image)
     }

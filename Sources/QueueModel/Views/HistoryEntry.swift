@@ -220,11 +220,11 @@ public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConve
     self.index = index
   }
 
-  /// Reads `entry.index`; nil for anything else.
+  /// Reads `entry.index`; nil for anything else, and for an entry with none behind it.
   public init?(_ text: some StringProtocol) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let entry = Int64(parts[0]), let index = Int(parts[1]), entry >= 0,
-      index >= 0
+    guard parts.count == 2, let entry = Int64(parts[0]), let index = Int(parts[1]),
+      (0..<Int64.max).contains(entry), index >= 0
     else { return nil }
     self.init(entry: entry, index: index)
   }
