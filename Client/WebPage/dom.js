@@ -44,8 +44,13 @@ export function reconcile(list, items, { key, make, update }) {
   const wanted = new Set(items.map(key))
   for (const [id, node] of nodes) {
     if (wanted.has(id)) continue
+    // Where a button took its row away, the focus goes to the next row; what somebody types goes nowhere else.
+    const next = document.activeElement?.matches('button') && node.contains(document.activeElement)
+      ? node.nextElementSibling ?? node.previousElementSibling : null
     node.remove()
     nodes.delete(id)
+    // Not to a decision: a second press would make it.
+    if (next && !next.matches('request-card')) next.querySelector('button:not(:disabled), a')?.focus({ preventScroll: true })
   }
   cancelAnimationFrame(list.rest ?? 0)
   let made = 0

@@ -5,6 +5,7 @@ import { h, reconcile, show, text } from './dom.js'
 import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
+import { KEY } from './source.js'
 
 const main = document.getElementById('main')
 let view
@@ -71,8 +72,15 @@ async function begin() {
     event.preventDefault()
     main.focus()
   })
-  // Another tab sent it, or threw it away.
-  addEventListener('storage', ({ key, newValue }) => key && newValue === null && model.sentElsewhere(key))
+  // What another tab of this browser did.
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === KEY && newValue) {
+      source.takeKey(newValue)
+      watcher.now()
+    } else if (key && newValue === null) {
+      model.sentElsewhere(key)
+    }
+  })
   go()
 }
 

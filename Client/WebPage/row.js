@@ -195,7 +195,8 @@ export class QueueRow extends HTMLElement {
 
   /** Moves it to a place among the rows, from 0; says where it came to. */
   #move(how, index) {
-    const queue = (model.queues.get(this.#place.session) ?? []).filter((each) => each.status === 'queued')
+    // As it is shown: an earlier move may still be on its way.
+    const queue = model.rows(this.#place.session).filter((each) => each.status === 'queued')
     const here = queue.findIndex((each) => each.id === this.#message.id)
     const offset = this.#place.index - here
     const target = Math.max(0, Math.min(queue.length - 1, index - offset))
@@ -284,11 +285,15 @@ export async function moveTo(message, session, target, from) {
   const to = target >= rest.length ? { after: rest.at(-1)?.id } : { before: rest[target].id }
   if (!Object.values(to)[0]) return
   // Shown at once; the daemon's word comes behind it.
-  model.moves.set(session, { id: message.id, ...to })
+  const move = { id: message.id, ...to }
+  model.moves.set(session, move)
   model.touch()
   const answer = await perform('move', { id: message.id, to }, { busy: 'moving …' })
   // The event may come a moment after the answer.
-  setTimeout(() => (model.moves.delete(session), model.touch()), answer ? 500 : 0)
+  setTimeout(() => {
+    if (model.moves.get(session) === move) model.moves.delete(session)
+    model.touch()
+  }, answer ? 500 : 0)
   if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It stands where it stood')
 }
 

@@ -17,7 +17,7 @@ export class Unreachable extends Error {
   }
 }
 
-const KEY = 'cospool.key'
+export const KEY = 'cospool.key'
 
 /** The daemon's local API over HTTP. */
 export class DaemonSource {
@@ -29,6 +29,9 @@ export class DaemonSource {
     this.#key = key
     localStorage.setItem(KEY, key)
   }
+
+  /** Another tab of this browser has a fresh key. */
+  takeKey(key) { this.#key = key }
 
   /** Reads something: its path below `/v1`, and what to add as a query. */
   async list(path, query) {
