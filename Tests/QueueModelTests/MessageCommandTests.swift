@@ -17,6 +17,7 @@ struct MessageCommandTests {
   @Test func messagesQueueInTheOrderSent() throws {
     var device = try device(messages: 2)
     let outcome = try device.perform(.send("third", as: 3, in: "s"))
+    let now = device.now
     #expect(
       outcome.notice == .queued(.numbered(3), position: 3, count: 3, warning: false))
     #expect(device.workspace.contents("s") == ["text 1", "text 2", "third"])
@@ -27,7 +28,7 @@ struct MessageCommandTests {
     let view = try device.workspace.message(.numbered(3))
     #expect(view.position == 3)
     #expect(view.status == .queued)
-    #expect(view.createdAt == device.now)
+    #expect(view.createdAt == now)
     #expect(view.device == DeviceView.named("device 1", in: device))
   }
 

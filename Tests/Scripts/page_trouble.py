@@ -36,8 +36,8 @@ def check_daemon_away(browser, house, figures):
     page.evaluate("""async () => {
       const { Model } = await import('/model.js')
       const tab = new Model()
-      tab.sending.set('00000000-0000-4000-8000-0000000000aa', { session: 'away', text: 'from another tab', createdAt: '2200' })
-      await tab.keepSending('00000000-0000-4000-8000-0000000000aa') }""")
+      tab.sending.set('aaaaaaaa-0000-4000-8000-000000000000', { session: 'away', text: 'from another tab', createdAt: '2200' })
+      await tab.keepSending('aaaaaaaa-0000-4000-8000-000000000000') }""")
     expect("typed without a daemon" in kept(page), "the other tab took it")
     # As after a crash: another page of this browser finds all of it.
     page.goto("about:blank")
