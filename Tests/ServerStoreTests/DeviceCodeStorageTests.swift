@@ -112,7 +112,8 @@ import Testing
     #expect(try redeem([3], in: database) == .known)
     #expect(try database.token(hash: [8, 8])?.device.role == .host)
     #expect(
-      try redeem([3], as: Sample.device, in: database)
+      try database.redeem(
+        Sample.redemption(code: [3], device: Sample.device, token: [9, 9], at: Sample.now))
         == .granted(workspace: workspace, workspaceName: "default", letInBy: Sample.device))
   }
 
