@@ -146,7 +146,7 @@ extension APIHandlers {
         toolName: "queue_add",
         summary: "Queue in \(session): \(line)".cutWithMark(
           toUTF8Bytes: APIHandlers.summaryBytesMax),
-        details: send.text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax))
+        details: send.text)
       let patience = Duration.seconds(
         min(client.settings.approvalPatience, APIHandlers.agentPatienceSecondsMax))
       let answer = try await tasks.waiting(for: ask, in: agent.session, patience, context)
