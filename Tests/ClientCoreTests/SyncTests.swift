@@ -31,6 +31,21 @@ import WireProtocol
     #expect(fleet.server.received.count < 20)
   }
 
+  // S2-89
+  @Test func severalRemovalsAreOneWrite() throws {
+    var fleet = try Fleet(devices: 1, isPaired: false)
+    try fleet.start()
+    let names = (1...20).map { SessionID.named("thread \($0)") }
+    for (index, name) in names.enumerated() {
+      try fleet.perform(.send("text", as: UInt64(index + 1), in: name.rawValue), on: 0)
+    }
+    let commits = fleet.devices[0].store.commits
+    let outcome = try fleet.perform(.removeThreads(names), on: 0)
+    #expect(outcome.notice == .affected(count: 20))
+    #expect(fleet.devices[0].store.commits == commits + 1)
+    #expect(fleet.devices[0].core.replica.workspace.threadQueue().threads.isEmpty)
+  }
+
   /// Acknowledged means on disk; but what the server holds is shown before that.
   @Test func whatIsNotOnDiskYetIsNotAcknowledged() throws {
     var fleet = try Fleet(devices: 2)

@@ -5,7 +5,8 @@ import Testing
 extension EndToEnd {
   /// Queues drain: real daemons, a real server, and a script for an agent.
   @Suite struct ExecutionTests {
-    // S0-23 … S0-26, S1-27, C-2: in order, one at a time; without a server the device decides for itself.
+    // S0-1, S0-23 … S0-26, S1-22, S1-27, C-2, C-3: in order, one at a time; without a server the device
+    // decides for itself.
     @Test func queueDrainsInOrderWithoutAServer() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -60,7 +61,7 @@ extension EndToEnd {
       }
     }
 
-    // S0-27, S0-62 … S0-66, story 5: ten over night, the fourth fails, and the queue stands; a
+    // S0-27, S0-62 … S0-66, C-3, C-17: ten over night, the fourth fails, and the queue stands; a
     // retry from another device makes it go on.
     @Test func failureStopsTheQueueUntilAnotherDeviceDecides() async throws {
       try await TestBed.run { bed in
@@ -72,7 +73,8 @@ extension EndToEnd {
         try await host.synchronise()
         var sent: [String] = []
         for number in 1...10 {
-          let text = number == 4 ? "prompt 4 fails" : "prompt \(number)"
+          let slow = number.isMultiple(of: 3) ? "slow " : ""
+          let text = number == 4 ? "prompt 4 fails" : "\(slow)prompt \(number)"
           sent.append(try await phone.send("night", text))
         }
         let fourth = sent[3]
@@ -91,6 +93,9 @@ extension EndToEnd {
         try await bed.eventually("the rest has run", within: 90) { agent.ends().count == 10 }
         #expect(agent.ends() == sent)
         #expect(agent.starts()[4] == .init(message: sent[3], attempt: 2, prompt: "prompt 4 fails"))
+        // What failed has ended, too, before anything else starts.
+        let turns = sent.flatMap { ["start \($0)", "end \($0)"] }
+        #expect(agent.turns() == Array(turns[..<7]) + Array(turns[6...]))
         try await bed.agreement(host, phone)
       }
     }
@@ -230,7 +235,8 @@ extension EndToEnd {
       }
     }
 
-    @Test func stopEndsTheAgentAndCancelsItsMessage() async throws {
+    // S1-2, S1-24: while it works, everything else is done as ever.
+    @Test func anAgentAtWorkBlocksNothingAndIsStopped() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()
@@ -238,6 +244,15 @@ extension EndToEnd {
         try await agent.serve(["s"], on: device)
         let first = try await device.send("s", "stuck one")
         try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+        let second = try await device.send("s", "two")
+        let third = try await device.send("s", "three")
+        try await device.cospool("queue", "edit", second, "two, in other words")
+        try await device.cospool("queue", "move", third, "--to", "2")
+        let queue = try await device.queue("s").messages
+        #expect(queue.map(\.id) == [first, third, second] && queue[0].status == "running")
+        #expect(queue[2].content == "two, in other words")
+        try await device.cospool("queue", "cancel", second, third)
+        #expect(agent.starts().count == 1 && agent.turns() == ["start \(first)"])
         let refused = try await device.attempt("queue", "cancel", first)
         #expect(!refused.isSuccess)
         #expect(try await device.cospool("queue", "stop", "-s", "s").contains("stopping"))

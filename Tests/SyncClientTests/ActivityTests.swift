@@ -1,4 +1,5 @@
 import QueueModel
+import SequenceCRDT
 import SyncClient
 import Testing
 
@@ -180,13 +181,16 @@ import Testing
     }
   }
 
-  // S2-57, S2-66, S2-67, S2-68: off adds nothing and forgets nothing.
+  // S2-20, S2-57, S2-66, S2-67, S2-68: off adds nothing and forgets nothing, and no other device hears
+  // of it: there is no operation between the two sends.
   @Test func togglingTheThreadQueueKeepsItsState() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      try await client.perform(.text("one", 1))
+      let first = try await client.perform(.text("one", 1))
       client.apply(DeviceSettings(queueEnabled: false))
-      try await client.perform(.text("two", 2, in: "b"))
+      let second = try await client.perform(.text("two", 2, in: "b"))
+      let (before, after) = (try #require(first.operations), try #require(second.operations))
+      #expect(before.replica == after.replica && before.last + 1 == after.first)
       client.apply(DeviceSettings(queueEnabled: true))
       #expect(client.workspace().threadQueue().threads.map(\.session.rawValue) == ["a"])
       try await client.perform(.text("three", 3, in: "b"))

@@ -57,6 +57,62 @@ import Testing
     }
   }
 
+  // S0-22: the file has what is shown; a copy of it is as good.
+  @Test func whatIsShownIsStoredBefore() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("text 1", 1))
+      var queue = client.queues.updates(of: try SessionID("a")).makeAsyncIterator()
+      #expect(await queue.next()?.messages.count == 1)
+      for number in 2...4 as ClosedRange<UInt64> {
+        async let sent = client.perform(.text("text \(number)", number))
+        let shown = await queue.next()?.messages.map(\.content)
+        let copy = ClientFixture(
+          directory: "\(fixture.directory)-\(number)", server: fixture.server)
+        defer { try? FileManager.default.removeItem(atPath: copy.directory) }
+        try FileManager.default.copyItem(atPath: fixture.directory, toPath: copy.directory)
+        let other = try await copy.open()
+        #expect(try other.workspace().texts() == shown && shown?.count == Int(number))
+        await other.close()
+        _ = try await sent
+      }
+      await client.close()
+    }
+  }
+
+  // S0-68: while the disk keeps the writer waiting, readers read; what is asked for at once is done one
+  // after the other.
+  @Test func readersDoNotWaitForTheWriter() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      try await client.perform(.text("text 0", 100))
+      let gate = DispatchSemaphore(value: 0)
+      client.engine.soon { _ in
+        #expect(gate.wait(timeout: .now() + 60) == .success, "readers waited")
+      }
+      let positions = try await withThrowingTaskGroup(of: Int?.self) { group in
+        for number in 1...20 as ClosedRange<UInt64> {
+          group.addTask {
+            let receipt = try await client.perform(.text("text \(number)", number))
+            guard case .queued(_, let position, _, _) = receipt.notice else { return nil }
+            return position
+          }
+        }
+        #expect(try client.workspace().texts() == ["text 0"])
+        #expect(client.workspace().threadQueue().threads.count == 1)
+        #expect(client.syncStatus().state == .notPaired)
+        gate.signal()
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(positions.compactMap { $0 }.sorted() == Array(2...21))
+      let texts = try client.workspace().texts()
+      await client.close()
+      let again = try await fixture.open()
+      #expect(try again.workspace().texts() == texts)
+      await again.close()
+    }
+  }
+
   @Test func secondClientOnADirectoryIsRefused() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

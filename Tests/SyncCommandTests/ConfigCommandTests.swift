@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 @Suite(.timeLimit(.minutes(10))) struct ConfigCommandTests {
-  // S0-33, S2-36
+  // S0-33, S2-36, S2-37
   @Test func settingsAreListedSetAndUnset() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
       let set = await house.cospool("config", "set", "maxQueueSize", "3")
@@ -14,6 +14,7 @@ import Testing
       let list = await house.cospool("config", "list").output
       #expect(list.contains("maxQueueSize         3      config.json, line 2"), "\(list)")
       #expect(list.contains("deviceName           desk   flag"), "\(list)")
+      #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
       let name = await house.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
       #expect(name.errors.contains("flag comes before config.json"))

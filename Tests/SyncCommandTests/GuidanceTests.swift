@@ -33,6 +33,22 @@ import Testing
     }
   }
 
+  // S2-47: whatever a command needs the daemon for, that it got no answer is told.
+  @Test func noCommandIsSilentWithoutADaemon() async {
+    let commands = Self.commands().filter { $0.command is any DaemonCommand.Type }
+    #expect(commands.count > 40)
+    for (path, command) in commands {
+      // What the usage does not put in brackets is needed, whatever it is about.
+      let needed = Cospool.usageString(for: command).replacing(#/\[[^\]]*\]/#, with: "")
+        .split(separator: " ").filter { $0.hasPrefix("<") || $0.hasPrefix("--") }
+        .map { $0.hasPrefix("<") ? "1" : String($0) }
+      let words = path + needed + ["--data", "/tmp/no such daemon"]
+      let outcome = await CommandFixture.cospool(words)
+      #expect(outcome.exitCode != 0 && outcome.output.isEmpty, "\(words)")
+      #expect(!outcome.errors.isEmpty, "\(words)")
+    }
+  }
+
   @Test(arguments: [
     (["quue", "list"], "'cospool queue'"), (["thr"], "'cospool thread'"),
     (["queue", "lst", "-s", "a"], "'cospool queue list'"),

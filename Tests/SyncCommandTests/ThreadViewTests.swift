@@ -58,7 +58,23 @@ import Testing
     }
   }
 
-  // S2-72, S2-73.
+  // S2-73: the thread one is in needs no name.
+  @Test func theThreadOneLooksAtIsRemoved() async throws {
+    try await CommandFixture.run { house async throws in
+      await send("a", "b", "c", in: house)
+      let within = ["COSPOOL_DATA": house.directory, "COSPOOL_SESSION": "b"]
+      let removed = await CommandFixture.cospool(["thread", "remove"], variables: within)
+      #expect(removed.output == "removed 1 thread", "\(removed.errors)")
+      #expect(try await shown(house).map(\.name) == ["a", "c"])
+      #expect(await house.cospool("undo").exitCode == 0)
+      #expect(try await shown(house).map(\.name) == ["a", "b", "c"])
+      let nowhere = await house.cospool("thread", "remove")
+      #expect(nowhere.exitCode == 2 && nowhere.errors.contains("Name the session"))
+      #expect(try await shown(house).count == 3)
+    }
+  }
+
+  // S2-72.
   @Test func removalFromTheListClosesTheGap() async throws {
     try await CommandFixture.run { house async throws in
       await send("a", "b", "c", "d", "e", in: house)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import Hummingbird
 import Logging
@@ -59,13 +60,17 @@ import Testing
     #expect(!message.isEmpty)
   }
 
+  // S2-37
   @Test func helpAndVersionAreAnswers() {
-    for argument in ["--help", "--version"] {
-      guard case .stop(_, let code) = Cospoold.parse([argument]) else {
+    for (argument, part) in [
+      ("--help", "Whether sending queues the thread: on or off."), ("--version", Version.number),
+    ] {
+      guard case .stop(let message, let code) = Cospoold.parse([argument]) else {
         Issue.record("\(argument) started a daemon")
         continue
       }
       #expect(code == 0)
+      #expect(message.contains(part), "\(message)")
     }
   }
 

@@ -133,13 +133,18 @@ struct ThreadCommands: ParsableCommand {
         EXAMPLES
           cospool thread remove review
           cospool thread remove review docs && cospool undo
+          cospool thread remove                     the one that you are in
         """)
-    @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
-    var sessions: [String]
+    @Argument(
+      help: ArgumentHelp(
+        "The sessions. Default: $COSPOOL_SESSION, else the one whose project this folder is.",
+        valueName: "session"), completion: .sessions)
+    var sessions: [String] = []
     @OptionGroup var options: GlobalOptions
 
     mutating func lookUp(in names: SessionNames) throws {
-      sessions = try sessions.map(names.id(of:))
+      sessions =
+        sessions.isEmpty ? [try names.id(ofOption: nil)] : try sessions.map(names.id(of:))
     }
 
     func request(input: StandardInput) throws -> APIRequest {
