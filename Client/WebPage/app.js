@@ -104,11 +104,23 @@ async function deliverOnce(id, progress) {
   }
 }
 
+/** Takes up what was not sent before a page of this browser was closed. */
+export async function restore() {
+  await model.restoreSending()
+  for (const [id, { isLost }] of model.sending) {
+    // Whether its words are to go alone, a person says.
+    if (isLost) model.notes.set(id, {
+      state: 'error', words: 'Its files are not in this browser any more.',
+      extra: { label: 'Send its words alone', run: () => deliver(id) },
+    })
+  }
+}
+
 /** The daemon is back: what was typed meanwhile goes out. */
 export async function deliverAll() {
   const all = [...model.sending].sort(([, left], [, right]) => left.createdAt.localeCompare(right.createdAt))
   // One behind the other, so that they stand in the order in which they were typed.
-  for (const [id] of all) await deliver(id)
+  for (const [id, { isLost }] of all) if (!isLost) await deliver(id)
 }
 
 export function discard(id) {

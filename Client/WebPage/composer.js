@@ -1,7 +1,7 @@
 // Writing a new message: never out of service, and it says beforehand what will happen.
 
 import { drafts, filesProblem, model, packed, send, source } from './app.js'
-import { h, show, size, text, toast } from './dom.js'
+import { h, refill, show, size, text, toast } from './dom.js'
 import { shelf } from './shelf.js'
 
 export class Composer extends HTMLElement {
@@ -18,23 +18,20 @@ export class Composer extends HTMLElement {
     this.list = h('ul.files', { hidden: true, 'aria-label': 'Files to send' })
     this.bar = h('progress', { hidden: true, max: 1, 'aria-label': 'Upload' })
     this.urgent = h('input', { type: 'checkbox', id: 'composer-urgent', onchange: () => this.update() })
-    this.input = h('input.unseen', { type: 'file', multiple: true, id: 'composer-files', tabIndex: -1, onchange: () => {
-      this.#add([...this.input.files])
-      this.input.value = ''
+    const chooser = (id, values) => h('input.unseen', { type: 'file', id, tabIndex: -1, ...values, onchange: ({ target }) => {
+      this.add([...target.files])
+      target.value = ''
     } })
+    this.input = chooser('composer-files', { multiple: true })
+    this.camera = chooser('composer-camera', { accept: 'image/*', capture: 'environment' })
     this.button = h('button.main', { type: 'submit' }, 'Queue')
     this.replaceChildren(h('form', { onsubmit: (event) => (event.preventDefault(), this.#send()) },
       h('label.unseen', { htmlFor: 'composer-text' }, 'New message'), this.field, this.list, this.bar,
       h('div.buttons', {}, this.button,
         h('button', { type: 'button', onclick: () => this.input.click() }, 'Add files'), this.input,
+        h('button.touch', { type: 'button', onclick: () => this.camera.click() }, 'Take a picture'), this.camera,
         h('label.check', {}, this.urgent, ' urgent'), this.what),
-      h('label.unseen', { htmlFor: 'composer-files' }, 'Files')))
-    this.ondragover = (event) => event.dataTransfer.types.includes('Files') && event.preventDefault()
-    this.ondrop = (event) => {
-      if (!event.dataTransfer.files.length) return
-      event.preventDefault()
-      this.#add([...event.dataTransfer.files])
-    }
+      h('label.unseen', { htmlFor: 'composer-files' }, 'Files'), h('label.unseen', { htmlFor: 'composer-camera' }, 'Picture')))
     this.#restore()
     this.update()
   }
@@ -100,10 +97,11 @@ export class Composer extends HTMLElement {
     const files = [...event.clipboardData.files]
     if (!files.length) return
     event.preventDefault()
-    this.#add(files)
+    this.add(files)
   }
 
-  #add(files) {
+  /** Takes files that go with the message. */
+  add(files) {
     const problem = filesProblem(files, this.#files)
     if (problem) return toast(problem)
     this.#files.push(...files)
@@ -115,13 +113,12 @@ export class Composer extends HTMLElement {
 
   #showFiles() {
     show(this.list, this.#files.length > 0)
-    this.list.replaceChildren(...this.#files.map((file) => h('li', {}, `${file.name || 'pasted'} (${size(file.size)}) `,
-      h('button.link', { type: 'button', 'aria-label': `Take ${file.name} away`, onclick: () => {
+    refill(this.list, this.#files.map((file) => h('li', {}, `${file.name || 'pasted'} (${size(file.size)})`,
+      h('button.link', { type: 'button', 'aria-label': `Take ${file.name || 'pasted'} away`, onclick: () => {
         this.#files = this.#files.filter((each) => each !== file)
         this.#showFiles()
         this.#keepFiles()
-        this.field.focus()
-      } }, '×'))))
+      } }, '×'))), this.field)
   }
 
   async #send() {

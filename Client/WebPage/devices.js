@@ -1,7 +1,7 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, perform, source } from './app.js'
-import { ago, counted, h, say, show, svg, text, toast } from './dom.js'
+import { ago, counted, h, refill, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
 const ROLES = { host: 'that also runs agents', author: 'that queues and answers', viewer: 'that only reads' }
@@ -20,8 +20,9 @@ export class DevicesView extends HTMLElement {
       h('button', { type: 'button', onclick: (event) => this.#letIn(event.currentTarget) }, 'Show a code for it'))
     this.code = h('div.invite', { hidden: true })
     this.pairing = this.#pairing()
-    this.push = h('ul.plain')
-    this.browsers = h('ul.plain')
+    // The focus comes here where its button goes: the next one would take away another thing.
+    this.push = h('ul.plain', { tabIndex: -1 })
+    this.browsers = h('ul.plain', { tabIndex: -1 })
     this.invite = h('div.invite', { hidden: true })
     this.alone = h('p.quiet', { hidden: true }, 'The page is for this machine alone. How a phone gets it, over TLS: ', h('code', {}, 'cospool web --help'))
     this.inviting = h('button', { type: 'button', hidden: true, onclick: () => this.#invite() }, 'Let a phone or another browser in')
@@ -52,16 +53,17 @@ export class DevicesView extends HTMLElement {
   }
 
   #showTargets(targets) {
-    this.push.replaceChildren(...(targets.length ? targets : [null]).map((target) => target
+    refill(this.push, (targets.length ? targets : [null]).map((target) => target
       ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}`),
         h('span.meta', {}, pushWords(target)),
         h('button.link', { type: 'button', 'aria-label': `Send a test to ${target.address}`, onclick: (event) => this.#test(target, event.currentTarget) }, 'Send a test'),
         h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))
-      : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')))
+      : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')), this.push)
   }
 
   async #test(target, button) {
-    button.disabled = true
+    if (button.getAttribute('aria-disabled') === 'true') return
+    button.setAttribute('aria-disabled', 'true')
     try {
       const { targets } = await source.act('testPush', { id: target.id })
       toast(`${target.address} took the test`)
@@ -69,7 +71,7 @@ export class DevicesView extends HTMLElement {
     } catch (error) {
       failed(error)
     } finally {
-      button.disabled = false
+      button.setAttribute('aria-disabled', 'false')
     }
   }
 
@@ -77,10 +79,10 @@ export class DevicesView extends HTMLElement {
     if (web.status === 'rejected') return this.browsers.replaceChildren(h('li.quiet', {}, web.reason.message))
     show(this.alone, !web.value.elsewhere)
     show(this.inviting, Boolean(web.value.elsewhere))
-    this.browsers.replaceChildren(...web.value.browsers.map((browser) => h('li', {},
+    refill(this.browsers, web.value.browsers.map((browser) => h('li', {},
       h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
       h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
-      h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))))
+      h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))), this.browsers)
     if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. cospool web lets one in.'))
   }
 

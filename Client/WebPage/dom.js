@@ -89,6 +89,21 @@ function keepingFocus(node, move) {
   if (selection && selection[0] != null) focused.setSelectionRange(...selection)
 }
 
+/**
+ * Fills a box anew. Where the focus was in it, it goes to the button of the same name, and where there is none
+ * any more, to `other`.
+ */
+export function refill(box, children, other) {
+  const focused = box.contains(document.activeElement) ? nameOf(document.activeElement) : null
+  box.replaceChildren(...children.filter(Boolean))
+  if (focused == null) return
+  const same = [...box.querySelectorAll('button')].find((each) => nameOf(each) === focused)
+  const next = same ?? other
+  next?.focus({ preventScroll: true })
+}
+
+function nameOf(element) { return element.getAttribute('aria-label') ?? element.textContent }
+
 /** Says something to people who do not see the page. */
 export function say(words) {
   const live = document.getElementById('live')
@@ -102,8 +117,12 @@ export function toast(words, action) {
   const toast = document.getElementById('toast')
   toast.replaceChildren(h('span', {}, words))
   if (action) {
-    toast.append(
-      h('button', { type: 'button', onclick: () => ((toast.hidden = true), action.run()) }, action.label))
+    // The focus goes back to where it came from.
+    toast.append(h('button', { type: 'button', onfocus: ({ relatedTarget }) => (toast.from = relatedTarget), onclick: () => {
+      toast.hidden = true
+      toast.from?.focus({ preventScroll: true })
+      action.run()
+    } }, action.label))
   }
   toast.hidden = false
   clearTimeout(toast.timer)

@@ -1,7 +1,8 @@
 // Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
 
+import { WORDS } from './actions.js'
 import { drafts, failed, model, perform, send, source } from './app.js'
-import { h, say, show, toast } from './dom.js'
+import { h, refill, say, show, toast } from './dom.js'
 
 const HOLD_SECONDS = 20
 
@@ -11,11 +12,18 @@ const own = new Set(Object.keys(localStorage).filter((key) => key.startsWith('co
 /** Whether an edit that was begun in this page is to go on. */
 export function isBegun(message) { return own.has(message) && drafts.get(`edit.${message}`) !== '' }
 
-export class Editor {
-  #message; #end; #base; #shown; #renewing; #closed = false
+/** The messages of a session whose edits this page keeps, as they were when they were begun. */
+export function begun(session) {
+  const all = [...own].map((id) => ({ id, ...JSON.parse(drafts.get(`edit.${id}`) || '{}') }))
+  return all.filter((each) => each.session === session).map(({ id, shown }) => ({ id, content: shown }))
+}
 
-  constructor(message, end) {
+export class Editor {
+  #message; #session; #end; #base; #shown; #renewing; #closed = false
+
+  constructor(message, session, end) {
     this.#message = message
+    this.#session = session
     this.#end = end
     this.#shown = message.content
     this.field = h('textarea', {
@@ -45,6 +53,12 @@ export class Editor {
       this.field.setSelectionRange(this.field.value.length, this.field.value.length)
     }
     this.#grow()
+    await this.#take()
+  }
+
+  /** Keeps the message from starting, and asks what the edit is made against, as soon as that can be. */
+  async #take() {
+    if (this.#renewing || this.#message.status !== 'queued') return
     this.#hold()
     this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
     if (this.#base) return
@@ -68,14 +82,20 @@ export class Editor {
     const differs = message.content !== this.#shown
     show(this.news, differs)
     if (differs) this.news.textContent = `Changed elsewhere meanwhile; saving keeps both. It says now: “${message.content.slice(0, 400)}”`
-    if (message.status !== 'queued') {
-      this.#trouble(`It can no longer be edited: ${message.status === 'running' ? 'it runs' : message.status}.`)
-    }
+    const over = message.status !== 'queued'
+    if (over) this.#trouble(`It can no longer be edited: ${message.status === 'running' ? 'it runs' : WORDS[message.status]}.`)
+    else if (this.trouble.over) show(this.trouble, false)
+    this.trouble.over = over
+    this.#take()
   }
 
   #keep() {
     own.add(this.#message.id)
-    drafts.set(this.#name, JSON.stringify({ text: this.field.value, base: this.#base, shown: this.#shown }))
+    drafts.set(this.#name, this.#kept)
+  }
+
+  get #kept() {
+    return JSON.stringify({ text: this.field.value, base: this.#base, shown: this.#shown, session: this.#session })
   }
 
   #grow() {
@@ -134,28 +154,28 @@ export class Editor {
   }
 
   #trouble(words) {
-    this.trouble.replaceChildren(words, ' Your text is kept. ',
-      h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message'))
+    // Said once, not with every other change of its row.
+    if (!this.trouble.hidden && this.trouble.words === words) return
+    this.trouble.words = words
+    refill(this.trouble, [words, ' Your text is kept.',
+      h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message')])
     this.trouble.hidden = false
   }
 
   async #asNew() {
-    const session = [...model.queues].find(([, queue]) => queue.some((each) => each.id === this.#message.id))?.[0]
-      ?? decodeURIComponent(location.hash.split('/')[2] ?? '')
     const text = this.field.value
     this.#close()
-    await send(session, text)
+    await send(this.#session, text)
   }
 
   #drop() {
     const changed = this.field.value !== this.#shown
-    const text = this.field.value
-    const [name, id] = [this.#name, this.#message.id]
+    const [name, id, kept] = [this.#name, this.#message.id, this.#kept]
     this.#close()
     if (changed) {
       toast('Left as it was', { label: 'Go on editing', run: () => {
         own.add(id)
-        drafts.set(name, JSON.stringify({ text, base: this.#base, shown: this.#shown }))
+        drafts.set(name, kept)
         document.querySelector(`queue-row[data-id="${id}"]`)?.run('edit')
       } })
     }
@@ -172,7 +192,7 @@ export class Editor {
   /** Lets the message go; what was typed stays for the next time. */
   leave() {
     clearInterval(this.#renewing)
-    if (!this.#closed) source.act('release', { id: this.#message.id }).catch(() => {})
+    if (this.#renewing && !this.#closed) source.act('release', { id: this.#message.id }).catch(() => {})
     this.#closed = true
   }
 }

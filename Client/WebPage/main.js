@@ -1,6 +1,6 @@
 // The page begins here: the link's ticket, the views, and what comes from the daemon.
 
-import { deliverAll, lock, model, source, undo } from './app.js'
+import { deliverAll, lock, model, restore, source, undo } from './app.js'
 import { h, reconcile, show, text } from './dom.js'
 import './needs.js'
 import './session.js'
@@ -27,7 +27,7 @@ async function enter() {
 
 async function begin() {
   await enter()
-  await model.restoreSending()
+  await restore()
   const watcher = source.watch({ event: (name, data) => model.take(name, data), state: linkChanged })
   document.getElementById('banner').addEventListener('click', (event) => event.target.closest('button') && watcher.now())
   document.addEventListener('visibilitychange', () => {
@@ -67,6 +67,7 @@ async function begin() {
   setInterval(saySeen, 45_000)
   for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, () => (saySeen.at = Date.now()), { passive: true })
   addEventListener('pointerdown', () => (keys.typedAt = 0), { passive: true })
+  for (const kind of ['dragover', 'drop']) addEventListener(kind, dragged)
   document.querySelector('.skip').addEventListener('click', (event) => {
     // The address is the view's.
     event.preventDefault()
@@ -228,6 +229,14 @@ function fillSessions(list) {
       else row.firstChild.removeAttribute('aria-current')
     },
   })
+}
+
+/** Files that are dragged here; one that is let go where nothing takes it must not take the page's place. */
+function dragged(event) {
+  if (!event.dataTransfer.types.includes('Files')) return
+  event.preventDefault()
+  event.dataTransfer.dropEffect = view?.takeFiles ? 'copy' : 'none'
+  if (event.type === 'drop') view?.takeFiles?.([...event.dataTransfer.files])
 }
 
 function keys(event) {

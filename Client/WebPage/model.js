@@ -120,8 +120,14 @@ export class Model extends EventTarget {
       // Another tab was faster.
       if (!stored) continue
       const { hasFiles, ...message } = JSON.parse(stored)
-      if (hasFiles) message.attachments = await shelf.get(key)
-      if (!hasFiles || message.attachments.length) this.sending.set(key.slice(SENDING.length), message)
+      const id = key.slice(SENDING.length)
+      if (hasFiles) {
+        message.attachments = await shelf.get(key)
+        // Another tab was faster.
+        if (!localStorage.getItem(key)) continue
+        message.isLost = !message.attachments.length
+      }
+      this.sending.set(id, message)
     }
     this.touch()
   }

@@ -4,20 +4,27 @@ import { model, perform } from './app.js'
 import { ago, counted, h, reconcile, say, show, text } from './dom.js'
 import './request.js'
 import './row.js'
+import { kept } from './shelf.js'
+
+/** Whether a letter alone does something in this browser. */
+const SHORTCUTS = 'cospool.shortcuts'
+const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 
 export class NeedsView extends HTMLElement {
   open() {
     this.heading = h('h1', {}, 'Needs you')
     this.nothing = h('p.quiet', { hidden: true }, 'Nothing needs you.')
     this.off = h('p.meta', { hidden: true })
+    // Whoever dictates presses letters, too.
+    this.shortcuts = h('input', { type: 'checkbox', onchange: () => kept(SHORTCUTS, this.shortcuts.checked ? 'on' : 'off') })
     this.requests = this.#section('Requests', h('div.requests'))
     this.stuck = this.#section('Failed, or nobody knows', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
     this.replaceChildren(this.heading, this.nothing, this.off,
       ...[this.requests, this.stuck, this.ready, this.locked].map((each) => each.box),
-      this.hint = h('p.keys', {}, h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next and previous · ', h('kbd', {}, 'a'), ' allow · ',
-        h('kbd', {}, 'd'), ' deny · ', h('kbd', {}, 'Enter'), ' open'))
+      this.hint = h('p.keys', {}, h('label.check', {}, this.shortcuts, 'Single-key shortcuts:'), ' ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'),
+        ' next and previous · ', h('kbd', {}, 'a'), ' allow · ', h('kbd', {}, 'd'), ' deny'))
     // Its output is shown in its session.
     this.addEventListener('output', ({ detail }) => {
       const session = [...model.queues].find(([, queue]) => queue.some(({ id }) => id === detail.id))?.[0]
@@ -62,6 +69,7 @@ export class NeedsView extends HTMLElement {
     text(this.nothing, !model.ready ? 'Asking the daemon …' : model.sessions.size ? 'Nothing needs you.'
       : 'Nothing needs you: there is no session yet. Name one under Sessions and queue its first prompt, or type: cospool send -s NAME "…"')
     show(this.hint, this.nothing.hidden)
+    this.shortcuts.checked = usesShortcuts()
     show(this.off, needs.putOff > 0)
     text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)
   }
@@ -117,18 +125,21 @@ export class NeedsView extends HTMLElement {
 
   /** `j` and `k` go from one to the next, `a` and `d` decide. */
   key(event) {
+    if (!usesShortcuts()) return false
     const stops = [...this.querySelectorAll('request-card, queue-row, li.thread')].filter((each) => each.checkVisibility())
     const here = stops.findIndex((each) => each.contains(document.activeElement))
     if (event.key === 'j' || event.key === 'k') {
       const stop = stops[event.key === 'j' ? Math.min(here + 1, stops.length - 1) : Math.max(here - 1, 0)]
-      stop?.querySelector('button:not(:disabled), a')?.focus()
+      const first = stop?.querySelector('button:not(:disabled, [hidden]), a') ?? stop
+      first?.focus()
       return Boolean(stop)
     }
-    const card = stops[here]?.closest('request-card') ?? (stops.length && here < 0 ? this.querySelector('request-card:not(.over)') : null)
+    const at = stops[here]
+    const card = at && !at.matches('.over') ? at.closest('request-card') : this.querySelector('request-card:not(.over)')
     if (!card) return false
     const verdict = { a: 'allowed', d: 'denied' }[event.key]
     const button = verdict && card.querySelector(`[data-verdict="${verdict}"]:not(:disabled)`)
-    if (button && stops[here] === card) card.decide(verdict)
+    if (button && at === card) card.decide(verdict)
     else if (button) button.focus()
     return Boolean(button)
   }

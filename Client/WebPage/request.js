@@ -9,6 +9,7 @@ export class RequestCard extends HTMLElement {
   connectedCallback() {
     if (this.title_) return
     this.setAttribute('role', 'article')
+    this.tabIndex = -1
     this.title_ = h('p.title', { role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
     this.meta = h('p.meta')
     this.what = h('pre.what')
@@ -38,12 +39,12 @@ export class RequestCard extends HTMLElement {
       this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
-      show(this.remark, !asked.consent)
       this.#fill(request, question, asked.consent)
     }
+    const device = model.deviceName(model.sessions.get(session)?.host)
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
-      count > 1 && !asked.over ? `${place} of ${count}` : null, name, model.deviceName(model.sessions.get(session)?.host), asked.at && age(asked.at),
+      count > 1 && !asked.over ? `${place} of ${count}` : null, name, device, asked.at && age(asked.at),
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
     let decision = model.decided.get(id)
@@ -56,13 +57,24 @@ export class RequestCard extends HTMLElement {
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
     const over = asked.over || Boolean(decision)
+    const elsewhere = !over && !asked.consent && expires <= Date.now()
+    const hadFocus = this.contains(document.activeElement)
     this.classList.toggle('over', over)
-    for (const button of this.buttons.children) button.disabled = busy || over
+    for (const button of this.buttons.children) {
+      button.disabled = busy || over || elsewhere && Boolean(button.dataset.verdict)
+      show(button, !elsewhere || !button.dataset.verdict)
+    }
     this.remark.disabled = over
+    // What was typed stays to be read.
+    this.remark.readOnly = elsewhere
+    show(this.remark, !asked.consent && (!elsewhere || this.remark.value !== ''))
+    if (hadFocus && document.activeElement.matches(':disabled')) this.focus({ preventScroll: true })
     show(this.read, Boolean(decision?.stays))
-    show(this.outcome, Boolean(decision || note))
+    const there = elsewhere ? `It is asked on ${device ?? 'another device'}: answer it there.` : ''
+    const told = decision?.words ?? note?.words ?? there
+    show(this.outcome, Boolean(told))
     this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
-    text(this.outcome, decision?.words ?? note?.words ?? '')
+    text(this.outcome, told)
   }
 
   #fill(request, question, consent) {
@@ -88,7 +100,7 @@ export class RequestCard extends HTMLElement {
 
   async decide(verdict, words = this.remark.value) {
     const id = this.#id
-    if (model.notes.get(id)?.state === 'busy' || model.decided.has(id)) return
+    if (model.notes.get(id)?.state === 'busy' || model.decided.has(id) || this.remark.readOnly) return
     if (this.#asked.consent) return this.#settleConsent(verdict)
     if (verdict === 'answered' && !words.trim()) return this.remark.focus()
     model.notes.set(id, { state: 'busy', words: 'sending …' })

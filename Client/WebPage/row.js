@@ -2,7 +2,7 @@
 
 import { LABELS, WORDS, actionsOf } from './actions.js'
 import { deliver, discard, drafts, failed, filesProblem, model, offerUndo, packed, perform, source } from './app.js'
-import { age, h, say, show, size, text, toast } from './dom.js'
+import { age, h, refill, say, show, size, text, toast } from './dom.js'
 import { Editor, isBegun } from './editor.js'
 import { STUCK } from './model.js'
 
@@ -90,7 +90,7 @@ export class QueueRow extends HTMLElement {
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
     this.#editor?.changed(message)
-    if (isBegun(message.id) && !this.#editor && state === 'queued') this.#openEditor()
+    if (isBegun(message.id) && !this.#editor) this.#openEditor()
   }
 
   /** The message while somebody edits it here. */
@@ -99,29 +99,33 @@ export class QueueRow extends HTMLElement {
   #showFiles(message) {
     const files = message.attachments ?? []
     const names = message.attachmentNames ?? []
+    const signature = JSON.stringify([files, names, message.status])
+    if (this.files.signature === signature) return
+    this.files.signature = signature
     show(this.files, files.length + names.length > 0)
-    this.files.replaceChildren(
+    refill(this.files, [
       ...names.map((name) => h('li', {}, name)),
       ...files.map((file) => h('li', {},
         h('button.link', { type: 'button', onclick: () => this.#download(file) }, `${file.name} (${size(file.size)})`),
         message.status === 'queued' && h('button.link', {
           type: 'button', 'aria-label': `Take ${file.name} away`,
           onclick: () => perform('detach', { id: message.id, hash: file.hash }, { done: `${file.name} was taken away`, undoable: true }),
-        }, '×'))))
+        }, '×'))),
+    ], this.more)
   }
 
   #showNote(note) {
+    if (this.note.shown === note) return
+    this.note.shown = note
     show(this.note, Boolean(note))
-    if (!note) return
-    this.note.className = `note ${note.state}`
-    this.note.replaceChildren(note.words)
-    if (note.again) this.note.append(' ', h('button', { type: 'button', onclick: note.again }, 'Try again'))
-    if (note.extra) this.note.append(' ', h('button', { type: 'button', onclick: note.extra.run }, note.extra.label))
-    if (note.state === 'error') {
-      this.note.append(' ', h('button.link', {
-        type: 'button', onclick: () => (model.notes.delete(this.#message.id), model.touch(), this.more.focus()),
-      }, 'Dismiss'))
-    }
+    this.note.className = `note ${note?.state ?? ''}`
+    const button = (name, label, run) => h(name, { type: 'button', onclick: run }, label)
+    refill(this.note, !note ? [] : [
+      note.words,
+      note.again && button('button', 'Try again', note.again),
+      note.extra && button('button', note.extra.label, note.extra.run),
+      note.state === 'error' && button('button.link', 'Dismiss', () => (model.notes.delete(this.#message.id), model.touch())),
+    ], this.more)
   }
 
   async #download(file) {
@@ -154,16 +158,14 @@ export class QueueRow extends HTMLElement {
   }
 
   #fillMenu() {
-    const focused = this.#menu.contains(document.activeElement) && document.activeElement.dataset.action
     const actions = actionsOf(this.#message, this.#place)
-    this.#menu.replaceChildren(...MENU
+    refill(this.#menu, MENU
       .filter((name) => !ONLY[name] || ONLY[name].includes(this.#message.status))
       .filter((name) => name !== (this.#message.priority === 'urgent' ? 'urgent' : 'normal'))
       .map((name) => h(name === 'cancel' || name === 'stop' ? 'button.danger' : 'button', {
         type: 'button', 'data-action': name, 'aria-disabled': String(!actions[name].enabled),
         title: actions[name].why ?? '', onclick: () => this.run(name),
-      }, LABELS[name])))
-    if (focused) this.#menu.querySelector(`[data-action="${focused}"]`)?.focus()
+      }, LABELS[name])), this.more)
   }
 
   run(name) {
@@ -239,7 +241,7 @@ export class QueueRow extends HTMLElement {
 
   #openEditor() {
     if (this.#editor) return this.#editor.focus()
-    this.#editor = new Editor(this.#message, () => {
+    this.#editor = new Editor(this.#message, this.#place.session, () => {
       this.#editor = null
       this.content.hidden = false
       this.classList.remove('edited')

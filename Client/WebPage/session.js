@@ -3,6 +3,7 @@
 import { model, perform, source } from './app.js'
 import './composer.js'
 import { age, counted, h, reconcile, show, text, toast } from './dom.js'
+import { begun } from './editor.js'
 import './request.js'
 import { moveTo } from './row.js'
 
@@ -10,6 +11,8 @@ const OUTPUT_PERIOD = 1000
 
 export class SessionView extends HTMLElement {
   #id; #output; #timer
+  /** What became of messages that left the queue while they were edited here; nothing as long as nobody said. */
+  #over = new Map()
 
   open(id) {
     this.#id = id
@@ -43,13 +46,18 @@ export class SessionView extends HTMLElement {
 
   disconnectedCallback() { clearInterval(this.#timer) }
 
+  /** Files that were let go over the page. */
+  takeFiles(files) { this.composer.add(files) }
+
   update() {
     const session = model.sessions.get(this.#id)
     const task = model.tasks.get(this.#id)
     const rows = model.rows(this.#id)
-    // What somebody edits here stays, with what was typed, where it left the queue meanwhile.
-    for (const { edited } of this.list.children) {
-      if (edited && !rows.some(({ id }) => id === edited.id)) rows.push({ ...edited, position: null, status: 'cancelled' })
+    // What somebody edits here stays, with what was typed, where it left the queue meanwhile; over a reload, too.
+    const edits = [...(model.ready ? begun(this.#id) : []), ...[...this.list.children].flatMap(({ edited }) => edited ?? [])]
+    for (const [id, edit] of new Map(edits.map((each) => [each.id, each]))) {
+      if (rows.some((each) => each.id === id)) this.#over.delete(id)
+      else rows.push(...this.#left(edit))
     }
     const host = session?.host && session.host !== model.sync?.device ? model.deviceName(session.host) : null
     text(this.heading, session?.name || this.#id)
@@ -81,6 +89,25 @@ export class SessionView extends HTMLElement {
     this.composer.update()
     const running = model.running(this.#id)
     if (running && running.id !== this.#output && !host) this.#showOutput(running.id)
+  }
+
+  /** A message that is edited here and stands in the queue no more; none before the daemon said what became of it. */
+  #left(edit) {
+    if (!this.#over.has(edit.id)) this.#readLeft(edit)
+    return this.#over.get(edit.id) ?? (edit.status ? [edit] : [])
+  }
+
+  async #readLeft(edit) {
+    const { id } = edit
+    this.#over.set(id, null)
+    try {
+      this.#over.set(id, [{ ...await source.list(`messages/${id}`), position: null }])
+    } catch (error) {
+      // Without an answer it is asked again.
+      if (error.status !== 404) return this.#over.delete(id)
+      this.#over.set(id, [{ ...edit, position: null, status: 'cancelled' }])
+    }
+    model.touch()
   }
 
   #updateHost(session) {

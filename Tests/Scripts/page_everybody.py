@@ -99,11 +99,16 @@ def check_push_test(browser, house, figures):
     page = browser.page()
     go(page, "#/devices")
     line = page.locator("li", has_text="ntfy.invalid")
-    line.get_by_role("button", name="Send a test").click()
+    test = line.get_by_role("button", name="Send a test")
+    test.focus()
+    page.keyboard.press("Enter")
     shown(page.locator("#toast")).to_contain_text("cannot be reached")
-    shown(line.get_by_role("button", name="Send a test")).to_be_enabled()
-    line.get_by_role("button", name="Remove").click()
+    shown(test).to_be_enabled()
+    shown(test).to_be_focused()
+    line.get_by_role("button", name="Remove").focus()
+    page.keyboard.press("Enter")
     shown(line).to_have_count(0)
+    shown(page.locator("ul", has_text="Nowhere")).to_be_focused()
 
 
 def check_codes(browser, house, figures):

@@ -104,6 +104,69 @@ def check_consent(browser, house, figures):
     house.desk.api("PUT", "settings/agent", {"value": "none"})
 
 
+def check_asked_elsewhere(browser, house, figures):
+    """What only another device can answer says so, and offers nothing that cannot work."""
+    desk, laptop = house.desk, house.laptop
+    laptop.api("PUT", "settings/command", {"value": "true"})
+    laptop.api("PUT", "settings/agent", {"value": "command"})
+    laptop.api("PUT", "settings/hosts", {"value": "ask"})
+    page = browser.page()
+    desk.send("given-there", "work for the laptop")
+    desk.api("PUT", "sessions/given-there/host", {"device": "laptop"})
+    laptop.send("own-prompt", "x")
+    laptop.api("PUT", "sessions/own-prompt/host", {"device": "this"})
+    until(lambda: not laptop.contents("own-prompt"), "it is done")
+    laptop.api("PUT", "sessions/own-prompt/task/prompt", {"kind": "approval", "toolName": "Bash", "summary": "make clean"})
+    for words in ("May given-there run on laptop?", "make clean"):
+        card = page.locator("request-card", has_text=words)
+        shown(card).to_contain_text("It is asked on laptop: answer it there.")
+        shown(card.locator("[data-verdict]:visible, textarea:visible")).to_have_count(0)
+        card.get_by_role("button", name="Later: hide it for 5 min").focus()
+        page.keyboard.press("a")
+    picture(page, "asked-elsewhere")
+    laptop.cli("session", "host", "given-there", "this")
+    shown(page.locator("request-card", has_text="May given-there run")).to_have_count(0)
+    until(lambda: not laptop.contents("given-there"), "it has run")
+    laptop.api("PUT", "settings/agent", {"value": "none"})
+    laptop.api("DELETE", "settings/hosts")
+    laptop.cli("session", "delete", "own-prompt")
+
+
+def check_shortcuts(browser, house, figures):
+    """Letters alone move and decide, until somebody turns that off in this browser (WCAG 2.1.4)."""
+    page = browser.page()
+    _, one = house.desk.ask("ask-s", kind="approval", toolName="Bash", summary="first for keys")
+    first = page.locator("request-card", has_text="first for keys")
+    shown(first).to_be_visible()
+    _, two = house.desk.ask("ask-t", kind="approval", toolName="Bash", summary="second for keys")
+    second = page.locator("request-card", has_text="second for keys")
+    shown(second).to_be_visible()
+    allow = lambda card: card.get_by_role("button", name="Allow")
+    allow(first).focus()
+    page.keyboard.press("j")
+    shown(allow(second)).to_be_focused()
+    switch = page.get_by_label("Single-key shortcuts")
+    switch.uncheck()
+    page.reload()
+    shown(switch).not_to_be_checked()
+    allow(second).focus()
+    for key in "kjd":
+        page.keyboard.press(key)
+    shown(allow(second)).to_be_focused()
+    switch.check()
+    allow(second).focus()
+    page.keyboard.press("a")
+    until(lambda: two.get("ending"), "the second is decided")
+    expect(two["ending"] == "allowed", f"what was turned off decided: {two}")
+    # On from there, past the one that is over.
+    shown(second).to_contain_text("Allowed by you")
+    shown(second).to_be_focused()
+    page.keyboard.press("k")
+    shown(allow(first)).to_be_focused()
+    page.keyboard.press("d")
+    until(lambda: one.get("ending") == "denied", "the first is denied")
+
+
 def check_many_requests(browser, house, figures):
     """Ten subagents of one session ask at once: eight are shown, the rest counted, each is answered."""
     page = browser.page()

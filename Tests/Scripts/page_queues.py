@@ -129,6 +129,45 @@ def check_edit_of_a_gone_message(browser, house, figures):
     shown(page.locator("queue-row")).to_have_count(1)
 
 
+def check_reload_in_edit_of_a_gone_message(browser, house, figures):
+    """The same over a reload, whether it was cancelled, runs, or is done."""
+    desk = house.desk
+    desk.api("PUT", "settings/command", {"value": "sh -c 'read x; case $x in first*) exit 0; esac; sleep 300'"})
+    page = browser.page()
+    ids = [desk.send("went", f"{name} to change") for name in ("first", "second", "third")]
+    go(page, "#/s/went")
+    for name in ("first", "second", "third"):
+        row(page, name).get_by_role("button", name="Edit").click()
+        field = row(page, name).get_by_label("Text of the message")
+        field.press("End")
+        field.press_sequentially(f" {name}ly")
+    address = page.url
+    page.goto("about:blank")
+    for message in ids:
+        desk.api("DELETE", f"messages/{message}/hold")
+    desk.api("PUT", "settings/agent", {"value": "command"})
+    desk.cli("queue", "cancel", ids[2])
+    desk.api("PUT", "sessions/went/host", {"device": "this"})
+    until(lambda: [each["status"] for each in desk.queue("went")] == ["running"], "one is done and one runs")
+    # As after a crash.
+    page.goto(address)
+    for name, words in (("first", "done"), ("second", "it runs"), ("third", "cancelled")):
+        line = page.locator(f"queue-row[data-id='{ids[('first', 'second', 'third').index(name)]}']")
+        shown(line.get_by_label("Text of the message")).to_have_value(f"{name} to change {name}ly")
+        shown(line).to_contain_text(f"It can no longer be edited: {words}. Your text is kept.")
+    picture(page, "gone")
+    page.locator(f"queue-row[data-id='{ids[0]}']").get_by_role("button", name="Queue it as a new message").click()
+    until(lambda: "first to change firstly" in desk.contents("went"), "it is queued")
+    page.locator(f"queue-row[data-id='{ids[2]}']").get_by_role("button", name="Leave as it was").click()
+    shown(page.locator("queue-row")).to_have_count(2)
+    page.reload()
+    shown(page.locator("queue-row")).to_have_count(2)
+    desk.api("PUT", "sessions/went/pause")
+    desk.api("POST", "sessions/went/stop")
+    until(lambda: not any(each["status"] == "running" for each in desk.queue("went")), "it is stopped")
+    desk.api("PUT", "settings/agent", {"value": "none"})
+
+
 def check_reload_in_edit(browser, house, figures):
     message = house.desk.send("reload", "one two three")
     page = browser.page()
@@ -213,6 +252,147 @@ def check_upload(browser, house, figures):
     big.write_bytes(b"x" * (11 << 20))
     page.locator("#composer-files").set_input_files(big)
     shown(page.locator("#toast")).to_contain_text("larger than 10 MiB")
+
+
+FILE = """(name) => { const files = new DataTransfer()
+  files.items.add(new File(['picture ' + name], name, { type: 'image/png' })); return files }"""
+
+
+def check_paste_and_drop(browser, house, figures):
+    """Files come by paste and by drop; one that is let go where nothing takes it does not take the page's place."""
+    page = browser.page()
+    go(page, "#/s/pasted")
+    field = page.get_by_label("New message")
+    field.fill("Look at both")
+    expect(field.evaluate(f"""field => !field.dispatchEvent(new ClipboardEvent('paste', {{
+      clipboardData: ({FILE})('pasted.png'), bubbles: true, cancelable: true }}))"""), "the browser pastes, too")
+    shown(page.get_by_text("pasted.png (18 B)")).to_be_visible()
+    expect(field.evaluate("""field => field.dispatchEvent(new ClipboardEvent('paste', {
+      clipboardData: new DataTransfer(), bubbles: true, cancelable: true }))"""), "a pasted text is kept from the field")
+    # Anywhere in the session's view.
+    drop = f"""(at, name) => ['dragover', 'drop'].map(kind => !at.dispatchEvent(new DragEvent(kind, {{
+      dataTransfer: ({FILE})(name), bubbles: true, cancelable: true }})))"""
+    for at, name in ((field, "dropped.png"), (page.locator("main h1"), "beside.png")):
+        expect(at.evaluate(drop, name) == [True, True], "the browser opens the file")
+        shown(page.get_by_text(f"{name} (")).to_be_visible()
+    page.get_by_role("button", name="Take beside.png away").click()
+    shown(page.get_by_text("beside.png")).to_have_count(0)
+    shown(field).to_be_focused()
+    page.get_by_role("button", name="Queue", exact=True).click()
+    until(lambda: sorted(file["name"] for file in (house.desk.queue("pasted") or [{}])[0].get("attachments", []))
+          == ["dropped.png", "pasted.png"], "both go with the message")
+    go(page, "#/needs")
+    shown(page.locator("needs-view")).to_be_visible()
+    expect(page.locator("main").evaluate(drop, "stray.png") == [True, True], "the browser opens the file")
+
+
+def check_camera(browser, house, figures):
+    """On a device that is touched, a picture is taken with its camera."""
+    page = browser.page()
+    go(page, "#/s/camera")
+    shown(page.get_by_role("button", name="Add files")).to_be_visible()
+    shown(page.get_by_role("button", name="Take a picture")).to_be_hidden()
+    phone = browser.page(viewport={"width": 375, "height": 740}, has_touch=True)
+    go(phone, "#/s/camera")
+    with phone.expect_file_chooser() as chooser:
+        phone.get_by_role("button", name="Take a picture").tap()
+    asked = chooser.value.element.evaluate("input => [input.accept, input.getAttribute('capture')]")
+    expect(asked == ["image/*", "environment"], f"the browser is asked for {asked}")
+    chooser.value.set_files({"name": "image.jpg", "mimeType": "image/jpeg", "buffer": b"a picture"})
+    shown(phone.get_by_text("image.jpg (9 B)")).to_be_visible()
+    phone.get_by_label("New message").fill("What is this?")
+    phone.get_by_role("button", name="Queue", exact=True).tap()
+    until(lambda: [file["name"] for file in (house.desk.queue("camera") or [{}])[0].get("attachments", [])]
+          == ["image.jpg"], "it goes with the message")
+
+
+def check_upload_bar(browser, house, figures):
+    """On a slow line the bar grows while files go up, and is gone when they are there; at a row the part is told."""
+    page = browser.page()
+    go(page, "#/s/slow")
+    house.desk.send("slow", "a row")
+    shown(row(page, "a row")).to_be_visible()
+    page.evaluate("""() => { window.parts = []; new MutationObserver(() => {
+        const bar = document.querySelector('queue-composer progress')
+        if (bar.checkVisibility()) window.parts.push(bar.value)
+        const told = /(\\d+) % uploaded/.exec(document.querySelector('queue-row .note').textContent)
+        if (told) window.parts.push(Number(told[1]))
+      }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true }) }""")
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", {
+        "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 1_000_000})
+    file = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello " * 200_000}
+
+    def grown(what):
+        parts = page.evaluate("window.parts.splice(0)")
+        expect(len(set(parts)) >= 3 and parts == sorted(parts), f"{what}: {parts}")
+
+    page.locator("#composer-files").set_input_files(file)
+    page.get_by_label("New message").fill("Read the file")
+    page.get_by_role("button", name="Queue", exact=True).click()
+    bar = page.get_by_role("progressbar", name="Upload")
+    shown(bar).to_be_visible()
+    picture(page, "upload")
+    shown(row(page, "Read the file").get_by_role("button", name="note.txt (1.2 MB)")).to_be_visible()
+    shown(bar).to_be_hidden()
+    grown("the bar")
+    row(page, "a row").get_by_role("button", name="More").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach a file").click()
+    chooser.value.set_files({**file, "buffer": b"other " * 200_000})
+    shown(row(page, "a row").get_by_role("button", name="note.txt (1.2 MB)")).to_be_visible()
+    shown(row(page, "a row").locator(".note")).to_be_hidden()
+    grown("the row")
+
+
+def check_focus_stays(browser, house, figures):
+    """What is drawn anew keeps the focus; what goes gives it to what stands beside it."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/focus")
+    message = house.desk.send("focus", "with files")
+    for name, data in (("one.txt", "aGVsbG8="), ("two.txt", "d29ybGQ=")):
+        house.desk.api("POST", f"messages/{message}/attachments", {"name": name, "data": data})
+    line = row(page, "with files")
+    file = line.get_by_role("button", name="two.txt (5 B)")
+    file.focus()
+    house.desk.api("PUT", f"messages/{message}/priority", {"priority": "urgent"})
+    shown(line.locator(".meta")).to_contain_text("urgent")
+    shown(file).to_be_focused()
+    line.get_by_role("button", name="Take one.txt away").focus()
+    page.keyboard.press("Enter")
+    shown(line.get_by_role("button", name="one.txt")).to_have_count(0)
+    shown(line.get_by_role("button", name="More")).to_be_focused()
+    page.keyboard.press("Enter")
+    line.get_by_role("button", name="Make normal").focus()
+    page.keyboard.press("Enter")
+    shown(line.locator(".meta")).not_to_contain_text("urgent")
+    shown(line.get_by_role("button", name="More")).to_be_focused()
+    page.get_by_role("button", name="Undo").focus()
+    page.keyboard.press("Enter")
+    shown(line.locator(".meta")).to_contain_text("urgent")
+    shown(line.get_by_role("button", name="More")).to_be_focused()
+    # A note with its buttons.
+    house.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
+    try:
+        page.get_by_label("New message").fill("one too many")
+        page.get_by_label("New message").press("Control+Enter")
+        full = row(page, "one too many")
+        again = full.get_by_role("button", name="Try again")
+        shown(again).to_be_visible()
+        again.focus()
+        page.evaluate("""async () => { const { model } = await import('/app.js')
+          for (const each of document.querySelectorAll('queue-row')) each.age = 'another'
+          model.touch() }""")
+        shown(again).to_be_focused()
+        page.keyboard.press("Enter")
+        shown(full.locator(".note.error")).to_be_visible()
+        shown(full.get_by_role("button", name="More")).to_be_focused()
+        full.get_by_role("button", name="Dismiss").focus()
+        page.keyboard.press("Enter")
+        shown(full.locator(".note")).to_be_hidden()
+        shown(full.get_by_role("button", name="More")).to_be_focused()
+    finally:
+        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
 
 
 def check_two_pages(browser, house, figures):

@@ -130,6 +130,52 @@ def check_revoked(browser, house, figures):
     page.get_by_label("New message").fill("")
 
 
+def check_made_room(browser, house, figures):
+    """A browser whose place newer ones took sees nothing from then on, and is told what to do."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/review")
+    page.get_by_label("New message").fill("typed before the end")
+    for _ in range(20):
+        ticket = house.desk.api("POST", "web", {})["url"].split("#t=")[1]
+        house.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
+    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    shown(page.get_by_text("made room for a newer one. Run cospool web")).to_be_visible()
+    page.goto(house.desk.link())
+    go(page, "#/s/review")
+    shown(page.get_by_label("New message")).to_have_value("typed before the end")
+    page.get_by_label("New message").fill("")
+
+
+def check_lost_files(browser, house, figures):
+    """A message that was not sent, whose files the browser threw away: its words are there, and go when a person says so."""
+    browser.excused = True
+    house.desk.send("lost", "takes the only place")
+    page = browser.page()
+    house.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
+    try:
+        go(page, "#/s/lost")
+        page.locator("#composer-files").set_input_files({"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan"})
+        page.get_by_label("New message").fill("words with a file")
+        page.get_by_label("New message").press("Control+Enter")
+        shown(row(page, "words with a file").locator(".note.error")).to_contain_text("full")
+        page.goto("about:blank")
+    finally:
+        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
+    # As a browser does that needs the room.
+    page.goto(f"http://{house.desk.api('GET', 'web')['address']}/icon.svg")
+    page.evaluate("""() => new Promise((resolve, reject) => {
+      const gone = indexedDB.deleteDatabase('cospool'); gone.onsuccess = resolve; gone.onerror = reject })""")
+    page.goto(f"http://{house.desk.api('GET', 'web')['address']}/#/s/lost")
+    line = row(page, "words with a file")
+    shown(line.locator(".note.error")).to_contain_text("Its files are not in this browser any more")
+    shown(line).to_contain_text("plan.txt")
+    expect(house.desk.contents("lost") == ["takes the only place"], "it was sent without its files unasked")
+    line.get_by_role("button", name="Send its words alone").click()
+    until(lambda: house.desk.contents("lost") == ["takes the only place", "words with a file"], "it is sent")
+    shown(page.locator("queue-row.sending")).to_have_count(0)
+
+
 def check_full_queue(browser, house, figures):
     browser.excused = True
     house.desk.send("full", "the first")

@@ -139,6 +139,21 @@ import Testing
     }
   }
 
+  @Test func browserThatMakesRoomIsCutOff() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let events = try RawConnection(port: page.port)
+      defer { events.close() }
+      try await events.write(
+        page.bytes("GET", "/v1/events", headers: page.ownHeaders + [page.keyHeader]))
+      _ = try await events.read(through: "event: present")
+      for _ in 1...WebKeys.browsersMax { _ = try await OpenPage(of: daemon) }
+      _ = try await events.readToEnd()
+      let reply = try await page.request("GET", "/v1/status")
+      #expect(reply.status == 401 && reply.body.contains("made room for a newer one"))
+    }
+  }
+
   @Test func listeningEndsWhenItIsTurnedOff() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)

@@ -38,6 +38,7 @@ extension APIHandlers {
       let body = try await decoded(WebKeyRequest.self, from: request)
       let made = try web.keys.redeem(body.ticket, name: body.name ?? "browser", at: client.time)
       guard let made else { throw APIProblem.ticketUnknown }
+      web.cutOff(made.gone, except: nil)
       return CanonicalJSON.response(
         WebKeyAnswer(
           key: made.key, id: made.browser.id, name: made.browser.name,

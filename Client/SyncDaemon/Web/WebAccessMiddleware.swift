@@ -172,6 +172,7 @@ struct WebHeaders: RouterMiddleware {
 extension APIProblem {
   static let webKeyUnknown = APIProblem(
     .unauthorized, code: "webKeyUnknown",
-    message: "This browser has no key, or it was revoked or not used for 30 days. Run cospool web "
-      + "and open what it prints.", exitCode: 3)
+    message:
+      "This browser has no key: it was revoked, was not used for 30 days, or made room for a "
+      + "newer one. Run cospool web and open what it prints.", exitCode: 3)
 }

@@ -70,9 +70,11 @@ final class WebKeys: Sendable {
   /// Gives a key for a ticket, once; nil where the ticket is none, was used, or is too old.
   ///
   /// The browser that nobody used for longest goes where there are too many.
+  ///
+  /// - Returns: `gone`: the ids of those whose keys are worth nothing any more.
   func redeem(
     _ ticket: String, name: String, at now: Int64
-  ) throws -> (key: String, browser: Browser)? {
+  ) throws -> (key: String, browser: Browser, gone: [String])? {
     let hash = WebKeys.hash(of: ticket)
     let key = WebKeys.random(bytes: 32)
     return try content.withLock { content in
@@ -86,8 +88,9 @@ final class WebKeys: Sendable {
         id: Hex.text(WebKeys.randomBytes(4)), name: WebKeys.free(name, among: browsers),
         hash: WebKeys.hash(of: key), createdAt: now, lastUsedAt: now, by: by)
       try write(browsers + [browser])
+      let gone = Set(content.browsers.map(\.id)).subtracting(browsers.map(\.id))
       content.browsers = browsers + [browser]
-      return (key, browser)
+      return (key, browser, gone.sorted())
     }
   }
 

@@ -34,7 +34,7 @@ final class WebListener: Sendable {
     /// The latest change, for which the next one waits.
     var change: Task<Void, Never>?
     var isOver = false
-    /// The connections of each browser, to be closed when it is revoked.
+    /// The connections of each browser, to be closed when its key ends.
     var channels: [String: [ObjectIdentifier: any Channel]] = [:]
   }
 
@@ -201,7 +201,7 @@ final class WebListener: Sendable {
     }
   }
 
-  /// Cuts off browsers that were revoked, in the middle of what they read.
+  /// Cuts off browsers whose keys are worth nothing any more, in the middle of what they read.
   func cutOff(_ browsers: [String], except spared: ObjectIdentifier?) {
     let channels = state.withLock { state in
       browsers.flatMap { state.channels.removeValue(forKey: $0) ?? [:] }
