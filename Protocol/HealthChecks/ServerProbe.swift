@@ -43,14 +43,33 @@ package struct ServerProbe: Sendable {
   }
 
   package static let path = "/healthz"
+  /// Where devices ask to speak WebSocket, and in which words.
+  static let upgradePath = "/v1/sync"
+  static let upgradeProtocol = "cospool.v1"
 
   private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
   /// Connects, does the handshake where there is one, and asks for the page.
   package func reply() async throws(Failure) -> Reply {
+    try await reply(to: Self.path, ["connection": "close"])
+  }
+
+  /// Asks to speak WebSocket, as devices do, and goes away. The status is 101 where all that stands in
+  /// front of the server lets that through (RFC 6455, section 4.1).
+  package func upgradeReply() async throws(Failure) -> Reply {
+    try await reply(
+      to: Self.upgradePath,
+      [
+        "connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
+        "sec-websocket-key": "Y29zcG9vbC1kb2N0b3ItLQ==",
+        "sec-websocket-protocol": Self.upgradeProtocol,
+      ])
+  }
+
+  private func reply(to path: String, _ fields: HTTPHeaders) async throws(Failure) -> Reply {
     let security = try security()
     do {
-      return try await exchange(security)
+      return try await exchange(path, fields, security)
     } catch let failure as Failure {
       throw failure
     } catch {
@@ -78,7 +97,9 @@ package struct ServerProbe: Sendable {
     }
   }
 
-  private func exchange(_ security: NIOSSLContext?) async throws -> Reply {
+  private func exchange(
+    _ path: String, _ fields: HTTPHeaders, _ security: NIOSSLContext?
+  ) async throws -> Reply {
     let address = address
     let (channel, seen) = try await ClientBootstrap(
       group: NIOSingletons.posixEventLoopGroup
@@ -105,9 +126,8 @@ package struct ServerProbe: Sendable {
     }
     do {
       return try await channel.executeThenClose { inbound, outbound in
-        let head = HTTPRequestHead(
-          version: .http1_1, method: .GET, uri: Self.path,
-          headers: ["host": address.hostField, "connection": "close"])
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: fields)
+        head.headers.add(name: "host", value: address.hostField)
         try await outbound.write(contentsOf: [.head(head), .end(nil)])
         for try await part in inbound {
           guard case .head(let head) = part else { continue }

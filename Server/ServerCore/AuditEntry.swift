@@ -16,6 +16,8 @@ package struct AuditEntry: Hashable, Sendable {
     case decided
     /// A workspace was deleted.
     case deleted
+    /// A workspace got another name.
+    case renamed
   }
 
   /// How many of each kind are kept, the newest.

@@ -61,6 +61,24 @@ extension ServerDatabase {
     }
   }
 
+  /// Gives a workspace another name. Nothing but people and commands goes by it.
+  ///
+  /// - Returns: whether the name was free.
+  package func rename(
+    _ workspace: WorkspaceID, to name: String, noting entry: AuditEntry
+  ) throws(StorageFault) -> Bool {
+    try write { db in
+      let isTaken = try Bool.fetchOne(
+        db, sql: "SELECT EXISTS (SELECT 1 FROM workspaces WHERE name = ? AND id <> ?)",
+        arguments: [name, workspace.column])
+      guard isTaken == false else { return false }
+      try db.execute(
+        sql: "UPDATE workspaces SET name = ? WHERE id = ?", arguments: [name, workspace.column])
+      try insert(entry, in: db)
+      return true
+    }
+  }
+
   /// Removes a workspace with all that is stored of it. A serving process tells its devices within
   /// seconds that their tokens are unknown.
   package func delete(

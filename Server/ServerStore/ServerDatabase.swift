@@ -130,6 +130,7 @@ package final class ServerDatabase: Sendable {
               path: path, reason: "the file system does not support SQLite's write-ahead log")
           }
         }
+        try keepBeforeUpgrade(queue, path: path)
         try ServerSchema.migrator.migrate(queue)
         return queue
       } catch {
@@ -139,6 +140,34 @@ package final class ServerDatabase: Sendable {
       }
     } catch let error as DatabaseError {
       throw openingError(error, path: path)
+    }
+  }
+
+  /// Copies a database of an older version beside it before it is changed: the way back, should the new
+  /// version be no good. It stays until somebody removes it.
+  private static func keepBeforeUpgrade(_ queue: DatabaseQueue, path: String) throws {
+    let (applied, isDone) = try queue.read { db in
+      (
+        try ServerSchema.migrator.appliedMigrations(db),
+        try ServerSchema.migrator.hasCompletedMigrations(db)
+      )
+    }
+    guard !applied.isEmpty, !isDone else { return }
+    let copy = "\(path).before-upgrade-\(applied.count)"
+    // A copy that was not finished stands in nobody's way.
+    let unfinished = copy + ".new"
+    try? FileManager.default.removeItem(atPath: unfinished)
+    do {
+      guard
+        FileManager.default.createFile(
+          atPath: unfinished, contents: nil, attributes: [.posixPermissions: 0o600])
+      else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
+      try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
+      try? FileManager.default.removeItem(atPath: copy)
+      try FileManager.default.moveItem(atPath: unfinished, toPath: copy)
+    } catch {
+      try? FileManager.default.removeItem(atPath: unfinished)
+      throw error
     }
   }
 

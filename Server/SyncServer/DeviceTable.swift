@@ -7,7 +7,8 @@ package enum DeviceTable {
     let rows = list.devices.map { device in
       [
         device.id, ShownName.text(device.name), ShownName.text(device.workspaceName),
-        time(device.pairedAt), device.lastSeenAt.map(time) ?? "never",
+        time(device.pairedAt),
+        device.connectedSince != nil ? "connected" : device.lastSeenAt.map(time) ?? "never",
         access(of: device),
       ]
     }

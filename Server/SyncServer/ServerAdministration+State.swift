@@ -26,8 +26,7 @@ extension ServerAdministration {
       let now = now ?? ProcessClock.wallMilliseconds
       var lines: [String] = []
       if let address, let startedAt, let processID {
-        let hours = max(0, now - startedAt) / 3_600_000
-        let uptime = hours < 48 ? "\(hours) hours" : "\(hours / 24) days"
+        let uptime = ServerAdministration.age(startedAt, now)
         lines.append(
           "server: version \(version), process \(processID), on \(address) for \(uptime)")
       } else {
@@ -35,7 +34,7 @@ extension ServerAdministration {
       }
       let disk = diskFree.map { "\($0 >> 20) MiB left" } ?? "not known"
       lines.append("data: \(dataDirectory), disk: \(disk)")
-      let backup = lastBackupAt.map { "\(max(0, now - $0) / 3_600_000) hours ago" }
+      let backup = lastBackupAt.map { "\(ServerAdministration.age($0, now)) ago" }
       lines.append("last backup: \(backup ?? "none is set up, or none was made")")
       if let certificateEndsAt {
         lines.append("certificate: ends in \((certificateEndsAt - now) / 86_400_000) days")
@@ -59,5 +58,44 @@ extension ServerAdministration {
       state.certificateEndsAt = reply?.certificateEnds.map { $0 * 1_000 }
     }
     return state
+  }
+}
+
+/// What the command `health` does.
+extension ServerAdministration {
+  /// What the serving process says of itself.
+  package enum Health: Hashable, Sendable {
+    case well(address: String)
+    case ill(address: String)
+    case unreachable(reason: String)
+
+    /// What a person reads.
+    package var text: String {
+      switch self {
+      case .well(let address): "\(address) is well"
+      case .ill(let address): "\(address) says that it is not well: look at its log and its disk"
+      case .unreachable(let reason): reason
+      }
+    }
+  }
+
+  /// Asks it on its own port, whatever its certificate is made out to.
+  ///
+  /// - Parameter limit: when a server that does not answer is given up.
+  package func health(within limit: Duration = .seconds(5)) async -> Health {
+    guard let listening = AddressFile(directory: directory).read(),
+      let address = ServerDoctor.ownAddress(listening.url)
+    else { return .unreachable(reason: "no server runs for \(directory)") }
+    let late = Health.unreachable(reason: "\(address.text) does not answer within \(limit)")
+    return await Deadline.value(within: limit, otherwise: late) {
+      do {
+        let reply = try await ServerProbe(
+          address: address, connectSeconds: 60, checksCertificate: false
+        ).reply()
+        return reply.status == 200 ? .well(address: address.text) : .ill(address: address.text)
+      } catch {
+        return .unreachable(reason: (error as? ServerProbe.Failure)?.reason ?? "\(error)")
+      }
+    }
   }
 }

@@ -35,7 +35,37 @@ extension ServerAdministration {
     package var workspaces: [Log]
     /// What the command `status` shows of pushes, and of the server itself.
     package var pushes: PushState?
+    /// The devices that have access or had it.
+    package var devices: [Device]?
     package var server: State?
+
+    /// The devices of a workspace as a person reads them: those that are connected first.
+    ///
+    /// - Parameter now: the machine's clock where nil.
+    package func devicesText(of workspace: String, now: Int64? = nil) -> String {
+      let now = now ?? ProcessClock.wallMilliseconds
+      let known = (devices ?? []).filter { $0.workspace == workspace && !$0.revoked }
+      guard !known.isEmpty else { return "  no devices" }
+      let sorted =
+        known.filter { $0.connectedSince != nil }
+        + known.filter { $0.connectedSince == nil }
+      let lines = sorted.prefix(Self.devicesShown).map { device in
+        let state: String
+        if let since = device.connectedSince {
+          state = "connected for \(ServerAdministration.age(since, now))"
+        } else if let seen = device.lastSeenAt {
+          state = "away for \(ServerAdministration.age(seen, now))"
+        } else {
+          state = "never connected"
+        }
+        return "  \(ShownName.text(device.name)) (\(device.role)): \(state)"
+      }
+      let more = sorted.count - lines.count
+      return (lines + (more > 0 ? ["  and \(more) more: cospool-server devices"] : []))
+        .joined(separator: "\n")
+    }
+
+    private static let devicesShown = 20
 
     /// What is wrong with a workspace; nil where all can be read.
     package var problem: SyncServerError? {
@@ -63,6 +93,15 @@ extension ServerAdministration {
       }
       return LogList(workspaces: logs)
     }
+  }
+}
+
+extension ServerAdministration {
+  /// How long ago a time is, in its largest unit.
+  static func age(_ milliseconds: Int64, _ now: Int64) -> String {
+    let minutes = max(0, now - milliseconds) / 60_000
+    if minutes < 120 { return minutes == 1 ? "1 minute" : "\(minutes) minutes" }
+    return minutes < 2_880 ? "\(minutes / 60) hours" : "\(minutes / 1_440) days"
   }
 }
 

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import QueueModel
 import ServerCore
 import ServerStore
@@ -133,6 +133,51 @@ extension ServerAdministration {
       try database.setQuota(final, of: known.id, noting: entry)
     }
     return shown(changed)
+  }
+
+  /// Gives a workspace another name; its devices go on as they are.
+  package func renameWorkspace(
+    named name: String, to newName: String
+  ) throws(SyncServerError) -> Workspace {
+    let fresh = try ServerAdministration.checkedName(newName)
+    var known = try listing(named: name)
+    let (id, entry) = (
+      known.id,
+      AuditEntry(at: ProcessClock.wallMilliseconds, event: .renamed, workspace: known.id)
+    )
+    let isDone = try withDatabase { database throws(StorageFault) in
+      try database.rename(id, to: fresh, noting: entry)
+    }
+    guard isDone else {
+      throw SyncServerError(
+        .failed, "There is a workspace \"\(fresh)\" already. `workspace list` shows them.")
+    }
+    known.name = fresh
+    return shown(known)
+  }
+
+  /// What people see of a workspace as JSON, in the form that `cospool import` reads.
+  ///
+  /// - Throws: `.corrupt` where the workspace cannot be read.
+  package func exportWorkspace(named name: String) throws(SyncServerError) -> Data {
+    let id = try listing(named: name).id
+    let loaded = try withDatabase { database throws(StorageFault) -> QueueModel.Workspace? in
+      switch database.perform(.load(id)) {
+      case .workspace(let loaded): return loaded?.workspace
+      case .failed(let fault): throw fault
+      default: return nil
+      }
+    }
+    guard let loaded else {
+      throw SyncServerError(.tryLater, "Workspace \"\(name)\" is being deleted.")
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return try encoder.encode(loaded.document()) + Data("\n".utf8)
+    } catch {
+      throw SyncServerError(.failed, "Workspace \"\(name)\" cannot be written: \(error)")
+    }
   }
 
   /// Removes a workspace, its log, devices and files.

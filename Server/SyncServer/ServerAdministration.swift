@@ -56,6 +56,8 @@ package struct ServerAdministration: Sendable {
     package var workspaceName: String
     package var pairedAt: Int64
     package var lastSeenAt: Int64?
+    /// Since when it is connected; nil where it is not.
+    package var connectedSince: Int64?
     package var revoked: Bool
     package var revokedAt: Int64?
     /// viewer, author or host.
@@ -66,6 +68,12 @@ package struct ServerAdministration: Sendable {
 
   package struct DeviceList: Codable, Hashable, Sendable {
     package var devices: [Device]
+  }
+
+  /// A device's id is its own in each workspace.
+  private struct DeviceKey: Hashable {
+    var workspace: WorkspaceID
+    var device: DeviceID
   }
 
   /// Makes a one-time code; creates the workspace where none of its name exists.
@@ -80,11 +88,7 @@ package struct ServerAdministration: Sendable {
     guard let role = DeviceRole(name: roleName) else {
       throw SyncServerError(.usage, "A role is viewer, author or host.")
     }
-    let name = workspaceName.trimmedOfWhitespace()
-    guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
-      throw SyncServerError(
-        .usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
-    }
+    let name = try ServerAdministration.checkedName(workspaceName)
     var generator = SystemRandomNumberGenerator()
     let code = PairingCode(using: &generator)
     let now = ProcessClock.wallMilliseconds
@@ -103,6 +107,15 @@ package struct ServerAdministration: Sendable {
       server: AddressFile(directory: directory).read()?.url)
   }
 
+  /// A name that a workspace may have.
+  static func checkedName(_ text: String) throws(SyncServerError) -> String {
+    let name = text.trimmedOfWhitespace()
+    guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
+      throw SyncServerError(.usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
+    }
+    return name
+  }
+
   /// The devices of one workspace, or of all.
   package func devices(workspaceName: String?) throws(SyncServerError) -> DeviceList {
     try requireData()
@@ -116,7 +129,19 @@ package struct ServerAdministration: Sendable {
       throw SyncServerError(
         .failed, "There is no workspace \"\(workspaceName ?? "")\". `pair` creates one.")
     }
-    return DeviceList(devices: listed.map(Device.init))
+    // Of several connections of a device, the first.
+    let connected = Dictionary(
+      ConnectedDevices(directory: directory).read()
+        .map { (DeviceKey(workspace: $0.workspace, device: $0.device), $0.since) },
+      uniquingKeysWith: min)
+    return DeviceList(
+      devices: listed.map { listing in
+        var device = Device(listing)
+        device.connectedSince =
+          connected[
+            DeviceKey(workspace: listing.workspace, device: listing.id)]
+        return device
+      })
   }
 
   /// Takes away the access of the device that an id, a unique prefix of one, or a name tells.

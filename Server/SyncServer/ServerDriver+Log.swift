@@ -17,36 +17,46 @@ extension ServerDriver {
         """
         paired device \(device) (\(ShownName.text(name))) with workspace \(workspace), \
         \(maker.map { $0 + ", " } ?? "")source \(source)
-        """)
+        """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
       audit(.paired, workspace, device, source: source, detail: maker ?? "")
     case .joined(let id, let workspace, let device, let name):
-      let shown = ShownName.text(name)
+      self.joined(id, device, of: workspace)
       logger.debug(
-        "connection \(id.rawValue): device \(device) (\(shown)) joined workspace \(workspace)")
+        "joined as \(ShownName.text(name))",
+        metadata: [
+          "connection": "\(id.rawValue)", "device": "\(device)", "workspace": "\(workspace)",
+        ])
       audit(.joined, workspace, device, source: source(of: id))
     case .refused(let id, let code, let message):
       if let reason = Self.deniedAccess[code] {
         logDeniedAccess(reason, route: "sync", source: source(of: id))
       } else {
         logger.info(
-          "connection \(id.rawValue): refused (\(code.rawValue)): \(Self.shown(message))")
+          "refused (\(code.rawValue)): \(Self.shown(message))",
+          metadata: ["connection": "\(id.rawValue)"])
       }
     case .faulted(let id, let message):
-      logger.info("connection \(id.rawValue): protocol fault: \(Self.shown(message))")
+      logger.info(
+        "protocol fault: \(Self.shown(message))", metadata: ["connection": "\(id.rawValue)"])
     case .slowConsumerCut(let id, let bytes):
-      logger.warning("connection \(id.rawValue): cut, \(bytes) bytes were waiting for it")
+      logger.warning(
+        "cut, \(bytes) bytes were waiting for it", metadata: ["connection": "\(id.rawValue)"])
     case .revoked(let id, let device):
-      logger.notice("connection \(id.rawValue): device \(device) was revoked")
+      logger.notice(
+        "cut, its device was revoked",
+        metadata: ["connection": "\(id.rawValue)", "device": "\(device)"])
     case .decided(let id, let workspace, let device, let verdict):
       let source = id.map { self.source(of: $0) } ?? "button"
       logger.notice(
         """
         request decided: \(verdict.name), workspace \(workspace), device \(device), \
         source \(source)
-        """)
+        """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
       audit(.decided, workspace, device, source: source, detail: verdict.name)
     case .stateJoined(let workspace):
-      logger.notice("workspace \(workspace): joined with the state of a device that held more")
+      logger.notice(
+        "joined with the state of a device that held more",
+        metadata: ["workspace": "\(workspace)"])
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:

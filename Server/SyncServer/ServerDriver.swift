@@ -21,6 +21,8 @@ final class ServerDriver {
     var channel: any Channel
     /// The address it came from.
     var source: String
+    /// The device that was let in by it; nil until then.
+    var device: ConnectedDevice?
     /// Bytes of messages that were handed over and are not in the kernel's hands yet.
     var unsentBytes = 0
     /// It stands in `unflushed`.
@@ -63,6 +65,8 @@ final class ServerDriver {
   private var unflushed: [ConnectionID] = []
   /// What happened about access and is not stored yet.
   var pendingAudit = PendingAudit()
+  /// What was said of who is connected.
+  var said = SaidOfDevices()
   var metrics = ServerMetrics()
   let startedAt = ProcessClock.wallMilliseconds
   private var ticks: RepeatedTask?
@@ -117,6 +121,7 @@ final class ServerDriver {
   }
   var storeTaskCount: Int { storeTasks.count }
   var connectionCount: Int { peers.count }
+  var connectedDevices: [ConnectedDevice] { peers.values.compactMap(\.device) }
   var channelCount: Int { channels.count }
   var unsentBytes: Int { peers.values.reduce(0) { $0 + $1.unsentBytes } }
   /// The address that a connection came from.
@@ -131,6 +136,7 @@ final class ServerDriver {
       driver.run(driver.core.clockTicked(at: driver.clock.now))
       driver.setup.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
       driver.storeAudit(at: driver.clock.now.uptimeMilliseconds)
+      driver.sayWhoIsConnected(at: driver.clock.now.uptimeMilliseconds)
       driver.pushes?.timePassed()
       driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
     }
@@ -228,8 +234,16 @@ final class ServerDriver {
   }
 
   func closed(_ id: ConnectionID) {
-    guard peers.removeValue(forKey: id) != nil else { return }
+    guard let peer = peers.removeValue(forKey: id) else { return }
+    if peer.device != nil { said.hasChanged = true }
     run(core.connectionClosed(id, at: clock.now))
+  }
+
+  /// A device was let in by a connection.
+  func joined(_ id: ConnectionID, _ device: DeviceID, of workspace: WorkspaceID) {
+    peers[id]?.device = ConnectedDevice(
+      workspace: workspace, device: device, since: clock.now.wallMilliseconds)
+    said.hasChanged = true
   }
 
   // MARK: - Answers without a connection

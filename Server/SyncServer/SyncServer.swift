@@ -96,9 +96,12 @@ package final class SyncServer: Sendable {
     let address = AddressFile(directory: options.dataDirectory)
     // A process that was killed has left its own.
     address.remove()
+    let connected = ConnectedDevices(directory: options.dataDirectory)
+    connected.remove()
     let server = try await listen(options, security, storage: database, logger: logger) {
       // Everything acknowledged is durable already; closing only tidies the log up.
       try? database.close()
+      connected.remove()
       lock.release()
     }
     address.write(AddressFile.Listening(url: server.url))

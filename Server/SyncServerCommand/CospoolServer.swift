@@ -31,6 +31,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server doctor                            what is wrong, and what to do
         cospool-server backup create --folder /backup    a backup, while it runs
         cospool-server workspace quota team --daily 256  what a workspace may take
+        cospool-server workspace rename default team     another name for a workspace
         cospool-server log                               who paired, joined, was refused, decided
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
@@ -49,7 +50,8 @@ struct CospoolServer: AsyncParsableCommand {
     version: ServerVersion.text,
     subcommands: [
       ServeCommand.self, PairingCodeCommand.self, DevicesCommand.self, RevokeCommand.self,
-      ServerStatusCommand.self, ServerDoctorCommand.self, BackupCommand.self, WorkspaceCommand.self,
+      ServerStatusCommand.self, ServerHealthCommand.self, ServerDoctorCommand.self,
+      BackupCommand.self, WorkspaceCommand.self,
       WorkspaceLogCommand.self, PushCommand.self, ServiceCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)
@@ -124,7 +126,7 @@ enum StandardOutput {
   }
 
   /// The output may be a file on a full disk, or a pipe that nobody reads.
-  private static func write(_ data: Data) throws(SyncServerError) {
+  static func write(_ data: Data) throws(SyncServerError) {
     do {
       try FileHandle.standardOutput.write(contentsOf: data)
     } catch {

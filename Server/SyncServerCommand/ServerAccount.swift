@@ -17,7 +17,9 @@ extension WorkspaceLogCommand: StoreCommand {}
 extension WorkspaceListCommand: StoreCommand {}
 extension WorkspaceShowCommand: StoreCommand {}
 extension WorkspaceQuotaCommand: StoreCommand {}
+extension WorkspaceRenameCommand: StoreCommand {}
 extension WorkspaceDeleteCommand: StoreCommand {}
+extension ServerHealthCommand: StoreCommand {}
 extension PushConfigureAPNsCommand: StoreCommand {}
 extension PushConfigureAnswersCommand: StoreCommand {}
 extension PushConfigureRootCommand: StoreCommand {}

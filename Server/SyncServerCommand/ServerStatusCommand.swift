@@ -5,7 +5,7 @@ import SyncServer
 struct ServerStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show the server, each workspace's log, whether it can be read, and pushes.")
+    abstract: "Show the server, workspaces with their devices and logs, and pushes.")
 
   @OptionGroup var data: DataOptions
 
@@ -22,6 +22,7 @@ struct ServerStatusCommand: AsyncParsableCommand {
     list.pushes = pushes
     let server = await administration.serverState()
     list.server = server
+    list.devices = try administration.devices(workspaceName: workspace).devices
     if json {
       try StandardOutput.write(json: list)
     } else if list.workspaces.isEmpty {
@@ -29,7 +30,10 @@ struct ServerStatusCommand: AsyncParsableCommand {
       StandardError.write("No workspace yet. `cospool-server pair` creates one.\n")
     } else {
       try StandardOutput.write(server.text())
-      for log in list.workspaces { try StandardOutput.write(log.text) }
+      for log in list.workspaces {
+        try StandardOutput.write(log.text)
+        try StandardOutput.write(list.devicesText(of: log.workspace))
+      }
       try StandardOutput.write(pushes.text)
     }
     if let problem = list.problem { throw problem }

@@ -1,13 +1,15 @@
 import ArgumentParser
+import Foundation
 import SyncServer
 
 /// What workspaces take and may take.
 struct WorkspaceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "workspace", abstract: "List workspaces, set what they may take, delete one.",
+    commandName: "workspace",
+    abstract: "List, rename, export or delete workspaces, and set what they may take.",
     subcommands: [
       WorkspaceListCommand.self, WorkspaceShowCommand.self, WorkspaceQuotaCommand.self,
-      WorkspaceDeleteCommand.self,
+      WorkspaceRenameCommand.self, WorkspaceExportCommand.self, WorkspaceDeleteCommand.self,
     ])
 }
 
@@ -117,6 +119,79 @@ struct WorkspaceQuotaCommand: ParsableCommand {
   }
 }
 
+struct WorkspaceRenameCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rename",
+    abstract: "Give a workspace another name; its devices go on as they are.",
+    discussion: """
+      EXAMPLES
+        cospool-server workspace rename default team
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  @Argument(help: "The workspace's name.")
+  var name: String
+
+  @Argument(help: "The new one.")
+  var newName: String
+
+  func run() throws {
+    let renamed = try ServerAdministration(dataDirectory: data.resolved)
+      .renameWorkspace(named: name, to: newName)
+    if json {
+      try StandardOutput.write(json: renamed)
+    } else {
+      try StandardOutput.write(renamed.text)
+    }
+  }
+}
+
+struct WorkspaceExportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Write what people see of a workspace as JSON.",
+    discussion: """
+      Sessions, messages and threads, as `cospool import` reads them on a device; no keys, and no \
+      files of attachments. Works while the server runs. What is at the path already is replaced only \
+      with --force.
+
+      EXAMPLES
+        cospool-server workspace export team team.json
+        cospool-server workspace export team -
+      """)
+
+  @OptionGroup var data: DataOptions
+
+  @Flag(help: "Replace a file that is there.")
+  var force = false
+
+  @Argument(help: "The workspace's name.")
+  var name: String
+
+  @Argument(help: "Where to write; - is standard output.")
+  var file: String
+
+  func run() throws {
+    let document = try ServerAdministration(dataDirectory: data.resolved)
+      .exportWorkspace(named: name)
+    guard file != "-" else { return try StandardOutput.write(document) }
+    do {
+      let options: Data.WritingOptions = force ? .atomic : .withoutOverwriting
+      try document.write(to: URL(filePath: file), options: options)
+    } catch CocoaError.fileWriteFileExists {
+      throw SyncServerError(
+        .failed, "\(file) is there already. Choose another name, or say --force.")
+    } catch {
+      throw SyncServerError(.disk, "\(file) cannot be written: \(error.localizedDescription)")
+    }
+    StandardError.write("Written: \(file)\n")
+  }
+}
+
 struct WorkspaceDeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "delete",
@@ -160,7 +235,7 @@ struct WorkspaceLogCommand: ParsableCommand {
     abstract: "Show who paired, joined, was refused or revoked, and who decided requests.",
     discussion: """
       The newest 5,000 of each kind are kept: code, paired, joined, refused, revoked, quota, decided, \
-      deleted. No text of a client is among them. The serving process writes the same to its log \
+      renamed, deleted. No text of a client is among them. The serving process writes the same to its log \
       (`access denied: …, source ADDRESS`, for programs that shut addresses out).
       """)
 

@@ -26,6 +26,7 @@ exec unshare --mount --pid --fork --kill-child bash -c '
   done
   cat "$image/data/log"
   $server pair --json | grep -q "\"server\":\"ws://127.0.0.1:"
+  $server health
   $server doctor
   kill -TERM "$serving"
   wait "$serving"

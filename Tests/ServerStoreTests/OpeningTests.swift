@@ -60,6 +60,40 @@ import WireProtocol
     #expect(FileManager.default.contents(atPath: folder.databasePath) == before)
   }
 
+  /// The way back from an upgrade: the file as it was, beside the one that was changed.
+  @Test func aDatabaseOfAnOlderVersionIsKeptBeforeItIsChanged() throws {
+    let folder = try StoreFolder()
+    try ServerDatabase.prepare(directory: folder.path)
+    let first = try DatabaseQueue(path: folder.databasePath)
+    let step = try #require(ServerSchema.steps.first).name
+    try ServerSchema.migrator.migrate(first, upTo: step)
+    try first.write {
+      try $0.execute(
+        sql: "INSERT INTO workspaces (id, name, first_chain, created_at) VALUES (?, 'old', 1, 1)",
+        arguments: [Data(repeating: 7, count: 16)])
+    }
+    try first.close()
+    let kept = folder.databasePath + ".before-upgrade-1"
+    // A try that was cut short is in nobody's way.
+    try Data("cut short".utf8).write(to: URL(filePath: kept + ".new"))
+    let opened = try folder.open()
+    #expect(try opened.workspaces().map(\.name) == ["old"])
+    try opened.close()
+    let mode = try FileManager.default.attributesOfItem(atPath: kept)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    #expect(!FileManager.default.fileExists(atPath: kept + ".new"))
+    let copy = try DatabaseQueue(path: kept)
+    #expect(try copy.read { try ServerSchema.migrator.appliedMigrations($0) } == [step])
+    #expect(
+      try copy.read { try String.fetchAll($0, sql: "SELECT name FROM workspaces") } == ["old"])
+    try copy.close()
+    // One that is as it should be, and one that is new, leave nothing behind.
+    try FileManager.default.removeItem(atPath: kept)
+    try folder.open().close()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(!names.contains { $0.contains("before-upgrade") }, "\(names)")
+  }
+
   @Test func damagedFileIsSetAsideByTheServerOnly() throws {
     let folder = try StoreFolder()
     try folder.open().close()

@@ -72,6 +72,8 @@ import Testing
     found(findings, "serverName", .ok, "127.0.0.1")
     found(findings, "serverHealth", .ok)
     found(findings, "clock", .ok)
+    // One that answers everything alike is a proxy that lets no WebSocket through.
+    found(findings, "serverUpgrade", .error, "HTTP status 200")
   }
 
   @Test func aServerThatIsIllOrAnotherProgramIsTold() async throws {

@@ -12,7 +12,7 @@ import WireProtocol
 
 /// `cospool-server doctor` finds what is planted, and names it.
 @Suite(.timeLimit(.minutes(2))) struct ServerDoctorTests {
-  private static func findings(
+  static func findings(
     of directory: String, _ change: (inout ServerDoctorContext) -> Void = { _ in }
   ) async -> [DoctorFinding] {
     var context = ServerDoctorContext(dataDirectory: directory)
@@ -23,7 +23,7 @@ import WireProtocol
   }
 
   /// That a finding is there, and says what to do where it is a fault.
-  private func expect(
+  func expect(
     _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
     _ word: String = "", sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -35,7 +35,7 @@ import WireProtocol
   }
 
   /// A data directory without a process.
-  private func withDirectory(_ body: (String) async throws -> Void) async throws {
+  func withDirectory(_ body: (String) async throws -> Void) async throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }
     _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "team")
@@ -58,7 +58,7 @@ import WireProtocol
       }
       for code in [
         "dataDirectory", "fileMode", "store", "workspace", "pushSettings", "server",
-        "serverVersion", "serverHealth", "serverAddress", "backupAge",
+        "serverVersion", "serverHealth", "serverAddress", "serverUpgrade", "backupAge",
       ] {
         expect(findings, code, .ok)
       }

@@ -128,6 +128,54 @@ import WireProtocol
     }
   }
 
+  @Test func aWorkspaceGetsAnotherNameAndItsDevicesGoOn() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      _ = try await fixture.pair(2, workspace: "other")
+      let client = try await fixture.join(&device)
+      let renamed = try fixture.administration.renameWorkspace(named: "default", to: " team ")
+      #expect(renamed.name == "team")
+      try await client.send(try device.write("text"))
+      _ = try await client.frame { $0.acknowledges(1, at: 1) }
+      // To connect again is to be let in under the name that nobody asks for.
+      await client.close()
+      _ = try await fixture.join(&device)
+      let pairing = try fixture.administration.pair(workspaceName: "team")
+      #expect(pairing.workspace == device.workspaceID.description)
+      #expect(try fixture.administration.devices(workspaceName: "team").devices.count == 1)
+      for name in ["other", " ", String(repeating: "n", count: 100_000)] {
+        #expect(throws: SyncServerError.self, "\(name.prefix(10))") {
+          try fixture.administration.renameWorkspace(named: "team", to: name)
+        }
+      }
+      #expect(throws: SyncServerError.self) {
+        try fixture.administration.renameWorkspace(named: "default", to: "new")
+      }
+      // To its own name is no clash.
+      _ = try fixture.administration.renameWorkspace(named: "team", to: "team")
+      let names = try fixture.administration.workspaces().workspaces.map(\.name)
+      #expect(names == ["other", "team"])
+      let events = try fixture.administration.accessLog(workspaceName: "team", limit: 100).entries
+      #expect(events.count { $0.event == "renamed" } == 2)
+    }
+  }
+
+  @Test func aWorkspaceIsExportedAsItsDevicesSeeIt() async throws {
+    try await ServerFixture.with { fixture in
+      var device = try await fixture.pair(1)
+      let client = try await fixture.join(&device)
+      try await client.send(try device.write("look at it", in: "review"))
+      _ = try await client.frame { $0.acknowledges(1, at: 1) }
+      let data = try fixture.administration.exportWorkspace(named: "default")
+      let document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
+      #expect(document == device.workspace.document())
+      #expect(document.sessions.flatMap(\.messages).map(\.content) == ["look at it"])
+      #expect(throws: SyncServerError.self) {
+        try fixture.administration.exportWorkspace(named: "nowhere")
+      }
+    }
+  }
+
   @Test func anAlmostFullDiskTakesNothingNewAndGivesWhatItHas() async throws {
     let isScarce = Mutex(false)
     let space = FreeSpace { isScarce.withLock { $0 } ? (1 << 20, 1 << 40) : (1 << 39, 1 << 40) }

@@ -81,10 +81,12 @@ extension Doctor {
     guard let server = context.server, let address = DoctorAddress(server) else { return [] }
     let file = context.settings["certificate"]?.text ?? context.variables["COSPOOL_CERTIFICATE"]
     do {
-      let reply = try await ServerProbe(
-        address: address, certificateFile: file, connectSeconds: context.limits.connectSeconds
-      ).reply()
-      return findings(of: reply, at: address, now: context.now, clock: Date())
+      let probe = ServerProbe(
+        address: address, certificateFile: file, connectSeconds: context.limits.connectSeconds)
+      let reply = try await probe.reply()
+      let found = findings(of: reply, at: address, now: context.now, clock: Date())
+      guard reply.status == 200, let upgrade = await probe.upgradeFinding() else { return found }
+      return found + [upgrade]
     } catch {
       // A name that is unknown is told by its own check.
       guard error.code != "serverName" else { return [] }
@@ -100,7 +102,7 @@ extension Doctor {
         + "cospool config set certificate FILE"
     case "serverPort":
       "See that cospool-server runs there, and that a firewall lets port "
-        + "\(address.port) through."
+        + "\(address.port) through. Has it moved? cospool server move URL"
     default: "See that cospool-server, and no other program, listens on port \(address.port)."
     }
   }

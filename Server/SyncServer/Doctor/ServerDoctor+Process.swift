@@ -101,12 +101,13 @@ extension ServerDoctor {
       ]
     }
     do {
-      let reply = try await ServerProbe(
-        address: address, certificateFile: context.certificateFile, connectSeconds: connectSeconds
-      ).reply()
+      let probe = ServerProbe(
+        address: address, certificateFile: context.certificateFile, connectSeconds: connectSeconds)
+      let reply = try await probe.reply()
       var found = health(reply, of: address)
       found.code = "serverAddress"
-      return [found]
+      let upgrade = found.severity == .ok ? await probe.upgradeFinding() : nil
+      return [found] + (upgrade.map { [$0] } ?? [])
         + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
     } catch {
       let fix =

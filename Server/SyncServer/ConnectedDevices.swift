@@ -1,0 +1,76 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import QueueModel
+
+/// A device that is connected at the moment.
+struct ConnectedDevice: Hashable, Sendable {
+  var workspace: WorkspaceID
+  var device: DeviceID
+  /// When its connection was let in, milliseconds since 1970.
+  var since: Int64
+}
+
+/// Who is connected, as the serving process says it beside its database: `connected` in the data
+/// directory, a line each, for `status` and `devices`.
+///
+/// It is written when it has changed, at most once a second, and not waited for: the file tells people
+/// something, and nothing depends on it.
+struct ConnectedDevices: Sendable {
+  private let directory: String
+  private var path: String { directory + "/connected" }
+
+  init(directory: String) {
+    self.directory = directory
+  }
+
+  /// Best effort: without it nobody is shown as connected.
+  func write(_ devices: [ConnectedDevice]) {
+    let text = devices.map { "\($0.workspace) \($0.device) \($0.since)\n" }.joined()
+    try? Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  /// Those that are connected; none where no process serves the directory.
+  func read() -> [ConnectedDevice] {
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8),
+      AddressFile.isServed(directory)
+    else { return [] }
+    return text.split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ").map(String.init)
+      guard words.count == 3, let workspace = WorkspaceID(words[0]),
+        let device = DeviceID(words[1]), let since = Int64(words[2])
+      else { return nil }
+      return ConnectedDevice(workspace: workspace, device: device, since: since)
+    }
+  }
+}
+
+/// What the serving process has said of that, and when.
+struct SaidOfDevices {
+  var hasChanged = false
+  var isWriting = false
+  /// Uptime.
+  var writtenAt: Int64 = .min / 2
+}
+
+extension ServerDriver {
+  /// Says who is connected, where that has changed; asked for on every tick, done once a second.
+  func sayWhoIsConnected(at uptimeMilliseconds: Int64) {
+    guard said.hasChanged, !said.isWriting, !isStopped,
+      uptimeMilliseconds - said.writtenAt >= 1_000
+    else { return }
+    said.hasChanged = false
+    said.isWriting = true
+    said.writtenAt = uptimeMilliseconds
+    let (devices, file) = (
+      connectedDevices, ConnectedDevices(directory: options.dataDirectory)
+    )
+    let bound = bound
+    blobThread.runIfActive(eventLoop: loop) { file.write(devices) }
+      .whenComplete { _ in bound.value.said.isWriting = false }
+  }
+}
