@@ -16,16 +16,50 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
+  // S0-66, C-10: retry, edit, skip and cancel let it go on; time does not.
   @Test func aFailureStopsTheQueueUntilItIsDecided() throws {
-    var scene = try LocalHost.serving(2)
+    var scene = try LocalHost.serving(3)
     scene.end(1, .failed("no"))
-    #expect(scene.begun.count == 1)
-    #expect(scene.status(1) == .failed)
+    scene.pass(milliseconds: 60_000)
+    #expect(scene.begun == [[1, 1]])
+    #expect(scene.status(1) == .failed && scene.core.replica.workspace.numbers("s") == [1, 2, 3])
     try scene.perform(.retry(.numbered(1)))
     #expect(scene.begun == [[1, 1], [1, 2]])
     scene.end(1, attempt: 2, .failed("no"))
+    try scene.perform(.edit(.numbered(1), content: "better", base: nil))
+    #expect(scene.begun == [[1, 1], [1, 2], [1, 3]])
+    guard case .start(let third) = scene.orders.last else {
+      Issue.record("\(scene.orders)")
+      return
+    }
+    #expect(third.text == "better")
+    scene.end(1, attempt: 3, .failed("no"))
+    #expect(scene.begun.count == 3)
     try scene.perform(.skip(.numbered(1)))
-    #expect(scene.begun == [[1, 1], [1, 2], [2, 1]])
+    #expect(scene.begun.last == [2, 1])
+    scene.end(2, .failed("no"))
+    #expect(scene.begun.count == 4)
+    try scene.perform(.cancel([.numbered(2)]))
+    #expect(scene.begun.last == [3, 1] && scene.status(2) == .cancelled)
+  }
+
+  // C-11: an agent that cannot be started is tried three times, each wait twice the one before, up to
+  // half of it left to chance.
+  @Test func anAgentThatCannotBeStartedIsTriedThreeTimes() throws {
+    var scene = try LocalHost.serving(1)
+    for (attempt, wait) in [(1, 500...1_010), (2, 1_000...2_010)] as [(UInt16, ClosedRange<Int64>)]
+    {
+      scene.end(1, attempt: attempt, .notStarted("no such command"))
+      let since = scene.now
+      while scene.begun.count == attempt, scene.now < since + 60_000 {
+        scene.tell { $0.timePassed(at: $1, store: $2) }
+      }
+      #expect(wait.contains(scene.now - since), "after attempt \(attempt): \(scene.now - since)")
+    }
+    #expect(scene.begun == [[1, 1], [1, 2], [1, 3]])
+    scene.end(1, attempt: 3, .notStarted("no such command"))
+    scene.pass(milliseconds: 60_000)
+    #expect(scene.begun.count == 3 && scene.status(1) == .failed)
   }
 
   /// The lease of the queue that it comes to is older than the one it ran under.
@@ -47,6 +81,25 @@ struct LocalExecutionTests {
     scene.end(2, attempt: 2, .succeeded(summary: ""))
     #expect(scene.status(2) == .succeeded)
     #expect(scene.store.intents.isEmpty)
+  }
+
+  // C-13: of this thread's time; what the disk takes besides is in RESULTS.md.
+  @Test func aCommandAndAnOpeningTakeLittle() throws {
+    var scene = try LocalHost()
+    for number in 1...UInt64(200) {
+      try scene.perform(.send("text \(number)", as: number, in: "session \(number % 20)"))
+    }
+    var number = UInt64(200)
+    let command = try ThreadTime.best(of: 5) {
+      number += 1
+      try scene.perform(.send("text", as: number, in: "session 0"))
+    }
+    let opening = try ThreadTime.best(of: 5) {
+      let again = try scene.restarted()
+      #expect(again.core.replica.workspace.numbers("session 0").count == 15)
+    }
+    print("a command takes \(command * 1_000) ms, an opening \(opening * 1_000) ms")
+    #expect(command < 0.1 && opening < 0.5)
   }
 
   @Test(arguments: [true, false])

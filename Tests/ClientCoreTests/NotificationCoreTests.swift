@@ -174,7 +174,7 @@ import WireProtocol
   }
 
   @Test func wishesAreToldWithEveryConnection() throws {
-    // N-13
+    // S4-3, N-13
     var scene = try Scene()
     func requests(_ actions: [ClientCore.Action]) throws -> [InboxRequest] {
       try actions.compactMap { action in
@@ -189,9 +189,14 @@ import WireProtocol
     #expect(
       try requests(scene.taken())
         == [.setPreferences(NotificationPreferences()), .visibility(true)])
-    scene.now += 5_000
+    scene.now += 4_999
+    scene.tell { $0.timePassed(at: $1, store: $2) }
+    #expect(try !requests(scene.taken()).contains(.visibility(false)))
+    #expect(scene.core.isVisible(now: scene.now))
+    scene.now += 1
     scene.tell { $0.timePassed(at: $1, store: $2) }
     #expect(try requests(scene.taken()).contains(.visibility(false)), "its time is over")
+    #expect(!scene.core.isVisible(now: scene.now))
     let details = NotificationPreferences(showsDetails: true)
     scene.tell { core, context, _ in
       core.notificationPreferencesChanged(details, at: context)

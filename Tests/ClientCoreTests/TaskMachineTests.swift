@@ -63,10 +63,12 @@ struct TaskMachineTests {
       tell(after: milliseconds) { $0.taskHeard(news, in: .named("s"), at: $1, store: $2) }
     }
 
-    mutating func raise(_ number: UInt64, patience: Int64? = 60_000) throws {
+    mutating func raise(
+      _ number: UInt64, _ matter: AgentAsk = .approval(toolName: "Bash", summary: "make"),
+      patience: Int64? = 60_000
+    ) throws {
       let ask = Ask(
-        session: session, id: RequestID(high: 1, low: number),
-        matter: .approval(toolName: "Bash", summary: "make", details: nil),
+        session: session, id: RequestID(high: 1, low: number), matter: matter,
         patienceMilliseconds: patience)
       try tell { try $0.askRaised(ask, at: $1, store: $2) }
     }
@@ -113,6 +115,26 @@ struct TaskMachineTests {
     #expect(scene.task?.outcome?.device == Scene.device)
     #expect(try scene.answer(1, .denied) == .answeredAlready(.allowed, by: Scene.device))
     #expect(scene.store.authority.verdicts.count == 1 && scene.store.answers.isEmpty)
+  }
+
+  // S4-41, S4-42, S4-44: what is answered is worked on again, and it is over where the agent stops.
+  @Test func anAgentGoesOnAfterEveryAnswer() throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1)
+    #expect(scene.task?.status.kind == .awaitingApproval)
+    #expect(try scene.answer(1, .denied) == nil)
+    #expect(scene.task?.status == .processing(operation: nil) && scene.decisions == [.denied])
+    try scene.raise(2, .question("Which branch?", options: ["main"]))
+    #expect(scene.task?.status.kind == .awaitingAnswer)
+    #expect(try scene.answer(2, .answered) == nil)
+    #expect(scene.task?.status == .processing(operation: nil))
+    #expect(scene.decisions == [.denied, .answered])
+    try scene.raise(3)
+    #expect(try scene.answer(3, .denied) == nil)
+    scene.hear(.ended(.failure(error: "denied")))
+    #expect(scene.task?.status == .completed(.failure(error: "denied")))
+    #expect(scene.core.illegalTaskMoves == 0)
   }
 
   @Test func requestsOfOneSessionAreAnsweredInAnyOrder() throws {

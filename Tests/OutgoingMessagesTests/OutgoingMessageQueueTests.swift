@@ -253,19 +253,31 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
-  // S3-21.
+  // S3-21: each change is told, and only then the next one is made.
   @Test func updatesBeginWithThePresentAndFollow() async throws {
-    try await withQueue { queue, _ in
-      try await queue.enqueue(message(1))
+    let config = MessageQueueConfig(baseRetryDelay: .seconds(600), maxRetryDelay: .seconds(600))
+    try await withQueue(config) { queue, _ in
       let id = try message(1).id
-      var seen: [QueueStatus] = []
+      var steps: [QueueStatus] = []
       for await messages in queue.updates() {
-        guard let status = messages.first?.status else { continue }
-        if seen.isEmpty { try await queue.confirmDelivery(id) }
-        seen.append(status)
-        if status == .delivered { break }
+        guard let shown = messages.first else {
+          #expect(steps == [])
+          try await queue.enqueue(message(1))
+          continue
+        }
+        guard shown.status != steps.last, shown.status != .queued || shown.retryCount == 1 else {
+          continue
+        }
+        steps.append(shown.status)
+        switch shown.status {
+        case .sending: try await queue.markSent(id)
+        case .awaitingAck: try await queue.handleSendFailure(id, error: nil)
+        case .queued: try await queue.confirmDelivery(id)
+        case .delivered, .failed: break
+        }
+        if shown.status == .delivered { break }
       }
-      #expect(seen.count >= 2)
+      #expect(steps == [.sending, .awaitingAck, .queued, .delivered])
     }
   }
 

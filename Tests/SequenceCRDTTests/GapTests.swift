@@ -1,4 +1,3 @@
-import Foundation
 import SequenceCRDT
 import SyncTestSupport
 import Testing
@@ -38,19 +37,13 @@ import Testing
 
   private func seconds(integrating insertions: [Insertion]) throws -> Double {
     var sequence = RunSequence()
-    let start = GapTests.threadSeconds()
+    let start = ThreadTime.seconds
     for insertion in insertions {
       try sequence.integrate(
         id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right)
     }
-    let end = GapTests.threadSeconds()
+    let end = ThreadTime.seconds
     #expect(sequence.unitCount == insertions.count)
     return end - start
-  }
-
-  private static func threadSeconds() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }

@@ -44,6 +44,30 @@ import WireProtocol
     }
   }
 
+  // N-3: who had the session is told by its feed, as everybody is.
+  @Test func aTakeOverIsTold() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.running { client in
+        let (session, other) = (try SessionID("a"), DeviceID(high: 0xD, low: 2))
+        var author = TestDevice(1)
+        try author.perform(.addSession(session, name: nil, project: nil))
+        try author.perform(.setHost(session, client.deviceID))
+        let known = author.made.count
+        try fixture.server.publish(author.made)
+        var hosts: [DeviceID?] = []
+        for await item in try await client.events() {
+          guard case .session(let view) = item.event, view.id == session else { continue }
+          hosts.append(view.host)
+          if view.host == other { break }
+          guard view.host == client.deviceID else { continue }
+          try author.perform(.setHost(session, other))
+          try fixture.server.publish(Array(author.made[known...]))
+        }
+        #expect(hosts.suffix(2) == [client.deviceID, other])
+      }
+    }
+  }
+
   @Test func remoteChangesShowInViews() async throws {
     try await ClientFixture.withServer { fixture in
       try await fixture.running { client in

@@ -83,11 +83,17 @@ import Testing
   @Test func wishesAreSettings() async throws {
     // N-6, N-10
     try await RunningDaemon.run { daemon in
-      for (name, value) in [("notifyDetails", "false"), ("liveStatus", "true")] {
+      for (name, value) in [
+        ("notifyDetails", "false"), ("liveStatus", "true"), ("notifyOff", #""none""#),
+        ("approvalPatience", "60"),
+      ] {
         let reply = try await daemon.request("GET", "/v1/settings/\(name)")
         #expect(reply.status == 200)
         #expect(reply.body.contains("\"value\":\(value)"), "\(reply.body)")
       }
+      // No command runs before somebody named one.
+      let command = try await daemon.request("GET", "/v1/settings/notifyCommand")
+      #expect(try command.decoded(SettingAnswer.self).value == nil)
       let off = try await daemon.request(
         "PUT", "/v1/settings/notifyOff", #"{"value":"THREAD_READY, TASK_COMPLETE"}"#)
       #expect(off.status == 200)

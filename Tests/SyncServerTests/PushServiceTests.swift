@@ -118,6 +118,11 @@ import WireProtocol
 
   struct NotAnswered: Error {}
 
+  /// How Apple is told to show an alert.
+  private static func urgency(of request: RecordedRequest) -> String? {
+    (request.json["aps"] as? [String: Any])?["interruption-level"] as? String
+  }
+
   /// Waits for what must come.
   static func eventually(_ condition: () throws -> Bool) async throws {
     for _ in 0..<6_000 {
@@ -127,7 +132,7 @@ import WireProtocol
     Issue.record("it did not come about within a minute")
   }
 
-  /// S4-32, S4-17: an approval that is asked for while nobody looks is pushed, and taken back.
+  /// S4-32, S4-17, N-10: an approval that is asked for while nobody looks is pushed, and taken back.
   @Test func anApprovalIsPushedAndTakenBack() async throws {
     try await Self.with { bed in
       try await bed.report(.processing(operation: nil))
@@ -143,6 +148,7 @@ import WireProtocol
       #expect(notice["link"] as? String == "cospool://approval/\(RequestID(high: 5, low: 6))")
       #expect(bed.apns.faults == [])
       #expect(bed.apns.requests[0].header("apns-push-type") == "alert")
+      #expect(Self.urgency(of: bed.apns.requests[0]) == "time-sensitive")
       try await bed.report(.processing(operation: nil))
       try await Self.eventually {
         !bed.events("retracted").isEmpty && bed.apns.requests.count == 2
@@ -173,6 +179,7 @@ import WireProtocol
       #expect(keys.count == count)
       let alerts = bed.apns.requests.filter { $0.header("apns-push-type") == "alert" }
       #expect(alerts.count == count)
+      #expect(alerts.allSatisfy { Self.urgency(of: $0) == "active" })
     }
   }
 
